@@ -254,6 +254,16 @@ VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t 
 /* Losses, each a scalar. `label`, the number of the right class, is below x's rows; inside a cell it may come from
  * vpps_pull_index. cross_entropy takes scores before the softmax, as most frameworks' function of that name does. */
 VPPS_API vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label); /* -log softmax(x)[label] */
+
+/* The cross-entropy with weights of classes and label smoothing, as PyTorch's CrossEntropyLoss(weight, label_smoothing) has it for one
+ * example, or with reduction="sum":
+ *     -sum over classes k of q[k] log softmax(x)[k],  q[k] = weights[k] ((k == label ? 1 - smoothing : 0) + smoothing / rows)
+ * weights is a vector of x's rows, VPPS_NO_NODE: ones; smoothing is 0 to 1. vpps_average over examples divides by their number,
+ * PyTorch's reduction="mean" by the sum of weights[label]: scale a vpps_sum for that. Weights that are a parameter are trained unless
+ * it is frozen. It is made of other ops, but for vpps_smooth_label, which is q. Fails with SHAPE, ARGUMENT. */
+VPPS_API vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights,
+                                           float smoothing);
+VPPS_API vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, float smoothing);
 VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float margin);
 /* sum over j != label of max(0, margin - x[label] + x[j]) (Crammer and Singer 2001 margins, summed) */
 VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node target);

@@ -16,7 +16,7 @@ from ._vpps import lib
 from .errors import ArgumentError
 from .graph import current
 from .model import Matrix, Vector
-from .node import NO_PARAM, Epoch, Node, Nodes, Scalar, made, node_of, same_graph
+from .node import NO_NODE, NO_PARAM, Epoch, Node, Nodes, Scalar, made, node_of, same_graph
 
 Value = Union[Node, Vector]
 Many = Union[Value, Nodes, Sequence[Value]]
@@ -276,9 +276,25 @@ def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
 # ---------------------------------------------------------------- losses
 
 
-def cross_entropy(x: Value, label: int) -> Node:
-    """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`."""
-    return _one(x, lib.vpps_cross_entropy, label)
+def cross_entropy(x: Value, label: int, weights: Value | None = None, label_smoothing: float = 0.0) -> Node:
+    """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`.
+
+    `weights`, a vector with an element for each class, and `label_smoothing`, from 0 to 1, are those of PyTorch's CrossEntropyLoss for
+    one example: -sum over k of q[k] log softmax(x)[k], with q as `smooth_label` has it. An average of losses is over examples;
+    PyTorch's reduction="mean" divides by the sum of weights[label] instead. Weights that are a parameter are trained unless it is frozen.
+    """
+    if weights is None and label_smoothing == 0:
+        return _one(x, lib.vpps_cross_entropy, label)
+    if weights is None:
+        return _one(x, lib.vpps_cross_entropy_with, label, NO_NODE, label_smoothing)
+    a, w = same_graph((x, weights), "cross_entropy")
+    return _one(a, lib.vpps_cross_entropy_with, label, w.id, label_smoothing)
+
+
+def smooth_label(weights: Value, label: int, label_smoothing: float) -> Node:
+    """weights[k] * ((1 - label_smoothing if k == label else 0) + label_smoothing / rows): what `cross_entropy` weighs
+    -log softmax(x)[k] by."""
+    return _one(weights, lib.vpps_smooth_label, label, label_smoothing)
 
 
 def hinge(x: Value, label: int, margin: float = 1.0) -> Node:
@@ -344,6 +360,6 @@ __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
     "gelu", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "dot", "squared_distance",
-    "sum_elements", "softmax", "log_softmax", "weighted_sum", "cross_entropy", "hinge", "binary_log_loss", "argmax",
+    "sum_elements", "softmax", "log_softmax", "weighted_sum", "cross_entropy", "smooth_label", "hinge", "binary_log_loss", "argmax",
     "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
 ]

@@ -463,6 +463,51 @@ vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_CROSS_ENTROPY, x, label, 0);
 }
+/* Is a share from 0 to 1? */
+static bool check_smoothing(vpps_graph *g, const char *call, float smoothing) {
+    if (smoothing >= 0 && smoothing <= 1) return true;
+    vpps_graph_fail(g, VPPS_ARGUMENT, "%s: the smoothing is %g; expected 0 to 1", call, (double)smoothing);
+    return false;
+}
+vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, float smoothing) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    if (!check_smoothing(g, "smooth_label", smoothing)) return VPPS_NO_NODE;
+    return make_classified(g, VPPS_OP_SMOOTH_LABEL, weights, label, smoothing);
+}
+
+/* Does what vpps_cross_entropy_with takes fit? So that a call that fails makes no node. */
+static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, uint32_t *rows) {
+    static const char name[] = "cross_entropy_with";
+    vpps_signature s, w;
+    uint32_t domain;
+    bool pulled;
+    if (!vpps_node_signature(g, name, x, &s, &domain)) return false;
+    *rows = s.rows;
+    if (s.cols != 1) {
+        vpps_graph_fail(g, VPPS_SHAPE, "%s: the scores are %u x %u; expected a vector", name, s.rows, s.cols);
+        return false;
+    }
+    if (!check_index(g, name, &label, s.rows, &pulled)) return false;
+    if (weights == VPPS_NO_NODE) return true;
+    if (!vpps_node_signature(g, name, weights, &w, &domain)) return false;
+    if (w.rows == s.rows && w.cols == 1) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "%s: weights are %u x %u; expected %u x 1, one for each class", name, w.rows, w.cols,
+                    s.rows);
+    return false;
+}
+
+/* Of weights alone -log softmax is taken of the label only, so that scores of -inf elsewhere do no harm. */
+vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, float smoothing) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    uint32_t rows;
+    if (!check_smoothing(g, "cross_entropy_with", smoothing)) return VPPS_NO_NODE;
+    if (weights == VPPS_NO_NODE && smoothing == 0) return vpps_cross_entropy(g, x, label);
+    if (!check_weighted(g, x, label, weights, &rows)) return VPPS_NO_NODE;
+    if (weights == VPPS_NO_NODE) weights = vpps_ones(g, rows, 1);
+    const vpps_node share = vpps_smooth_label(g, weights, label, smoothing);
+    if (smoothing == 0) return vpps_mul(g, vpps_cross_entropy(g, x, label), vpps_sum_elements(g, share));
+    return vpps_negate(g, vpps_dot(g, share, vpps_log_softmax(g, x)));
+}
 vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float margin) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_HINGE, x, label, margin);

@@ -83,7 +83,7 @@ typedef struct vpps_op_node {
     uint32_t signature; /* index into the graph's or the cell's signatures */
     uint32_t args;      /* first argument in the graph's `words`, or the cell's `args` */
     uint32_t n_args;
-    uint32_t imm; /* lookup: row; cross_entropy, hinge: class; slice: first row; scale, elu, constant: float bits;
+    uint32_t imm; /* lookup: row; cross_entropy, smooth_label, hinge: class; slice: first row; scale, elu, constant: float bits;
                      input: first element in graph->data; concat over a list: most members */
 } vpps_op_node;
 
@@ -116,7 +116,7 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* of its nodes; while it is being recorded the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    vpps_op_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, hinge may be a pulled index */
+    vpps_op_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, smooth_label, hinge may be a pulled index */
     uint8_t *domain;     /* of each node: one for the vertex, or for each member of a list */
     uint8_t
         *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */

@@ -61,6 +61,9 @@ VPPS_ROW(LOG_SOFTMAX_B, (vpps_totals t, float d, float y), d, t.sum, d - expf(y)
 /* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least; there is nothing to sum up */
 VPPS_ROW(CROSS_ENTROPY_B, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
          d *(expf((x - u.value) - loss) - (u.here ? 1.0f : 0.0f)))
+/* the sum is the number of elements */
+VPPS_ROW(SMOOTH_LABEL, (vpps_totals t, float x, vpps_pick u, float smoothing), 1.0f, smoothing / t.sum,
+         x *(t.sum + (u.here ? 1.0f - smoothing : 0.0f)))
 VPPS_ROW(HINGE_B, (vpps_totals t, float x, float d, vpps_pick u, float margin),
          !u.here && (margin - u.value) + x > 0.0f ? 1.0f : 0.0f, -d * t.sum,
          u.here                          ? t.sum

@@ -246,6 +246,7 @@ static void record_functions(vpps_graph *g) {
 static void record_losses(vpps_graph *g) {
     const vpps_node x = vpps_pull(g, CLASSES, 1), y = vpps_pull(g, CLASSES, 1);
     TEST_OK(vpps_push(g, vpps_cross_entropy(g, x, vpps_pull_index(g))));
+    TEST_OK(vpps_push(g, vpps_cross_entropy_with(g, x, vpps_pull_index(g), y, 0.25f)));
     TEST_OK(vpps_push(g, vpps_hinge(g, vpps_scale(g, x, 2), 3, 0.75f)));
     TEST_OK(vpps_push(g, vpps_binary_log_loss(g, vpps_sigmoid(g, x), vpps_sigmoid(g, y))));
     TEST_OK(vpps_push(g, vpps_squared_distance(g, x, y)));

@@ -297,6 +297,15 @@ static uint32_t label(builder *b, uint32_t rows, uint32_t pick) {
     return vpps_pull_index(b->g);
 }
 
+static uint32_t smoothed(builder *b, uint32_t x, uint32_t pick) {
+    const uint32_t k = label(b, b->items[x].rows, pick);
+    const double size = size_of(b, x);
+    const float smoothing = 0.125f * (float)(pick / 64 % 9);
+    const vpps_node a = node_of(b, x), y = vpps_smooth_label(b->g, a, k, smoothing);
+    say(b, "%s = vpps_smooth_label(g, %s, %#x, %g);", text_of(y).text, text_of(a).text, k, (double)smoothing);
+    return keep(b, y, size, false);
+}
+
 static uint32_t classified(builder *b, bool hinge, uint32_t x, uint32_t pick) {
     const uint32_t k = label(b, b->items[x].rows, pick);
     const double rows = b->items[x].rows, size = size_of(b, x);
@@ -619,6 +628,7 @@ static void step(builder *b, const rg_step *s) {
         break;
     case VPPS_OP_WEIGHTED_SUM: weighted_sum(b, rows, cols, some, pick[0]); break;
     case VPPS_OP_CROSS_ENTROPY: classified(b, false, operand(b, rows, 1, pick[0]), pick[1]); break;
+    case VPPS_OP_SMOOTH_LABEL: smoothed(b, operand(b, rows, 1, pick[0]), pick[1]); break;
     case VPPS_OP_HINGE: classified(b, true, operand(b, rows, 1, pick[0]), pick[1]); break;
     case VPPS_OP_BINARY_LOG_LOSS: {
         const uint32_t x = probability(b, X), y = probability(b, operand(b, rows, cols, pick[1]));

@@ -168,6 +168,7 @@ END_TEST
     X(vpps_log_softmax(g, a), 15, 12)                                                                                  \
     X(vpps_weighted_sum(g, a, 3, ((vpps_node[]){a, b, c})), 18, 27)                                                    \
     X(vpps_cross_entropy(g, a, 1), 12, 9)                                                                              \
+    X(vpps_smooth_label(g, a, 1, 0.1f), 6, 6)                                                                          \
     X(vpps_hinge(g, a, 1, 1), 9, 9)                                                                                    \
     X(vpps_binary_log_loss(g, a, b), 24, 30)
 

@@ -81,6 +81,15 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_weighted_sum(g, v3, 0, NULL), ARGUMENT, "weighted_sum|0")                                                   \
     X(vpps_cross_entropy(g, m, 0), SHAPE, "cross_entropy|3 x 2|vector")                                                \
     X(vpps_cross_entropy(g, v3, 3), ARGUMENT, "cross_entropy|3")                                                       \
+    X(vpps_smooth_label(g, m, 0, 0.1f), SHAPE, "smooth_label|3 x 2|vector")                                            \
+    X(vpps_smooth_label(g, v3, 3, 0.1f), ARGUMENT, "smooth_label|3")                                                   \
+    X(vpps_smooth_label(g, v3, 0, 1.5f), ARGUMENT, "smooth_label|1.5|0 to 1")                                          \
+    X(vpps_cross_entropy_with(g, v3, 0, v4, 0), SHAPE, "cross_entropy_with|4 x 1|3 x 1")                               \
+    X(vpps_cross_entropy_with(g, v3, 0, m, 0.1f), SHAPE, "cross_entropy_with|3 x 2|3 x 1")                             \
+    X(vpps_cross_entropy_with(g, m, 0, VPPS_NO_NODE, 0.1f), SHAPE, "3 x 2|vector")                                     \
+    X(vpps_cross_entropy_with(g, v3, 3, VPPS_NO_NODE, 0.1f), ARGUMENT, "3")                                            \
+    X(vpps_cross_entropy_with(g, v3, 0, VPPS_NO_NODE, -0.1f), ARGUMENT, "cross_entropy_with|-0.1|0 to 1")              \
+    X(vpps_cross_entropy_with(g, v3, 0, VPPS_NO_NODE, NAN), ARGUMENT, "cross_entropy_with|nan|0 to 1")                 \
     X(vpps_hinge(g, v3, 7, 1), ARGUMENT, "hinge|7|3")                                                                  \
     X(vpps_binary_log_loss(g, v3, v4), SHAPE, "binary_log_loss|3 x 1|4 x 1")                                           \
     X(vpps_lookup(g, f.E, 6), ARGUMENT, "lookup|6")                                                                    \

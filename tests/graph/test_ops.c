@@ -131,6 +131,12 @@ static vpps_node build_cross_entropy(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_node x = leaf(b, rows, cols, ANY, 0);
     return vpps_cross_entropy(b->g, x, vpps_random_below(&b->random, rows));
 }
+static vpps_node build_smooth_label(builder *b, uint32_t rows, uint32_t cols) {
+    static const float smoothings[] = {0, 0.1f, 0.7f, 1};
+    const vpps_node weights = leaf(b, rows, cols, ANY, 0);
+    const uint32_t label = vpps_random_below(&b->random, rows);
+    return vpps_smooth_label(b->g, weights, label, smoothings[vpps_random_below(&b->random, 4)]);
+}
 static vpps_node build_hinge(builder *b, uint32_t rows, uint32_t cols) {
     const vpps_node x = leaf(b, rows, cols, GRID, 0);
     return vpps_hinge(b->g, x, vpps_random_below(&b->random, rows), 0.7f);

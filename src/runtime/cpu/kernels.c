@@ -271,6 +271,7 @@ ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), (y * (x - o->s[0])))
 ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
 /* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
 ELEMENTWISE(CROSS_ENTROPY_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
+ELEMENTWISE(SMOOTH_LABEL, 1, (o.s[0] = o.f / (float)n, o.f = 1.0f - o.f), x *(o->s[0] + (i == o->u ? o->f : 0.0f)))
 ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
             i == o->u         ? o->s[1]
             : o->f + x > 0.0f ? -o->s[0]

@@ -1,0 +1,210 @@
+/* test_losses.c - vpps_cross_entropy_with against its definition in double precision, and its gradient against central differences:
+ * on the graph and in a cell, with weights of all kinds, on the CPU and under software SIMT. */
+#include "common/testing.h"
+#include "graph/graph.h"
+#include "runtime/simt/fiber.h"
+
+#include <math.h>
+
+typedef struct setting {
+    const char *device;
+    uint32_t vps;
+    bool portable;
+} setting;
+
+static const setting settings[] = {{"cpu", 1, false}, {"cpu", 3, false}, {"cpu", 2, true}, {"simt", 2, false}};
+enum { SIMT_SETTINGS = 1 }; /* they are last */
+enum { SETTINGS = VPPS_COUNT(settings) - (VPPS_SIMT_TSAN ? SIMT_SETTINGS : 0) };
+
+enum { MOST = 300 };
+typedef enum weighting { UNWEIGHTED, CONSTANT, VECTOR, WEIGHTINGS } weighting;
+
+static const uint32_t sizes[] = {1, 2, 5, 33, MOST};
+static const float smoothings[] = {0, 0.1f, 1};
+enum { CASES = VPPS_COUNT(sizes) * VPPS_COUNT(smoothings) * WEIGHTINGS * 2 };
+
+/* One loss, of scores that are a parameter. */
+typedef struct loss_case {
+    uint32_t rows, label;
+    weighting weights;
+    float smoothing;
+    bool in_cell;
+    float x[MOST], w[MOST];
+} loss_case;
+
+static loss_case make_case(uint32_t number) {
+    loss_case c = {.rows = sizes[number % VPPS_COUNT(sizes)]};
+    uint64_t random = 11 * number + 3;
+    number /= VPPS_COUNT(sizes);
+    c.smoothing = smoothings[number % VPPS_COUNT(smoothings)];
+    number /= VPPS_COUNT(smoothings);
+    c.weights = (weighting)(number % WEIGHTINGS);
+    c.in_cell = number / WEIGHTINGS;
+    c.label = vpps_random_below(&random, c.rows);
+    for (uint32_t k = 0; k < c.rows; k++) {
+        c.x[k] = 4 * vpps_random_unit(&random) - 2;
+        c.w[k] = c.weights == UNWEIGHTED ? 1 : 3 * vpps_random_unit(&random);
+    }
+    return c;
+}
+
+/* PyTorch's definition (CrossEntropyLoss, the case of class indices, and what it says of label_smoothing), term by term, where score
+ * number `moved` is greater by h. */
+static double expected(const loss_case *c, uint32_t moved, double h) {
+    double sum = 0, mixed = 0;
+    for (uint32_t k = 0; k < c->rows; k++) sum += exp((double)c->x[k] + (k == moved ? h : 0));
+    for (uint32_t k = 0; k < c->rows; k++) {
+        const double log_p = (double)c->x[k] + (k == moved ? h : 0) - log(sum), term = -(double)c->w[k] * log_p;
+        if (k == c->label) mixed += (1 - (double)c->smoothing) * term;
+        mixed += (double)c->smoothing / c->rows * term;
+    }
+    return mixed;
+}
+
+static vpps_node add_loss(vpps_graph *g, const loss_case *c, vpps_param x, vpps_param w, uint32_t label,
+                          vpps_node pulled) {
+    const vpps_node weights = c->weights == UNWEIGHTED ? VPPS_NO_NODE
+                              : c->weights == VECTOR   ? vpps_parameter(g, w)
+                                                       : pulled;
+    return vpps_cross_entropy_with(g, vpps_parameter(g, x), label, weights, c->smoothing);
+}
+
+/* The loss through a cell that has its label, and its weights where they are no parameter, from outside. */
+static vpps_node apply_loss(vpps_model *m, vpps_graph *g, const loss_case *c, vpps_param x, vpps_param w,
+                            vpps_node weights) {
+    vpps_graph *r;
+    vpps_cell cell;
+    TEST_OK(vpps_cell_begin(m, "loss", &r));
+    const vpps_node pulled = c->weights == CONSTANT ? vpps_pull(r, c->rows, 1) : VPPS_NO_NODE;
+    TEST_OK(vpps_push(r, add_loss(r, c, x, w, vpps_pull_index(r), pulled)));
+    TEST_OK(vpps_cell_end(r, &cell));
+    const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = c->weights == CONSTANT,
+                                                         .pulls = &weights, .n_indices = 1, .indices = &c->label));
+    return vpps_pushed(g, v, 0);
+}
+
+/* A kernel of software SIMT is compiled for all cells together, so that has fewer. */
+static bool is_left_out(const setting *s, const loss_case *c) {
+    return strcmp(s->device, "simt") == 0 && c->rows != (c->in_cell ? 33 : 5);
+}
+
+static void check_loss(const setting *s, const loss_case *c, float loss, const float *gradient) {
+    const double wanted = expected(c, UINT32_MAX, 0), size = 1 + 3 * (double)c->rows, step = 1e-5;
+    ck_assert_msg(fabs((double)loss - wanted) <= 2e-6 * (1 + fabs(wanted)),
+                  "%s: %u rows, smoothing %g: %.9g, expected %.9g", s->device, c->rows, (double)c->smoothing,
+                  (double)loss, wanted);
+    for (uint32_t k = 0; k < c->rows; k++) {
+        const double slope = (expected(c, k, step) - expected(c, k, -step)) / (2 * step);
+        ck_assert_msg(fabs((double)gradient[k] - slope) <= 1e-6 * size,
+                      "%s: element %u of %u: gradient %.9g, slope %.9g", s->device, k, c->rows, (double)gradient[k],
+                      slope);
+    }
+}
+
+START_TEST(is_its_definition)
+    {
+        const setting *s = &settings[_i];
+        loss_case cases[CASES];
+        vpps_param x[CASES], w[CASES];
+        vpps_node nodes[CASES];
+        float losses[CASES], *outs[CASES], sum;
+        uint32_t n = 0;
+        vpps_model *m;
+        vpps_graph *g;
+        vpps_handle *h;
+        TEST_OK(vpps_model_create(&m, 1));
+        for (uint32_t i = 0; i < CASES; i++) {
+            loss_case *c = &cases[n];
+            char name[32];
+            *c = make_case(i);
+            if (is_left_out(s, c)) continue;
+            snprintf(name, sizeof name, "x%u", n);
+            TEST_OK(vpps_add_vector(m, &x[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->x}));
+            *name = 'w';
+            TEST_OK(vpps_add_vector(m, &w[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->w}));
+            TEST_OK(vpps_freeze(m, w[n], true));
+            outs[n] = &losses[n];
+            n++;
+        }
+        ck_assert_uint_gt(n, 0);
+        TEST_OK(vpps_graph_create(&g, m));
+        vpps_options o;
+        vpps_options_default(&o);
+        o.device = s->device;
+        o.vps = s->vps;
+        o.portable = s->portable;
+        o.verify = true;
+        o.pool_bytes = 64u << 20;
+        TEST_OK(vpps_handle_create(&h, m, &o));
+        for (uint32_t i = 0; i < n; i++) {
+            const loss_case *c = &cases[i];
+            const vpps_node weights = c->weights == CONSTANT ? vpps_input(g, c->rows, 1, c->w) : VPPS_NO_NODE;
+            nodes[i] =
+                c->in_cell ? apply_loss(m, g, c, x[i], w[i], weights) : add_loss(g, c, x[i], w[i], c->label, weights);
+        }
+        TEST_OK(vpps_forward(h, g, n, nodes, outs));
+        TEST_OK(vpps_backward(h, g, vpps_sum(g, n, nodes), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &sum));
+        TEST_OK(vpps_read_gradients(h));
+        for (uint32_t i = 0; i < n; i++) {
+            vpps_gradient gradient = {.size = sizeof gradient};
+            TEST_OK(vpps_param_gradient(m, x[i], &gradient));
+            check_loss(s, &cases[i], losses[i], gradient.values);
+            sum -= losses[i];
+        }
+        ck_assert_float_le(fabsf(sum), 0.05f);
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(m);
+    }
+END_TEST
+
+/* Classes that are ruled out by a score of -inf do no harm, whatever they weigh. */
+START_TEST(weights_pass_over_scores_of_minus_infinity)
+    {
+        const float x[] = {0.5f, -INFINITY, 1.5f}, w[] = {2, 7, 0.25f};
+        vpps_model *m;
+        vpps_graph *g;
+        vpps_handle *h;
+        float plain, weighted, *outs[] = {&plain, &weighted};
+        TEST_OK(vpps_model_create(&m, 1));
+        TEST_OK(vpps_graph_create(&g, m));
+        TEST_OK(vpps_handle_create(&h, m, NULL));
+        const vpps_node scores = vpps_input(g, 3, 1, x), weights = vpps_input(g, 3, 1, w);
+        const vpps_node nodes[] = {vpps_cross_entropy(g, scores, 2), vpps_cross_entropy_with(g, scores, 2, weights, 0)};
+        TEST_OK(vpps_forward(h, g, 2, nodes, outs));
+        ck_assert_float_eq(weighted, 0.25f * plain);
+        ck_assert(isfinite(weighted));
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(m);
+    }
+END_TEST
+
+/* Without weights and smoothing it is vpps_cross_entropy's node, with its bits. */
+START_TEST(without_both_it_is_cross_entropy)
+    {
+        vpps_model *m;
+        vpps_graph *g;
+        TEST_OK(vpps_model_create(&m, 1));
+        TEST_OK(vpps_graph_create(&g, m));
+        const vpps_node x = vpps_input(g, 3, 1, (float[]){1, 2, 3});
+        const uint32_t before = vpps_graph_size(g);
+        const vpps_node loss = vpps_cross_entropy_with(g, x, 1, VPPS_NO_NODE, 0);
+        ck_assert_uint_eq(vpps_graph_size(g), before + 1);
+        ck_assert_uint_eq(vpps_plain_signature(g, loss)->op, VPPS_OP_CROSS_ENTROPY);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(m);
+    }
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("losses");
+    TCase *t = tcase_create("losses");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, is_its_definition, 0, SETTINGS);
+    tcase_add_test(t, weights_pass_over_scores_of_minus_infinity);
+    tcase_add_test(t, without_both_it_is_cross_entropy);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
