@@ -69,7 +69,8 @@ def tensors(path):
 
 
 def known_options(vpps, command, network):
-    return set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+)", run([vpps, command, network, "--help"]) or "", re.M))
+    text = "".join(run([vpps, command, network, option]) or "" for option in ("--help", "--help-engine"))
+    return set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+)", text, re.M))
 
 
 def those_of(options, known):
