@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Pixels. */
-enum { LEFT = 70, RIGHT = 20, TOP = 64, GAP = 50, WIDTH = 1056, LEGEND_ROW = 20, LEGEND_COLUMN = 264, WIDEST = 64 };
+enum { LEFT = 70, RIGHT = 20, TOP = 64, GAP = 50, WIDTH = 1056, LEGEND_ROW = 20, LEGEND_COLUMN = 264, WIDEST = 132 };
 static const double unit_height = 2; /* of a word */
 
 /* What is drawn, and the strip of words that is being drawn, with 0 at the bottom. */

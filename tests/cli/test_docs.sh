@@ -1,8 +1,7 @@
 #!/bin/bash
-# test_docs.sh - the documents. The ```console blocks of tutorial.md, data.md, training.md and script.md in doc/ are run, one folder a file, and must print
-# what stands there, but for numbers, which depend on the machine. The ```c blocks of library.md and
-# many-machines.md compile. Links lead somewhere, and
-# the book names every chapter.
+# test_docs.sh - the documents. ```console blocks are run, a folder for each chapter, and must print what stands there, but for numbers,
+# which depend on the machine; own-network.md has a test of its own, and python.md is run by the Python package's. ```c blocks compile.
+# README.md's commands run. Pictures are those that the commands draw. Links lead somewhere, and the book names every chapter.
 
 # shellcheck source=SCRIPTDIR/common.sh
 repository=$(realpath "$(dirname "$0")/../..")
@@ -18,14 +17,27 @@ compiles() {
 }
 # The first run on a machine measures its products, and says so: no document shows that.
 check "a first run" exits 0 "$vpps" train tree-lstm --examples 8 --batch 4 --max-batches 1 --eval-every 0 --quiet
-for doc in library many-machines; do check "doc/$doc.md compiles" compiles "$repository/doc/$doc.md"; done
-for doc in tutorial data training script; do
+compiled_here=(library many-machines)
+for doc in "${compiled_here[@]}"; do check "doc/$doc.md compiles" compiles "$repository/doc/$doc.md"; done
+run_here=(tutorial data training gpu script)
+for doc in "${run_here[@]}"; do
     mkdir -p "$work/$doc"
     cd "$work/$doc" || exit 1
     check "doc/$doc.md" runs "$repository/doc/$doc.md"
 done
+check "the picture is of that plan" cmp ../gpu/plan.svg "$repository/doc/plan.svg"
 check "the picture is of those cells" cmp cell.svg "$repository/doc/cell.svg"
 check "the picture is of that script" sh -c "'$repository/tools/script_svg.py' < script.txt | cmp - '$repository/doc/script.svg'"
+# Of every chapter with blocks in a language: a test runs them.
+all_blocks_run() {
+    local language=$1
+    shift
+    diff <(printf '%s\n' "$@" | sort) <(cd "$repository/doc" && grep -lE "^ *\`\`\`$language\$" ./*.md | sed 's|^./||; s|\.md$||' | sort)
+}
+check "console blocks" all_blocks_run console "${run_here[@]}" own-network
+check "C blocks" all_blocks_run c "${compiled_here[@]}" own-network contributing
+check "Python blocks" all_blocks_run python python
+check "no other blocks" sh -c "! grep -nE '^ *\`\`\`[a-z]' '$repository'/doc/*.md | grep -vE ':(console|c|python)$|\`(console|c|python)$'"
 # SUMMARY.md as mdBook reads it: a title, then a list of links, two blanks deeper for a part of a chapter. Every chapter is in it once.
 in_summary() {
     python3 - "$repository/doc" <<'PY'
