@@ -5,14 +5,29 @@
 
 vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, const char *backward,
                            bilstm_sizes sizes) {
-    const vpps_status s = part_recurrent_declare(&b->forward, PART_LSTM, model, forward, sizes.inputs, sizes.forward);
-    if (s != VPPS_OK) return s;
-    return part_recurrent_declare(&b->backward, PART_LSTM, model, backward, sizes.inputs, sizes.backward);
+    part_stack_shape shape = {.unit = PART_LSTM,
+                              .layers = sizes.layers,
+                              .inputs = sizes.inputs,
+                              .between = sizes.forward + sizes.backward,
+                              .hidden = sizes.forward};
+    const vpps_status s = part_stack_declare(&b->forward, model, forward, shape);
+    shape.hidden = sizes.backward;
+    return s == VPPS_OK ? part_stack_declare(&b->backward, model, backward, shape) : s;
 }
 
 vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward) {
-    const vpps_status s = part_recurrent_record(&b->forward, model, forward);
-    return s == VPPS_OK ? part_recurrent_record(&b->backward, model, backward) : s;
+    const vpps_status s = part_stack_record(&b->forward, model, forward);
+    return s == VPPS_OK ? part_stack_record(&b->backward, model, backward) : s;
+}
+
+vpps_status bilstm_record_join(bilstm *b, const net_config *config, vpps_model *model, const char *name) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, name, &g);
+    if (s != VPPS_OK) return s;
+    const vpps_node both[] = {vpps_gather(g, 0, 0, b->forward.layers->hidden, 1),
+                              vpps_gather(g, 1, 0, b->backward.layers->hidden, 1)};
+    vpps_push(g, part_dropout(config, g, vpps_concat(g, 2, both)));
+    return vpps_cell_end(g, &b->join);
 }
 
 void bilstm_free(bilstm *b) {
@@ -37,25 +52,43 @@ vpps_status bilstm_reserve(bilstm *b, uint32_t n) {
     return VPPS_OK;
 }
 
+vpps_node bilstm_join(const bilstm *b, vpps_graph *g, vpps_vertex forward, vpps_vertex backward) {
+    const vpps_vertex both[] = {forward, backward};
+    return vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = b->join, .n_children = 2, .children = both)), 0);
+}
+
+static void run_layer(bilstm *b, const part_recurrent *forward, const part_recurrent *backward, vpps_graph *g,
+                      uint32_t n) {
+    vpps_vertex before = part_recurrent_start(forward, g);
+    for (uint32_t k = 0; k < n; k++) before = b->forward_at[k] = part_recurrent_step(forward, g, before, b->x[k]);
+    before = part_recurrent_start(backward, g);
+    for (uint32_t k = n; k-- > 0;) before = b->backward_at[k] = part_recurrent_step(backward, g, before, b->x[k]);
+}
+
 void bilstm_run(bilstm *b, vpps_graph *g, uint32_t n) {
-    vpps_vertex before = part_recurrent_start(&b->forward, g);
-    for (uint32_t k = 0; k < n; k++) {
-        before = b->forward_at[k] = part_recurrent_step(&b->forward, g, before, b->x[k]);
-    }
-    before = part_recurrent_start(&b->backward, g);
-    for (uint32_t k = n; k-- > 0;) {
-        before = b->backward_at[k] = part_recurrent_step(&b->backward, g, before, b->x[k]);
+    for (uint32_t l = 0; l < b->forward.n; l++) {
+        for (uint32_t k = 0; l && k < n; k++) b->x[k] = bilstm_join(b, g, b->forward_at[k], b->backward_at[k]);
+        run_layer(b, &b->forward.layers[l], &b->backward.layers[l], g, n);
     }
 }
 
 /* ---------------------------------------------------------------- tags */
 
 vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *model, const net_config *config) {
-    const bilstm_sizes sizes = {.inputs = config->embed, .forward = config->hidden, .backward = config->hidden};
+    const bilstm_sizes sizes = {config->embed, config->hidden, config->hidden, config->layers};
     const vpps_status s = bilstm_declare(b, model, "forward", "backward", sizes);
     if (s != VPPS_OK) return s;
     c->n_pulls = 2;
     return part_classifier_declare(c, model, config, 2 * config->hidden, config->mlp);
+}
+
+vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name) {
+    char names[3][64];
+    static const char *const cells[] = {"forward", "backward", "layer"};
+    for (int i = 0; i < 3; i++) snprintf(names[i], sizeof names[i], "%s %s", name, cells[i]);
+    vpps_status s = bilstm_record(b, model, names[0], names[1]);
+    if (s == VPPS_OK && b->forward.n > 1) s = bilstm_record_join(b, c->config, model, names[2]);
+    return s == VPPS_OK ? part_classifier_record(c, model) : s;
 }
 
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,

@@ -8,12 +8,11 @@
  *     (g_f(j), .) = LSTM_sf(Z[z_j], g_f(j - 1), .)      from left to right, of embed - embed / 2 elements
  *     (g_b(j), .) = LSTM_sb(Z[z_j], g_b(j + 1), .)      from right to left, of embed / 2 elements (rounded down)
  *     x = [g_f(l); g_b(1)]
- * For any other word x = E[w]. What x becomes is in bilstm_tagger.c. Dropout applies to x and to characters.
+ * For any other word x = E[w]. What x becomes is in bilstm_tagger.c, which --layers is about: words are spelled by one
+ * layer. Dropout applies to x and to characters.
  *
- * Parameters, with V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m = mlp, and
- * q = floor(e / 2), p = e - q: those of bilstm_tagger.c and A a + 4 p (a + p + 1) + 4 q (a + q + 1), together
- *     V e + A a + 4 p (a + p + 1) + 4 q (a + q + 1) + 8 d (e + d + 1) + m (2 d + 1) + C (m + 1);
- * without the hidden layer the last two terms are C (2 d + 1).
+ * Parameters, with A characters, e = embed, a = character_embed, and q = floor(e / 2), p = e - q: those of
+ * bilstm_tagger.c and A a + 4 p (a + p + 1) + 4 q (a + q + 1).
  */
 #include "bilstm.h"
 
@@ -21,7 +20,6 @@ typedef struct bilstm_char_tagger_net {
     part_net base;
     part_embedding words, characters;
     bilstm spelling, sentence;
-    vpps_cell join;
 } bilstm_char_tagger_net;
 
 /* ---------------------------------------------------------------- parameters */
@@ -51,17 +49,6 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* x = [g_f(l); g_b(1)] */
-static vpps_status record_join(bilstm_char_tagger_net *t, vpps_model *model) {
-    vpps_graph *g;
-    const vpps_status s = vpps_cell_begin(model, "bilstm-char-tagger spelled word", &g);
-    if (s != VPPS_OK) return s;
-    const vpps_node last[] = {vpps_gather(g, 0, 0, t->spelling.forward.hidden, 1),
-                              vpps_gather(g, 1, 0, t->spelling.backward.hidden, 1)};
-    vpps_push(g, part_dropout(&t->base.config, g, vpps_concat(g, 2, last)));
-    return vpps_cell_end(g, &t->join);
-}
-
 static vpps_status record(void *net, vpps_model *model) {
     bilstm_char_tagger_net *t = net;
     vpps_status s = part_embedding_record(&t->words, &t->base.config, model, "bilstm-char-tagger word");
@@ -69,11 +56,10 @@ static vpps_status record(void *net, vpps_model *model) {
     if (s == VPPS_OK) {
         s = bilstm_record(&t->spelling, model, "bilstm-char-tagger spell forward", "bilstm-char-tagger spell backward");
     }
-    if (s == VPPS_OK) s = record_join(t, model);
     if (s == VPPS_OK) {
-        s = bilstm_record(&t->sentence, model, "bilstm-char-tagger forward", "bilstm-char-tagger backward");
+        s = bilstm_record_join(&t->spelling, &t->base.config, model, "bilstm-char-tagger spelled word");
     }
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
+    if (s == VPPS_OK) s = bilstm_record_tagger(&t->sentence, &t->base.classifier, model, "bilstm-char-tagger");
     return s;
 }
 
@@ -83,15 +69,14 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* A word's embedding, made of its characters. */
+/* A word's embedding, made of its characters: [g_f(l); g_b(1)]. */
 static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spelling *word, vpps_node *x) {
     bilstm *b = &t->spelling;
     const vpps_status s = bilstm_reserve(b, word->n);
     if (s != VPPS_OK) return s;
     for (uint32_t j = 0; j < word->n; j++) b->x[j] = part_embed(&t->characters, g, word->characters[j]);
     bilstm_run(b, g, word->n);
-    const vpps_vertex last[] = {b->forward_at[word->n - 1], b->backward_at[0]};
-    *x = vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = t->join, .n_children = 2, .children = last)), 0);
+    *x = bilstm_join(b, g, b->forward_at[word->n - 1], b->backward_at[0]);
     return VPPS_OK;
 }
 
@@ -129,7 +114,7 @@ const network bilstm_char_tagger = {
     .options = options,
     .embedding = "embedding",
     .kind = NET_TAGGING,
-    .defaults = {.embed = 64, .hidden = 256, .character_embed = 64, .mlp = 256},
+    .defaults = {.embed = 64, .hidden = 256, .layers = 1, .character_embed = 64, .mlp = 256},
     .spells = true,
     .create = create,
     .add = add,

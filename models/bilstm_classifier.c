@@ -9,10 +9,11 @@
  *     (h_b(k), c_b(k)) = LSTM_b(x_k, h_b(k + 1), c_b(k + 1))      from right to left
  *     s = tanh(W_h D([h_f(n); h_b(1)]) + b_h)                     with --mlp 0: s = [h_f(n); h_b(1)]
  *     p(label) = softmax(W_s D(s) + b_s)
+ * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the layer below it; s has those of the last.
  * Both LSTMs begin with zeros. Their equations are in sequence.h; each has weights of its own.
  *
- * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp:
- *     V e + 8 d (e + d + 1) + m (2 d + 1) + C (m + 1);
+ * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp, L = layers:
+ *     V e + 8 d (e + d + 1) + (L - 1) 8 d (3 d + 1) + m (2 d + 1) + C (m + 1);
  * without the hidden layer the last two terms are C (2 d + 1).
  */
 #include "bilstm.h"
@@ -39,8 +40,7 @@ static void destroy(void *net) {
 static vpps_status record(void *net, vpps_model *model) {
     bilstm_classifier_net *n = net;
     vpps_status s = part_embedding_record(&n->words, &n->base.config, model, "bilstm-classifier word");
-    if (s == VPPS_OK) s = bilstm_record(&n->sentence, model, "bilstm-classifier forward", "bilstm-classifier backward");
-    if (s == VPPS_OK) s = part_classifier_record(&n->base.classifier, model);
+    if (s == VPPS_OK) s = bilstm_record_tagger(&n->sentence, &n->base.classifier, model, "bilstm-classifier");
     return s;
 }
 
@@ -72,7 +72,7 @@ const network bilstm_classifier = {
     .options = options,
     .embedding = "embedding",
     .kind = NET_SENTENCES,
-    .defaults = {.embed = 256, .hidden = 256},
+    .defaults = {.embed = 256, .hidden = 256, .layers = 1},
     .create = create,
     .add = add,
     .destroy = destroy,

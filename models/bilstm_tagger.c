@@ -9,11 +9,12 @@
  *     (h_b(k), c_b(k)) = LSTM_b(x_k, h_b(k + 1), c_b(k + 1))      from right to left
  *     s_k = tanh(W_h [h_f(k); h_b(k)] + b_h)                      with --mlp 0: s_k = [h_f(k); h_b(k)]
  *     p(tag of w_k) = softmax(W_s s_k + b_s)
- * Both LSTMs begin with zeros. Their equations are in sequence.h; the paper's LSTM (section 2.1) also has weights from
+ * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the layer below it, where D is dropout;
+ * s_k has those of the last. Both LSTMs begin with zeros. Their equations are in sequence.h; the paper's LSTM (section 2.1) also has weights from
  * c to the gates, which these do not have.
  *
- * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp:
- *     V e + 8 d (e + d + 1) + m (2 d + 1) + C (m + 1);
+ * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp, L = layers:
+ *     V e + 8 d (e + d + 1) + (L - 1) 8 d (3 d + 1) + m (2 d + 1) + C (m + 1);
  * without the hidden layer the last two terms are C (2 d + 1).
  */
 #include "bilstm.h"
@@ -40,8 +41,7 @@ static void destroy(void *net) {
 static vpps_status record(void *net, vpps_model *model) {
     bilstm_tagger_net *t = net;
     vpps_status s = part_embedding_record(&t->words, &t->base.config, model, "bilstm-tagger word");
-    if (s == VPPS_OK) s = bilstm_record(&t->sentence, model, "bilstm-tagger forward", "bilstm-tagger backward");
-    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
+    if (s == VPPS_OK) s = bilstm_record_tagger(&t->sentence, &t->base.classifier, model, "bilstm-tagger");
     return s;
 }
 
@@ -68,7 +68,7 @@ const network bilstm_tagger = {
     .options = options,
     .embedding = "embedding",
     .kind = NET_TAGGING,
-    .defaults = {.embed = 256, .hidden = 256, .mlp = 256},
+    .defaults = {.embed = 256, .hidden = 256, .layers = 1, .mlp = 256},
     .create = create,
     .add = add,
     .destroy = destroy,

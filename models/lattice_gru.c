@@ -37,7 +37,8 @@ static vpps_status declare(void *net, vpps_model *model) {
     if (s == VPPS_OK) s = part_embedding_declare(&t->words, model, "words", c->words, c->embed);
     if (s == VPPS_OK) s = part_recurrent_declare(&t->encoder, PART_GRU, model, "encoder", c->embed, c->hidden);
     if (s == VPPS_OK) s = parts_declare(model, gate, sizeof gate / sizeof *gate);
-    if (s == VPPS_OK) s = translate_declare(&t->base, model, PART_GRU);
+    const part_stack_shape decoder = {.unit = PART_GRU, .inputs = c->embed, .hidden = c->hidden};
+    if (s == VPPS_OK) s = translate_declare(&t->base, model, decoder);
     return s;
 }
 
@@ -96,7 +97,7 @@ static vpps_status encode(void *net, vpps_graph *g, const net_example *x, net_de
     at[0] = part_recurrent_start(&t->encoder, g);
     for (uint32_t k = 1; k < n; k++) at[k] = add_node(t, g, lattice, k, at, at + n);
 
-    return translate_encoded(&t->base, g, at, n, d);
+    return translate_encoded(&t->base, g, at, n, &at[n - 1], d);
 }
 
 static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {

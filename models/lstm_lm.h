@@ -10,9 +10,10 @@ vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_head
 /* A step of text that is made: d without states is before the first word. */
 vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
 
-/* hidden, embed, dropout: rows for a table. */
+/* hidden, embed, layers, dropout: rows for a table. */
 #define LSTM_LM_OPTIONS                                                                                                \
     PART_HIDDEN("Size of the LSTM's states"), PART_EMBED("Size of a word's embedding"),                                \
-        PART_DROPOUT("Dropout on embeddings and before the output layer")
+        PART_LAYERS("Layers of LSTMs, each reads the one below"),                                                      \
+        PART_DROPOUT("Dropout on embeddings, between layers and before the output layer")
 
 #endif

@@ -17,7 +17,7 @@ const network lstm_lm_fixed = {
     .options = options,
     .embedding = "embedding",
     .kind = NET_TEXT,
-    .defaults = {.embed = 256, .hidden = 256, .steps = 64},
+    .defaults = {.embed = 256, .hidden = 256, .layers = 1, .steps = 64},
     .create = lstm_lm_create,
     .add = lstm_lm_add,
     .decode = lstm_lm_decode,

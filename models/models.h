@@ -56,8 +56,11 @@ typedef struct net_scores {
 
 uint32_t net_positions(net_kind kind, const net_example *x);
 
+/* The most layers that a network may have, of an LSTM or GRU. */
+#define NET_LAYERS 16
+
 /* What a network of pairs, or of text, keeps while it makes a target, or a text, word by word. */
-#define NET_STATES 4
+#define NET_STATES (2 * NET_LAYERS) /* an LSTM's h and c, of each layer */
 typedef struct net_decoding {
     vpps_node states[NET_STATES]; /* vectors that change with every word */
     uint32_t n_states;
@@ -83,6 +86,7 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 typedef struct net_config {
     uint32_t words, characters, classes;
     uint32_t embed, hidden;
+    uint32_t layers;          /* of the LSTMs; 0: one */
     uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
     uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
     uint32_t steps;           /* TEXT: words of an example; 0: a sentence */

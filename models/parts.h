@@ -103,6 +103,8 @@ extern const option_row part_root_options[]; /* without loss: networks that repr
     { "hidden", "N", help, OPTION_U32, offsetof(net_config, hidden), 1, PART_MOST_HIDDEN, true }
 #define PART_EMBED(help)                                                                                               \
     { "embed", "N", help, OPTION_U32, offsetof(net_config, embed), 1, 65536, true }
+#define PART_LAYERS(help)                                                                                              \
+    { "layers", "N", help, OPTION_U32, offsetof(net_config, layers), 1, NET_LAYERS, true }
 #define PART_DROPOUT(help)                                                                                             \
     { "dropout", "P", help, OPTION_F32, offsetof(net_config, dropout), 0, 0.99, false }
 

@@ -35,6 +35,7 @@ vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model
     r->unit = unit;
     r->inputs = inputs;
     r->hidden = hidden;
+    r->dropout = NULL;
     vpps_status s = VPPS_OK;
     for (uint32_t k = 0; k < units[unit].n_gates; k++) {
         char names[3][64];
@@ -90,7 +91,8 @@ vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const ch
     if (s != VPPS_OK) return s;
     const uint32_t n = part_recurrent_states(r);
     vpps_node states[2] = {vpps_gather(g, 0, 0, r->hidden, 1)};
-    const vpps_node x = vpps_pull(g, r->inputs, 1);
+    vpps_node x = vpps_pull(g, r->inputs, 1);
+    if (r->dropout) x = part_dropout(r->dropout, g, x);
     if (n == 2) states[1] = vpps_gather(g, 0, 1, r->hidden, 1);
     part_recurrent_next(r, g, x, states);
     for (uint32_t i = 0; i < n; i++) vpps_scatter(g, states[i]);
@@ -106,4 +108,84 @@ vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g) {
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x) {
     return vpps_apply(
         g, VPPS_APPLICATION(.cell = r->cell, .n_children = 1, .children = &before, .n_pulls = 1, .pulls = &x));
+}
+
+/* ---------------------------------------------------------------- layers of them */
+
+typedef struct layer_name {
+    char text[64];
+} layer_name;
+
+/* NAME, NAME2, NAME3: what begins the names of parameters, and the names of cells. */
+static layer_name name_layer(const char *name, uint32_t layer) {
+    layer_name n;
+    if (layer) {
+        snprintf(n.text, sizeof n.text, "%s%u", name, layer + 1);
+    } else {
+        snprintf(n.text, sizeof n.text, "%s", name);
+    }
+    return n;
+}
+
+part_stack_shape part_lstm_layers(const net_config *c) {
+    return (part_stack_shape){PART_LSTM, c->layers, c->embed, c->hidden, c->hidden, c};
+}
+
+vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape) {
+    if (shape.layers > NET_LAYERS) return VPPS_ARGUMENT;
+    vpps_status status = VPPS_OK;
+    s->n = shape.layers ? shape.layers : 1;
+    for (uint32_t l = 0; status == VPPS_OK && l < s->n; l++) {
+        status = part_recurrent_declare(&s->layers[l], shape.unit, model, name_layer(name, l).text,
+                                        l ? shape.between : shape.inputs, shape.hidden);
+        if (l) s->layers[l].dropout = shape.dropout;
+    }
+    return status;
+}
+
+vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name) {
+    vpps_status status = VPPS_OK;
+    for (uint32_t l = 0; status == VPPS_OK && l < s->n; l++) {
+        status = part_recurrent_record(&s->layers[l], model, name_layer(name, l).text);
+    }
+    return status;
+}
+
+void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at) {
+    for (uint32_t l = 0; l < s->n; l++) at[l] = part_recurrent_start(&s->layers[l], g);
+}
+
+void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at) {
+    for (uint32_t l = 0; l < s->n; l++) {
+        const uint32_t n = part_recurrent_states(&s->layers[l]);
+        at[l] = vpps_source(g, n, states);
+        states += n;
+    }
+}
+
+vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, vpps_node x) {
+    for (uint32_t l = 0; l < s->n; l++) {
+        at[l] = part_recurrent_step(&s->layers[l], g, at[l], x);
+        x = vpps_scattered(g, at[l], 0);
+    }
+    return x;
+}
+
+uint32_t part_stack_states(const part_stack *s) { return s->n * part_recurrent_states(&s->layers[0]); }
+
+void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, net_decoding *d) {
+    d->n_states = 0;
+    for (uint32_t l = 0; l < s->n; l++) {
+        const uint32_t n = part_recurrent_states(&s->layers[l]);
+        for (uint32_t i = 0; i < n; i++) d->states[d->n_states++] = vpps_scattered(g, at[l], i);
+    }
+}
+
+vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, vpps_node x, vpps_node *states) {
+    for (uint32_t l = 0; l < s->n; l++) {
+        part_recurrent_next(&s->layers[l], recorder, x, states);
+        x = states[0];
+        states += part_recurrent_states(&s->layers[l]);
+    }
+    return x;
 }

@@ -34,11 +34,12 @@ typedef enum part_unit { PART_LSTM, PART_GRU } part_unit;
 typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
+    const net_config *dropout;                              /* has that of x; NULL: none */
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* in the order of the equations */
     vpps_cell cell;                                         /* child: the step before; pulls x; scatters h (and c) */
 } part_recurrent;
 
-/* Its parameters are NAME.W_i and so on. */
+/* Its parameters are NAME.W_i and so on. x has no dropout: set `dropout` before the cell is recorded. */
 vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
                                    uint32_t inputs, uint32_t hidden);
 vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name);
@@ -51,5 +52,43 @@ void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_nod
 /* The vertex before the first step: all zero. */
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g);
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x);
+
+/* ---------------------------------------------------------------- layers of them
+ *
+ * Layer 1 reads x, layer l + 1 reads h of layer l. The parameters of layer 1 are NAME.W_i and so on, those of layer 2
+ * NAME2.W_i and so on. A vertex of each layer, from the first to the last, stands for a step of all. */
+
+typedef struct part_stack {
+    uint32_t n; /* layers */
+    part_recurrent layers[NET_LAYERS];
+} part_stack;
+
+typedef struct part_stack_shape {
+    part_unit unit;
+    uint32_t layers;           /* up to NET_LAYERS; 0: one */
+    uint32_t inputs, between;  /* elements that the first layer reads, and that every other one reads */
+    uint32_t hidden;           /* elements of each layer's h */
+    const net_config *dropout; /* has that of what layers above the first read; NULL: none */
+} part_stack_shape;
+
+/* LSTMs as the options say: of `embed`, `hidden` and `layers`, with dropout between them. */
+part_stack_shape part_lstm_layers(const net_config *c);
+/* Fails with ARGUMENT where there are more layers than NET_LAYERS. */
+vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);
+vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name);
+
+/* Before the first step: all states are zero. Behind the step whose part_stack_states() states these are. */
+void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
+void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
+/* The step that reads x, in the place of the one before it. Its result is h of the last layer. */
+vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, vpps_node x);
+
+/* How many states all layers have, an LSTM's h and c or a GRU's h each, from the first layer to the last; and hands them
+ * to a decoding. */
+uint32_t part_stack_states(const part_stack *s);
+void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, net_decoding *d);
+/* As part_recurrent_next, without dropout: x goes through all layers, whose states are replaced. Its result is h of the
+ * last one. */
+vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, vpps_node x, vpps_node *states);
 
 #endif

@@ -11,8 +11,10 @@
  * There is no input feeding (section 3.3): s~ is not read by the next step, so that attention at all words is one level
  * of the graph.
  *
+ * With --layers, s_k and h_j are those of the last layer.
+ *
  * Parameters, with C target words, d = hidden, e = embed: C e for the table, 4 d (e + d + 1) for an LSTM or
- * 3 d (e + d + 1) for a GRU, C d + C for the output layer; attention: 2 d^2.
+ * 3 d (e + d + 1) for a GRU (with d for e in layers above the first), C d + C for the output layer; attention: 2 d^2.
  */
 #include "translate.h"
 
@@ -20,10 +22,10 @@
 
 /* ---------------------------------------------------------------- parameters */
 
-vpps_status translate_declare(translate_net *t, vpps_model *model, part_unit unit) {
+vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder) {
     const net_config *c = &t->base.config;
     vpps_status s = part_embedding_declare(&t->target, model, "target", c->classes, c->embed);
-    if (s == VPPS_OK) s = part_recurrent_declare(&t->decoder, unit, model, "decoder", c->embed, c->hidden);
+    if (s == VPPS_OK) s = part_stack_declare(&t->decoder, model, "decoder", decoder);
     if (s == VPPS_OK && c->attention) s = vpps_add_matrix(model, &t->W_a, "W_a", c->hidden, 2 * c->hidden, NULL);
     if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
     return s;
@@ -63,19 +65,19 @@ enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
  * list, the memory. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
-    const uint32_t n_states = part_recurrent_states(&t->decoder);
+    const uint32_t n_states = part_stack_states(&t->decoder);
     vpps_graph *g;
     const vpps_status status = vpps_cell_begin(model, "greedy turn", &g);
     if (status != VPPS_OK) return status;
-    vpps_node before[STATES + 2] = {0}, states[2] = {0};
+    vpps_node before[STATES + NET_STATES] = {0}, states[NET_STATES] = {0};
     for (uint32_t i = 0; i < STATES + n_states; i++)
         before[i] = vpps_gather(g, 0, i, i < EMBEDDING ? 1 : i == EMBEDDING ? c->embed : c->hidden, 1);
     const vpps_node end_word = vpps_pull(g, 1, 1);
     vpps_condition(g, before[GOES_ON]);
 
     for (uint32_t i = 0; i < n_states; i++) states[i] = before[STATES + i];
-    part_recurrent_next(&t->decoder, g, before[EMBEDDING], states);
-    const vpps_node s = c->attention ? attend(t, g, vpps_pull_list(g, c->hidden, 1), states[0]) : states[0];
+    const vpps_node h = part_stack_next(&t->decoder, g, before[EMBEDDING], states);
+    const vpps_node s = c->attention ? attend(t, g, vpps_pull_list(g, c->hidden, 1), h) : h;
     const vpps_node best = vpps_argmax(g, part_logits(&t->base.classifier, g, s));
     const vpps_node word = vpps_slice(g, best, 0, 1);
 
@@ -89,7 +91,7 @@ static vpps_status record_turn(translate_net *t, vpps_model *model) {
 
 vpps_status translate_record(translate_net *t, vpps_model *model) {
     vpps_status s = part_embedding_record(&t->target, &t->base.config, model, "target");
-    if (s == VPPS_OK) s = part_recurrent_record(&t->decoder, model, "decoder");
+    if (s == VPPS_OK) s = part_stack_record(&t->decoder, model, "decoder");
     if (s == VPPS_OK && t->base.config.attention) s = record_attention(t, model);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     if (s == VPPS_OK) s = record_turn(t, model);
@@ -107,10 +109,11 @@ static vpps_status reserve(translate_net *t, uint32_t n) {
     return VPPS_OK;
 }
 
-vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n, net_decoding *d) {
+vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
+                              const vpps_vertex *last, net_decoding *d) {
     const uint32_t first = n > 1 ? 1 : 0;
-    *d = (net_decoding){.n_states = part_recurrent_states(&t->decoder), .logits = VPPS_NO_NODE};
-    for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, at[n - 1], i);
+    *d = (net_decoding){.logits = VPPS_NO_NODE};
+    part_stack_keep(&t->decoder, g, last, d);
     if (!t->base.config.attention) return vpps_graph_status(g);
 
     const vpps_status s = reserve(t, n);
@@ -125,20 +128,20 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* The decoder before its first word, or before its next one. */
 typedef struct place {
-    vpps_vertex step; /* scatters the states */
+    vpps_vertex at[NET_LAYERS]; /* scatter the states */
     const vpps_node *memory;
     uint32_t n_memory;
 } place;
 
-static vpps_status begin(vpps_graph *g, const net_decoding *d, place *p) {
-    *p = (place){vpps_source(g, d->n_states, d->states), d->memory, d->n_memory};
+static vpps_status begin(const translate_net *t, vpps_graph *g, const net_decoding *d, place *p) {
+    *p = (place){.memory = d->memory, .n_memory = d->n_memory};
+    part_stack_resume(&t->decoder, g, d->states, p->at);
     return vpps_graph_status(g);
 }
 
 /* Reads a word; what the output layer is to read: s~, or without attention s. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
-    p->step = part_recurrent_step(&t->decoder, g, p->step, part_embed(&t->target, g, word));
-    const vpps_node s = vpps_scattered(g, p->step, 0);
+    const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));
     if (!t->base.config.attention) return s;
     return vpps_pushed(
         g,
@@ -154,7 +157,7 @@ vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, transl
     net_decoding d;
     place p;
     vpps_status s = encode(net, g, x, &d);
-    if (s == VPPS_OK) s = begin(g, &d, &p);
+    if (s == VPPS_OK) s = begin(t, g, &d, &p);
     for (uint32_t k = 0; s == VPPS_OK && k + 1 < target->n_words; k++) {
         const vpps_node output = read_word(t, g, target->words[k], &p);
         part_classify(&t->base.classifier, g, k, &output, target->words[k + 1], heads, scores);
@@ -165,13 +168,13 @@ vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, transl
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d) {
     translate_net *t = net;
     place p;
-    const vpps_status s = begin(g, d, &p);
+    const vpps_status s = begin(t, g, d, &p);
     if (s != VPPS_OK) return s;
     vpps_node nll;
     const vpps_node output = read_word(t, g, word, &p);
     part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL,
                   &(net_scores){.logits = &d->logits, .nll = &nll});
-    for (uint32_t i = 0; i < d->n_states; i++) d->states[i] = vpps_scattered(g, p.step, i);
+    part_stack_keep(&t->decoder, g, p.at, d);
     return vpps_graph_status(g);
 }
 

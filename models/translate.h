@@ -10,7 +10,7 @@
 typedef struct translate_net {
     part_net base; /* its classifier is the output layer */
     part_embedding target;
-    part_recurrent decoder;
+    part_stack decoder;
     vpps_param W_a; /* with attention */
     vpps_cell attention;
     vpps_cell turn;        /* of greedy search: a word */
@@ -19,14 +19,16 @@ typedef struct translate_net {
 } translate_net;
 
 /* Parameters: target (table), decoder.*, with attention W_a, W_s, b_s. base.config is set, as part_create
- * does. */
-vpps_status translate_declare(translate_net *t, vpps_model *model, part_unit unit);
+ * does. `decoder` reads words of the target and has states of `hidden` elements. */
+vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder);
 vpps_status translate_record(translate_net *t, vpps_model *model);
 void translate_destroy(void *net);
 
-/* What a network's `encode` ends with: the decoder starts from the last of the n vertices, which scatter an LSTM's h and
- * c or a GRU's h, and attention reads the h of all but the first, the start (unless there is nothing else). */
-vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n, net_decoding *d);
+/* What a network's `encode` ends with. The vertices scatter an LSTM's h and c or a GRU's h. The decoder starts from
+ * `last`, a vertex for each of its layers. Attention reads h of at[1] to at[n - 1], or of at[0], the start, where there
+ * is nothing else. */
+vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
+                              const vpps_vertex *last, net_decoding *d);
 
 typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
 

@@ -91,6 +91,8 @@ static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node 
     VPPS_TRY(g->s->network->decode(g->x.net, g->x.graph, next_input(s), &s->d));
     s->fed++;
     for (uint32_t i = 0; i < s->d.n_states; i++) {
+        if (!s->states[i]) s->states[i] = malloc(hidden * sizeof(float));
+        if (!s->states[i]) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
         nodes[*n] = s->d.states[i];
         outs[(*n)++] = s->states[i];
     }
@@ -140,10 +142,6 @@ static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node
 
 static vpps_status open_sentence(const generator *g, sentence *s, uint64_t number) {
     *s = (sentence){.random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + number), .begin = g->end_word};
-    for (int i = 0; i < NET_STATES; i++) {
-        s->states[i] = malloc(g->s->net.hidden * sizeof(float));
-        if (!s->states[i]) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
-    }
     if (!VPPS_RESERVE(s->words, s->capacity, (size_t)g->n_prompt + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
     }

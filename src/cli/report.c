@@ -83,6 +83,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "precision", json_string(t->precision));
     json_object_set_new(o, "precision_unit", json_string(t->precision_unit));
     json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null()); /* null: hidden */
+    json_object_set_new(o, "layers", s->net.layers ? json_integer(s->net.layers) : json_null());
     json_object_set_new(o, "data", json_string(corpus_name(s)));
     json_object_set_new(o, "epochs", json_integer(t->epoch));
     json_object_set_new(o, "sentences", json_integer((json_int_t)t->sentences));

@@ -176,7 +176,7 @@ belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
     for o in generate leaves function-tags output lexicon source target beam max-words length-penalty attention steps \
-        character-embed mlp turns ponder loss word-column tag-column; do
+        character-embed layers mlp turns ponder loss word-column tag-column; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
         elif grep -q -e "--$o\b" out; then
@@ -192,14 +192,14 @@ while read -r network options; do
     check "train $network --help: its options" belongs "$network" "${words[@]}"
 done <<'LIST'
 tree-gru generate leaves function-tags loss
-bilstm-tagger mlp word-column tag-column
-bilstm-char-tagger mlp character-embed word-column tag-column
-bilstm-classifier mlp
+bilstm-tagger layers mlp word-column tag-column
+bilstm-char-tagger layers mlp character-embed word-column tag-column
+bilstm-classifier layers mlp
 act turns ponder
-lstm-lm
-lstm-lm-fixed steps
+lstm-lm layers
+lstm-lm-fixed layers steps
 lattice-lstm lexicon mlp word-column tag-column
-lstm-nmt source target beam max-words length-penalty attention
+lstm-nmt source target beam max-words length-penalty attention layers
 lattice-gru source target beam max-words length-penalty
 LIST
 check "predict tree-gru --help" exits 0 "$vpps" predict tree-gru --help

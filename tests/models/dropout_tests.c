@@ -1,4 +1,5 @@
-/* dropout_tests.c - where dropout is: on every embedding, and on what each layer of the classifier reads; nowhere else.
+/* dropout_tests.c - where dropout is: on every embedding, on what each further layer of LSTMs reads, and on what each layer
+ * of the classifier reads; nowhere else.
  * What is dropped shows in a step of training: an element of an embedding that is 0 gets no gradient, and no gradient gets
  * the column that it is multiplied with. */
 #include "fixture.h"
@@ -92,7 +93,7 @@ START_TEST(dropout_is_where_it_is_documented)
         vpps_options o = options_for("cpu");
         fixture f;
         vpps_handle *h;
-        float *before[64];
+        float *before[128];
         const net_case c = case_at(_i);
         examples e = *examples_of(c.net->kind);
         e.n = 1;

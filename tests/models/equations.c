@@ -64,6 +64,29 @@ vertex_state gru(const weights *w, const char *name, vec x, vertex_state before)
     return after;
 }
 
+/* ---------------------------------------------------------------- layers */
+
+static uint32_t layers_of(const subject *s) { return s->config->layers ? s->config->layers : 1; }
+
+layer_name name_of_layer(const char *name, uint32_t layer) {
+    layer_name n;
+    if (layer == 1) snprintf(n.text, sizeof n.text, "%s", name);
+    if (layer != 1) snprintf(n.text, sizeof n.text, "%s%u", name, layer);
+    return n;
+}
+
+void start_layers(const subject *s, vertex_state at[MOST_LAYERS]) {
+    for (uint32_t l = 0; l < layers_of(s); l++) at[l] = start(s->config->hidden);
+}
+
+vec step_layers(const subject *s, step_equations *step, const char *name, vec x, vertex_state at[MOST_LAYERS]) {
+    for (uint32_t l = 0; l < layers_of(s); l++) {
+        at[l] = step(s->w, name_of_layer(name, l + 1).text, x, at[l]);
+        x = at[l].h;
+    }
+    return x;
+}
+
 /* ---------------------------------------------------------------- the classifier */
 
 vec hidden_layer(const weights *w, vec h) { return tanh_of(affine(w, "b_h", "W_h", h)); }

@@ -37,6 +37,17 @@ vertex_state start(uint32_t n); /* zeros */
 vertex_state lstm(const weights *w, const char *name, vec x, vertex_state before);
 vertex_state gru(const weights *w, const char *name, vec x, vertex_state before);
 
+/* NAME, or in layer 2 NAME2, and so on: what the names of a layer's parameters begin with. */
+typedef struct layer_name {
+    char text[32];
+} layer_name;
+layer_name name_of_layer(const char *name, uint32_t layer);
+
+/* A step of all of a network's layers, each of which reads h of the one below. `at` has a vertex_state for each. */
+typedef vertex_state step_equations(const weights *w, const char *name, vec x, vertex_state before);
+vec step_layers(const subject *s, step_equations *step, const char *name, vec x, vertex_state at[MOST_LAYERS]);
+void start_layers(const subject *s, vertex_state at[MOST_LAYERS]);
+
 vec hidden_layer(const weights *w, vec h); /* tanh(W_h h + b_h) */
 vec output_layer(const weights *w, vec h); /* W_s h + b_s */
 

@@ -10,22 +10,33 @@ static vec tag_layers(const subject *s, vec h) {
     return output_layer(s->w, s->config->mlp ? hidden_layer(s->w, h) : h);
 }
 
-/* h_f(k) and h_b(k) of x_1 .. x_n. */
-static void both_ways(const subject *s, const vec *x, uint32_t n, vec *h_f, vec *h_b) {
+/* h_f(k) and h_b(k) of x_1 .. x_n, in the layer of that number. */
+static void both_ways(const subject *s, uint32_t layer, const vec *x, uint32_t n, vec *h_f, vec *h_b) {
+    const layer_name from_left = name_of_layer("forward", layer), from_right = name_of_layer("backward", layer);
     vertex_state forward = start(s->config->hidden), backward = forward;
     for (uint32_t k = 0; k < n; k++) {
-        forward = lstm(s->w, "forward", x[k], forward);
+        forward = lstm(s->w, from_left.text, x[k], forward);
         h_f[k] = forward.h;
     }
     for (uint32_t k = n; k-- > 0;) {
-        backward = lstm(s->w, "backward", x[k], backward);
+        backward = lstm(s->w, from_right.text, x[k], backward);
         h_b[k] = backward.h;
+    }
+}
+
+/* The same in the last layer. */
+static void both_ways_up(const subject *s, const vec *x, uint32_t n, vec *h_f, vec *h_b) {
+    vec joined[MOST_POSITIONS];
+    both_ways(s, 1, x, n, h_f, h_b);
+    for (uint32_t layer = 2; layer <= s->config->layers; layer++) {
+        for (uint32_t k = 0; k < n; k++) joined[k] = concatenation(h_f[k], h_b[k]);
+        both_ways(s, layer, joined, n, h_f, h_b);
     }
 }
 
 static void tag(const subject *s, const vec *x, uint32_t n, vec logits[MOST_POSITIONS]) {
     vec h_f[MOST_POSITIONS], h_b[MOST_POSITIONS];
-    both_ways(s, x, n, h_f, h_b);
+    both_ways_up(s, x, n, h_f, h_b);
     for (uint32_t k = 0; k < n; k++) logits[k] = tag_layers(s, concatenation(h_f[k], h_b[k]));
 }
 
@@ -44,7 +55,7 @@ void bilstm_tagger_equations(const subject *s, const net_example *x, vec logits[
 void bilstm_classifier_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
     vec words[MOST_POSITIONS], h_f[MOST_POSITIONS], h_b[MOST_POSITIONS];
     embed_words(s, &x->sentence, words);
-    both_ways(s, words, x->sentence.n_words, h_f, h_b);
+    both_ways_up(s, words, x->sentence.n_words, h_f, h_b);
     logits[0] = tag_layers(s, concatenation(h_f[x->sentence.n_words - 1], h_b[0]));
 }
 

@@ -8,37 +8,36 @@
 /* ---------------------------------------------------------------- lstm-lm: Zaremba, Sutskever and Vinyals 2014, 3 */
 
 void lstm_lm_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
-    vertex_state at = start(s->config->hidden);
+    vertex_state at[MOST_LAYERS];
+    start_layers(s, at);
     for (uint32_t t = 0; t + 1 < x->sentence.n_words; t++) {
-        at = lstm(s->w, "lstm", entry(s->w, "embedding", x->sentence.words[t]), at);
-        logits[t] = output_layer(s->w, at.h);
+        const vec word = entry(s->w, "embedding", x->sentence.words[t]);
+        logits[t] = output_layer(s->w, step_layers(s, lstm, "lstm", word, at));
     }
 }
 
 /* ---------------------------------------------------------------- decoders: Sutskever et al. 2014; Luong et al. 2015, 3 */
 
-typedef vertex_state step_equations(const weights *w, const char *name, vec x, vertex_state before);
-
 /* (5), (7), (8): tanh(W_a [sum_j a_j h_j; s]), a = softmax of the h_j . s */
-static vec attended(const weights *w, const vertex_state *memory, uint32_t n, vec s) {
+static vec attended(const weights *w, const vec *memory, uint32_t n, vec s) {
     double total = 0;
     vec context = zeros(s.n);
-    for (uint32_t j = 0; j < n; j++) total += exp(inner_product(memory[j].h, s));
+    for (uint32_t j = 0; j < n; j++) total += exp(inner_product(memory[j], s));
     for (uint32_t j = 0; j < n; j++) {
-        const double a = exp(inner_product(memory[j].h, s)) / total;
-        for (uint32_t i = 0; i < s.n; i++) context.at[i] += a * memory[j].h.at[i];
+        const double a = exp(inner_product(memory[j], s)) / total;
+        for (uint32_t i = 0; i < s.n; i++) context.at[i] += a * memory[j].at[i];
     }
     return tanh_of(times(w, "W_a", concatenation(context, s)));
 }
 
-/* at[0 .. n): the encoder's states; the first is the start, which attention reads only where there is no other. */
-static void say_target(const subject *s, step_equations *step, const vertex_state *at, uint32_t n,
+/* now: the encoder's last states, of each layer. h[0 .. n): h of its last layer; the first is the start's, which attention
+ * reads only where there is no other. */
+static void say_target(const subject *s, step_equations *step, vertex_state now[MOST_LAYERS], const vec *h, uint32_t n,
                        const vpps_sentence *target, vec logits[MOST_POSITIONS]) {
-    const vertex_state *memory = n > 1 ? at + 1 : at;
-    vertex_state now = at[n - 1];
+    const vec *memory = n > 1 ? h + 1 : h;
     for (uint32_t k = 0; k + 1 < target->n_words; k++) {
-        now = step(s->w, "decoder", entry(s->w, "target", target->words[k]), now);
-        logits[k] = output_layer(s->w, s->config->attention ? attended(s->w, memory, n > 1 ? n - 1 : 1, now.h) : now.h);
+        const vec top = step_layers(s, step, "decoder", entry(s->w, "target", target->words[k]), now);
+        logits[k] = output_layer(s->w, s->config->attention ? attended(s->w, memory, n > 1 ? n - 1 : 1, top) : top);
     }
 }
 
@@ -46,11 +45,13 @@ static void say_target(const subject *s, step_equations *step, const vertex_stat
 
 void lstm_nmt_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
     const vpps_sentence *source = &x->sentence;
-    vertex_state at[MOST_POSITIONS] = {start(s->config->hidden)};
+    vertex_state at[MOST_LAYERS];
+    vec h[MOST_POSITIONS] = {zeros(s->config->hidden)};
+    start_layers(s, at);
     for (uint32_t j = 0; j < source->n_words; j++) {
-        at[j + 1] = lstm(s->w, "encoder", entry(s->w, "source", source->words[j]), at[j]);
+        h[j + 1] = step_layers(s, lstm, "encoder", entry(s->w, "source", source->words[j]), at);
     }
-    say_target(s, lstm, at, source->n_words + 1, &x->target, logits);
+    say_target(s, lstm, at, h, source->n_words + 1, &x->target, logits);
 }
 
 /* ---------------------------------------------------------------- lattice-gru: Su et al. 2017 */
@@ -72,6 +73,10 @@ static vertex_state merged(const subject *s, const vpps_lattice *l, uint32_t e, 
 void lattice_gru_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
     const vpps_lattice *l = x->lattice;
     vertex_state at[MOST_POSITIONS] = {start(s->config->hidden)};
-    for (uint32_t e = 1; e < l->n_nodes; e++) at[e] = merged(s, l, e, at);
-    say_target(s, gru, at, l->n_nodes, &x->target, logits);
+    vec h[MOST_POSITIONS] = {at[0].h};
+    for (uint32_t e = 1; e < l->n_nodes; e++) {
+        at[e] = merged(s, l, e, at);
+        h[e] = at[e].h;
+    }
+    say_target(s, gru, &at[l->n_nodes - 1], h, l->n_nodes, &x->target, logits);
 }

@@ -4,7 +4,7 @@
 
 #include "models.h"
 
-enum { MOST_EXAMPLES = 16, MOST_POSITIONS = 24, MOST_IDS = 16 };
+enum { MOST_EXAMPLES = 16, MOST_LAYERS = 3, MOST_POSITIONS = 24, MOST_IDS = 16 };
 
 /* Examples of one kind, and the sizes of the tables that their ids fit. Not every id below a size occurs. */
 typedef struct examples {

@@ -17,7 +17,10 @@ const option_row *option_of(const network *n, size_t offset) {
 
 bool roots_only(const network *n) { return n->kind == NET_TREES && !HAS_OPTION(n, loss); }
 
-static int choices_of(const network *n) { return (HAS_OPTION(n, attention) ? 2 : 1) * (HAS_OPTION(n, mlp) ? 2 : 1); }
+static int choices_of(const network *n) {
+    return (HAS_OPTION(n, attention) ? 2 : 1) * (HAS_OPTION(n, mlp) ? 2 : 1) *
+           (HAS_OPTION(n, layers) ? MOST_LAYERS : 1);
+}
 
 int case_count(void) {
     int count = 0;
@@ -34,9 +37,16 @@ net_case case_at(int i) {
         c.attention = i % 2 == 0;
         i /= 2;
     }
-    if (HAS_OPTION(*n, mlp)) c.mlp = i % 2 == 0;
-    snprintf(c.name, sizeof c.name, "%s%s%s", (*n)->name, c.attention ? " with attention" : "",
-             c.mlp ? " with mlp" : "");
+    if (HAS_OPTION(*n, mlp)) {
+        c.mlp = i % 2 == 0;
+        i /= 2;
+    }
+    if (HAS_OPTION(*n, layers)) c.layers = MOST_LAYERS - (uint32_t)i;
+    snprintf(c.name, sizeof c.name, "%s%s%s%s", (*n)->name, c.attention ? " with attention" : "",
+             c.mlp ? " with mlp" : "",
+             c.layers > 2   ? ", 3 layers"
+             : c.layers > 1 ? ", 2 layers"
+                            : "");
     return c;
 }
 
@@ -57,6 +67,7 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     f->config.character_embed = embed - 1;
     f->config.mlp = f->c.mlp ? hidden + 1 : 0;
     f->config.attention = f->c.attention;
+    f->config.layers = f->c.layers;
     f->config.dropout = dropout;
     ck_assert_uint_le(f->e->n, MOST_EXAMPLES);
     TEST_OK(vpps_model_create(&f->model, test_seed()));

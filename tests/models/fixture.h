@@ -13,7 +13,8 @@
 typedef struct net_case {
     const network *net;
     bool attention, mlp;
-    bool fullest; /* everything is chosen */
+    uint32_t layers; /* 3, 2 or 1; 0: there is no such option */
+    bool fullest;    /* everything is chosen */
     char name[64];
 } net_case;
 

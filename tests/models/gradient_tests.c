@@ -45,7 +45,7 @@ static void check_slopes(int i, float dropout) {
             largest = fmax(largest, fabs(got));
         }
         /* dropout may cut a small network in two */
-        ck_assert_msg(dropout > 0 || largest > 1e-6, "%s: the loss does not depend on %s", f.name, name);
+        ck_assert_msg(dropout > 0 || largest > 1e-9, "%s: the loss does not depend on %s", f.name, name);
     }
     ref_run_destroy(r);
     ref_model_destroy(m);

@@ -43,15 +43,17 @@ END_TEST
 static uint64_t lstm(uint64_t e, uint64_t d) { return 4 * d * (e + d + 1); }
 static uint64_t gru(uint64_t e, uint64_t d) { return 3 * d * (e + d + 1); }
 
-/* The head comments' formulas: V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m = mlp;
- * 1 or 0 for attention. */
+/* The head comments' formulas: V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m = mlp,
+ * L = layers; 1 or 0 for attention. */
 static uint64_t documented(const char *name, const net_config *c) {
     const uint64_t V = c->words, A = c->characters, C = c->classes, e = c->embed, a = c->character_embed, d = c->hidden,
-                   m = c->mlp, attention = c->attention;
+                   m = c->mlp, attention = c->attention, L = c->layers;
     const uint64_t classifier = C * d + C, leaf = V * e + 3 * d * e, inner = 10 * d * d + 4 * d;
     const uint64_t hidden_layer = m ? m * d + m + C * m + C : classifier;
-    const uint64_t tagger = V * e + 2 * lstm(e, d) + (m ? m * (2 * d + 1) + C * (m + 1) : C * (2 * d + 1));
-    const uint64_t language = V * e + lstm(e, d) + classifier;
+    const uint64_t tagger = V * e + 8 * d * (e + d + 1) + (L - 1) * 8 * d * (3 * d + 1) +
+                            (m ? m * (2 * d + 1) + C * (m + 1) : C * (2 * d + 1));
+    const uint64_t layers = (L - 1) * 4 * d * (2 * d + 1);
+    const uint64_t language = V * e + lstm(e, d) + layers + classifier;
     const struct {
         const char *name;
         uint64_t count;
@@ -69,7 +71,7 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"bilstm-classifier", tagger},
         {"lstm-lm", language},
         {"lstm-lm-fixed", language},
-        {"lstm-nmt", V * e + C * e + 2 * lstm(e, d) + classifier + attention * 2 * d * d},
+        {"lstm-nmt", V * e + C * e + 2 * lstm(e, d) + 2 * layers + classifier + attention * 2 * d * d},
         {"lattice-lstm", (A + V) * e + 2 * lstm(e, d) + hidden_layer},
         {"act", V * e + d * (e + d + 2) + d + 1 + classifier},
         {"lattice-gru", (A + V + C) * e + 2 * gru(e, d) + d * d + d + classifier + attention * 2 * d * d},

@@ -29,7 +29,7 @@ vec exp_of(vec x);
 
 /* ---------------------------------------------------------------- parameters */
 
-enum { MOST_WEIGHTS = 64 };
+enum { MOST_WEIGHTS = 128 };
 
 /* Copies of all values, each in the order of vpps_param_values. */
 typedef struct weights {
