@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden losses of small taggers, with and without characters, by torch.nn.LSTM.
+"""Golden losses of small taggers, with and without characters and of two layers, by torch.nn.LSTM.
 
     python3 tests/golden/bilstm_tagger.py > tests/golden/bilstm_tagger_golden.h
 
@@ -11,22 +11,27 @@ log likelihoods over the batch's number of sentences.
 import torch
 
 from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_array, c_ids, c_sentence, header,
-                    lstm_tensors, matrix, nll, print_examples, print_golden, run_lstm, table, vector)
+                    lstm_layers, lstm_tensors, matrix, nll, print_examples, print_golden, run_lstm, table, vector)
 
 MLP, CHARACTERS, CHARACTER_EMBED = 16, 12, 10
 SPELL = EMBED // 2
 
-TENSORS = [
-    table("embedding", WORDS, EMBED),
-    *lstm_tensors("forward", EMBED, HIDDEN),
-    *lstm_tensors("backward", EMBED, HIDDEN),
-    matrix("W_h", MLP, 2 * HIDDEN),
-    vector("b_h", MLP),
-    matrix("W_s", CLASSES, MLP),
-    vector("b_s", CLASSES),
-]
+
+
+def tensors(layers):
+    return [
+        table("embedding", WORDS, EMBED),
+        *lstm_layers("forward", layers, EMBED, HIDDEN, directions=2),
+        *lstm_layers("backward", layers, EMBED, HIDDEN, directions=2),
+        matrix("W_h", MLP, 2 * HIDDEN),
+        vector("b_h", MLP),
+        matrix("W_s", CLASSES, MLP),
+        vector("b_s", CLASSES),
+    ]
+
+
 CHARACTER_TENSORS = [
-    *TENSORS,
+    *tensors(1),
     table("characters", CHARACTERS, CHARACTER_EMBED),
     *lstm_tensors("spell_forward", CHARACTER_EMBED, EMBED - SPELL),
     *lstm_tensors("spell_backward", CHARACTER_EMBED, SPELL),
@@ -44,7 +49,7 @@ def loss(p, sentence):
     words, tags, *spellings = sentence
     spellings = spellings[0] if spellings else [[]] * len(words)
     xs = torch.stack([spell(p, s) if s else p["embedding"][word] for word, s in zip(words, spellings)])
-    h, _ = run_lstm(p, "forward", xs, backward="backward")
+    h, _ = run_lstm(p, "forward", xs, backward="backward", layers=2 if "forward2.W_i" in p else 1)
     h = torch.tanh(h @ p["W_h"].T + p["b_h"])
     return nll(h @ p["W_s"].T + p["b_s"], tags)
 
@@ -73,7 +78,9 @@ def main():
                        (f".sentence = {c_sentence(words, tags)}, "
                         f".spellings = {c_array('net_spelling', map(c_spelling, spellings))}"
                         for words, tags, spellings in spelled))
-        print_golden("bilstm-tagger", TENSORS, loss, sentences, "golden_tagged", mlp=MLP)
+        print_golden("bilstm-tagger", tensors(1), loss, sentences, "golden_tagged", mlp=MLP)
+        print_golden("bilstm-tagger", tensors(2), loss, sentences, "golden_tagged", name="bilstm-tagger-2-layers",
+                     mlp=MLP, layers=2)
         print_golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, "golden_spelled", mlp=MLP,
                      characters=CHARACTERS, character_embed=CHARACTER_EMBED)
 

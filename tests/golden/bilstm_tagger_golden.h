@@ -224,6 +224,34 @@ static const golden bilstm_tagger_golden = {
         11.9614714323, 5.16737982277, 7.79169500494, 7.4136810376, 6.85278475043, 6.66569395586},
 };
 
+static const golden bilstm_tagger_2_layers_golden = {
+    .name = "bilstm-tagger-2-layers",
+    .network = "bilstm-tagger",
+    .config = {.words = 30, .classes = 5, .embed = 20, .hidden = 24, .mlp = 16, .layers = 2},
+    .n_tensors = 53,
+    .tensors = (const golden_tensor[]){{"embedding", 0.5}, {"forward.W_i", 0.3}, {"forward.U_i", 0.3},
+        {"forward.b_i", 0.1}, {"forward.W_f", 0.3}, {"forward.U_f", 0.3}, {"forward.b_f", 0.1}, {"forward.W_o", 0.3},
+        {"forward.U_o", 0.3}, {"forward.b_o", 0.1}, {"forward.W_u", 0.3}, {"forward.U_u", 0.3}, {"forward.b_u", 0.1},
+        {"forward2.W_i", 0.3}, {"forward2.U_i", 0.3}, {"forward2.b_i", 0.1}, {"forward2.W_f", 0.3},
+        {"forward2.U_f", 0.3}, {"forward2.b_f", 0.1}, {"forward2.W_o", 0.3}, {"forward2.U_o", 0.3},
+        {"forward2.b_o", 0.1}, {"forward2.W_u", 0.3}, {"forward2.U_u", 0.3}, {"forward2.b_u", 0.1},
+        {"backward.W_i", 0.3}, {"backward.U_i", 0.3}, {"backward.b_i", 0.1}, {"backward.W_f", 0.3},
+        {"backward.U_f", 0.3}, {"backward.b_f", 0.1}, {"backward.W_o", 0.3}, {"backward.U_o", 0.3},
+        {"backward.b_o", 0.1}, {"backward.W_u", 0.3}, {"backward.U_u", 0.3}, {"backward.b_u", 0.1},
+        {"backward2.W_i", 0.3}, {"backward2.U_i", 0.3}, {"backward2.b_i", 0.1}, {"backward2.W_f", 0.3},
+        {"backward2.U_f", 0.3}, {"backward2.b_f", 0.1}, {"backward2.W_o", 0.3}, {"backward2.U_o", 0.3},
+        {"backward2.b_o", 0.1}, {"backward2.W_u", 0.3}, {"backward2.U_u", 0.3}, {"backward2.b_u", 0.1}, {"W_h", 0.3},
+        {"b_h", 0.1}, {"W_s", 0.3}, {"b_s", 0.1}},
+    .n_examples = 40,
+    .examples = golden_tagged,
+    .sgd = {11.984045439, 7.5459463356, 5.94082877786, 8.28543395113, 12.2077673009, 5.0797694474, 9.94177357996,
+        7.87936292223, 7.21784493846, 6.86641698009, 11.7662851472, 7.61104165635, 5.61445648838, 8.15801915321,
+        11.9953998227, 5.18465904645, 9.301881653, 7.68890607005, 7.18697810297, 6.80756989404},
+    .adam = {11.984045439, 7.26678153907, 6.23043046122, 8.38417790673, 12.4807203379, 5.35442087621, 8.97741061234,
+        7.33801762718, 7.76287264468, 7.30801589902, 11.6147250505, 7.45891168552, 5.38227682853, 8.13466993505,
+        11.701526188, 5.00367448497, 7.86351025023, 7.58411648624, 6.79203124511, 6.78883397165},
+};
+
 static const golden bilstm_char_tagger_golden = {
     .name = "bilstm-char-tagger",
     .network = "bilstm-char-tagger",

@@ -62,6 +62,17 @@ def lstm_tensors(name, inputs, hidden):
                                                      vector(f"{name}.b_{gate}", hidden))]
 
 
+def layer_name(name, layer):
+    """What the names of a layer's parameters begin with: NAME, NAME2, NAME3."""
+    return name if layer == 0 else f"{name}{layer + 1}"
+
+
+def lstm_layers(name, layers, inputs, hidden, directions=1):
+    """The tensors of as many layers, each of which reads the one below, in both directions where there are two."""
+    return [tensor for layer in range(layers)
+            for tensor in lstm_tensors(layer_name(name, layer), directions * hidden if layer else inputs, hidden)]
+
+
 def lstm_weights(p, name, suffix):
     """The tensors of lstm_tensors as torch.nn.LSTM (suffix "_l0") or LSTMCell ("") names and orders them: its gates are
     i, f, g (our u), o. Of its two biases the second is zero and not trained."""
@@ -74,14 +85,16 @@ def lstm_weights(p, name, suffix):
             f"bias_ih{suffix}": bias, f"bias_hh{suffix}": torch.zeros_like(bias)}
 
 
-def run_lstm(p, name, xs, state=None, backward=None):
+def run_lstm(p, name, xs, state=None, backward=None, layers=1):
     """All h of torch.nn.LSTM on the rows of xs, and its last (h, c); with `backward`, the name of another LSTM, in both
     directions."""
     hidden, inputs = p[f"{name}.W_i"].shape
-    net = torch.nn.LSTM(inputs, hidden, bidirectional=backward is not None, dtype=torch.float64)
-    weights = lstm_weights(p, name, "_l0")
-    if backward:
-        weights |= lstm_weights(p, backward, "_l0_reverse")
+    net = torch.nn.LSTM(inputs, hidden, layers, bidirectional=backward is not None, dtype=torch.float64)
+    weights = {}
+    for layer in range(layers):
+        weights |= lstm_weights(p, layer_name(name, layer), f"_l{layer}")
+        if backward:
+            weights |= lstm_weights(p, layer_name(backward, layer), f"_l{layer}_reverse")
     return torch.func.functional_call(net, weights, (xs,) if state is None else (xs, state))
 
 

@@ -1,36 +1,42 @@
 #!/usr/bin/env python3
-"""Golden losses of small translators, with and without attention, by torch.nn.LSTM.
+"""Golden losses of small translators, with and without attention and of two layers, by torch.nn.LSTM.
 
     python3 tests/golden/lstm_nmt.py > tests/golden/lstm_nmt_golden.h
 
-Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks" (2014), section 2, one layer: the
-decoder starts from the encoder's last state and says every word of the target but the first from those before it.
+Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks" (2014), section 2: the decoder
+starts from the encoder's last state, each layer from that of its number, and says every word of the target but the first from those before it.
 Attention is that of Luong, Pham and Manning, "Effective Approaches to Attention-based Neural Machine Translation"
 (2015), section 3.1, eqs. 5, 7 and 8 with the score dot, without input feeding. The loss is the sum of the negative log
 likelihoods over the batch's number of pairs.
 """
 import torch
 
-from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_sentence, header, lstm_tensors, matrix, nll,
+from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_sentence, header, lstm_layers, matrix, nll,
                     print_examples, print_golden, run_lstm, table, vector)
 
 TARGET_WORDS, END = 26, 0
 
-TENSORS = [
-    table("source", WORDS, EMBED),
-    table("target", TARGET_WORDS, EMBED),
-    *lstm_tensors("encoder", EMBED, HIDDEN),
-    *lstm_tensors("decoder", EMBED, HIDDEN),
-    matrix("W_s", TARGET_WORDS, HIDDEN),
-    vector("b_s", TARGET_WORDS),
-]
-ATTENTION_TENSORS = [*TENSORS, matrix("W_a", HIDDEN, 2 * HIDDEN)]
+
+
+def tensors(layers):
+    return [
+        table("source", WORDS, EMBED),
+        table("target", TARGET_WORDS, EMBED),
+        *lstm_layers("encoder", layers, EMBED, HIDDEN),
+        *lstm_layers("decoder", layers, EMBED, HIDDEN),
+        matrix("W_s", TARGET_WORDS, HIDDEN),
+        vector("b_s", TARGET_WORDS),
+    ]
+
+
+ATTENTION = matrix("W_a", HIDDEN, 2 * HIDDEN)
 
 
 def loss(p, pair):
     source, target = pair
-    memory, state = run_lstm(p, "encoder", p["source"][source])
-    h, _ = run_lstm(p, "decoder", p["target"][target[:-1]], state)
+    layers = 2 if "encoder2.W_i" in p else 1
+    memory, state = run_lstm(p, "encoder", p["source"][source], layers=layers)
+    h, _ = run_lstm(p, "decoder", p["target"][target[:-1]], state, layers=layers)
     if "W_a" in p:
         weights = torch.softmax(h @ memory.T, 1)  # of every source word, at each target word: eqs. 7 and 8
         h = torch.tanh(torch.cat([weights @ memory, h], 1) @ p["W_a"].T)  # eq. 5
@@ -49,9 +55,11 @@ def main():
     with header("lstm_nmt"):
         print_examples("golden_pairs", (f".sentence = {c_sentence(source)}, .target = {c_sentence(target)}"
                                         for source, target in pairs))
-        print_golden("lstm-nmt", TENSORS, loss, pairs, "golden_pairs", classes=TARGET_WORDS)
-        print_golden("lstm-nmt", ATTENTION_TENSORS, loss, pairs, "golden_pairs", name="lstm-nmt-attention",
+        print_golden("lstm-nmt", tensors(1), loss, pairs, "golden_pairs", classes=TARGET_WORDS)
+        print_golden("lstm-nmt", [*tensors(1), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-attention",
                      classes=TARGET_WORDS, attention="true")
+        print_golden("lstm-nmt", [*tensors(2), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-2-layers",
+                     classes=TARGET_WORDS, attention="true", layers=2)
 
 
 if __name__ == "__main__":

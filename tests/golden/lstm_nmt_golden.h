@@ -130,4 +130,31 @@ static const golden lstm_nmt_attention_golden = {
         18.5154702294, 7.08881530198, 11.0954587026, 15.1679744065, 22.134356416, 8.11721058599},
 };
 
+static const golden lstm_nmt_2_layers_golden = {
+    .name = "lstm-nmt-2-layers",
+    .network = "lstm-nmt",
+    .config = {.words = 30, .classes = 26, .embed = 20, .hidden = 24, .attention = true, .layers = 2},
+    .n_tensors = 53,
+    .tensors = (const golden_tensor[]){{"source", 0.5}, {"target", 0.5}, {"encoder.W_i", 0.3}, {"encoder.U_i", 0.3},
+        {"encoder.b_i", 0.1}, {"encoder.W_f", 0.3}, {"encoder.U_f", 0.3}, {"encoder.b_f", 0.1}, {"encoder.W_o", 0.3},
+        {"encoder.U_o", 0.3}, {"encoder.b_o", 0.1}, {"encoder.W_u", 0.3}, {"encoder.U_u", 0.3}, {"encoder.b_u", 0.1},
+        {"encoder2.W_i", 0.3}, {"encoder2.U_i", 0.3}, {"encoder2.b_i", 0.1}, {"encoder2.W_f", 0.3},
+        {"encoder2.U_f", 0.3}, {"encoder2.b_f", 0.1}, {"encoder2.W_o", 0.3}, {"encoder2.U_o", 0.3},
+        {"encoder2.b_o", 0.1}, {"encoder2.W_u", 0.3}, {"encoder2.U_u", 0.3}, {"encoder2.b_u", 0.1},
+        {"decoder.W_i", 0.3}, {"decoder.U_i", 0.3}, {"decoder.b_i", 0.1}, {"decoder.W_f", 0.3}, {"decoder.U_f", 0.3},
+        {"decoder.b_f", 0.1}, {"decoder.W_o", 0.3}, {"decoder.U_o", 0.3}, {"decoder.b_o", 0.1}, {"decoder.W_u", 0.3},
+        {"decoder.U_u", 0.3}, {"decoder.b_u", 0.1}, {"decoder2.W_i", 0.3}, {"decoder2.U_i", 0.3},
+        {"decoder2.b_i", 0.1}, {"decoder2.W_f", 0.3}, {"decoder2.U_f", 0.3}, {"decoder2.b_f", 0.1},
+        {"decoder2.W_o", 0.3}, {"decoder2.U_o", 0.3}, {"decoder2.b_o", 0.1}, {"decoder2.W_u", 0.3},
+        {"decoder2.U_u", 0.3}, {"decoder2.b_u", 0.1}, {"W_s", 0.3}, {"b_s", 0.1}, {"W_a", 0.3}},
+    .n_examples = 40,
+    .examples = golden_pairs,
+    .sgd = {17.1624979193, 11.2165592656, 12.6495155217, 24.7394643093, 21.2405424235, 8.90318174326, 13.4837906066,
+        17.3439794751, 26.1601264454, 9.77398098898, 16.0275664333, 10.2566691921, 11.7655627722, 25.2762060544,
+        20.7996416786, 8.88299333215, 13.0851781598, 17.1624435239, 25.2968447653, 9.71301074711},
+    .adam = {17.1624979193, 11.2014424386, 12.4209565515, 27.1840094358, 21.639133833, 9.40103471512, 14.1466547813,
+        17.8858558947, 25.9075654495, 10.2729846741, 15.753350128, 10.4644132083, 11.448715809, 24.3838776235,
+        19.8640243487, 8.75461566006, 12.327422292, 16.861884393, 24.1740542035, 9.52218709289},
+};
+
 #endif
