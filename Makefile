@@ -309,7 +309,7 @@ valgrind: ## one small training run under valgrind
 bench: ## training speed of a few networks, beside PyTorch and DyNet: two minutes (BENCH_ARGS="..." passes options)
 	$(Q)tools/setup.sh build bench
 	$(submake) all $(BUILD)/bench/bench_train
-	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py $(BENCH_ARGS)
+	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py --limit 110 $(BENCH_ARGS)
 
 bench-all: ## training speed of every network, the host, kernels, and processes
 	$(Q)tools/setup.sh build bench

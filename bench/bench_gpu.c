@@ -29,10 +29,8 @@ static vpps_status describe_machine(const gpu_settings *settings) {
     vpps_machine m;
     VPPS_TRY(gpu_driver_of(settings->device)->open(&driver, 0, &m));
     driver->table->close(driver);
-    const gpu_speed speed = gpu_speed_of(settings->device);
-    return gpu_emit(json_pack("{ss ss ss si si sb sf sf}", "bench", "machine", "device", settings->device, "name",
-                              m.name, "arch", (int)m.arch, "sms", (int)m.sms, "sst", settings->trees != NULL,
-                              "peak_gbs", speed.bytes_per_s * 1e-9, "peak_gflops", speed.flops_per_s * 1e-9));
+    return gpu_emit(json_pack("{ss ss ss si si sb}", "bench", "machine", "device", settings->device, "name", m.name,
+                              "arch", (int)m.arch, "sms", (int)m.sms, "sst", settings->trees != NULL));
 }
 
 static vpps_status run(const gpu_settings *settings) {

@@ -6,11 +6,81 @@
  * which other work on the machine disturbs little: medians of many batches after warm-up, and quartiles of the sum. Then what
  * noting a task for a trace costs, of many runs the one that other work disturbed least.
  */
-#include "maker.h"
 #include "peak.h"
+#include "runtime/device.h"
+#include "runtime/gpu/gpu.h"
 #include "runtime/trace.h"
+#include "workload.h"
 
 enum { SIZE = 256, REPEATS = 60, WARM_UP = 5 };
+
+/* ---------------------------------------------------------------- scripts that are made, but not run */
+
+typedef struct maker {
+    workload w;
+    vpps_options options;
+    vpps_device *cpu; /* NULL: scripts for a GPU, which the next two describe */
+    vpps_machine machine;
+    vpps_gpu_layout layout;
+    const vpps_task_plan *plan; /* what scripts are made for; cpu's or layout's */
+    vpps_types types;
+    vpps_batch *batch;
+    double build_ns, script_ns; /* of the latest: CPU time of building the graph, of making the script */
+} maker;
+
+static vpps_status open_workload(maker *m, const char *trees) {
+    *m = (maker){0};
+    vpps_options_default(&m->options);
+    VPPS_TRY(workload_create(&m->w, trees, SIZE, SIZE));
+    return vpps_batch_create(&m->batch);
+}
+
+static vpps_status maker_open_cpu(maker *m, const char *trees) {
+    vpps_plan unused;
+    VPPS_TRY(open_workload(m, trees));
+    m->options.vps = peak_cores();
+    VPPS_TRY(vpps_device_cpu.create(&m->cpu, m->w.model, &m->options, &unused));
+    m->plan = vpps_device_cpu.machine(m->cpu);
+    return VPPS_OK;
+}
+
+static vpps_status maker_open_gpu(maker *m, const char *trees) {
+    vpps_trial choices[VPPS_GPU_TRIALS] = {{.size = sizeof *choices}};
+    VPPS_TRY(open_workload(m, trees));
+    VPPS_TRY(vpps_machine_named(&m->machine, "sm_90", 132));
+    VPPS_TRY(vpps_gpu_lay_out(&m->layout, m->w.model, &m->options, &m->machine, "bench"));
+    vpps_gpu_choices(&m->options, choices);
+    m->layout.tasks.row_unit = choices[0].rpw; /* as of a device that has no profile yet */
+    m->plan = &m->layout.tasks;
+    return VPPS_OK;
+}
+
+static void maker_close(maker *m) {
+    vpps_batch_destroy(m->batch);
+    vpps_types_free(&m->types);
+    if (m->cpu) vpps_device_cpu.destroy(m->cpu);
+    vpps_gpu_layout_free(&m->layout);
+    workload_destroy(&m->w);
+}
+
+static uint64_t thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static vpps_status maker_make(maker *m, uint32_t n) {
+    vpps_batch_request request = {.optimizer = &m->options.optimizer, .guard = true, .step = 1};
+    const uint64_t t0 = thread_ns();
+    VPPS_TRY(workload_batch(&m->w, n, &request.loss));
+    const uint64_t t1 = thread_ns();
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, m->plan, m->w.g, &request));
+    m->build_ns = (double)(t1 - t0);
+    m->script_ns = (double)(thread_ns() - t1);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- measuring */
 
 static vpps_status measure(maker *m, const char *what, uint32_t n) {
     double build[REPEATS], script[REPEATS], both[REPEATS], vertices = 0, phases = 0, words = 0;
@@ -57,14 +127,14 @@ static double note_ns(void) {
 int main(int argc, char **argv) {
     const char *trees = argc > 1 ? argv[1] : NULL;
     maker cpu, gpu;
-    vpps_status s = maker_open_cpu(&cpu, trees, SIZE, peak_cores());
+    vpps_status s = maker_open_cpu(&cpu, trees);
     printf("Host, us a batch: medians of %d batches, and quartiles; Tree-LSTM %d on %s\n\n"
            "| for | batch | vertices | build | script | both (quartiles) | ns a vertex | phases | script KB |\n"
            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
            REPEATS, SIZE, trees ? trees : "generated ListOps");
     if (s == VPPS_OK) s = measure_all(&cpu, "CPU");
     if (s == VPPS_OK) {
-        s = maker_open_gpu(&gpu, trees, SIZE);
+        s = maker_open_gpu(&gpu, trees);
         if (s == VPPS_OK) s = measure_all(&gpu, "sm_90");
         maker_close(&gpu);
     }

@@ -1,6 +1,5 @@
-/* gpu.c - see gpu.h: figures, lines of JSON, and what the machine is. */
+/* gpu.c - see gpu.h: figures and lines of JSON. */
 #include "gpu.h"
-#include "runtime/gpu/cuda_api.h"
 #include "workload.h"
 
 gpu_figure gpu_figure_of(double *x, size_t n) {
@@ -21,36 +20,4 @@ vpps_status gpu_emit(json_t *object) {
 
 const vpps_driver_table *gpu_driver_of(const char *device) {
     return strcmp(device, "simt") == 0 ? &vpps_driver_simt : &vpps_driver_cuda;
-}
-
-/* fp32 lanes of an SM (CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions"). */
-static int lanes_of(int major, int minor) { return (major == 7) || (major == 8 && minor == 0) ? 64 : 128; }
-
-/* Memory transfers twice a cycle of the clock that the driver tells. */
-static gpu_speed ask(const vpps_cuda *cuda) {
-    enum { MAJOR, MINOR, SMS, CLOCK, MEMORY_CLOCK, BUS, ATTRIBUTES };
-    static const unsigned attributes[ATTRIBUTES] = {
-        [MAJOR] = VPPS_CU_DEVICE_ARCH_MAJOR,
-        [MINOR] = VPPS_CU_DEVICE_ARCH_MINOR,
-        [SMS] = VPPS_CU_DEVICE_SMS,
-        [CLOCK] = VPPS_CU_DEVICE_CLOCK_KHZ,
-        [BUS] = VPPS_CU_DEVICE_MEMORY_BUS_BITS,
-        [MEMORY_CLOCK] = VPPS_CU_DEVICE_MEMORY_CLOCK_KHZ,
-    };
-    int value[ATTRIBUTES] = {0};
-    vpps_cu_device device;
-    if (cuda->cuInit(0) != VPPS_CU_SUCCESS || cuda->cuDeviceGet(&device, 0) != VPPS_CU_SUCCESS) return (gpu_speed){0};
-    for (int i = 0; i < ATTRIBUTES; i++) {
-        if (cuda->cuDeviceGetAttribute(&value[i], attributes[i], device) != VPPS_CU_SUCCESS) value[i] = 0;
-    }
-    return (gpu_speed){2e3 * value[MEMORY_CLOCK] * value[BUS] / 8,
-                       2e3 * value[CLOCK] * value[SMS] * lanes_of(value[MAJOR], value[MINOR])};
-}
-
-gpu_speed gpu_speed_of(const char *device) {
-    vpps_cuda cuda;
-    if (strcmp(device, "cuda") != 0 || vpps_cuda_open(&cuda) != VPPS_OK) return (gpu_speed){0};
-    const gpu_speed speed = ask(&cuda);
-    vpps_cuda_close(&cuda);
-    return speed;
 }

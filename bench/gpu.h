@@ -32,19 +32,12 @@ json_t *gpu_figure_json(gpu_figure f);
 /* Writes the object, which it frees, as a line. Fails with IO, or MEMORY where object is NULL. */
 vpps_status gpu_emit(json_t *object);
 
-/* What the machine could do at its highest clocks; 0: not known, as of software SIMT. */
-typedef struct gpu_speed {
-    double bytes_per_s, flops_per_s; /* of device memory; of fp32 */
-} gpu_speed;
-gpu_speed gpu_speed_of(const char *device);
-
 /* The driver of a device's name. */
 const vpps_driver_table *gpu_driver_of(const char *device);
 
 vpps_status gpu_bench_latency(const gpu_settings *settings);  /* gpu_latency.c */
 vpps_status gpu_bench_training(const gpu_settings *settings); /* gpu_training.c */
 vpps_status gpu_bench_split(const gpu_settings *settings);    /* gpu_split.c */
-
-vpps_status gpu_bench_model(const gpu_settings *settings); /* gpu_model.c: on a model of a GPU */
+vpps_status gpu_bench_model(const gpu_settings *settings);    /* gpu_model.c: on a model of a GPU */
 
 #endif

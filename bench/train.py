@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Training speed: sentences a second of networks by batch size, as a share of the machine's peak, beside PyTorch and DyNet.
 
-    python3 bench/train.py [--networks A,B|all] [--batches 1,16,128] [--rounds N] [--seconds S] [--slow] [--details]
-                           [--with="OPTIONS"]... [--busy] [--torch PYTHON] [--dynet PYTHON] [--python PYTHON] [--json FILE]
+    python3 bench/train.py [--networks A,B|all] [--batches 1,16,128] [--rounds N] [--limit S] [--seconds S]
+                           [--slow] [--details] [--with="OPTIONS"]... [--busy] [--json FILE]
+                           [--torch PYTHON] [--dynet PYTHON] [--python PYTHON]
 
 Every network, way and batch size is measured in every round, one after the other, S seconds each, so that a change of the machine's
 speed hits all alike. Printed: median (first - third quartile) of the rounds; ratios are medians of the rounds' ratios. The peak is
@@ -27,6 +28,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUILD", "build")
@@ -182,18 +184,24 @@ def busy_loops():
 
 def measure(o, ways):
     """Every way's answers; a way that fails is told, and left out from there on."""
-    failures = {}
-    for turn in range(o.rounds):
+    failures, begin, last = {}, time.monotonic(), 0
+    for turn in range(o.rounds + 1):  # the first one starts the workers, and does not count
+        start = time.monotonic()
+        if o.limit and turn > 1 and start - begin + last > o.limit:
+            tell(f"{turn - 1} rounds: another one would end after {o.limit:g} s")
+            break
         for way in ways:
             for batch in o.batches:
                 if way in failures or (way.slow and not o.slow and batch > SLOW_MOST):
                     continue
                 try:
-                    way.answers.setdefault(batch, []).append(way.worker.ask(batch, o.seconds, way.way))
+                    answer = way.worker.ask(batch, o.seconds if turn else 0, way.way)
+                    way.answers.setdefault(batch, []).extend([answer] if turn else [])
                 except Failure as error:
                     failures[way] = str(error)
                     tell(f"{way.network}, {way.name}: left out: {error}")
-        tell(f"round {turn + 1}/{o.rounds}")
+        last = time.monotonic() - start
+        tell(f"round {turn}/{o.rounds}" if turn else "ready")
     for way in ways:
         way.worker.close()
         if way in failures:
@@ -275,7 +283,7 @@ def print_report(o, summary):
     rows = {(r["network"], r["way"], r["batch"]): r for r in summary["rows"]}
     print(f"{summary['machine']}; commit {summary['commit']}, {summary['date']}{'; a busy loop on each core' if o.busy else ''}. Peak "
           f"of multiply-adds: {shown_spread(summary['peak_gflops'])} GFLOP/s.\n")
-    print(f"Training, sentences a second: median (quartiles) of {o.rounds} rounds of {o.seconds:g} s in turn; of VPPS, the share of "
+    print(f"Training, sentences a second: median (quartiles) of {summary['rounds']} rounds of {o.seconds:g} s in turn; of VPPS, the share of "
           "the peak; of the others, how many times as fast VPPS is\n")
     table = []
     for network, way in dict.fromkeys((n, w) for n, w, _ in rows):
@@ -302,7 +310,8 @@ def read_options():
     parser.add_argument("--networks", metavar="A,B", help=f"or all ({','.join(SMALL)})")
     parser.add_argument("--batches", metavar="1,2,...", default="1,16,128")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a figure in a round (0.3)")
-    parser.add_argument("--rounds", type=int, default=5, help="(5)")
+    parser.add_argument("--rounds", type=int, default=5, help="at most (5)")
+    parser.add_argument("--limit", type=float, default=0, metavar="S", help="fewer rounds where all would take longer")
     parser.add_argument("--slow", action="store_true", help="also the slow ways of the peers at every batch size")
     parser.add_argument("--details", action="store_true", help="also where a batch's time goes")
     parser.add_argument("--with", dest="more", action="append", default=[], metavar="OPTIONS", help="also with these")
@@ -357,9 +366,10 @@ def main():
         for loop in loops:
             loop.kill()
     rows = rows_of(ways)
+    rounds = max((len(answers) for way in ways for answers in way.answers.values()), default=0)
     peaks = [a["peak_gflops"] for way in ways for answers in way.answers.values() for a in answers if "peak_gflops" in a]
     summary = {"machine": machine(), "commit": commit(), "date": datetime.date.today().isoformat(), "command": shlex.join(sys.argv),
-               "rounds": o.rounds, "seconds": o.seconds, "peak_gflops": spread(peaks or [0.0]), "rows": rows,
+               "rounds": rounds, "seconds": o.seconds, "peak_gflops": spread(peaks or [0.0]), "rows": rows,
                "left_out": left_out, "failures": failures}
     print_report(o, summary)
     if o.json:

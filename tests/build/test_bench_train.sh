@@ -46,6 +46,8 @@ PY
 check "the JSON file" check_json
 check "trains on generated data where a folder is missing" train --networks lstm-nmt
 check "which is told" grep -q "lstm-nmt: $work/multi30k is missing: generated data" "$work/err"
+check "a limit ends it after the first round" train --networks tree-fc --rounds 100 --limit 0.001
+check "the rounds are told" grep -q 'median (quartiles) of 1 rounds' "$work/out"
 check "an unknown network fails" fails train --networks nothing
 check "and is named" grep -q -- "--networks: nothing is not one of" "$work/err"
 check "a way that fails fails" fails train --networks tree-fc --with=--no-such-option
