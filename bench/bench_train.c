@@ -3,8 +3,8 @@
  *     bench_train NETWORK [OPTION of `vpps train`...]        echo "16 0.5" | bench_train tree-lstm --data DIR
  *
  * Each line of standard input, "BATCH SECONDS", is answered by a JSON object on a line. A batch size is warmed up when it comes
- * for the first time, and goes on in the training part where its last line ended, in the order of the file. The time is from
- * building the first graph to the last loss. bench/train.py runs one such process for each network, in turn with its peers.
+ * for the first time, and shortly before each figure; it goes on in the training part where its last line ended, in the order of the
+ * file. The time is from building the first graph to the last loss. bench/train.py runs one such process for each network, in turn with its peers.
  *
  * peak_gflops: the mean of the cores' peak (peak.h) right before and right after; gflops: the operations of the examples that
  * were trained, by vpps_graph_cost. Host: building graphs and making scripts.
@@ -20,6 +20,7 @@
 #include <jansson.h>
 
 enum { MAX_BATCHES = 32, COUNTED = 2048, PEAK_NS = 20000000 };
+static const double WARM_UP_S = 0.1;
 
 /* A batch size: a handle of its own, as a run of `vpps train` would have. */
 typedef struct size {
@@ -99,16 +100,16 @@ static vpps_status find_size(bench *b, uint32_t batch, size **out) {
     z->session.log = log_nothing;
     VPPS_TRY(session_open(&z->session, &z->s, &b->corpus));
     if (b->n_sizes == 1) VPPS_TRY(count_flops(b, &z->session));
-    for (int i = 0; i < 2; i++) VPPS_TRY(train(b, z, 0.05, &unused, &ns));
-    return VPPS_OK;
+    return train(b, z, WARM_UP_S, &unused, &ns);
 }
 
 static vpps_status answer(bench *b, uint32_t batch, double seconds) {
     size *z;
-    totals t = {0};
+    totals t = {0}, unused = {0};
     double ns;
     vpps_stats before = {.size = sizeof before}, after = before;
     VPPS_TRY(find_size(b, batch, &z));
+    VPPS_TRY(train(b, z, WARM_UP_S, &unused, &ns)); /* caches fill again with what other ways displaced */
     VPPS_TRY(vpps_handle_stats(z->session.handle, &before));
     const uint32_t cores = peak_cores();
     double peak = peak_gflops(cores, PEAK_NS);

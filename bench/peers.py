@@ -15,6 +15,7 @@ import sys
 import time
 
 SIZE, RATE = 256, 0.001
+WARM_UP = 0.1  # seconds before each figure, in which caches fill again with what other ways displaced
 
 
 def read_trees(path, limit=-1):
@@ -60,11 +61,12 @@ def serve(ways, prepare=lambda step, batch: {}, wait=lambda: None):
         key, step = (way, batch), ways[way]
         if key not in at:
             also[key] = prepare(step, int(batch))
-            at[key] = rate_of(step, 0, int(batch), 0.05, wait)[1]
+            at[key] = 0
         for name, value in also[key].items():
             if callable(value):
                 value()
-        rate, at[key] = rate_of(step, at[key], int(batch), float(seconds), wait)
+        for duration in (WARM_UP, float(seconds)):
+            rate, at[key] = rate_of(step, at[key], int(batch), duration, wait)
         shown = {name: value for name, value in also[key].items() if not callable(value)}
         print(json.dumps({"batch": int(batch), "way": way, "rate": rate, **shown}), flush=True)
 

@@ -11,7 +11,7 @@ that of fp32 multiply-adds with operands in registers on all cores (bench/peak.h
 network has the sizes of the literature and its data set in $VPPS_DATA (../shared/data unless set); without that, generated data. SGD,
 fp32, every core.
 
-Each way is a process that stays for all rounds and has warmed up: bench_train for VPPS, peers.py for VPPS from Python and for DyNet,
+Each way is a process that stays for all rounds, and warms up before each figure: bench_train for VPPS, peers.py for VPPS from Python and for DyNet,
 gpu_torch.py for PyTorch. A peer is found in this Python or in the one that its option names; one that is missing is told.
 
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
