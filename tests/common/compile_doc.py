@@ -27,7 +27,7 @@ def main():
     with open(path, encoding="utf-8") as file:
         blocks = re.findall(r"^```c\n(.*?)^```$", file.read(), re.M | re.S)
     bodies = [f"vpps_status block_{i}(vpps_model *m, vpps_handle *h, vpps_graph *g, vpps_node loss);\n"
-              f"vpps_status block_{i}(vpps_model *m, vpps_handle *h, vpps_graph *g, vpps_node loss) {{\n(void)m, (void)loss;\n"
+              f"vpps_status block_{i}(vpps_model *m, vpps_handle *h, vpps_graph *g, vpps_node loss) {{\n(void)m, (void)h, (void)g, (void)loss;\n"
               f"{body}return VPPS_OK;\n}}\n" for i, body in enumerate(blocks)]
     run = subprocess.run([*command, "-fsyntax-only", "-xc", "-"], input=PREAMBLE + "".join(bodies), text=True, check=False)
     if run.returncode or not blocks:
