@@ -19,7 +19,8 @@
  *   - A value is rows x cols of float32; a vector has cols 1, a scalar is 1 x 1. A matrix-valued *node* lies
  *     column after column (each column is a vector); a *parameter* matrix is given and read row after row.
  *   - A model, its graphs and its handles belong to one thread at a time; different models are independent. But while a batch
- *     of one graph is trained or run in one thread, another may build another graph of the same model. A handle is of no use
+ *     of one graph is trained or run in one thread, another may build another graph of the same model; and handles of
+ *     vpps_handle_create_inference belong to threads of their own. A handle is of no use
  *     in a child of fork(): calls with it fail with STATE there (destroying it is allowed).
  *   - A pointer that is NULL fails with ARGUMENT, unless a comment allows it. An array of no elements may be NULL. Calls that return
  *     neither a status nor a node answer NULL with 0, NULL, or what their comments say for an unknown one.
@@ -160,6 +161,10 @@ typedef uint32_t vpps_cell; /* index of a cell in its model, in order of recordi
 #define VPPS_NO_NODE UINT32_MAX
 #define VPPS_NO_VERTEX UINT32_MAX
 #define VPPS_NO_PARAM UINT32_MAX
+
+typedef struct vpps_handle vpps_handle;
+typedef uint64_t vpps_value; /* a value that a handle keeps on its device (vpps_keep); no number is used twice */
+#define VPPS_NO_VALUE ((vpps_value)0)
 
 /* An empty graph over a model's parameters. Building it allocates only while it grows beyond its largest size. */
 VPPS_API vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model);
@@ -481,8 +486,6 @@ VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- handle */
 
-typedef struct vpps_handle vpps_handle;
-
 /* X(id, name on the command line, state arrays a parameter needs) */
 #define VPPS_OPTIMIZER_TABLE(X)                                                                                        \
     X(SGD, "sgd", 0)                                                                                                   \
@@ -658,6 +661,9 @@ typedef struct vpps_options {
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, kernels that were made or rejected, how the profile went */
     void *log_context;
+    uint64_t
+        keep_bytes; /* the most memory that values of vpps_keep take, each rounded up to 64 bytes; 0: 64 MB, or half of
+                            what pool_bytes leaves for batches, where that is less. Taken from the pool with the first value */
 } vpps_options;
 
 /* vpps_options_default(&options) sets all of a vpps_options: cpu, all cores, fp32, SGD with lr 0.1, deferred gradients, stop at a loss
@@ -670,6 +676,28 @@ VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
  * model takes no further parameters while a handle exists; cells it takes at any time. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
  * model has a handle already). */
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
+
+/* A handle that computes beside the one that trains, in a thread of its own: vpps_forward, values that stay, vpps_handle_stats, tracing
+ * and vpps_handle_destroy; everything else fails with STATE. A model has one handle that trains, and any number of these.
+ *
+ *     vpps_handle_create_inference(&reader, h, &options);   by the thread that has h; then another thread has `reader`
+ *     vpps_publish_parameters(h);                           now and then, by the thread that trains
+ *     vpps_forward(reader, ...);                            with the newest parameters that were published
+ *
+ * It has the parameters as they were when the trainer's latest batch was over: of that call, and then of vpps_publish_parameters.
+ * They change between two calls of vpps_forward, never within one. Two copies of the parameters are kept on the host; each handle has
+ * a device of its own, with its own memory. Each thread builds graphs of its own; nobody records cells, or freezes parameters, while
+ * others use the model. The handle that trains may be destroyed before the others.
+ *
+ * `options` as for vpps_handle_create, where NULL means the defaults: threads share the cores, so vps is best set. The optimizer is
+ * not looked at, and a communicator fails with ARGUMENT. Also fails as vpps_handle_create does, and with STATE (`trainer` is one for
+ * inference; tables are shared out), MEMORY, and what made the trainer useless. */
+VPPS_API vpps_status vpps_handle_create_inference(vpps_handle **out, vpps_handle *trainer, const vpps_options *options);
+
+/* Waits for the batch in flight, and copies the parameters for the handles of vpps_handle_create_inference, each of which takes them
+ * with its next vpps_forward; without any it does nothing. Fails with DEVICE, MEMORY, and what made the handle useless; the others
+ * go on with what was published before. */
+VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
 
 /* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL
  * is allowed. */
@@ -755,9 +783,49 @@ VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
 
 /* Inference: computes the n given nodes and copies their values to outs[i] (rows * cols floats, column after
- * column). No gradients, no update, dropout off. Waits for the batch in flight first. Fails as vpps_fb does. */
+ * column), and computes what vpps_keep asked for; n may be 0 where that is something. No gradients, no update, dropout off. Waits for the batch in flight first. Fails as vpps_fb does. */
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
+
+/* ---------------------------------------------------------------- values that stay
+ *
+ * A node's value outlives its graph on the device, and enters later graphs without a way through the host: the state that truncated
+ * backpropagation through time carries from window to window, the encoder's states that a decoder reads again at every word, a
+ * chain that grows by a word with every question.
+ *
+ *     vpps_keep(h, g, state, &kept);             the node's value is to stay
+ *     vpps_fb(h, g, loss, NULL);                 or vpps_backward, or vpps_forward: computes it
+ *     vpps_graph_clear(g);
+ *     x = vpps_kept(g, h, kept);                 reads it in another graph, as often as wanted
+ *     vpps_release(h, kept);                     when no graph that reads it will run any more
+ *
+ * A kept value is a constant: no gradient flows into it (PyTorch: detach), and it stays as it was when parameters change. It belongs
+ * to the handle; vpps_handle_destroy releases all. These are calls with the handle: one thread at a time makes them. */
+
+/* The value of x, of whatever shape, is to stay once the graph is run by the next vpps_fb, vpps_backward or vpps_forward with this
+ * handle; *out is its number from now on. If the graph is cleared before, there is nothing to read. A run that fails with POOL or
+ * MEMORY keeps nothing, and may be made again. Memory is taken now: fails with POOL where options.keep_bytes are in use (vpps_stats
+ * tells both), ARGUMENT (no such node), STATE (a cell is being recorded), MEMORY, and with the graph's error; then *out is
+ * VPPS_NO_VALUE. */
+VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
+
+/* The same for numbers of the host, column after column, which are copied; the value can be read at once. Waits for the batch in
+ * flight. Fails likewise, and with ARGUMENT (no elements, or 2^22 and more). */
+VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const float *data, vpps_value *out);
+
+/* A node that reads a kept value. The graph then runs with this handle alone. The value may be in the making: its batch is
+ * always over when a later one runs. Fails (sticky) with STATE (not a value of this handle, or one that was released; a cell is
+ * being recorded), MEMORY; and vpps_fb and the like with STATE, where the value has been released since, or never computed. */
+VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
+
+/* Copies a kept value to the host, column after column, waiting for the batch in flight; its shape, either may be NULL. Fail with
+ * STATE (not a value of this handle, or released; reading: never computed), DEVICE. */
+VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
+VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
+
+/* The value is no longer wanted; its memory is used again. Never waits: a batch in flight that reads it ends as it should.
+ * VPPS_NO_VALUE is allowed. Fails with STATE (not a value of this handle, or released before). */
+VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
 
 /* Where tables are shared out over processes, each calls this when it has no more calls of vpps_forward to make, before any of
  * vpps_fb, vpps_save or vpps_load: it hands out entries to those that still have some, and returns when none has. Elsewhere it
@@ -819,6 +887,8 @@ typedef struct vpps_stats {
     uint32_t rank, processes;
     uint64_t total_exchange_ns, total_sent_bytes;
     double imbalance;
+    uint64_t kept_values, kept_bytes; /* of vpps_keep, that were not released yet */
+    uint64_t keep_bytes;              /* the most that they may take; 0 before the first */
 } vpps_stats;
 
 /* A number of groups, a batching policy; GPU: one way to lay the model out; CPU: a way to share out stages or to make products; and

@@ -70,22 +70,37 @@ struct glue_handle {
     glue_model *model;
 };
 
-glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status) {
-    glue_handle *h = calloc(1, sizeof *h);
-    *status = h ? vpps_handle_create(&h->handle, m->model, options) : VPPS_MEMORY;
-    if (*status != VPPS_OK) {
-        free(h);
-        return NULL;
+/* Takes over a handle that was made, or not. */
+static glue_handle *wrap(vpps_handle *handle, glue_model *m, vpps_status *status) {
+    glue_handle *h = *status == VPPS_OK ? calloc(1, sizeof *h) : NULL;
+    if (h) {
+        h->handle = handle;
+        h->model = keep(m);
+        return h;
     }
-    h->model = keep(m);
-    return h;
+    if (*status == VPPS_OK) *status = VPPS_MEMORY;
+    vpps_handle_destroy(handle);
+    return NULL;
+}
+
+glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status) {
+    vpps_handle *handle;
+    *status = vpps_handle_create(&handle, m->model, options);
+    return wrap(handle, m, status);
+}
+
+glue_handle *glue_inference_create(glue_handle *trainer, const vpps_options *options, vpps_status *status) {
+    vpps_handle *handle;
+    *status = vpps_handle_create_inference(&handle, trainer->handle, options);
+    return wrap(handle, trainer->model, status);
 }
 
 vpps_handle *glue_handle_get(glue_handle *h) { return h->handle; }
 
 void glue_handle_destroy(void *p) {
     glue_handle *h = p;
-    (void)vpps_read_parameters(h->handle); /* fails for a handle that has failed, and in a child of fork() */
+    (void)vpps_read_parameters(
+        h->handle); /* fails for inference, for a handle that has failed, and in a child of fork() */
     vpps_handle_destroy(h->handle);
     glue_model_release(h->model);
     free(h);

@@ -17,8 +17,9 @@ void glue_graph_destroy(void *g);
 
 typedef struct glue_handle glue_handle;
 glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status);
+glue_handle *glue_inference_create(glue_handle *trainer, const vpps_options *options, vpps_status *status);
 vpps_handle *glue_handle_get(glue_handle *h);
-/* Copies the handle's parameters to the model first: who drops a trainer goes on with what it has trained. */
+/* Copies a trainer's parameters to the model first: who drops a trainer goes on with what it has trained. */
 void glue_handle_destroy(void *h);
 
 /* The values of a parameter, which keep the model: an address for an array, and what releases it. */

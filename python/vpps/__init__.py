@@ -15,6 +15,7 @@ from . import data, ops
 from ._arrays import ragged
 from ._vpps import ffi as _ffi
 from ._vpps import lib as _lib
+from .engine import Stats, Value
 from .errors import (ArgumentError, DeviceError, Error, FileError, FormatError, NonfiniteError, OutOfMemoryError, PoolError,
                      ScriptError, ShapeError, StallError, StateError)
 from .graph import Application, Cell, Cost, Graph, Members, Recorder, current
@@ -22,7 +23,7 @@ from .metrics import Metrics, progress
 from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, constant_init, glorot, normal, uniform
 from .node import Node, Nodes, Vertex, Vertices
 from .ops import *  # noqa: F403
-from .trainer import PROFILE, Communicator, Stats, Trainer, Trial, checkpoint_metadata
+from .trainer import PROFILE, Communicator, Inference, Trainer, Trial, checkpoint_metadata
 
 __version__: str = _ffi.string(_lib.vpps_version()).decode()
 
@@ -34,9 +35,9 @@ def version() -> str:
 
 __all__ = [
     "Application", "ArgumentError", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
-    "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
+    "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
     "Parameter", "PoolError", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
-    "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",
+    "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",
     "ragged", "uniform", "version",
 ]
 __all__ += ops.__all__

@@ -1,87 +1,25 @@
-"""The engine: a model specialised for a device, that trains and infers."""
+"""The trainer: a model specialised for a device, that trains and infers; and what only infers beside it."""
 
 from __future__ import annotations
 
 import math
 import os
-import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Optional, TypeVar, Union, overload
+from typing import Any, Literal, Optional, Union
 
-import numpy as np
-
-from ._arrays import F32, encode, u32_pointer
+from ._arrays import encode
 from ._vpps import ffi, lib
-from .errors import ArgumentError, NonfiniteError, StateError, check, created, sized
+from .engine import Engine, _choice, _fields, _options, _text
+from .errors import ArgumentError, NonfiniteError, check, created, sized
 from .graph import Graph
-from .model import Model, Parameter, Vector
-from .node import NO_NODE, Epoch, Node, Nodes, node_of, same_graph
+from .model import Model, Parameter
+from .node import NO_NODE, Node, node_of
 
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
-
-
-def _names(prefix: str) -> dict[str, int]:
-    """The members of an enum by their names in small letters."""
-    return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
-
-
-ENUMS: dict[str, dict[str, int]] = {
-    "optimizer": {n: getattr(lib, f"VPPS_{n.upper()}") for n in ("sgd", "momentum", "adagrad", "adam", "adamw")},
-    "gradients": _names("VPPS_GRADIENTS_"),
-    "nonfinite": _names("VPPS_NONFINITE_"),
-    "caller": _names("VPPS_CALLER_"),
-    "precision": _names("VPPS_PRECISION_"),
-}
-ENUMS["nonfinite"] = {n: v for n, v in ENUMS["nonfinite"].items()}
-
-
-def _choice(what: str, name: str) -> int:
-    if name not in ENUMS[what]:
-        raise ArgumentError(f"{what}: {name!r}; expected one of {', '.join(sorted(ENUMS[what]))}")
-    return ENUMS[what][name]
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What `Trainer.stats` tells; the fields of vpps_stats, which include/vpps.h describes."""
-
-    batches: int
-    skipped: int
-    nodes: int
-    levels: int
-    phases: int
-    gathered_bytes: int
-    steps: int
-    instructions: int
-    script_bytes: int
-    pool_bytes: int
-    live_bytes: int
-    host_ns: int
-    device_ns: int
-    total_nodes: int
-    total_host_ns: int
-    total_device_ns: int
-    peak_pool_bytes: int
-    vps: int
-    groups: int
-    waves: int
-    slices: int
-    caller_works: bool
-    decides: bool
-    precision: Optional[str]
-    precision_unit: Optional[str]
-    device: Optional[str]
-    policy: Optional[str]
-    rank: int
-    processes: int
-    total_exchange_ns: int
-    total_sent_bytes: int
-    imbalance: float
 
 
 @dataclass(frozen=True)
@@ -104,29 +42,6 @@ class Trial:
     ns_per_node: float
     registers: int
     load_seconds: float
-
-
-TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}
-
-T = TypeVar("T")
-
-
-def _fields(of: type[T], c: Any) -> T:
-    """A dataclass of a C struct's fields of the same names."""
-    values: dict[str, Any] = {}
-    for f in fields(of):  # type: ignore[arg-type]
-        v = getattr(c, f.name)
-        if isinstance(v, ffi.CData):
-            v = ffi.string(v).decode() if v else None
-        elif f.name == "state":
-            v = TRIAL_STATES[v]
-        values[f.name] = v
-    return of(**values)
-
-
-@ffi.def_extern()  # type: ignore[untyped-decorator]
-def glue_log(context: Any, line: Any) -> None:
-    ffi.from_handle(context)(ffi.string(line).decode(errors="replace"))
 
 
 class Communicator:
@@ -165,7 +80,7 @@ class Communicator:
 StepCallback = Callable[[int, Mapping[str, float]], None]
 
 
-class Trainer:
+class Trainer(Engine):
     """A model specialised for a device (the C library's handle): it trains the model's graphs.
 
     Numbers that are 0 and names that are None are chosen by the library; vpps_options in include/vpps.h tells what each is. `log` is
@@ -175,6 +90,8 @@ class Trainer:
     A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
     meanwhile. While a batch is scheduled and runs, Python's other threads run.
     """
+
+    _what = "trainer"
 
     def __init__(
         self,
@@ -195,6 +112,7 @@ class Trainer:
         slices: int = 0,
         policy: str | None = None,
         pool_bytes: int = 0,
+        keep_bytes: int = 0,
         gradients: Literal["deferred", "accumulate"] | None = None,
         nonfinite: Literal["stop", "skip", "ignore"] | None = None,
         caller: Literal["auto", "works", "free"] | None = None,
@@ -215,38 +133,22 @@ class Trainer:
     ) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"a trainer of {type(model).__name__}; expected a model")
-        o = ffi.new("vpps_options *")
-        check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
+        o, self._held = _options(
+            {"gradients": gradients, "nonfinite": nonfinite, "caller": caller, "precision": precision},
+            {"vps": vps, "groups": groups, "waves": waves, "slices": slices, "pool_bytes": pool_bytes, "keep_bytes": keep_bytes,
+             "watchdog_ms": watchdog_ms, "batch": batch, "rpw": rpw, "threads": threads, "trace_events": trace_events,
+             "portable": portable, "verify": verify, "no_tuning": no_tuning, "tune": tune}, device, policy, log)
         o.optimizer.kind = _choice("optimizer", optimizer)
         for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
                              ("weight_decay", weight_decay), ("clip", clip)):
             if number is not None:
                 setattr(o.optimizer, name, number)
-        for name, choice in (("gradients", gradients), ("nonfinite", nonfinite), ("caller", caller), ("precision", precision)):
-            if choice is not None:
-                setattr(o, name, _choice(name, choice))
-        for name, value in (("vps", vps), ("groups", groups), ("waves", waves), ("slices", slices), ("pool_bytes", pool_bytes),
-                            ("watchdog_ms", watchdog_ms), ("batch", batch), ("rpw", rpw), ("threads", threads),
-                            ("trace_events", trace_events), ("portable", portable), ("verify", verify),
-                            ("no_tuning", no_tuning), ("tune", tune)):
-            try:
-                setattr(o, name, value)
-            except OverflowError:
-                raise ArgumentError(f"{name}: {value}; expected a whole number from 0 on") from None
         if seed is not None:
             o.seed = seed
-        keep = [ffi.new("char[]", encode(text, "name")) if text is not None else ffi.NULL for text in (device, policy)]
-        o.device, o.policy = keep
         o.communicator = ffi.NULL if communicator is None else communicator._c
-        self._log = ffi.new_handle(log) if log else None
-        if log:
-            o.log, o.log_context = lib.glue_log, self._log
         status = ffi.new("vpps_status *")
-        self.model = model
         self._communicator = communicator
-        self._glue = ffi.gc(created(lib.glue_handle_create(model._glue, o, status), status), lib.glue_handle_destroy)
-        self._handle = lib.glue_handle_get(self._glue)
-        self._lock = threading.RLock()
+        self._open(model, ffi.gc(created(lib.glue_handle_create(model._glue, o, status), status), lib.glue_handle_destroy))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr)
         self._batches = 0  # training batches begun, those before a checkpoint included
@@ -257,12 +159,6 @@ class Trainer:
         return f"<trainer of {self.model!r}>" if self._handle else "<trainer that is closed>"
 
     # ---- lifetime
-
-    @property
-    def _c(self) -> Any:
-        if not self._handle:
-            raise StateError("the trainer is closed")
-        return self._handle
 
     def close(self) -> None:
         """Waits for the batch in flight and frees the engine; the model keeps the values and the optimiser's state that it had here.
@@ -282,18 +178,6 @@ class Trainer:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    # ---- calls
-
-    def _call(self, e: Epoch, what: str, call: Callable[[Any, Any], T]) -> T:
-        """Calls C with the handle and a graph, which is this thread's alone until the call returns."""
-        with self._lock:
-            g = _graph_of(e, what)
-            try:
-                e.p, e.running = ffi.NULL, True
-                return call(self._c, g)
-            finally:
-                e.p, e.running = g, False
 
     # ---- training
 
@@ -434,58 +318,15 @@ class Trainer:
         with self._lock:
             check(lib.vpps_read_parameters(self._c))
 
+    def publish_parameters(self) -> None:
+        """Waits for the batch in flight, and gives the parameters to the `Inference`s of this trainer, for their next `forward`."""
+        with self._lock:
+            check(lib.vpps_publish_parameters(self._c))
+
     def write_parameters(self) -> None:
         """Waits for the batch in flight, and copies parameters and the optimiser's state from the model."""
         with self._lock:
             check(lib.vpps_write_parameters(self._c))
-
-    # ---- inference
-
-    @overload
-    def forward(self, nodes: Node | Vector | Nodes) -> F32: ...
-
-    @overload
-    def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
-
-    def forward(self, nodes: Node | Vector | Nodes | Sequence[Node]) -> F32 | list[F32]:
-        """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
-        equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
-        if isinstance(nodes, Nodes):
-            return self._forward_many(nodes)
-        if isinstance(nodes, (Node, Vector)):
-            return self._forward([nodes])[0]
-        return self._forward(list(nodes))
-
-    def value(self, node: Node) -> float:
-        """The value of a scalar."""
-        return float(self.forward(node))
-
-    def _run(self, e: Epoch, n: int, ids: Any, addresses: np.ndarray[Any, Any]) -> None:
-        outs = ffi.cast("float *const *", ffi.from_buffer(addresses))
-        check(self._call(e, "forward", lambda h, g: lib.vpps_forward(h, g, n, ids, outs)))
-
-    def _forward(self, values: list[Any]) -> list[F32]:
-        nodes = same_graph(values, "forward")
-        e = nodes[0]._e
-        shapes = [x.shape for x in nodes]
-        outs = [np.empty((cols, rows), np.float32) for rows, cols in shapes]
-        self._run(e, len(nodes), [x.id for x in nodes], np.array([o.ctypes.data for o in outs], np.uintp))
-        return [_shaped(o) for o in outs]
-
-    def _forward_many(self, nodes: Nodes) -> F32:
-        e, n = nodes._e, len(nodes)
-        if not n:
-            return np.empty((0,), np.float32)
-        shapes = np.empty(n, np.uint64)
-        if not lib.glue_shapes(e.p, n, u32_pointer(nodes.ids), ffi.from_buffer("uint64_t[]", shapes)):
-            raise e.failure()
-        if (shapes != shapes[0]).any():
-            raise ArgumentError("forward: nodes of several shapes; expected one, or a list of nodes")
-        rows, cols = int(shapes[0]) >> 32, int(shapes[0]) & 0xFFFFFFFF
-        out = np.empty((n, cols, rows), np.float32)
-        step = np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
-        self._run(e, n, u32_pointer(nodes.ids), np.uintp(out.ctypes.data) + step)
-        return out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.transpose(0, 2, 1)
 
     def forward_end(self) -> None:
         """With shared tables: after the last call of forward, in each process; see vpps_forward_end."""
@@ -515,13 +356,6 @@ class Trainer:
 
     # ---- looking inside
 
-    def stats(self) -> Stats:
-        """Counters and times; never waits for the batch in flight."""
-        s = sized("vpps_stats")
-        with self._lock:
-            check(lib.vpps_handle_stats(self._c, s))
-        return _fields(Stats, s)
-
     def trials(self) -> tuple[list[Trial], bool]:
         """What was tried so far to find the fastest way, and whether the choice is made."""
         n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
@@ -538,44 +372,63 @@ class Trainer:
         n, status, id = ffi.new("size_t *"), ffi.new("vpps_status *"), loss.id
         return _text(self._call(loss._e, "disassemble", lambda h, g: lib.glue_disassemble(h, g, id, n, status)), n, status)
 
-    @contextmanager
-    def trace(self, name: str) -> Iterator[None]:
-        """A part of the program for the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
-        with self._lock:
-            check(lib.vpps_trace_begin(self._c, encode(name, "name")))
-        try:
-            yield
-        finally:
+class Inference(Engine):
+    """Computes beside a trainer, in a thread of its own: `forward`, and values that stay. It has the parameters as they were when the
+    trainer's latest batch was over: that before this was made, and then that before `Trainer.publish_parameters`. They change between
+    two calls of `forward`, never within one. Threads share the cores, so `vps` is best set. Each thread builds a graph of its own.
+
+    Made by the thread that has the trainer, which may be closed before this.
+    """
+
+    _what = "inference"
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        *,
+        device: str = "cpu",
+        vps: int = 0,
+        groups: int = 0,
+        waves: int = 0,
+        policy: str | None = None,
+        pool_bytes: int = 0,
+        keep_bytes: int = 0,
+        caller: Literal["auto", "works", "free"] | None = None,
+        watchdog_ms: int = 0,
+        precision: Literal["fp32", "bf16x3", "bf16", "auto"] | None = None,
+        batch: int = 0,
+        portable: bool = False,
+        verify: bool = False,
+        trace_events: int = 0,
+        no_tuning: bool = False,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        o, self._held = _options(
+            {"caller": caller, "precision": precision},
+            {"vps": vps, "groups": groups, "waves": waves, "pool_bytes": pool_bytes, "keep_bytes": keep_bytes,
+             "watchdog_ms": watchdog_ms, "batch": batch, "trace_events": trace_events, "portable": portable, "verify": verify,
+             "no_tuning": no_tuning}, device, policy, log)
+        status = ffi.new("vpps_status *")
+        with trainer._lock:
+            trainer._c  # fails where the trainer is closed
+            glue = lib.glue_inference_create(trainer._glue, o, status)
+        self._open(trainer.model, ffi.gc(created(glue, status), lib.glue_handle_destroy))
+
+    def __repr__(self) -> str:
+        return f"<inference of {self.model!r}>" if self._handle else "<inference that is closed>"
+
+    def close(self) -> None:
+        """Frees the engine. The same happens when nothing refers to it any more."""
+        if self._handle:
             with self._lock:
-                check(lib.vpps_trace_end(self._c))
+                self._handle = ffi.NULL
+                ffi.release(self._glue)
 
-    def trace_json(self) -> str:
-        """What happened when, as JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
-        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
-        with self._lock:
-            return _text(lib.glue_trace(self._c, n, status), n, status)
+    def __enter__(self) -> Inference:
+        return self
 
-
-def _graph_of(e: Epoch, what: str) -> Any:
-    """The C graph, which is no cell's recorder, and was not cleared since."""
-    if not e.p:
-        raise e.failure()
-    if not e.keeps:
-        raise StateError(f"{what}: a node of a cell; expected one of a graph")
-    return e.p
-
-
-def _shaped(columns: F32) -> F32:
-    """cols x rows numbers as a value of its own number of dimensions."""
-    cols, rows = columns.shape
-    return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
-
-
-def _text(p: Any, n: Any, status: Any) -> str:
-    """Takes a text from C."""
-    p = ffi.gc(created(p, status), lib.glue_free)
-    data: bytes = ffi.buffer(p, n[0])[:]
-    return data.decode(errors="replace")
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
 
 def checkpoint_metadata(path: Path, key: str) -> str | None:

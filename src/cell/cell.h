@@ -202,7 +202,8 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param table;
+    vpps_param
+        table;    /* VPPS_NO_PARAM: none, but a value that a handle keeps, at the offset that the record's word is */
     uint8_t kind; /* VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is `value` always */
     uint32_t value;
 } vpps_cell_lookup;
@@ -306,6 +307,11 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_cell_value *v, uint32_t m) {
     if (!vpps_rows_dealt(needs, v->rows)) return (vpps_rows){0, vpps_value_words(v)};
     return vpps_rows_of(v->rows, needs->row_unit, needs->group, m);
+}
+
+/* A lookup's table, for people; VPPS_NO_PARAM stands for the values that a handle keeps. */
+static inline const char *vpps_table_name(const vpps_model *model, vpps_param table) {
+    return table == VPPS_NO_PARAM ? "kept values" : model->params[table].name;
 }
 
 /* Does a stage make it? Inputs, lookups and parameters lie where others left them. */

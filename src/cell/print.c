@@ -88,6 +88,10 @@ static void print_reads(printer *p) {
         print_origin(p, from, gradient_words(c->needs.gradient_in, c->needs.recurrent_in, i));
     }
     for (uint32_t i = 0; i < c->n_lookups; i++) {
+        if (c->lookups[i].table == VPPS_NO_PARAM) {
+            fputs("    lookup a kept value\n", p->file);
+            continue;
+        }
         const vpps_parameter_data *table = &p->model->params[c->lookups[i].table];
         fprintf(p->file, "    %-6s %5u x %-5u entry of %s%s\n", "lookup", table->rows, table->cols, table->name,
                 table->frozen ? ", frozen" : "");

@@ -21,7 +21,7 @@ static void write_place(FILE *out, const vpps_model *model, const vpps_compiled_
     case VPPS_PLACE_SLOT: fprintf(out, "s%u", o->at); break;
     case VPPS_PLACE_RECORD: write_record(out, o); break;
     case VPPS_PLACE_INPUT: fprintf(out, "in%u", o->at); break;
-    case VPPS_PLACE_ENTRY: fprintf(out, "entry of %s", model->params[c->lookups[o->at].table].name); break;
+    case VPPS_PLACE_ENTRY: fprintf(out, "entry of %s", vpps_table_name(model, c->lookups[o->at].table)); break;
     case VPPS_PLACE_PARAMETER: fputs(model->params[o->at].name, out); break;
     case VPPS_PLACE_DATA: fputs("data", out); break;
     case VPPS_PLACE_CONTRIBUTION:

@@ -62,7 +62,7 @@ static void write_word(const writer *w, uint32_t word) {
 }
 
 static void write_lookup(const writer *w, const vpps_cell_lookup *l) {
-    fprintf(w->out, "%s[", param_name(w, l->table));
+    fprintf(w->out, "%s[", vpps_table_name(w->model, l->table));
     if (l->kind == VPPS_WORD_INDEX) fprintf(w->out, "index%u]", l->value);
     if (l->kind == VPPS_WORD_IMM) fputs("number]", w->out);
     if (l->kind == VPPS_WORD_DROPOUT) fprintf(w->out, "%u]", l->value);

@@ -243,6 +243,20 @@ vpps_node vpps_argmax(vpps_graph *g, vpps_node x) {
     return vpps_make_node(g, &s, NULL, 1, &x, 0, false);
 }
 
+vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
+                         uint32_t handle) {
+    vpps_signature s = signature_of(VPPS_OP_LOOKUP);
+    if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "kept: a cell takes values by vpps_pull, not by vpps_kept");
+    if (!VPPS_RESERVE(g->kept, g->kept_capacity, g->n_kept + 1)) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "kept: out of memory");
+    }
+    s.rows = rows;
+    s.cols = cols;
+    const vpps_node x = vpps_make_node(g, &s, NULL, 0, NULL, offset, false);
+    if (x != VPPS_NO_NODE) g->kept[g->n_kept++] = (vpps_kept_node){value, handle, x};
+    return x;
+}
+
 /* ---------------------------------------------------------------- affine */
 
 vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices, const vpps_node *xs) {

@@ -77,7 +77,9 @@ static bool count_op(count *c, const op_view *op) {
     const vpps_signature *s = op->s;
     bool gradient = false;
     for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
-    if (s->op == VPPS_OP_LOOKUP || s->op == VPPS_OP_PARAMETER) { /* the parameter itself, no value beside it */
+    const bool kept = s->op == VPPS_OP_LOOKUP && s->param == VPPS_NO_PARAM;
+    if ((s->op == VPPS_OP_LOOKUP && !kept) ||
+        s->op == VPPS_OP_PARAMETER) { /* the parameter itself, no value beside it */
         use_parameter(c, s->param, op->entry);
         return trained(c, s->param);
     }

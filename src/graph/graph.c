@@ -36,8 +36,8 @@ void vpps_free_cell(vpps_cell_data *c) {
 void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
     vpps_free_cell(g->recording);
-    void *parts[] = {g->signatures, g->signature_table, g->matrices, g->records,    g->record_nodes,
-                     g->words,      g->vertices,        g->data,     g->node_record};
+    void *parts[] = {g->signatures, g->signature_table, g->matrices, g->records, g->record_nodes, g->words, g->vertices,
+                     g->data,       g->node_record,     g->kept,     g->keeps};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     free(g);
 }
@@ -142,7 +142,7 @@ void vpps_graph_clear(vpps_graph *g) {
     }
     g->status = VPPS_OK;
     g->n_nodes = g->size = 0;
-    g->n_records = g->n_record_nodes = g->n_words = g->n_vertices = g->n_data = 0;
+    g->n_records = g->n_record_nodes = g->n_words = g->n_vertices = g->n_data = g->n_kept = g->n_keeps = 0;
     g->decides = false;
     if (g->n_signatures > SPARE_SIGNATURES) {
         g->n_signatures = 0;

@@ -73,7 +73,9 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
     uint32_t rows, cols; /* of the value */
-    vpps_param param;    /* lookup: table; parameter: vector; affine: bias; else VPPS_NO_PARAM */
+    vpps_param
+        param; /* lookup: table, or VPPS_NO_PARAM: a value that a handle keeps; parameter: vector; affine: bias; else
+                            VPPS_NO_PARAM */
     uint32_t n_matrices; /* affine: first_matrix.. in the table's matrices, one an argument */
     uint32_t first_matrix;
     float p; /* dropout: probability; hinge: margin */
@@ -83,8 +85,9 @@ typedef struct vpps_op_node {
     uint32_t signature; /* index into the graph's or the cell's signatures */
     uint32_t args;      /* first argument in the graph's `words`, or the cell's `args` */
     uint32_t n_args;
-    uint32_t imm; /* lookup: row; cross_entropy, smooth_label, hinge: class; slice: first row; scale, elu, constant: float bits;
-                     input: first element in graph->data; concat over a list: most members */
+    /* lookup: row, or offset of the kept value in the pool; cross_entropy, smooth_label, hinge: class; slice: first row; scale, elu,
+     * constant: float bits; input: first element in graph->data; concat over a list: most members */
+    uint32_t imm;
 } vpps_op_node;
 
 /* ---- cells */
@@ -181,6 +184,13 @@ typedef struct vpps_vertex_data {
     uint32_t first; /* its first node */
 } vpps_vertex_data;
 
+/* A value that a handle keeps, and a node of the graph: that reads it, or whose value it becomes. */
+typedef struct vpps_kept_node {
+    vpps_value value;
+    uint32_t handle; /* its number */
+    vpps_node node;
+} vpps_kept_node;
+
 struct vpps_graph {
     vpps_model *model;
     uint32_t *node_record; /* of each node, the record that it belongs to */
@@ -209,10 +219,15 @@ struct vpps_graph {
 
     bool decides; /* an operation of the class DECIDED is in it */
 
+    vpps_kept_node *kept; /* nodes that read kept values */
+    size_t n_kept;
+    vpps_kept_node *keeps; /* nodes that the next run keeps */
+    size_t n_keeps;
+
     vpps_cell_data *recording; /* of a recorder: the cell; else NULL */
 
     size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
-        vertices_capacity, data_capacity, node_record_capacity;
+        vertices_capacity, data_capacity, node_record_capacity, kept_capacity, keeps_capacity;
 };
 
 /* Frees a cell; NULL is allowed. */
@@ -262,6 +277,10 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
 /* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and
  * which domain it has. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *domain);
+
+/* A node that reads a kept value, whose place in the pool is `offset`. */
+vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
+                         uint32_t handle);
 
 /* Integers from vpps_pull_index are marked by these bits; false when `value` is a plain integer. One number is missing:
  * marked, it would be VPPS_NO_NODE. */

@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#include <stdatomic.h>
+
 enum {
     VPPS_MAX_STATES = 2,
 #define X(id, name, states) +1
@@ -34,10 +36,11 @@ typedef struct vpps_parameter_data {
 struct vpps_model {
     vpps_parameter_data *params;
     size_t n_params, capacity;
-    uint64_t random;       /* state of the initialisers' stream */
-    uint64_t batches;      /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
-    uint32_t handles;      /* alive */
-    uint32_t rank, shards; /* of lookup tables to be declared */
+    uint64_t random;     /* state of the initialisers' stream */
+    uint64_t batches;    /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
+    atomic_uint handles; /* alive; of these, that train: at most one */
+    atomic_uint trainers;
+    uint32_t rank, shards;         /* of lookup tables to be declared */
     struct vpps_cell_data **cells; /* graph.h */
     size_t n_cells, cells_capacity;
 };

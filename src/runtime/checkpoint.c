@@ -136,7 +136,7 @@ static vpps_status write_together(vpps_handle *h, const char *path, const vpps_m
 vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
     VPPS_NEED(path);
     if (n) VPPS_NEED(metadata);
-    VPPS_TRY(vpps_handle_check(h, "vpps_save"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_save"));
     VPPS_TRY(vpps_read_parameters(h));
     return h->model->shards > 1 ? write_together(h, path, metadata, n) : write_file(h, path, metadata, n);
 }
@@ -227,7 +227,7 @@ static void adopt(vpps_parameter_data *p, contents *c) {
 }
 
 vpps_status vpps_load(vpps_handle *h, const char *path) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_load"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_load"));
     VPPS_NEED(path);
     vpps_model *model = h->model;
     vpps_handle_settle(h);

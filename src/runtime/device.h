@@ -48,8 +48,15 @@ typedef struct vpps_device_table {
 
     /* These want the device to be idle. read: `words` words of the pool from `offset` on. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
-    vpps_status (*forward_end)(vpps_device *d);                        /* see vpps_forward_end; NULL: nothing to do */
-    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model); /* parameters and optimiser state to the model */
+    /* Kept values lie between the parameters and batches' tensors. reserve_kept: from now on scripts are made for tensors that begin so
+     * many words later. write: to the pool. copy: within it, what a launch has left; a later launch waits for it. Fail with
+     * MEMORY (reserve_kept: nothing has changed), DEVICE. */
+    vpps_status (*reserve_kept)(vpps_device *d, uint32_t words);
+    vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
+    vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
+    vpps_status (*forward_end)(vpps_device *d); /* see vpps_forward_end; NULL: nothing to do */
+    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model,
+                                   bool states); /* to the model; with optimiser state */
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
 
     /* Gradients that batches of the part VPPS_STEP_GRADIENTS left. zero: forgets them. read: to the model, with which entries of tables

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 
 static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt};
 
@@ -62,7 +63,11 @@ static vpps_status check_options(const vpps_options *o) {
 static vpps_status open_device(vpps_handle *h, const char *name) {
     for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
         if (strcmp(devices[i]->name, name) != 0) continue;
-        return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
+        if (!h->infers) return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
+        const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
+        const vpps_status status = devices[i]->create(&h->device, parameters, &h->options, &h->plan);
+        vpps_snapshot_unlock(h->snapshot);
+        return status;
     }
     return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
 }
@@ -94,35 +99,43 @@ void vpps_handle_note_precision(vpps_handle *h) {
     h->stats.precision = vpps_precision_names[h->device->table->precision(h->device, &h->stats.precision_unit)];
 }
 
-vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
-    VPPS_NEED(out);
-    *out = NULL;
-    VPPS_NEED(model);
-    vpps_options own = default_options();
-    if (options) VPPS_TRY(vpps_take_struct(&own, sizeof own, LEAST_OPTIONS, options, "vpps_options"));
-    options = &own;
-    VPPS_TRY(check_options(options));
-    if (model->handles) return vpps_fail(VPPS_STATE, "handle: the model has one already");
-    VPPS_TRY(check_shards(model, options->communicator));
-    VPPS_TRY(vpps_need_states(model, vpps_optimizer_states(options->optimizer.kind)));
+/* As the caller asks for it: checked, and as this version has it. */
+static vpps_status take_options(const vpps_options *given, vpps_options *own) {
+    *own = default_options();
+    if (given) VPPS_TRY(vpps_take_struct(own, sizeof *own, LEAST_OPTIONS, given, "vpps_options"));
+    return check_options(own);
+}
+
+static vpps_status check_model(const vpps_model *model, const vpps_options *options, bool infers) {
+    if (!infers && model->trainers) return vpps_fail(VPPS_STATE, "handle: the model has one already");
+    if (!infers) return check_shards(model, options->communicator);
+    if (options->communicator)
+        return vpps_fail(VPPS_ARGUMENT, "handle: a communicator is given; one for inference has no processes");
+    return VPPS_OK;
+}
+
+static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, vpps_snapshot *snapshot) {
+    static atomic_uint handles;
     vpps_handle *h = calloc(1, sizeof *h);
-    if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
+    if (!h) return NULL;
     h->model = model;
+    h->number = atomic_fetch_add(&handles, 1) + 1;
     h->options = *options;
     h->process = vpps_process_number();
     h->latest.loss = NAN;
     h->learned.store = &vpps_policies_on_disk;
     h->stats.rank = vpps_communicator_rank(options->communicator);
     h->stats.processes = vpps_communicator_size(options->communicator);
-    model->handles++;
-    vpps_status status = vpps_open_policy(options->policy, &h->policy, &h->batching);
-    for (int i = 0; i < 2 && status == VPPS_OK; i++) status = vpps_batch_create(&h->programs[i]);
-    const char *name = options->device ? options->device : "cpu";
-    if (status == VPPS_OK) status = strcmp(name, "auto") ? open_device(h, name) : open_any_device(h);
-    if (status != VPPS_OK) {
-        vpps_handle_destroy(h);
-        return status;
-    }
+    h->infers = snapshot != NULL;
+    if (snapshot) h->snapshot = vpps_snapshot_share(snapshot);
+    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* no state */
+    atomic_fetch_add(&model->handles, 1);
+    if (!snapshot) atomic_fetch_add(&model->trainers, 1);
+    return h;
+}
+
+/* What follows from the device. */
+static vpps_status set_up(vpps_handle *h) {
     h->machine = h->device->table->machine(h->device);
     h->options.policy = NULL; /* the caller's text may go */
     h->options.device = h->stats.device = h->device->table->name;
@@ -131,20 +144,38 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
     vpps_handle_note_precision(h);
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool host_vps = h->device->table->host_vps;
-    if (options->groups == VPPS_GROUPS_PROFILE) {
+    if (h->options.groups == VPPS_GROUPS_PROFILE) {
         const uint32_t most = h->machine->most_groups;
         vpps_profile_groups(&h->grouping, h->plan.n_vps, most ? most : h->plan.n_vps);
     }
-    if (options->trace_events) {
-        status = vpps_trace_create(&h->trace, options->trace_events, host_vps ? h->plan.n_vps : 0);
-        if (status != VPPS_OK) {
-            vpps_handle_destroy(h);
-            return status;
-        }
-        h->device->trace = h->trace;
-    }
-    *out = h;
+    if (!h->options.trace_events) return VPPS_OK;
+    VPPS_TRY(vpps_trace_create(&h->trace, h->options.trace_events, host_vps ? h->plan.n_vps : 0));
+    h->device->trace = h->trace;
     return VPPS_OK;
+}
+
+vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_options *given, vpps_snapshot *snapshot) {
+    vpps_options options;
+    VPPS_TRY(take_options(given, &options));
+    VPPS_TRY(check_model(model, &options, snapshot));
+    if (!snapshot) VPPS_TRY(vpps_need_states(model, vpps_optimizer_states(options.optimizer.kind)));
+    vpps_handle *h = new_handle(model, &options, snapshot);
+    if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
+    vpps_status status = vpps_open_policy(options.policy, &h->policy, &h->batching);
+    for (int i = 0; i < 2 && status == VPPS_OK; i++) status = vpps_batch_create(&h->programs[i]);
+    const char *name = options.device ? options.device : "cpu";
+    if (status == VPPS_OK) status = strcmp(name, "auto") ? open_device(h, name) : open_any_device(h);
+    if (status == VPPS_OK) status = set_up(h);
+    if (status == VPPS_OK) return *out = h, VPPS_OK;
+    vpps_handle_destroy(h);
+    return status;
+}
+
+vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options) {
+    VPPS_NEED(out);
+    *out = NULL;
+    VPPS_NEED(model);
+    return vpps_handle_open(out, model, options, NULL);
 }
 
 void vpps_handle_destroy(vpps_handle *h) {
@@ -155,11 +186,14 @@ void vpps_handle_destroy(vpps_handle *h) {
     for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
     vpps_types_free(&h->types);
     vpps_learned_free(&h->learned);
+    vpps_keeper_free(&h->keeper);
     vpps_trace_destroy(h->trace);
     free(h->groups);
     free(h->steps);
     free(h->asked.nodes);
-    h->model->handles--;
+    vpps_snapshot_drop(h->snapshot);
+    if (!h->infers) atomic_fetch_sub(&h->model->trainers, 1);
+    atomic_fetch_sub(&h->model->handles, 1);
     free(h);
 }
 
@@ -175,8 +209,13 @@ vpps_status vpps_handle_check(const vpps_handle *h, const char *call) {
                      call);
 }
 
-/* OK, or what broke the handle. */
-static vpps_status check_whole(const vpps_handle *h) {
+vpps_status vpps_handle_trains(const vpps_handle *h, const char *call) {
+    VPPS_TRY(vpps_handle_check(h, call));
+    return h->infers ? vpps_fail(VPPS_STATE, "%s: the handle is one for inference; expected the one that trains", call)
+                     : VPPS_OK;
+}
+
+vpps_status vpps_handle_whole(const vpps_handle *h) {
     return h->broken == VPPS_OK ? VPPS_OK : vpps_fail(h->broken, "%s", h->failure);
 }
 
@@ -240,6 +279,11 @@ void vpps_handle_settle(vpps_handle *h) {
     count_share(h);
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
+        return;
+    }
+    const vpps_status kept = vpps_keep_settled(h);
+    if (kept != VPPS_OK) {
+        break_handle(h, kept, h->latest_number, vpps_error_message());
     } else if (h->options.nonfinite != VPPS_NONFINITE_IGNORE && stepped(h)) {
         check_finite(h);
     }
@@ -254,7 +298,7 @@ static vpps_status latest_failure(const vpps_handle *h) {
 
 /* OK, what broke the handle, or the failure that an earlier batch left, once. */
 static vpps_status report(vpps_handle *h) {
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     if (!h->pending) return VPPS_OK;
     h->pending = false;
     return latest_failure(h);
@@ -317,6 +361,7 @@ static vpps_status make_script_for(vpps_handle *h, const vpps_task_plan *machine
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(check_decided(h, g, training));
+    VPPS_TRY(vpps_keep_check(h, g));
     drop_types(h);
     request.groups = groups_for(h, training);
     request.waves = h->options.waves;
@@ -409,7 +454,7 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
     vpps_trace_span(h->trace, "launch", begin);
     if (status == VPPS_MEMORY || (status == VPPS_POOL && !table->host_vps)) return status;
     if (status != VPPS_OK) break_handle(h, status, batch, vpps_error_message());
-    return check_whole(h);
+    return vpps_handle_whole(h);
 }
 
 /* The batch before is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
@@ -418,6 +463,7 @@ static vpps_status start(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     VPPS_TRY(make_script(h, g, request, host_ns));
     vpps_handle_settle(h);
     VPPS_TRY(report(h));
+    VPPS_TRY(vpps_handle_refresh(h));
     if (stale_loss) *stale_loss = h->latest.loss;
     vpps_status status;
     while ((status = launch(h, batch)) == VPPS_POOL && is_tuning(h) && !h->n_backward) {
@@ -439,7 +485,7 @@ static void note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
     const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     if (loss == VPPS_NO_NODE &&
         h->stats.processes > 1) { /* nothing of this batch is here, but its gradients are to come */
         vpps_graph_clear(g);
@@ -461,13 +507,15 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
         request.n_outputs = h->asked.n_values;
     }
     uint64_t host_ns;
+    VPPS_TRY(vpps_keep_ask(h, g, &request));
     VPPS_TRY(start(h, g, &request, h->model->batches + 1, &host_ns, stale_loss));
     count_script(h, g, host_ns);
+    vpps_keep_launched(h, g, h->programs[h->next]);
     return VPPS_OK;
 }
 
 vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_fb"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_fb"));
     VPPS_NEED(g);
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(train(h, g, loss, VPPS_STEP_WHOLE, stale_loss));
@@ -478,14 +526,14 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
 /* Waits for the batch in flight, and copies what was asked of it. */
 static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     const vpps_status status = vpps_asked_read(&h->asked, h->device, h->programs[h->next ^ 1], g, h->latest.loss);
     if (status != VPPS_OK) break_handle(h, status, h->latest_number, vpps_error_message());
-    return check_whole(h);
+    return vpps_handle_whole(h);
 }
 
 vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_backward"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_backward"));
     VPPS_NEED(g);
     VPPS_TRY(vpps_asked_take(&h->asked, request, loss));
     VPPS_TRY(train(h, g, loss, VPPS_STEP_GRADIENTS, NULL));
@@ -495,8 +543,8 @@ vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const v
 }
 
 vpps_status vpps_update(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_update"));
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_update"));
+    VPPS_TRY(vpps_handle_whole(h));
     if (!h->n_backward) return vpps_fail(VPPS_STATE, "update: there are no gradients; expected vpps_backward before");
     vpps_batch_request request = training_request(h, VPPS_NO_NODE, VPPS_STEP_UPDATE);
     request.groups = h->stats.groups;
@@ -510,44 +558,44 @@ vpps_status vpps_update(vpps_handle *h) {
 }
 
 vpps_status vpps_zero_gradients(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_zero_gradients"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_zero_gradients"));
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     h->n_backward = 0;
     h->device->table->zero_gradients(h->device);
     return VPPS_OK;
 }
 
 vpps_status vpps_read_gradients(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_read_gradients"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_read_gradients"));
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     return h->device->table->read_gradients(h->device, h->model);
 }
 
 vpps_status vpps_write_gradients(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_write_gradients"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_write_gradients"));
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     if (!h->n_backward)
         return vpps_fail(VPPS_STATE, "write: there are no gradients to replace; expected vpps_backward before");
     return h->device->table->write_gradients(h->device, h->model);
 }
 
 vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_poll_loss"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_poll_loss"));
     VPPS_NEED(done);
     *done = false;
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "poll: no batch was run yet");
     if (h->in_flight && !h->device->table->finished(h->device)) return VPPS_OK;
     return *done = true, vpps_sync_latest_loss(h, loss);
 }
 
 vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_sync_latest_loss"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_sync_latest_loss"));
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
     h->pending = false;
     if (loss) *loss = h->latest.loss;
@@ -557,42 +605,47 @@ vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
 vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {
     VPPS_TRY(vpps_handle_check(h, "vpps_forward"));
     VPPS_NEED(g);
-    VPPS_NEED(nodes);
-    VPPS_NEED(outs);
+    if (n) VPPS_NEED(nodes);
+    if (n) VPPS_NEED(outs);
     VPPS_TRY(vpps_graph_status(g));
-    VPPS_TRY(check_whole(h));
-    if (!n) return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given");
+    VPPS_TRY(vpps_handle_whole(h));
     for (uint32_t i = 0; i < n; i++)
         if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
-    const vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
+    vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     uint64_t host_ns;
+    VPPS_TRY(vpps_keep_ask(h, g, &request));
+    if (!request.n_outputs)
+        return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given, and none of the graph's is to be kept");
     VPPS_TRY(start(h, g, &request, 0, &host_ns, NULL));
     const vpps_batch *b = h->programs[h->next];
     vpps_outcome outcome;
     wait_for_device(h, &outcome);
+    vpps_keep_launched(h, g, b);
     if (outcome.status != VPPS_OK) break_handle(h, outcome.status, 0, outcome.message);
+    const vpps_status kept = h->broken == VPPS_OK ? vpps_keep_settled(h) : VPPS_OK;
+    if (kept != VPPS_OK) break_handle(h, kept, 0, vpps_error_message());
     for (uint32_t i = 0; i < n && h->broken == VPPS_OK; i++) {
         uint32_t rows, cols;
         VPPS_TRY(vpps_node_shape(g, nodes[i], &rows, &cols));
         const vpps_status status = h->device->table->read(h->device, vpps_batch_output(b, i), rows * cols, outs[i]);
         if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     }
-    return check_whole(h);
+    return vpps_handle_whole(h);
 }
 
 vpps_status vpps_forward_end(vpps_handle *h) {
     VPPS_TRY(vpps_handle_check(h, "vpps_forward_end"));
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     const vpps_device_table *table = h->device->table;
     if (!table->forward_end) return VPPS_OK;
     vpps_handle_settle(h);
     const vpps_status status = table->forward_end(h->device);
     if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
-    return check_whole(h);
+    return vpps_handle_whole(h);
 }
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_disassemble"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_disassemble"));
     VPPS_NEED(g);
     VPPS_NEED(file);
     VPPS_TRY(vpps_graph_status(g));
@@ -662,17 +715,17 @@ static vpps_status set_number(float x, float most, const char *what, float *out)
 }
 
 vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_set_learning_rate"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_learning_rate"));
     return set_number(lr, 1e30f, "learning rate", &h->options.optimizer.lr);
 }
 
 vpps_status vpps_set_momentum(vpps_handle *h, float momentum) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_set_momentum"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_momentum"));
     return set_number(momentum, 1, "momentum", &h->options.optimizer.momentum);
 }
 
 vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_set_weight_decay"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_weight_decay"));
     return set_number(weight_decay, 1e30f, "weight decay", &h->options.optimizer.weight_decay);
 }
 
@@ -696,7 +749,7 @@ static vpps_status need_groups(vpps_handle *h) {
 }
 
 vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params, const vpps_param_group *group) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_set_param_group"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_param_group"));
     if (n) VPPS_NEED(params);
     vpps_param_group numbers = {.lr = NAN, .momentum = NAN, .weight_decay = NAN};
     if (group) VPPS_TRY(vpps_take_struct(&numbers, sizeof numbers, sizeof numbers, group, "vpps_param_group"));
@@ -715,16 +768,16 @@ vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *p
 }
 
 vpps_status vpps_read_parameters(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_read_parameters"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_read_parameters"));
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
-    return h->device->table->read_parameters(h->device, h->model);
+    VPPS_TRY(vpps_handle_whole(h));
+    return h->device->table->read_parameters(h->device, h->model, true);
 }
 
 vpps_status vpps_write_parameters(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_write_parameters"));
+    VPPS_TRY(vpps_handle_trains(h, "vpps_write_parameters"));
     vpps_handle_settle(h);
-    VPPS_TRY(check_whole(h));
+    VPPS_TRY(vpps_handle_whole(h));
     return h->device->table->write_parameters(h->device, h->model);
 }
 
@@ -732,7 +785,10 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_stats"));
     VPPS_NEED(out);
     vpps_stats stats = h->stats;
-    stats.batches = h->model->batches - (h->in_flight && stepped(h));
+    stats.kept_values = h->keeper.n_live;
+    stats.kept_bytes = 4 * (uint64_t)h->keeper.used_words;
+    stats.keep_bytes = 4 * (uint64_t)h->keeper.words;
+    if (!h->infers) stats.batches = h->model->batches - (h->in_flight && stepped(h));
     return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
 }
 

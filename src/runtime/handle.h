@@ -3,8 +3,10 @@
 #define VPPS_HANDLE_H
 
 #include "runtime/device.h"
+#include "runtime/keeper.h"
 #include "runtime/policies.h"
 #include "runtime/request.h"
+#include "runtime/snapshot.h"
 
 struct vpps_handle {
     vpps_model *model;
@@ -18,6 +20,11 @@ struct vpps_handle {
     vpps_learned learned;            /* automata */
     vpps_param_group *groups;        /* of each parameter; NULL: all step by the optimizer */
     vpps_param_step *steps;          /* what they come to, of the latest request */
+    vpps_keeper keeper;              /* of kept values */
+    uint32_t number;                 /* of this handle in the process, from 1 */
+    vpps_snapshot *snapshot;         /* that it publishes, or reads; NULL: it trains, and nobody reads */
+    bool infers;                     /* it reads one */
+    uint64_t version;                /* of the snapshot, that the device has */
     vpps_batch *programs[2];
     uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
@@ -40,6 +47,16 @@ struct vpps_handle {
  * has neither its threads nor its GPU). `call` is the public function's name. */
 vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
 
+/* A handle; `snapshot` NULL: it trains. Else it reads that one, and holds it on success. Fails as vpps_handle_create does. */
+vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_options *options,
+                             vpps_snapshot *snapshot);
+
+/* vpps_handle_check, of a handle that trains: STATE for others. */
+vpps_status vpps_handle_trains(const vpps_handle *h, const char *call);
+
+/* The device of a handle for inference gets the newest parameters; nothing is in flight. Fails with DEVICE, MEMORY. */
+vpps_status vpps_handle_refresh(vpps_handle *h);
+
 /* Takes the outcome of the batch in flight, waiting for it; nothing in another process. */
 void vpps_handle_settle(vpps_handle *h);
 
@@ -52,6 +69,17 @@ uint32_t vpps_handle_votes(const vpps_handle *h);
  * cells are as that executes them. Valid until the next call with the handle. Fails as vpps_fb does. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
                               const vpps_batch **out);
+
+/* Kept values, around a run of a graph: see keep.c. check: can the graph read those that it names? STATE otherwise. ask: adds the nodes
+ * that are to be kept to what the request reads; fails with MEMORY, ARGUMENT (one is the loss). launched: the request's batch runs,
+ * or has run. settled: its values are copied to their places; fails as the device does. */
+vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
+vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
+void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
+vpps_status vpps_keep_settled(vpps_handle *h);
+
+/* OK, or what broke the handle. */
+vpps_status vpps_handle_whole(const vpps_handle *h);
 
 /* Tells the device's precision in the statistics. */
 void vpps_handle_note_precision(vpps_handle *h);

@@ -17,11 +17,21 @@ static uint32_t entry_words(const vpps_batch_work *w, uint32_t table) {
     return w->g->model->params[table].rows * w->g->model->params[table].cols;
 }
 
+/* Where a table's entries lie: row r at first + r * words. A kept value's "row" is its offset. */
+typedef struct entry_places {
+    uint32_t first, words;
+} entry_places;
+
+static entry_places places_of(const vpps_batch_work *w, const vpps_cell_lookup *l) {
+    if (l->table == VPPS_NO_PARAM) return (entry_places){0, 1};
+    return (entry_places){w->machine->values[l->table], entry_words(w, l->table)};
+}
+
 /* Offsets of the entries that a block's vertices look up. */
 static void write_entries(const vpps_batch_work *w, const vpps_block_work *b, const vpps_cell_lookup *l, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
-    const uint32_t values = w->machine->values[l->table], words = entry_words(w, l->table), n = b->n;
-    for (uint32_t p = 0; p < n; p++) at[p] = values + vpps_row_of(w, &v[p], l) * words;
+    const entry_places e = places_of(w, l);
+    for (uint32_t p = 0, n = b->n; p < n; p++) at[p] = e.first + vpps_row_of(w, &v[p], l) * e.words;
 }
 
 /* Every block's outputs: where their values lie, in the block's record or where the parameter that it is lies. */
@@ -36,9 +46,9 @@ static void place_outputs(const vpps_batch_work *w, uint32_t *all) {
             uint32_t *output_at = all + k;
             if (x->kind == VPPS_VALUE_LOOKUP) {
                 const vpps_cell_lookup *l = &c->lookups[x->lookup];
-                const uint32_t values = w->machine->values[l->table], words = entry_words(w, l->table);
+                const entry_places e = places_of(w, l);
                 for (uint32_t p = 0; p < b->n; p++)
-                    output_at[v[p].first_output] = values + vpps_row_of(w, &v[p], l) * words;
+                    output_at[v[p].first_output] = e.first + vpps_row_of(w, &v[p], l) * e.words;
                 continue;
             }
             const bool parameter = x->kind == VPPS_VALUE_PARAMETER;

@@ -18,6 +18,9 @@ PREAMBLE = """
         if (status_ != VPPS_OK) return status_;                                                                        \\
     } while (0)
 vpps_node build_part(vpps_graph *g, int part);
+vpps_node build_window(vpps_graph *g, int window, vpps_node *state);
+enum { HIDDEN = 2, WINDOWS = 3 };
+static const float zeros[HIDDEN];
 vpps_param word_table(vpps_model *m);
 """
 

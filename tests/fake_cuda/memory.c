@@ -185,6 +185,14 @@ vpps_cu_result cuMemcpyDtoHAsync_v2(void *to, vpps_cu_address from, size_t bytes
     return fake_error();
 }
 
+vpps_cu_result cuMemcpyDtoDAsync_v2(vpps_cu_address to, vpps_cu_address from, size_t bytes, vpps_cu_stream stream) {
+    ENTER(cuMemcpyDtoDAsync_v2, true);
+    const copy_work c = {fake_host(to, bytes), fake_host(from, bytes), bytes, NULL};
+    if (!stream || !c.to || !c.from || bytes == 0) return VPPS_CU_INVALID_VALUE;
+    fake_enqueue(copy, &c, sizeof c);
+    return VPPS_CU_SUCCESS;
+}
+
 typedef struct set_work {
     uint32_t *to;
     size_t words;

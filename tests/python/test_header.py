@@ -6,7 +6,7 @@ from inspect import isclass, isfunction, signature
 from pathlib import Path
 
 import vpps
-from vpps import errors, trainer
+from vpps import engine, errors
 from vpps._vpps import ffi, lib
 
 ROOT = Path(__file__).parents[2]
@@ -76,11 +76,11 @@ def test_structs_have_all_their_fields():
 def test_enums_have_all_their_names():
     text = (ROOT / "include/vpps.h").read_text()
     optimizers = re.findall(r'X\(\w+, "(\w+)", \d\)', text)
-    assert optimizers and set(trainer.ENUMS["optimizer"]) == set(optimizers)
-    assert set(trainer.ENUMS["precision"]) == {"fp32", "bf16x3", "bf16", "auto"}
-    assert set(trainer.ENUMS["nonfinite"]) == {"stop", "skip", "ignore"}
-    assert set(trainer.ENUMS["gradients"]) == {"deferred", "accumulate"}
-    assert set(trainer.ENUMS["caller"]) == {"auto", "works", "free"}
+    assert optimizers and set(engine.ENUMS["optimizer"]) == set(optimizers)
+    assert set(engine.ENUMS["precision"]) == {"fp32", "bf16x3", "bf16", "auto"}
+    assert set(engine.ENUMS["nonfinite"]) == {"stop", "skip", "ignore"}
+    assert set(engine.ENUMS["gradients"]) == {"deferred", "accumulate"}
+    assert set(engine.ENUMS["caller"]) == {"auto", "works", "free"}
 
 
 def test_everything_public_is_documented():

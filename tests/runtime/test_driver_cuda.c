@@ -650,6 +650,7 @@ START_TEST(failing_calls_are_named)
         FAILS("cuMemcpyHtoDAsync_v2", cuda->write(d, at, &word, 4), "a copy to the device");
         FAILS("cuMemcpyDtoHAsync_v2", cuda->read(d, &word, at, 4), "a copy from the device");
         FAILS("cuStreamSynchronize", cuda->read(d, &word, at, 4), "a copy from the device");
+        FAILS("cuMemcpyDtoDAsync_v2", cuda->copy(d, at, at, 4), "a copy on the device");
         FAILS("cuMemsetD32Async", cuda->clear(d, at, 4), "clearing device memory");
         FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
         FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");

@@ -114,6 +114,67 @@ START_TEST(a_batch_that_found_no_memory_can_be_run_again)
     }
 END_TEST
 
+/* A batch that reads a kept value, whose tanh is the result; *loss adds the elements of that to a network's. */
+static vpps_node keep_graph(const small_network *n, vpps_handle *h, vpps_value data, vpps_node *loss) {
+    const vpps_node term = sn_build(n, 3, 1), x = vpps_tanh(n->g, vpps_kept(n->g, h, data));
+    *loss = vpps_add(n->g, term, vpps_sum_elements(n->g, x));
+    return x;
+}
+
+/* Keeps values around a batch, with allocation k of one of the calls refused. */
+static bool keep(trained *t, uint32_t k, uint32_t call) {
+    small_network n;
+    vpps_handle *h;
+    vpps_value kept = VPPS_NO_VALUE, data;
+    vpps_node both;
+    float state[SN_HIDDEN] = {1};
+    vpps_options o = sn_options(1, VPPS_ADAM);
+    o.caller = VPPS_CALLER_FREE;
+    o.keep_bytes = 4096;
+    sn_open(&n, 1);
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    bool came = false;
+    if (k && call == 0) came = REFUSING(k, vpps_keep_data(h, SN_HIDDEN, 1, state, &data));
+    if (came) ck_assert_uint_eq(data, VPPS_NO_VALUE);
+    if (!k || call || came) TEST_OK(vpps_keep_data(h, SN_HIDDEN, 1, state, &data));
+    vpps_node x = keep_graph(&n, h, data, &both);
+    TEST_OK(vpps_keep(h, n.g, x, &kept));
+    TEST_OK(vpps_fb(h, n.g, both, NULL)); /* compiles the cells: what is left to allocate is few */
+    TEST_OK(vpps_release(h, kept));
+    x = keep_graph(&n, h, data, &both);
+    if (k && call == 1) came = REFUSING(k, vpps_keep(h, n.g, x, &kept));
+    if (!k || call != 1 || came) TEST_OK(vpps_keep(h, n.g, x, &kept));
+    if (k && call == 2) came = REFUSING(k, vpps_fb(h, n.g, both, NULL));
+    if (!k || call != 2 || came) TEST_OK(vpps_fb(h, n.g, both, NULL));
+    TEST_OK(vpps_read_kept(h, kept, state));
+    t->inferred = state[0];
+    TEST_OK(vpps_release(h, kept));
+    TEST_OK(vpps_read_parameters(h));
+    t->values = sn_values(&n, &t->n_values);
+    vpps_handle_destroy(h);
+    sn_close(&n);
+    return came;
+}
+
+START_TEST(a_value_that_found_no_memory_can_be_kept_again)
+    {
+        trained right, t;
+        keep(&right, 0, 0);
+        ck_assert_float_eq_tol(right.inferred, 0.76159f, 1e-5f); /* tanh(1) */
+        bool more = true;
+        uint32_t k = 1;
+        for (; more; k++) {
+            more = keep(&t, k, (uint32_t)_i);
+            ck_assert_float_eq(t.inferred, right.inferred);
+            ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
+                          "other parameters after allocation %u was refused", k);
+            free(t.values);
+        }
+        ck_assert_uint_ge(k, 2);
+        free(right.values);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("memory");
     TCase *t = tcase_create("memory");
@@ -121,6 +182,7 @@ int main(void) {
     if (CAN_REFUSE) {
         tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
         tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 3);
+        tcase_add_loop_test(t, a_value_that_found_no_memory_can_be_kept_again, 0, 3);
     } else {
         REFUSING_LEFT_OUT();
     }

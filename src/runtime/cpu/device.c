@@ -68,7 +68,7 @@ static bool has_state(const vpps_cpu *cpu, uint32_t param, int s) {
     return cpu->plan.states[s][param] != VPPS_NO_OFFSET;
 }
 
-static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model) {
+static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool states) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *data = &model->params[i];
@@ -80,7 +80,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model) {
         } else {
             memcpy(data->values, cpu->pool + cpu->plan.values[i], bytes);
         }
-        for (int s = 0; s < VPPS_MAX_STATES; s++) {
+        for (int s = 0; s < VPPS_MAX_STATES && states; s++) {
             if (!has_state(cpu, i, s)) continue;
             if (!data->states[s]) data->states[s] = malloc(bytes);
             if (!data->states[s]) return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", data->name);
@@ -341,6 +341,21 @@ static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
     return VPPS_OK;
 }
 
+static vpps_status cpu_reserve_kept(vpps_device *d, uint32_t words) {
+    VPPS_TRY(vpps_take_gradients((vpps_cpu *)d)); /* of tables' entries, which lie there */
+    ((vpps_cpu *)d)->machine.batch += words;
+    return VPPS_OK;
+}
+
+static vpps_status cpu_write(vpps_device *d, uint32_t offset, uint32_t words, const float *from) {
+    memcpy(((vpps_cpu *)d)->pool + offset, from, words * sizeof *from);
+    return VPPS_OK;
+}
+
+static vpps_status cpu_copy(vpps_device *d, uint32_t to, uint32_t from, uint32_t words) {
+    return cpu_read(d, from, words, ((vpps_cpu *)d)->pool + to);
+}
+
 static vpps_status cpu_forward_end(vpps_device *d) {
     const vpps_cpu *cpu = (vpps_cpu *)d;
     return cpu->entries ? vpps_entries_serve(cpu->entries) : VPPS_OK;
@@ -364,6 +379,9 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .finished = cpu_finished,
                                            .wait = cpu_wait,
                                            .read = cpu_read,
+                                           .reserve_kept = cpu_reserve_kept,
+                                           .write = cpu_write,
+                                           .copy = cpu_copy,
                                            .forward_end = cpu_forward_end,
                                            .read_parameters = cpu_read_parameters,
                                            .write_parameters = cpu_write_parameters,

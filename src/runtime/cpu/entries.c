@@ -186,7 +186,8 @@ static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
     for (uint32_t i = 0; i < cpu->task_header.n_blocks; i++) {
         const vpps_block_view *view = &cpu->views[i];
         for (uint32_t l = 0; l < view->cell->n_lookups; l++)
-            for (uint32_t v = 0; v < view->block->n; v++) VPPS_TRY(want(e, view->lookups[l][v]));
+            for (uint32_t v = 0; v < view->block->n; v++)
+                if (view->lookups[l][v] < cpu->plan.sharded) VPPS_TRY(want(e, view->lookups[l][v]));
     }
     uint64_t at = ((uint64_t)cpu->task_header.pool_words + 15) & ~(uint64_t)15;
     for (uint32_t p = 0; p < e->c->size; p++) {

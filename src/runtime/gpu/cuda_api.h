@@ -76,6 +76,7 @@ enum {
     X(cuMemFreeHost, (void *memory))                                                                                   \
     X(cuMemcpyHtoDAsync_v2, (vpps_cu_address to, const void *from, size_t bytes, vpps_cu_stream stream))               \
     X(cuMemcpyDtoHAsync_v2, (void *to, vpps_cu_address from, size_t bytes, vpps_cu_stream stream))                     \
+    X(cuMemcpyDtoDAsync_v2, (vpps_cu_address to, vpps_cu_address from, size_t bytes, vpps_cu_stream stream))           \
     X(cuMemsetD32Async, (vpps_cu_address to, unsigned value, size_t words, vpps_cu_stream stream))                     \
     X(cuStreamCreate, (vpps_cu_stream * stream, unsigned flags))                                                       \
     X(cuStreamDestroy_v2, (vpps_cu_stream stream))                                                                     \

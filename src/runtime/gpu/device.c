@@ -221,12 +221,25 @@ static void gpu_wait(vpps_device *d, vpps_outcome *out) {
 
 static vpps_status gpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {
     vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_restore_pool(gpu));
     return gpu->table->read(gpu->driver, out, gpu->pool.address + 4 * (uint64_t)offset, words * sizeof *out);
 }
 
-static vpps_status gpu_read_parameters(vpps_device *d, vpps_model *model) {
+static vpps_status gpu_write(vpps_device *d, uint32_t offset, uint32_t words, const float *from) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_restore_pool(gpu));
+    return gpu->table->write(gpu->driver, gpu->pool.address + 4 * (uint64_t)offset, from, words * sizeof *from);
+}
+
+static vpps_status gpu_copy(vpps_device *d, uint32_t to, uint32_t from, uint32_t words) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    const uint64_t pool = gpu->pool.address;
+    return gpu->table->copy(gpu->driver, pool + 4 * (uint64_t)to, pool + 4 * (uint64_t)from, 4 * (size_t)words);
+}
+
+static vpps_status gpu_read_parameters(vpps_device *d, vpps_model *model, bool states) {
     VPPS_TRY(vpps_gpu_restore_pool((vpps_gpu *)d));
-    return vpps_gpu_read_parameters((vpps_gpu *)d, model);
+    return vpps_gpu_read_parameters((vpps_gpu *)d, model, states);
 }
 static vpps_status gpu_write_parameters(vpps_device *d, const vpps_model *model) {
     VPPS_TRY(vpps_gpu_restore_pool((vpps_gpu *)d));
@@ -364,11 +377,11 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     {                                                                                                                  \
         .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
         .machine = gpu_tasks, .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,      \
-        .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,                                      \
-        .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                           \
-        .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                        \
-        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials,                \
-        .precision = gpu_precision                                                                                     \
+        .write = gpu_write, .copy = gpu_copy, .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, \
+        .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
+        .zero_gradients = vpps_gpu_zero_gradients, .read_gradients = vpps_gpu_read_gradients,                          \
+        .write_gradients = vpps_gpu_write_gradients, .caller_works = gpu_caller_works, .tuning = gpu_tuning,           \
+        .tune = gpu_tune, .trials = gpu_trials, .precision = gpu_precision                                             \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);

@@ -36,8 +36,9 @@ typedef struct vpps_driver_table {
     size_t (*free_bytes)(vpps_driver *d); /* device memory left */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* waits */
-    vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);       /* to zero; multiples of 4 */
+    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes);    /* waits */
+    vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes); /* of memory that does not overlap */
+    vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);          /* to zero; multiples of 4 */
 
     /* Compiles the source (whose function is vpps_kernel) or takes it from the cache. `shape` is how it will be launched.
      * The report's frame and spills are for the caller to judge. */

@@ -268,6 +268,13 @@ static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t 
     return synchronize(d, "a copy from the device");
 }
 
+static vpps_status cuda_copy(vpps_driver *base, uint64_t to, uint64_t from, size_t bytes) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    if (bytes > 0) CUDA_TRY(d, "a copy on the device", cuMemcpyDtoDAsync_v2(to, from, bytes, d->stream));
+    return VPPS_OK;
+}
+
 static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
@@ -336,6 +343,7 @@ const vpps_driver_table vpps_driver_cuda = {
     .free_bytes = cuda_free_bytes,
     .write = cuda_write,
     .read = cuda_read,
+    .copy = cuda_copy,
     .clear = cuda_clear,
     .load = vpps_cuda_load,
     .unload = vpps_cuda_unload,

@@ -120,6 +120,14 @@ static vpps_status read_memory(vpps_driver *d, void *to, uint64_t from, size_t b
     return VPPS_OK;
 }
 
+static vpps_status copy(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes) {
+    char *target, *source;
+    VPPS_TRY(find(machine_of(d), to, bytes, &target));
+    VPPS_TRY(find(machine_of(d), from, bytes, &source));
+    memcpy(target, source, bytes);
+    return VPPS_OK;
+}
+
 static vpps_status clear(vpps_driver *d, uint64_t address, size_t bytes) {
     char *memory;
     VPPS_TRY(find(machine_of(d), address, bytes, &memory));
@@ -250,6 +258,7 @@ const vpps_driver_table vpps_driver_simt = {
     .free_bytes = free_bytes,
     .write = write_memory,
     .read = read_memory,
+    .copy = copy,
     .clear = clear,
     .load = load,
     .unload = unload,

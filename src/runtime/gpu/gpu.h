@@ -140,13 +140,16 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu);
  * or on the host, and the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
+/* For the device's table: see runtime/device.h. */
+vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
+
 /* The parameters are on the device again, where a failure had left them on the host. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
 /* ---- parameters.c */
 
 /* Parameters and optimiser state to the model, or from it. */
-vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model);
+vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool states);
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */

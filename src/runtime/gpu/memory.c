@@ -24,7 +24,8 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
 
 /* ---------------------------------------------------------------- the pool */
 
-static size_t parameter_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.plan.batch * sizeof(float); }
+/* Of parameters, and of kept values behind them. */
+static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.tasks.batch * sizeof(float); }
 
 /* A quarter more than is needed, so that batches of about a size do not grow it again and again; or just what is. */
 static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) {
@@ -32,20 +33,20 @@ static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) 
     return vpps_gpu_reserve(gpu, out, needed + needed / 4) == VPPS_OK ? VPPS_OK : vpps_gpu_reserve(gpu, out, needed);
 }
 
-/* Copies the parameters to the host: then they are `rescued`. */
+/* Copies what lasts to the host: then it is `rescued`. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
-    if (!(gpu->rescued = malloc(parameter_bytes(gpu) + 1))) {
+    if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1))) {
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     }
-    return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, parameter_bytes(gpu));
+    return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, lasting_bytes(gpu));
 }
 
 /* `pool` becomes the pool, with the rescued parameters if there are any. */
 static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
     vpps_status status = VPPS_OK;
     if (gpu->rescued) {
-        status = gpu->table->write(gpu->driver, pool->address, gpu->rescued, parameter_bytes(gpu));
+        status = gpu->table->write(gpu->driver, pool->address, gpu->rescued, lasting_bytes(gpu));
         if (status == VPPS_OK) status = vpps_gpu_settle(gpu);
     }
     if (status != VPPS_OK) {
@@ -83,6 +84,14 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
     return gpu->pool.bytes ? grow_alone(gpu, needed) : status;
 }
 
+vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* of tables' entries, which lie there */
+    VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.tasks.batch + words + 1));
+    gpu->layout.tasks.batch += words;
+    return VPPS_OK;
+}
+
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu) {
-    return gpu->pool.bytes ? VPPS_OK : vpps_gpu_grow_pool(gpu, gpu->layout.plan.batch + 1);
+    return gpu->pool.bytes ? VPPS_OK : vpps_gpu_grow_pool(gpu, gpu->layout.tasks.batch + 1);
 }

@@ -13,11 +13,11 @@ static uint64_t array_at(const vpps_gpu *gpu, uint32_t p, int state) {
     return at == VPPS_NO_OFFSET ? 0 : gpu->pool.address + 4 * (uint64_t)at;
 }
 
-vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model) {
+vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool states) {
     for (uint32_t p = 0; p < model->n_params; p++) {
         vpps_parameter_data *data = &model->params[p];
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
-        for (int s = -1; s < VPPS_MAX_STATES; s++) {
+        for (int s = -1; s < (states ? VPPS_MAX_STATES : 0); s++) {
             const uint64_t at = array_at(gpu, p, s);
             if (!at) continue;
             if (s >= 0 && !data->states[s]) data->states[s] = malloc(bytes);

@@ -308,7 +308,11 @@ static bool check_contributions(vpps_proof *p) {
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
     if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes what is there");
-    if (x->kind == VPPS_VALUE_LOOKUP) return vpps_proof_lookup(p, x->lookup);
+    if (x->kind == VPPS_VALUE_LOOKUP) {
+        const vpps_cell_lookup *l = x->lookup < p->c->n_lookups ? &p->c->lookups[x->lookup] : NULL;
+        if (!l || l->table != VPPS_NO_PARAM || l->kind != VPPS_WORD_IMM) return vpps_proof_lookup(p, x->lookup);
+        return vpps_express(p->s, VPPS_X_LOOKUP, x->rows, x->cols, 0, VPPS_NO_PARAM, VPPS_OPERAND_OWN, 0);
+    }
     if (x->kind == VPPS_VALUE_INPUT) {
         if (x->input >= p->c->n_inputs) return vpps_proof_none(p, "there is no such input");
         return vpps_express(p->s, VPPS_X_INPUT, x->rows, x->cols, x->domain, x->input, 0, 0);

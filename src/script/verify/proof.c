@@ -35,7 +35,7 @@ static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
 /* Lookups that no value needs are looked up all the same. */
 static bool check_lookups(const vpps_proof *p) {
     for (uint32_t i = 0; i < p->c->n_lookups; i++)
-        if (!vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
+        if (p->c->lookups[i].table != VPPS_NO_PARAM && !vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
             return VPPS_REFUSE(p->check, "cell %s: lookup %u is of no table", p->c->name, i);
     return true;
 }

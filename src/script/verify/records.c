@@ -49,6 +49,11 @@ static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *v
 static bool check_lookups(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     for (uint32_t i = 0; i < b->cell->c->n_lookups; i++) {
         const vpps_cell_lookup *l = &b->cell->c->lookups[i];
+        if (l->table == VPPS_NO_PARAM) {
+            if (!view->op || b->lookups[i][p] != view->op->imm)
+                return vpps_refuse_vertex(c, b, p, "it reads another kept value");
+            continue;
+        }
         const vpps_parameter_data *table = &c->g->model->params[l->table];
         uint32_t row = l->value;
         if (l->kind != VPPS_WORD_DROPOUT && !word_of(c, b->vertices[p], view, l->kind, l->value, &row))

@@ -1,0 +1,330 @@
+"""What trains, and what only computes, have in common: forward passes, values that stay on the device, counters, traces."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from types import TracebackType
+from typing import Any, Optional, TypeVar, overload
+
+import numpy as np
+
+from ._arrays import F32, Floats, as_f32, columns, encode, pointer, u32_pointer
+from ._vpps import ffi, lib
+from .errors import ArgumentError, StateError, check, created, sized
+from .graph import Graph
+from .model import Model, Vector
+from .node import Epoch, Node, Nodes, made, node_of, same_graph
+
+
+def _names(prefix: str) -> dict[str, int]:
+    """The members of an enum by their names in small letters."""
+    return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What `Trainer.stats` tells; the fields of vpps_stats, which include/vpps.h describes."""
+
+    batches: int
+    skipped: int
+    nodes: int
+    levels: int
+    phases: int
+    gathered_bytes: int
+    steps: int
+    instructions: int
+    script_bytes: int
+    pool_bytes: int
+    live_bytes: int
+    host_ns: int
+    device_ns: int
+    total_nodes: int
+    total_host_ns: int
+    total_device_ns: int
+    peak_pool_bytes: int
+    vps: int
+    groups: int
+    waves: int
+    slices: int
+    caller_works: bool
+    decides: bool
+    precision: Optional[str]
+    precision_unit: Optional[str]
+    device: Optional[str]
+    policy: Optional[str]
+    rank: int
+    processes: int
+    total_exchange_ns: int
+    total_sent_bytes: int
+    imbalance: float
+    kept_values: int
+    kept_bytes: int
+    keep_bytes: int
+
+
+TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}
+
+T = TypeVar("T")
+
+
+def _fields(of: type[T], c: Any) -> T:
+    """A dataclass of a C struct's fields of the same names."""
+    values: dict[str, Any] = {}
+    for f in fields(of):  # type: ignore[arg-type]
+        v = getattr(c, f.name)
+        if isinstance(v, ffi.CData):
+            v = ffi.string(v).decode() if v else None
+        elif f.name == "state":
+            v = TRIAL_STATES[v]
+        values[f.name] = v
+    return of(**values)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def glue_log(context: Any, line: Any) -> None:
+    ffi.from_handle(context)(ffi.string(line).decode(errors="replace"))
+
+
+ENUMS: dict[str, dict[str, int]] = {
+    "optimizer": {n: getattr(lib, f"VPPS_{n.upper()}") for n in ("sgd", "momentum", "adagrad", "adam", "adamw")},
+    "gradients": _names("VPPS_GRADIENTS_"),
+    "nonfinite": _names("VPPS_NONFINITE_"),
+    "caller": _names("VPPS_CALLER_"),
+    "precision": _names("VPPS_PRECISION_"),
+}
+
+
+def _choice(what: str, name: str) -> int:
+    if name not in ENUMS[what]:
+        raise ArgumentError(f"{what}: {name!r}; expected one of {', '.join(sorted(ENUMS[what]))}")
+    return ENUMS[what][name]
+
+
+def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], device: str, policy: str | None,
+             log: Callable[[str], None] | None) -> tuple[Any, list[Any]]:
+    """vpps_options, and what must live until they are used; `log` as long as its handle."""
+    o = ffi.new("vpps_options *")
+    check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
+    for name, choice in choices.items():
+        if choice is not None:
+            setattr(o, name, _choice(name, choice))
+    for name, value in numbers.items():
+        try:
+            setattr(o, name, value)
+        except OverflowError:
+            raise ArgumentError(f"{name}: {value}; expected a whole number from 0 on") from None
+    keep = [ffi.new("char[]", encode(text, "name")) if text is not None else ffi.NULL for text in (device, policy)]
+    o.device, o.policy = keep
+    if log:
+        keep.append(ffi.new_handle(log))
+        o.log, o.log_context = lib.glue_log, keep[-1]
+    return o, keep
+
+
+class Value:
+    """A value that stays on the device (`Trainer.keep`): a later graph reads it by `value.node(graph)`, `numpy()` copies it to the host.
+    `release`, leaving `with value:`, or dropping the last reference gives its memory back."""
+
+    __slots__ = ("_engine", "_number", "_released", "shape", "__weakref__")
+
+    def __init__(self, engine: Engine, number: int, rows: int, cols: int) -> None:
+        self._engine, self._number, self._released = engine, number, engine._released
+        self.shape = (rows, cols)
+
+    def __repr__(self) -> str:
+        return f"<kept value of {self.shape[0]} x {self.shape[1]}>" if self._number else "<kept value that was released>"
+
+    def node(self, graph: Graph) -> Node:
+        """A node of the graph that reads the value: a constant, without gradient. The graph runs with the same trainer."""
+        e = graph._epoch
+        with self._engine._lock:
+            return made(e, lib.vpps_kept(graph._p, self._engine._c, self._number))
+
+    def numpy(self) -> F32:
+        """The value as an array; waits for the batch in flight."""
+        rows, cols = self.shape
+        out = np.empty((cols, rows), np.float32)
+        with self._engine._lock:
+            check(lib.vpps_read_kept(self._engine._c, self._number, ffi.from_buffer("float[]", out)))
+        return _shaped(out)
+
+    def release(self) -> None:
+        """The value is no longer wanted; it is of no use then. Never waits."""
+        number, self._number = self._number, 0
+        with self._engine._lock:
+            check(lib.vpps_release(self._engine._c, number))
+
+    def __enter__(self) -> Value:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()
+
+    def __del__(self) -> None:
+        if getattr(self, "_number", 0):
+            self._released.append(self._number)  # by any thread: who calls the library next gives it back
+
+
+class Engine:
+    """A model on a device; what `Trainer` and `Inference` have in common."""
+
+    _what = "engine"
+    model: Model
+    _glue: Any
+    _handle: Any
+
+    def _open(self, model: Model, glue: Any) -> None:
+        self.model = model
+        self._glue = glue
+        self._handle = lib.glue_handle_get(glue)
+        self._lock = threading.RLock()
+        self._released: deque[int] = deque()  # numbers of kept values that nothing refers to
+
+    @property
+    def _c(self) -> Any:
+        if not self._handle:
+            raise StateError(f"the {self._what} is closed")
+        return self._handle
+
+    # ---- calls
+
+    def _call(self, e: Epoch, what: str, call: Callable[[Any, Any], T]) -> T:
+        """Calls C with the handle and a graph, which is this thread's alone until the call returns."""
+        with self._lock:
+            self._give_back()
+            g = _graph_of(e, what)
+            try:
+                e.p, e.running = ffi.NULL, True
+                return call(self._c, g)
+            finally:
+                e.p, e.running = g, False
+
+    # ---- values that stay
+
+    def _give_back(self) -> None:
+        while self._released:
+            lib.vpps_release(self._c, self._released.popleft())
+
+    def keep(self, node: Node) -> Value:
+        """The node's value is to stay on the device once its graph is run by the next `step`, `backward` or `forward`; `run` does that
+        alone. A constant for the graphs that read it: what PyTorch calls detach."""
+        node = node_of(node, "keep")
+        number, id = ffi.new("vpps_value *"), node.id
+        rows, cols = node.shape
+        check(self._call(node._e, "keep", lambda h, g: lib.vpps_keep(h, g, id, number)))
+        return Value(self, number[0], rows, cols)
+
+    def keep_data(self, data: Floats) -> Value:
+        """Numbers of the host as a value that stays on the device; it can be read at once."""
+        rows, cols, flat = columns(as_f32(data))
+        number = ffi.new("vpps_value *")
+        with self._lock:
+            self._give_back()
+            check(lib.vpps_keep_data(self._c, rows, cols, pointer(flat, "float[]"), number))
+        shape = ffi.new("uint32_t[2]")
+        check(lib.vpps_kept_shape(self._c, number[0], shape, shape + 1))
+        return Value(self, number[0], shape[0], shape[1])
+
+    def run(self, graph: Graph) -> None:
+        """Computes what `keep` asked for of this graph, and copies nothing to the host."""
+        check(self._call(graph._epoch, "run", lambda h, g: lib.vpps_forward(h, g, 0, ffi.NULL, ffi.NULL)))
+
+    # ---- inference
+
+    @overload
+    def forward(self, nodes: Node | Vector | Nodes) -> F32: ...
+
+    @overload
+    def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
+
+    def forward(self, nodes: Node | Vector | Nodes | Sequence[Node]) -> F32 | list[F32]:
+        """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
+        equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
+        if isinstance(nodes, Nodes):
+            return self._forward_many(nodes)
+        if isinstance(nodes, (Node, Vector)):
+            return self._forward([nodes])[0]
+        return self._forward(list(nodes))
+
+    def value(self, node: Node) -> float:
+        """The value of a scalar."""
+        return float(self.forward(node))
+
+    def _run(self, e: Epoch, n: int, ids: Any, addresses: np.ndarray[Any, Any]) -> None:
+        outs = ffi.cast("float *const *", ffi.from_buffer(addresses))
+        check(self._call(e, "forward", lambda h, g: lib.vpps_forward(h, g, n, ids, outs)))
+
+    def _forward(self, values: list[Any]) -> list[F32]:
+        nodes = same_graph(values, "forward")
+        e = nodes[0]._e
+        shapes = [x.shape for x in nodes]
+        outs = [np.empty((cols, rows), np.float32) for rows, cols in shapes]
+        self._run(e, len(nodes), [x.id for x in nodes], np.array([o.ctypes.data for o in outs], np.uintp))
+        return [_shaped(o) for o in outs]
+
+    def _forward_many(self, nodes: Nodes) -> F32:
+        e, n = nodes._e, len(nodes)
+        if not n:
+            return np.empty((0,), np.float32)
+        shapes = np.empty(n, np.uint64)
+        if not lib.glue_shapes(e.p, n, u32_pointer(nodes.ids), ffi.from_buffer("uint64_t[]", shapes)):
+            raise e.failure()
+        if (shapes != shapes[0]).any():
+            raise ArgumentError("forward: nodes of several shapes; expected one, or a list of nodes")
+        rows, cols = int(shapes[0]) >> 32, int(shapes[0]) & 0xFFFFFFFF
+        out = np.empty((n, cols, rows), np.float32)
+        step = np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
+        self._run(e, n, u32_pointer(nodes.ids), np.uintp(out.ctypes.data) + step)
+        return out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.transpose(0, 2, 1)
+
+    # ---- looking inside
+
+    def stats(self) -> Stats:
+        """Counters and times; never waits for the batch in flight."""
+        s = sized("vpps_stats")
+        with self._lock:
+            check(lib.vpps_handle_stats(self._c, s))
+        return _fields(Stats, s)
+
+    @contextmanager
+    def trace(self, name: str) -> Iterator[None]:
+        """A part of the program for the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
+        with self._lock:
+            check(lib.vpps_trace_begin(self._c, encode(name, "name")))
+        try:
+            yield
+        finally:
+            with self._lock:
+                check(lib.vpps_trace_end(self._c))
+
+    def trace_json(self) -> str:
+        """What happened when, as JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
+        n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
+        with self._lock:
+            return _text(lib.glue_trace(self._c, n, status), n, status)
+
+
+def _graph_of(e: Epoch, what: str) -> Any:
+    """The C graph, which is no cell's recorder, and was not cleared since."""
+    if not e.p:
+        raise e.failure()
+    if not e.keeps:
+        raise StateError(f"{what}: a node of a cell; expected one of a graph")
+    return e.p
+
+
+def _shaped(columns: F32) -> F32:
+    """cols x rows numbers as a value of its own number of dimensions."""
+    cols, rows = columns.shape
+    return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
+
+
+def _text(p: Any, n: Any, status: Any) -> str:
+    """Takes a text from C."""
+    p = ffi.gc(created(p, status), lib.glue_free)
+    data: bytes = ffi.buffer(p, n[0])[:]
+    return data.decode(errors="replace")

@@ -1,0 +1,32 @@
+/* inference.c - handles that compute beside the one that trains: its parameters pass from one to the others as snapshots. */
+#include "runtime/handle.h"
+
+vpps_status vpps_publish_parameters(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_publish_parameters"));
+    vpps_handle_settle(h);
+    VPPS_TRY(vpps_handle_whole(h));
+    if (!h->snapshot) return VPPS_OK; /* nobody reads them */
+    VPPS_TRY(h->device->table->read_parameters(h->device, vpps_snapshot_spare(h->snapshot), false));
+    vpps_snapshot_publish(h->snapshot);
+    return VPPS_OK;
+}
+
+vpps_status vpps_handle_create_inference(vpps_handle **out, vpps_handle *trainer, const vpps_options *options) {
+    VPPS_NEED(out);
+    *out = NULL;
+    VPPS_TRY(vpps_handle_trains(trainer, "vpps_handle_create_inference"));
+    if (trainer->model->shards > 1)
+        return vpps_fail(VPPS_STATE, "handle: lookup tables are shared out over processes; expected whole ones");
+    if (!trainer->snapshot) VPPS_TRY(vpps_snapshot_create(&trainer->snapshot, trainer->model));
+    VPPS_TRY(vpps_publish_parameters(trainer));
+    return vpps_handle_open(out, trainer->model, options, trainer->snapshot);
+}
+
+vpps_status vpps_handle_refresh(vpps_handle *h) {
+    if (!h->infers || vpps_snapshot_version(h->snapshot) == h->version) return VPPS_OK;
+    const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
+    const vpps_status status = h->device->table->write_parameters(h->device, parameters);
+    vpps_snapshot_unlock(h->snapshot);
+    if (status != VPPS_OK) h->version = 0; /* what the device has is not known: all of it is written again */
+    return status;
+}

@@ -1,0 +1,86 @@
+/* keeper.c - see keeper.h. */
+#include "runtime/keeper.h"
+
+#include <stdatomic.h>
+
+/* A value's number: where it is in `values`, and above that a count of all values that were ever kept in this process, which tells
+ * it from those that were there before, and from those of other handles. */
+enum { PLACE_BITS = 24, GRAIN = 16 /* words */ };
+
+static uint32_t place_of(vpps_value value) { return (uint32_t)value & ((1u << PLACE_BITS) - 1); }
+
+static vpps_value number_of(uint32_t place) {
+    static atomic_ullong count;
+    return (vpps_value)(atomic_fetch_add(&count, 1) + 1) << PLACE_BITS | place;
+}
+
+void vpps_keeper_free(vpps_keeper *k) {
+    free(k->values);
+    free(k->copies);
+    free(k->nodes);
+    *k = (vpps_keeper){0};
+}
+
+bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words) {
+    if (!VPPS_RESERVE(k->values, k->values_capacity, 1)) return false;
+    k->values[0] = (vpps_kept_value){.offset = first};
+    k->n_values = 1;
+    k->first = first;
+    k->words = words;
+    return true;
+}
+
+/* Room between a value and the next one. */
+static uint32_t room_after(const vpps_keeper *k, uint32_t i) {
+    const vpps_kept_value *v = &k->values[i];
+    const uint32_t end = v->after ? k->values[v->after].offset : k->first + k->words;
+    return end - v->offset - v->room;
+}
+
+/* A place in `values` that is free. 0: out of memory, or there are as many values as numbers tell apart. */
+static uint32_t take_place(vpps_keeper *k) {
+    const uint32_t place = k->released;
+    if (place) return k->released = k->values[place].after, place;
+    if (k->n_values >> PLACE_BITS || !VPPS_RESERVE(k->values, k->values_capacity, k->n_values + 1u)) return 0;
+    return k->n_values++;
+}
+
+vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, vpps_status *status) {
+    const uint32_t room = (rows * cols + GRAIN - 1) / GRAIN * GRAIN;
+    uint32_t before = k->latest;
+    bool fits = room_after(k, before) >= room;
+    while (!fits && (before = k->values[before].after) != k->latest) fits = room_after(k, before) >= room;
+    if (!fits) return *status = VPPS_POOL, NULL;
+    const uint32_t place = take_place(k);
+    if (!place) return *status = VPPS_MEMORY, NULL;
+    vpps_kept_value *v = &k->values[place], *b = &k->values[before];
+    *v = (vpps_kept_value){.value = number_of(place),
+                           .offset = b->offset + b->room,
+                           .room = room,
+                           .rows = rows,
+                           .cols = cols,
+                           .before = before,
+                           .after = b->after};
+    k->values[v->after].before = place;
+    b->after = place;
+    k->latest = place;
+    k->used_words += room;
+    k->n_live++;
+    return v;
+}
+
+vpps_kept_value *vpps_keeper_find(const vpps_keeper *k, vpps_value value) {
+    const uint32_t place = place_of(value);
+    return place && place < k->n_values && k->values[place].value == value ? &k->values[place] : NULL;
+}
+
+void vpps_keeper_release(vpps_keeper *k, vpps_kept_value *v) {
+    const uint32_t place = place_of(v->value);
+    k->values[v->before].after = v->after;
+    k->values[v->after].before = v->before;
+    if (k->latest == place) k->latest = v->before;
+    k->used_words -= v->room;
+    k->n_live--;
+    *v = (vpps_kept_value){.after = k->released};
+    k->released = place;
+}

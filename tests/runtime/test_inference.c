@@ -1,0 +1,202 @@
+/* test_inference.c - handles for inference beside the one that trains, each in a thread of its own: they see parameters as they were
+ * when a batch was over. */
+#include "common/testing.h"
+#include "runtime/small_network.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { READERS = 3, BATCHES = 30, MOST_SEEN = 4000, OUTPUTS = SN_CLASSES };
+
+typedef struct answer {
+    float of[OUTPUTS];
+} answer;
+
+typedef struct world {
+    small_network n;
+    vpps_handle *trainer;
+    const vpps_options *options;
+    answer published[BATCHES + 1]; /* what the trainer says itself */
+    atomic_bool done;
+} world;
+
+typedef struct reading {
+    world *w;
+    vpps_handle *h;
+    answer seen[MOST_SEEN];
+    uint32_t n;
+} reading;
+
+/* The same question always. */
+static answer ask(const small_network *n, vpps_graph *g, vpps_handle *h) {
+    answer a;
+    float *const outs[] = {a.of};
+    vpps_graph_clear(g);
+    vpps_node x = vpps_zeros(g, SN_HIDDEN, 1);
+    for (uint32_t t = 0; t < 4; t++) x = vpps_tanh(g, vpps_affine2(g, n->b, n->W, vpps_lookup(g, n->E, t), n->U, x));
+    x = vpps_affine1(g, n->b_c, n->C, x);
+    TEST_OK(vpps_forward(h, g, 1, &x, outs));
+    return a;
+}
+
+static void *read_on(void *argument) {
+    reading *r = argument;
+    vpps_graph *g;
+    TEST_OK(vpps_graph_create(&g, r->w->n.model));
+    for (bool last = false; !last && r->n < MOST_SEEN;) {
+        last = atomic_load(&r->w->done);
+        r->seen[r->n++] = ask(&r->w->n, g, r->h);
+    }
+    vpps_graph_destroy(g);
+    return NULL;
+}
+
+static void *train_on(void *argument) {
+    world *w = argument;
+    for (uint32_t batch = 1; batch <= BATCHES; batch++) {
+        TEST_OK(vpps_fb(w->trainer, w->n.g, sn_build(&w->n, batch, 1), NULL));
+        w->published[batch] = ask(&w->n, w->n.g, w->trainer);
+        TEST_OK(vpps_publish_parameters(w->trainer));
+    }
+    atomic_store(&w->done, true);
+    return NULL;
+}
+
+/* Every answer is one that the trainer gave, and none is older than the one before. */
+static void check_answers(const world *w, const reading *r) {
+    uint32_t version = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        while (version <= BATCHES && memcmp(&w->published[version], &r->seen[i], sizeof(answer)) != 0) version++;
+        ck_assert_msg(version <= BATCHES, "answer %u of %u is none that the trainer gave, or an older one", i, r->n);
+    }
+    if (r->n < MOST_SEEN) ck_assert_uint_eq(version, BATCHES);
+}
+
+static void run_all(const char *device, uint32_t vps) {
+    static reading readers[READERS];
+    pthread_t threads[READERS], trainer;
+    vpps_options o = sn_options(vps, VPPS_ADAM);
+    world w = {.options = &o};
+    o.device = device;
+    o.no_tuning = true;
+    o.verify = false;
+    o.watchdog_ms = 60000;
+    sn_open(&w.n, 1);
+    TEST_OK(vpps_handle_create(&w.trainer, w.n.model, &o));
+    TEST_OK(vpps_publish_parameters(w.trainer)); /* nobody reads them yet */
+    w.published[0] = ask(&w.n, w.n.g, w.trainer);
+    for (uint32_t i = 0; i < READERS; i++) {
+        readers[i] = (reading){.w = &w};
+        TEST_OK(vpps_handle_create_inference(&readers[i].h, w.trainer, &o));
+    }
+    ck_assert_int_eq(pthread_create(&trainer, NULL, train_on, &w), 0);
+    for (uint32_t i = 0; i < READERS; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, read_on, &readers[i]), 0);
+    pthread_join(trainer, NULL);
+    for (uint32_t i = 0; i < READERS; i++) pthread_join(threads[i], NULL);
+    for (uint32_t i = 0; i < READERS; i++) check_answers(&w, &readers[i]);
+    vpps_handle_destroy(readers[0].h);
+    vpps_handle_destroy(w.trainer); /* before the other readers */
+    vpps_graph *g;
+    TEST_OK(vpps_graph_create(&g, w.n.model));
+    const answer last = ask(&w.n, g, readers[1].h);
+    ck_assert_mem_eq(&last, &w.published[BATCHES], sizeof last);
+    vpps_graph_destroy(g);
+    for (uint32_t i = 1; i < READERS; i++) vpps_handle_destroy(readers[i].h);
+    sn_close(&w.n);
+}
+
+START_TEST(readers_see_whole_batches)
+    { run_all("cpu", 1 + (uint32_t)_i); }
+END_TEST
+
+START_TEST(readers_see_whole_batches_on_the_gpu_path)
+    {
+#ifdef __SANITIZE_THREAD__
+        TEST_LEFT_OUT("readers on software SIMT: ThreadSanitizer cannot follow its stacks");
+#else
+        run_all("simt", 0);
+#endif
+    }
+END_TEST
+
+START_TEST(a_handle_for_inference_trains_nothing)
+    {
+        small_network n;
+        vpps_handle *h, *reader, *other;
+        vpps_options o = sn_options(1, VPPS_ADAM);
+        float lr = 0.1f, loss;
+        bool done;
+        sn_open(&n, 1);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        TEST_OK(vpps_handle_create_inference(&reader, h, NULL));
+        const vpps_node node = sn_build(&n, 1, 1);
+        TEST_FAILS(vpps_fb(reader, n.g, node, NULL), VPPS_STATE, "vpps_fb: the handle is one for inference");
+        TEST_FAILS(vpps_backward(reader, n.g, node, NULL), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_update(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_zero_gradients(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_read_gradients(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_write_gradients(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_read_parameters(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_write_parameters(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_set_learning_rate(reader, lr), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_poll_loss(reader, &done, &loss), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_sync_latest_loss(reader, &loss), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_publish_parameters(reader), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_save(reader, "/nowhere/file", NULL, 0), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_load(reader, "/nowhere/file"), VPPS_STATE, "for inference");
+        TEST_FAILS(vpps_handle_create_inference(&other, reader, NULL), VPPS_STATE, "for inference");
+        ck_assert_ptr_null(other);
+        TEST_FAILS(vpps_handle_create_inference(&other, NULL, NULL), VPPS_ARGUMENT, "no handle");
+        TEST_FAILS(vpps_handle_create_inference(NULL, h, NULL), VPPS_ARGUMENT, "out is NULL");
+        o.device = "none";
+        TEST_FAILS(vpps_handle_create_inference(&other, h, &o), VPPS_DEVICE, "none: unknown");
+        TEST_FAILS(vpps_handle_create(&other, n.model, NULL), VPPS_STATE, "has one already");
+        vpps_param p;
+        TEST_FAILS(vpps_add_vector(n.model, &p, "more", 3, NULL), VPPS_STATE, "has a handle");
+        vpps_stats stats = {.size = sizeof stats};
+        TEST_OK(vpps_handle_stats(reader, &stats));
+        ck_assert_uint_eq(stats.batches, 0);
+        vpps_handle_destroy(h);
+        TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the model has none that trains */
+        vpps_handle_destroy(reader);
+        vpps_handle_destroy(h);
+        TEST_OK(vpps_add_vector(n.model, &p, "more", 3, NULL));
+        sn_close(&n);
+    }
+END_TEST
+
+/* A value that one handle keeps is none of another's. */
+START_TEST(readers_keep_values_of_their_own)
+    {
+        small_network n;
+        vpps_handle *h, *reader;
+        vpps_value v;
+        const vpps_options o = sn_options(1, VPPS_ADAM);
+        const float data[SN_HIDDEN] = {1};
+        float out[SN_HIDDEN], *const outs[] = {out};
+        sn_open(&n, 1);
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        TEST_OK(vpps_handle_create_inference(&reader, h, &o));
+        TEST_OK(vpps_keep_data(reader, SN_HIDDEN, 1, data, &v));
+        vpps_graph_clear(n.g);
+        const vpps_node x = vpps_tanh(n.g, vpps_kept(n.g, reader, v));
+        TEST_FAILS(vpps_forward(h, n.g, 1, &x, outs), VPPS_STATE, "another handle keeps");
+        TEST_OK(vpps_forward(reader, n.g, 1, &x, outs));
+        ck_assert(out[0] > 0.7f && out[1] == 0);
+        vpps_handle_destroy(reader);
+        vpps_handle_destroy(h);
+        sn_close(&n);
+    }
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("inference");
+    TCase *t = tcase_create("inference");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, readers_see_whole_batches, 0, 2);
+    tcase_add_test(t, readers_see_whole_batches_on_the_gpu_path);
+    tcase_add_test(t, a_handle_for_inference_trains_nothing);
+    tcase_add_test(t, readers_keep_values_of_their_own);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
