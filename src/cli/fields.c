@@ -227,6 +227,9 @@ vpps_status fields_text(const field_reader *r, const json_t *object, char **text
     if (!f) return vpps_fail(VPPS_MEMORY, "no memory for an example");
     const vpps_status status =
         has_tags(r->s) ? print_rows(r, object, value, name, f) : print_line(r, object, value, name, f);
-    if (fclose(f) != 0 && status == VPPS_OK) return vpps_fail(VPPS_MEMORY, "no memory for an example");
-    return status;
+    const bool closed = fclose(f) == 0;
+    if (status == VPPS_OK && closed) return VPPS_OK;
+    free(*text);
+    *text = NULL;
+    return status == VPPS_OK ? vpps_fail(VPPS_MEMORY, "no memory for an example") : status;
 }

@@ -27,6 +27,7 @@
 #define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
 #define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
 #define CLASSES (TREES | TAGS | 1u << NET_SENTENCES)
+#define WORDS (TAGS | PAIRS | 1u << NET_SENTENCES | 1u << NET_TEXT)
 #define CLASSES_SAID (TREES | TAGS | 1u << NET_SENTENCES | 1u << NET_TEXT)
 #define U32_MAX 4294967295.0
 
@@ -193,7 +194,7 @@ static const cli_option table[] = {
          "The field of JSONL, CSV or TSV that holds the text; a number, from 1: the first line has no names (default: text, or words)"),
     ROW_FOR(CLASSES, OPTION_TEXT, "label-field", label_field, "NAME", 0, 0, 0, COMMAND_PREDICT, 0,
             "With --gold: the field that holds the label or tags (default: gold, label, or tags)"),
-    TEXT("tokenizer", tokenizer, "COMMAND", 0, COMMAND_PREDICT, 0,
+    ROW_FOR(WORDS, OPTION_TEXT, "tokenizer", tokenizer, "COMMAND", 0, 0, 0, COMMAND_PREDICT, 0,
          "Split text into words first; simple: at punctuation; else a shell command that prints a line for each line it reads"),
     CHOICE("on-error", on_error, "stop|skip", 0, COMMAND_PREDICT, 0,
            "A line that cannot be read: end, or print an empty line instead, and what is wrong on stderr"),

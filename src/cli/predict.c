@@ -79,7 +79,12 @@ static bool is_of_line(vpps_status status) {
 /* OK: an empty line answers the bad one, and it was told. Else the failure. */
 static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t number) {
     place_failure(p, status, number);
-    if (p->s->on_error == ON_ERROR_STOP || !is_of_line(status)) return status;
+    if (!is_of_line(status)) return status;
+    if (p->s->on_error == ON_ERROR_STOP) {
+        char why[VPPS_MESSAGE_BYTES];
+        snprintf(why, sizeof why, "%s", vpps_error_message());
+        return vpps_fail(status, "%.430s; the output ends before it (--on-error skip goes on)", why);
+    }
     report_failure(status);
     return VPPS_OK;
 }
@@ -338,6 +343,12 @@ static vpps_status predict_lines(predictor *p) {
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;
+    if (p->s->tokenizer || (p->s->input_format != INPUT_AUTO && p->s->input_format != INPUT_TEXT)) {
+        return vpps_fail(VPPS_ARGUMENT,
+                         "%s%s: %s reads lattices of ids: neither --input-format nor --tokenizer goes with them",
+                         VPPS_PATH_ARGS(r->name), p->s->network->name);
+    }
+    VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
     do { VPPS_TRY(lines_fill(r)); } while (!r->ended);
     VPPS_TRY(corpus_add_input(p->c, p->s, r->name, r->buffer, r->end));
     VPPS_TRY(corpus_end_input(p->c, p->s));

@@ -144,7 +144,8 @@ bad='(-1 (3 3) (7 7))\n(1 (2 a)\n\n(4 b))\n(5 5)'
 stops() {
     # shellcheck disable=SC2059
     printf "$bad" | predict --model trees.ckpt -o label
-    [ $? -eq 1 ] && says err "vpps: stdin:2:9: expected" && [ "$(wc -l <out)" = 1 ] && [ "$(wc -l <err)" = 1 ]
+    [ $? -eq 1 ] && says err "vpps: stdin:2:9: expected" && [ "$(wc -l <out)" = 1 ] && [ "$(wc -l <err)" = 1 ] &&
+        says err "; the output ends before it (--on-error skip goes on)"
 }
 check "--on-error stop, after what was before" stops
 skips() {

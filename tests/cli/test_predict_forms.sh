@@ -195,6 +195,22 @@ by_name() {
 }
 check "forms by files' names" by_name
 
+# ---------------------------------------------------------------- lattices of ids
+
+ids() { # what they look like follows from those that are made
+    python3 - <<'PY' >made.ids
+print(4)
+for _ in range(4):
+    print('3\n0 1 2\n0\n1 0 5\n1 1 6')
+PY
+    exits 0 "$vpps" train lattice-lstm --train made.ids "${small[@]}" --epochs 1 --save ids.ckpt || return
+    predict --model ids.ckpt made.ids && [ "$(wc -l <out)" = 4 ] && predict --model ids.ckpt made.ids --output-format csv --gold &&
+        [ "$(wc -l <out)" = 5 ] && [ "$(head -n 1 out)" = words,tags,gold ] && grep -qE '^,[0-9 ]+,[0-9]( [0-9])*$' out &&
+        fails_with 1 "reads lattices of ids" "$vpps" predict --model ids.ckpt made.ids --input-format csv
+}
+check "lattices of ids" ids
+check "trees are no text" fails_with 2 "unrecognized option '--tokenizer'" "$vpps" predict --model trees.ckpt --tokenizer simple
+
 # ---------------------------------------------------------------- words
 
 tokens() { printf '%s\n' "$1" | predict --model text.ckpt --tokenizer simple && diff <(printf '%s\n' "$2") <(cut -f2 out); }

@@ -179,7 +179,7 @@ belongs() { # NETWORK OPTION...: these and no other kind's are in --help
         character-embed layers mlp turns ponder loss word-column tag-column; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
-        elif grep -q -e "--$o\b" out; then
+        elif grep -qE -e "--$o([ =]|\$)" out; then
             echo "--$o is in the help of $network"
             return 1
         fi
@@ -222,11 +222,11 @@ train lstm-nmt --generate=listops
 train lstm-nmt --lexicon=x
 train lattice-gru --leaves=4
 train lstm-lm --steps=4
-predict bilstm-tagger --output=label
 predict lattice-lstm --beam=4
 eval lstm-lm-fixed --beam=4
 eval lstm-nmt --attention
 LIST
+check "predict bilstm-tagger --output=label" fails_with 2 "--output-format: 'label' is not one of" "$vpps" predict bilstm-tagger --output=label
 check "--beam 0" fails_with 2 "--beam: '0' is not" "$vpps" train lstm-nmt --beam 0
 check "--length-penalty -1" fails_with 2 "--length-penalty: '-1' is not" "$vpps" train lstm-nmt --length-penalty=-1
 

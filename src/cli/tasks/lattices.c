@@ -133,11 +133,16 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
     size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
-        const uint32_t positions = vpps_lattices_get(split->lattices, i).n_nodes - 1;
-        const vpps_vocab *characters = split->sentences ? vpps_sentences_vocab(split->sentences) : NULL;
-        const uint32_t *ids = split->sentences ? vpps_sentences_get(split->sentences, i).words : NULL;
-        status = tags_answer(a, c, split->sentences, i, characters, ids, p.of + at, positions);
-        at += positions;
+        const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
+        tags_sentence tagged = {.lines = split->sentences, .i = i};
+        tagged.gold_ids = gold(split, i, &tagged.n);
+        if (vpps_vocab_size(tags) > 0) tagged.gold = tags; /* plain text has none */
+        if (split->sentences) {
+            tagged.words = vpps_sentences_vocab(split->sentences);
+            tagged.ids = vpps_sentences_get(split->sentences, i).words;
+        }
+        status = tags_answer(a, c, &tagged, p.of + at);
+        at += tagged.n;
     }
     position_logits_free(&p);
     return status;

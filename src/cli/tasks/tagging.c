@@ -125,7 +125,14 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-        status = tags_answer(a, c, split->sentences, i, words, sentence.words, p.of + at, sentence.n_words);
+        const tags_sentence tagged = {.n = sentence.n_words,
+                                      .words = words,
+                                      .ids = sentence.words,
+                                      .gold = sentence.tags ? vpps_sentences_tag_vocab(split->sentences) : NULL,
+                                      .gold_ids = sentence.tags,
+                                      .lines = split->sentences,
+                                      .i = i};
+        status = tags_answer(a, c, &tagged, p.of + at);
         at += sentence.n_words;
     }
     position_logits_free(&p);

@@ -117,59 +117,52 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
 
 /* ---------------------------------------------------------------- prediction */
 
-/* The tag that word k of a sentence has in its text; NULL: it has none. */
-static const char *gold_tag(const answers *a, const vpps_sentences *s, uint32_t i, uint32_t k) {
-    const uint32_t *tags = a->gold && s ? vpps_sentences_get(s, i).tags : NULL;
-    const char *tag = tags ? vpps_vocab_word(vpps_sentences_tag_vocab(s), tags[k]) : NULL;
+/* The tag that word k has in its text; NULL: it has none. */
+static const char *gold_tag(const tags_sentence *x, uint32_t k) {
+    const char *tag = x->gold ? vpps_vocab_word(x->gold, x->gold_ids[k]) : NULL;
     return tag && strcmp(tag, "_") != 0 ? tag : NULL;
 }
 
-static vpps_status answer_json(answers *a, const corpus *c, const vpps_sentences *s, uint32_t i,
-                               const vpps_vocab *words, const uint32_t *ids, const float *const *logits,
-                               const int32_t *tags, uint32_t n) {
+static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence *x, const float *const *logits,
+                               const int32_t *tags) {
     json_t *o = json_object(), *all_words = json_array(), *all_tags = json_array();
-    for (uint32_t k = 0; k < n; k++) {
-        const char *word = words ? vpps_vocab_word(words, ids[k]) : NULL;
-        if (word) json_array_append_new(all_words, answer_text(word, strlen(word)));
+    for (uint32_t k = 0; k < x->n; k++) {
+        const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : NULL, *gold = gold_tag(x, k);
         json_t *tag = answer_class(a, logits[k], c->classes);
-        const char *gold = gold_tag(a, s, i, k);
+        if (word) json_array_append_new(all_words, answer_text(word, strlen(word)));
         if (a->gold) json_object_set_new(tag, "gold", gold ? answer_text(gold, strlen(gold)) : json_null());
         json_array_append_new(all_tags, tag);
     }
-    if (words) json_object_set(o, "words", all_words);
+    if (x->words) json_object_set(o, "words", all_words);
     json_decref(all_words);
     json_object_set_new(o, "tags", all_tags);
-    json_object_set_new(o, "spans", answer_spans(a, tags, logits, c->classes, n));
+    json_object_set_new(o, "spans", answer_spans(a, tags, logits, c->classes, x->n));
     return answers_end_json(a, o);
 }
 
 /* In the form that is read, or as rows. */
-static vpps_status answer_plain(answers *a, const corpus *c, const vpps_sentences *s, uint32_t i,
-                                const vpps_vocab *words, const uint32_t *ids, const int32_t *tags, uint32_t n) {
-    for (uint32_t k = 0; k < n; k++) {
-        const char *word = words ? vpps_vocab_word(words, ids[k]) : "";
+static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence *x, const int32_t *tags) {
+    for (uint32_t k = 0; k < x->n; k++) {
+        const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : "", *gold = gold_tag(x, k);
         const char *tag = vpps_vocab_word(c->vocab[VOCAB_CLASSES], (uint32_t)tags[k]);
-        const char *gold = gold_tag(a, s, i, k);
         if (a->rows) {
-            fprintf(a->file, "%u\t%s\t%s\t%s\n", s ? vpps_sentences_word_line(s, i, k) : 0, tag, gold ? gold : "_",
-                    word);
+            const uint32_t line = x->lines ? vpps_sentences_word_line(x->lines, x->i, k) : 0;
+            fprintf(a->file, "%u\t%s\t%s\t%s\n", line, tag, gold ? gold : "_", word);
             continue;
         }
         if (k) fputc(' ', a->file);
-        if (words) fprintf(a->file, "%s|", word);
+        if (x->words) fprintf(a->file, "%s|", word);
         if (a->gold) fprintf(a->file, "%s|", gold ? gold : "_");
         fputs(tag, a->file);
     }
     return answers_end(a);
 }
 
-vpps_status tags_answer(answers *a, const corpus *c, const vpps_sentences *s, uint32_t i, const vpps_vocab *words,
-                        const uint32_t *ids, const float *const *logits, uint32_t n) {
-    int32_t *tags = malloc(((size_t)n + 1) * sizeof *tags);
-    if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
-    for (uint32_t k = 0; k < n; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
-    const vpps_status status =
-        a->json ? answer_json(a, c, s, i, words, ids, logits, tags, n) : answer_plain(a, c, s, i, words, ids, tags, n);
+vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits) {
+    int32_t *tags = malloc(((size_t)sentence->n + 1) * sizeof *tags);
+    if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", sentence->n);
+    for (uint32_t k = 0; k < sentence->n; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
+    const vpps_status status = a->json ? answer_json(a, c, sentence, logits, tags) : answer_plain(a, c, sentence, tags);
     free(tags);
     return status;
 }

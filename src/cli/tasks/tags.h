@@ -24,11 +24,20 @@ vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);
-/* What a network says of the n words of sentence i: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
- * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. `words` NULL: only tags, and ids is not
- * read. */
-vpps_status tags_answer(answers *a, const corpus *c, const vpps_sentences *s, uint32_t i, const vpps_vocab *words,
-                        const uint32_t *ids, const float *const *logits, uint32_t n);
+/* A sentence to be tagged. */
+typedef struct tags_sentence {
+    uint32_t n;                  /* words */
+    const vpps_vocab *words;     /* NULL: they have no names, and only tags are told */
+    const uint32_t *ids;         /* of the words */
+    const vpps_vocab *gold;      /* of the tags in its text; NULL: it has none */
+    const uint32_t *gold_ids;    /* "_" stands for a missing one */
+    const vpps_sentences *lines; /* where its words' lines are, as sentence `i`; NULL: they have none */
+    uint32_t i;
+} tags_sentence;
+
+/* What a network says of a sentence: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
+ * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. */
+vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits);
 
 #define TAGS_METRICS                                                                                                   \
     {                                                                                                                  \
