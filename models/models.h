@@ -13,13 +13,14 @@
 
 /* The data a network learns from, and what its positions are: the places where it says something, in order. */
 typedef enum net_kind {
-    NET_TREES,        /* a labelled binary tree; its nodes */
-    NET_TAGGING,      /* a sentence with a tag for every word; its words */
-    NET_SENTENCES,    /* a sentence with a label; the sentence */
-    NET_TEXT,         /* a sentence; its words but the first, each said from those before it */
-    NET_LATTICES,     /* a lattice with a tag for every character; its nodes but the first */
-    NET_PAIRS,        /* a sentence and its translation; the target's words but the first */
-    NET_LATTICE_PAIRS /* a lattice and its translation; the same */
+    NET_TREES,         /* a labelled binary tree; its nodes */
+    NET_TAGGING,       /* a sentence with a tag for every word; its words */
+    NET_SENTENCES,     /* a sentence with a label; the sentence */
+    NET_TEXT,          /* a sentence; its words but the first, each said from those before it */
+    NET_LATTICES,      /* a lattice with a tag for every character; its nodes but the first */
+    NET_PAIRS,         /* a sentence and its translation; the target's words but the first */
+    NET_LATTICE_PAIRS, /* a lattice and its translation; the same */
+    NET_DEPENDENCIES   /* a dependency tree: a sentence with heads, and a tag for every word, or for some; its words */
 } net_kind;
 
 /* The characters of a word. */
@@ -31,9 +32,9 @@ typedef struct net_spelling {
 /* One input with what is to be learned from it. All ids are the network's: words below net_config.words, and so on;
  * VPPS_NO_WORD stands for a tag that is not known. What a kind does not name is zero. */
 typedef struct net_example {
-    const vpps_tree *tree;         /* TREES */
-    vpps_sentence sentence;        /* TAGGING, SENTENCES, TEXT, PAIRS: the source. SENTENCES: at least 1 word */
-    uint32_t label;                /* SENTENCES */
+    const vpps_tree *tree;  /* TREES */
+    vpps_sentence sentence; /* TAGGING, SENTENCES, TEXT, DEPENDENCIES, PAIRS: the source. SENTENCES: at least 1 word */
+    uint32_t label;         /* SENTENCES */
     const net_spelling *spellings; /* TAGGING: of each word; n is 0 for a word that has an embedding of its own */
     const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS; the characters' ids are those of net_config.characters */
     vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: ids are classes. It begins and ends with the end word. */

@@ -80,6 +80,7 @@ void corpus_clear_split(corpus_split *split) {
         free(split->files[k].target);
     }
     free(split->files);
+    free(split->text);
     free(split->stream);
     free(split->starts);
     free(split->examples);

@@ -32,6 +32,8 @@ typedef struct corpus_split {
     vpps_sentences *words; /* LATTICE_PAIRS: the sources, until all files are read */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
+    char *text; /* DEPENDENCIES, for prediction: what was read, text_bytes; the answers so far are of text_at bytes */
+    size_t text_bytes, text_at;
     vpps_vocab *numbers[N_VOCABS]; /* of data without names, "0" and so on: the names of its ids */
     uint32_t *stream;              /* TEXT: all words in the network's ids, one example behind the other */
     uint32_t *starts; /* TEXT: example i is stream[starts[i]] to stream[starts[i + 1]], which it shares with the next */

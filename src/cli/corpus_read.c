@@ -184,6 +184,7 @@ static uint64_t hash_example(const net_example *x) {
         const vpps_tree_node *node = &x->tree->nodes[k];
         h = vpps_mix64(h + (node->left < 0 ? 2 * (uint64_t)node->word + 1 : 2 * (uint64_t)node->left));
     }
+    if (x->sentence.heads) h = hash_ids(h, x->sentence.heads, x->sentence.n_words);
     if (x->lattice) {
         const vpps_lattice *l = x->lattice;
         for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++) {

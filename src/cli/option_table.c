@@ -26,9 +26,11 @@
 #define LATTICES (1u << NET_LATTICES)
 #define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
 #define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
-#define CLASSES (TREES | TAGS | 1u << NET_SENTENCES)
+#define DEPENDENCIES (1u << NET_DEPENDENCIES)
+#define GOLD (TREES | TAGS | 1u << NET_SENTENCES)
+#define CLASSES (GOLD | DEPENDENCIES)
 #define WORDS (TAGS | PAIRS | 1u << NET_SENTENCES | 1u << NET_TEXT)
-#define CLASSES_SAID (TREES | TAGS | 1u << NET_SENTENCES | 1u << NET_TEXT)
+#define CLASSES_SAID (CLASSES | 1u << NET_TEXT)
 #define U32_MAX 4294967295.0
 
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
@@ -92,6 +94,10 @@ static const cli_option table[] = {
             "Without data: ListOps trees, or complete trees with their most frequent word as the label"),
     ROW_FOR(TREES, OPTION_CHOICE, "function-tags", function_tags, "auto|cut|keep", 0, 0, 0, DATA, OF_FILES,
             "Labels with names: NP-SBJ is NP, or stays; auto: cut where there are NP and VP, as in the Penn Treebank"),
+    ROW_FOR(DEPENDENCIES, OPTION_CHOICE, "subtypes", subtypes, "keep|cut", 0, 0, 0, DATA, OF_FILES,
+            "Relations as written, or without their subtypes: nsubj:pass is nsubj"),
+    ROW_FOR(DEPENDENCIES, OPTION_TEXT, "sentence-label", sentence_label, "NAME", 0, 0, 0, DATA, FIXED,
+            "Learn the labels of sentences, which comments \"# NAME = LABEL\" give, instead of words' relations"),
     COUNT("examples", examples, 1, 1e8, 0, DATA, SOURCE,
           "Generated training examples; dev and test get a tenth of that each, at least 100"),
     ROW_FOR(TREES, OPTION_U32, "leaves", leaves, "N", 1, 1e6, 0, DATA, FIXED, "Leaves of a generated complete tree"),
@@ -188,7 +194,7 @@ static const cli_option table[] = {
            "The form of what is read; auto: by the file's name or its first lines"),
     CHOICE("output-format", output_format, "auto|text|columns|jsonl|csv|tsv", 0, COMMAND_PREDICT, 0,
            "The form of what is printed; auto: that of what is read"),
-    ROW_FOR(CLASSES, OPTION_FLAG, "gold", gold, NULL, 0, 0, 0, COMMAND_PREDICT, 0,
+    ROW_FOR(GOLD, OPTION_FLAG, "gold", gold, NULL, 0, 0, 0, COMMAND_PREDICT, 0,
             "Print the labels or tags that the input has, too, before the network's"),
     TEXT("text-field", text_field, "NAME", 0, COMMAND_PREDICT, 0,
          "The field of JSONL, CSV or TSV that holds the text; a number, from 1: the first line has no names (default: text, or words)"),

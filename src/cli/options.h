@@ -25,6 +25,7 @@ enum { SPLIT_TRAIN, SPLIT_DEV, SPLIT_TEST, N_SPLITS };
 extern const char *const split_names[N_SPLITS];
 enum { CALLER_AUTO, CALLER_WORKS, CALLER_FREE };
 enum { CLASSES_OF_ROOT, CLASSES_OF_NODES };
+enum { SUBTYPES_KEEP, SUBTYPES_CUT };
 enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 
 #define OPTIONS_MAX 128 /* twice what there are */
@@ -46,7 +47,9 @@ typedef struct settings {
     const char *vectors;
     bool freeze_vectors;
     uint32_t generate; /* a net_generator */
-    uint32_t function_tags;
+    uint32_t function_tags, subtypes;
+    const char
+        *sentence_label; /* DEPENDENCIES: the comment that labels a sentence; NULL: words' relations are learned */
     uint32_t examples, leaves, min_count;
     uint64_t seed;
     uint32_t split;

@@ -339,7 +339,7 @@ static vpps_status predict_lines(predictor *p) {
 
 /* ---------------------------------------------------------------- what has no lines */
 
-/* Lattices of ids are numbers with white space between them, however many to a line. */
+/* Lattices of ids are numbers with white space between them, however many to a line; a dependency tree has a line a word. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;
@@ -357,7 +357,7 @@ static vpps_status predict_whole(predictor *p) {
         const uint32_t n = vpps_min_u32(p->s->batch, split->n_examples - i);
         answers_clear(&p->answers);
         VPPS_TRY(answer(p, i, n));
-        if (!VPPS_RESERVE(p->lines, p->capacity, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u lattices", n);
+        if (!VPPS_RESERVE(p->lines, p->capacity, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u examples", n);
         for (uint32_t k = 0; k < n; k++) p->lines[k] = (waiting){.example = k};
         p->n_lines = n;
         VPPS_TRY(print_answers(p, n));
@@ -368,10 +368,11 @@ static vpps_status predict_whole(predictor *p) {
 
 /* Answers what is in a file; path NULL: on standard input. */
 static vpps_status predict_file(predictor *p, const char *path) {
-    const bool of_ids = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
-    const size_t limit = p->s->line_bytes && !of_ids ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
+    const bool whole =
+        (p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON]) || p->s->network->kind == NET_DEPENDENCIES;
+    const size_t limit = p->s->line_bytes && !whole ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, tokenizer_command(p->s), limit);
-    if (status == VPPS_OK) status = of_ids ? predict_whole(p) : predict_lines(p);
+    if (status == VPPS_OK) status = whole ? predict_whole(p) : predict_lines(p);
     records_close(&p->reader);
     return status;
 }
@@ -391,7 +392,22 @@ static vpps_status open_predictor(predictor *p, settings *s) {
     return vpps_vocab_to_text(c->vocab[VOCAB_CLASSES], &p->class_names);
 }
 
+/* Dependency trees are read from CoNLL-U, whole, and printed so, or as JSON. */
+static vpps_status check_trees(settings *s) {
+    if (s->output_format == OUTPUT_JSONL) s->json = true;
+    const char *other = s->input_format != INPUT_AUTO && s->input_format != INPUT_COLUMNS ? "input-format"
+                        : s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_COLUMNS && !s->json
+                            ? "output-format"
+                        : s->tokenizer                 ? "tokenizer"
+                        : s->on_error != ON_ERROR_STOP ? "on-error"
+                                                       : NULL;
+    return other ? vpps_fail(VPPS_ARGUMENT, "--%s: %s reads CoNLL-U, whole, and prints CoNLL-U or JSON", other,
+                             s->network->name)
+                 : VPPS_OK;
+}
+
 static vpps_status predict(predictor *p, settings *s) {
+    if (s->network->kind == NET_DEPENDENCIES) VPPS_TRY(check_trees(s));
     VPPS_TRY(open_predictor(p, s));
     if (s->n_files == 0) VPPS_TRY(predict_file(p, NULL));
     for (int i = 0; i < s->n_files; i++) VPPS_TRY(predict_file(p, s->files[i]));

@@ -9,6 +9,7 @@ static const task *const tasks[] = {
     [NET_LATTICES] = &task_lattices,
     [NET_PAIRS] = &task_pairs,
     [NET_LATTICE_PAIRS] = &task_lattice_pairs,
+    [NET_DEPENDENCIES] = &task_dependencies,
 };
 
 const task *task_of(net_kind kind) { return tasks[kind]; }

@@ -74,6 +74,6 @@ const task *task_of(net_kind kind);
 static inline const task *task_for(const settings *s) { return task_of(s->network->kind); }
 
 extern const task task_trees, task_tagging, task_sentences, task_text_model, task_lattices, task_pairs,
-    task_lattice_pairs;
+    task_lattice_pairs, task_dependencies;
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_tasks.sh - the `vpps` command on every kind of data it trains networks on: trees, tagged sentences, text,
-# lattices, pairs, pairs of lattices; generated and from files. VPPS names the program (default: build/vpps).
+# lattices, pairs, pairs of lattices, dependency trees; generated and from files. VPPS names the program (default: build/vpps).
 # Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/common.sh
@@ -136,6 +136,17 @@ def random_words(): return ' '.join(labels.choices(['a', 'b', 'c', 'd', 'film', 
 def columns(sentences, pattern):
     return [line for s in sentences for line in [pattern.format(w, t) for w, t in s] + ['']]
 
+def dependencies(): # a noun with its particle, before or after the verb
+    p, r = labels.choice([('of', 'nmod:poss'), ('to', 'obl'), ('from', 'obl:arg')])
+    mood = labels.choice(['sad', 'so glad'])
+    rows = [(p, 'case', 1), (labels.choice('abc'), r, 0), (mood[-4:], 'advmod', 1)]
+    at = labels.randrange(3)
+    words = rows[:2] + [('goes', 'root', None)] + rows[2:] if at else [('goes', 'root', None)] + rows
+    numbers = {w: i for i, (w, _, _) in enumerate(words, 1)}
+    heads = {'case': numbers[rows[1][0]], 'root': 0}
+    return [f'# mood = {mood}'] + [f'{i}\t{w}\t_\tX\t_\t_\t{heads.get(d, numbers["goes"])}\t{d}\t_\tid={i}'
+                                  for i, (w, d, _) in enumerate(words, 1)] + ['']
+
 def noun(): return r.choice(['(NP (DT the) (NN cat))', '(NP-SBJ (NNP Bob))', '(NP (DT a) (JJ red) (NN fox))'])
 def clause(): return f'(S {noun()} (VP (VBZ sees) {noun()}))' if r.random() < 0.5 else f'(S {noun()} (VP (VBZ sits)))'
 
@@ -165,6 +176,8 @@ for part, n in (('train', 240), ('dev', 40), ('test', 40)):
     s = [characters() for _ in range(n)]
     write(f'characters/{part}', columns(s, '{} {}'))
     write(f'ids/{part}', [str(n)] + [lattice(x) for x in s])
+    # what a noun is to its verb is told by the word below it; one more is said of the verb
+    write(f'depends/{part}.conllu', [line for _ in range(n) for line in dependencies()])
     write(f'trees/{part}.mrg', [clause() for _ in range(n // 4)])
 write('./lexicon', ['ab 12 n', 'cd 3 v', 'abc'])
 PY
@@ -176,7 +189,7 @@ belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
     for o in generate leaves function-tags output lexicon source target beam max-words length-penalty attention steps \
-        character-embed layers mlp turns ponder loss word-column tag-column; do
+        character-embed layers mlp turns ponder loss word-column tag-column subtypes sentence-label; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
         elif grep -qE -e "--$o([ =]|\$)" out; then
@@ -201,6 +214,7 @@ lstm-lm-fixed layers steps
 lattice-lstm lexicon mlp word-column tag-column
 lstm-nmt source target beam max-words length-penalty attention layers
 lattice-gru source target beam max-words length-penalty
+child-sum-tree-lstm subtypes sentence-label
 LIST
 check "predict tree-gru --help" exits 0 "$vpps" predict tree-gru --help
 check "predict tree-gru --help: its options" belongs tree-gru output
@@ -255,6 +269,8 @@ lattices|lattice-lstm --examples 300 --epochs 4|$tags and m['accuracy'] > 0.75
 nmt|lstm-nmt --examples 300 --epochs 3|$bleu and m['perplexity'] < 75
 attention|lstm-nmt --examples 300 --epochs 3 --attention|$bleu and m['perplexity'] < 75
 gru|lattice-gru --examples 150 --epochs 3|$bleu and m['perplexity'] < 110
+relations|child-sum-tree-lstm --examples 400 --epochs 3|$accuracy and m['accuracy'] > 0.6
+polarity|child-sum-tree-lstm --examples 400 --epochs 4 --sentence-label polarity|$accuracy and m['accuracy'] > 0.9
 LIST
 
 check "text summary: tags" exits 0 "$vpps" eval bilstm-tagger --model tagger.ckpt --vps 1
@@ -269,7 +285,8 @@ check "all of a generated part was trained on" fit few tree-gru --generate compl
 check "then nothing is measured" json few.json "o['dev'] is None and o['test'] is None and o['best_dev'] is None"
 check "nor later" fails_with 1 "all generated test trees occur in training" "$vpps" eval tree-gru --model few.ckpt
 
-for network in bilstm-tagger bilstm-char-tagger bilstm-classifier act lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru; do
+for network in bilstm-tagger bilstm-char-tagger bilstm-classifier act lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru \
+    child-sum-tree-lstm; do
     check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1
     check "script $network prints one" test "$(wc -l <out)" -gt 20
     check "cell $network" exits 0 "$vpps" cell "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1 --json
@@ -326,6 +343,7 @@ check "resumed: a speller, with dropout" resumes speller bilstm-char-tagger --ex
 check "resumed: a translator" resumes nmt lstm-nmt --data pairs "${pairs[@]}" --attention
 check "resumed: a classifier" resumes classify bilstm-classifier --data labelled --dropout 0.3 --mlp 8
 check "resumed: lattices of a lexicon" resumes lattice lattice-lstm --data characters --lexicon lexicon --lr-decay 0.5
+check "resumed: dependency trees" resumes dependencies child-sum-tree-lstm --examples 60 --sentence-label polarity --dropout 0.2
 check "resumed: pairs of lattices" resumes gru lattice-gru --examples 40 --batch 4
 check "resume with another ending" fails_with 1 "with --source de" "$vpps" train lstm-nmt --resume nmt-whole.ckpt \
     --source fr
@@ -649,6 +667,75 @@ printf 'ab\n\ncd\nef\n' >gaps.de
 printf 'North\nlost\nSouth\n\n' >gaps.en
 check "pairs with an empty line are left out" fit gaps lstm-nmt --data gaps "${pairs[@]}" --epochs 1 --min-count 1
 check "pairs with an empty line are left out: how many" json gaps.json "o['sentences'] == 2"
+# ---------------------------------------------------------------- dependency trees
+
+check "dependency trees" fit depends child-sum-tree-lstm --data depends --epochs 4
+check "dependency trees are learned" learns depends "m == {'accuracy': 1.0}"
+check "dependency trees are measured again" evaluates depends child-sum-tree-lstm
+check "dependency trees: classes" exits 0 "$vpps" eval --model depends.ckpt --vps 1 --csv classes.csv
+check "dependency trees: their names" test "$(cut -d, -f1 classes.csv | sort | tr '\n' ' ')" = \
+    "advmod case class nmod:poss obl obl:arg root "
+check "dependency trees: the matrix" says out "gold \\ predicted"
+check "subtypes are cut" fit cut child-sum-tree-lstm --data depends --epochs 4 --subtypes cut
+check "subtypes are cut: classes" exits 0 "$vpps" eval --model cut.ckpt --vps 1 --csv classes.csv
+check "subtypes are cut: their names" test "$(cut -d, -f1 classes.csv | sort | tr '\n' ' ')" = \
+    "advmod case class nmod obl root "
+word() { printf '%s\t%s\t_\tX\t_\t_\t%s\t%s\t_\t%s\n' "$@"; }
+unparsed() { # RELATION-OF-a COMMENT...
+    printf '%s\n' "${@:2}"
+    word 1-2 toa _ _ _
+    word 1 to 2 "${1:+case}" x
+    word 2 a 3 "$1" "y z"
+    word 2.1 _ _ _ _
+    word 3 goes 0 "${1:+root}" _
+    printf '\n'
+}
+{ unparsed "" "# text = toa goes"; unparsed "" "# mood = x" "# newdoc"; } >unparsed.conllu
+{ unparsed obl "# text = toa goes"; unparsed obl "# mood = x" "# newdoc"; } >parsed.conllu
+check "predicted relations" predict depends child-sum-tree-lstm <unparsed.conllu
+check "predicted relations: in their column" diff said parsed.conllu
+check "predicted relations: what is read may have them" predict depends child-sum-tree-lstm <parsed.conllu
+check "predicted relations: the same" diff said parsed.conllu
+check "predicted relations: CR LF, no line end at the end" answers \
+    '1\ta\t\t\t\t\t2\t\t\t\r\n2\tgoes\t\t\t\t\t0\t\t\t' '1\ta\t\t\t\t\t2\tobl\t\t\n2\tgoes\t\t\t\t\t0\troot\t\t\n\n' \
+    depends child-sum-tree-lstm
+check "predicted relations: many batches" predict depends child-sum-tree-lstm depends/test.conllu --batch 7
+check "predicted relations: the whole file" diff said depends/test.conllu
+check "predicted relations: JSON" predict depends child-sum-tree-lstm unparsed.conllu --json
+check "predicted relations: JSON's members" json said "o['words'] == ['to', 'a', 'goes'] and o['heads'] == [2, 3, 0] \
+and [r['label'] for r in o['relations']] == ['case', 'obl', 'root']"
+check "a head that is no word" refuses '1\ta\t\t\t\t\t2\t\t\t\n' "stdin:1:9: expected a head: 0 to 1" depends child-sum-tree-lstm
+check "text that is no tree" refuses 'a film\n' "stdin:1:1: expected the 10 columns of CoNLL-U" depends child-sum-tree-lstm
+sed 's/\tobl\t/\tother\t/' depends/test.conllu >other.conllu
+check "a relation that training does not have" exits 0 "$vpps" train child-sum-tree-lstm --hidden 8 --embed 8 --vps 1 \
+    --train depends/train.conllu --test other.conllu --epochs 1
+check "a relation that training does not have: a note" grep -qrF "the training part has no label other: it is never right" \
+    out err
+check "a relation that is missing" fails_with 1 "unparsed.conllu:3:16: expected a relation, found a tab" "$vpps" train \
+    child-sum-tree-lstm "${small[@]}" --train unparsed.conllu
+
+check "a form that dependency trees do not have" fails_with 1 "--output-format: child-sum-tree-lstm reads CoNLL-U" "$vpps" \
+    predict --model depends.ckpt --output-format csv unparsed.conllu
+check "predicted relations: JSONL" predict depends child-sum-tree-lstm unparsed.conllu --output-format jsonl
+check "predicted relations: it is JSON" json said "o['heads'] == [2, 3, 0]"
+
+check "labels of sentences" fit moods child-sum-tree-lstm --data depends --epochs 4 --sentence-label mood
+check "labels of sentences are learned" learns moods "m == {'accuracy': 1.0}"
+check "labels of sentences are measured again" evaluates moods child-sum-tree-lstm
+check "labels of sentences: JSON" predict moods child-sum-tree-lstm depends/test.conllu --json
+check "labels of sentences: JSON's members" json said "o['label'] in ('sad', 'so glad') and 'relations' not in o"
+check "labels of sentences: the file" predict moods child-sum-tree-lstm depends/test.conllu
+check "labels of sentences: as they were" diff said depends/test.conllu
+check "labels of sentences: in place of others" predict moods child-sum-tree-lstm unparsed.conllu
+check "labels of sentences: one each" test "$(grep -c '^# mood = ' said) $(grep -c . said)" = "2 14"
+check "labels of sentences: above the words" test "$(sed -n '2s/=.*/=/p' said)" = "# mood ="
+check "labels that no sentence has" fails_with 1 "the training sentences have 0 classes" "$vpps" train \
+    child-sum-tree-lstm "${small[@]}" --data depends --sentence-label other
+{ cat depends/train.conllu; word 1 a 0 r _; word 2 b 0 r _; } >roots.conllu
+check "two roots: sentences" fails_with 1 "expected one root, which is word 1, found '0'" "$vpps" train \
+    child-sum-tree-lstm "${small[@]}" --train roots.conllu --sentence-label mood
+check "two roots: relations" exits 0 "$vpps" train child-sum-tree-lstm "${small[@]}" --train roots.conllu --epochs 1
+
 check "pairs of lattices" fit lattice-pairs lattice-gru --data pairs "${pairs[@]}" --epochs 6 --lr 0.02
 check "pairs of lattices learn" learns lattice-pairs "$bleu and m['perplexity'] < 3"
 check "pairs of lattices are measured again" evaluates lattice-pairs lattice-gru
@@ -938,6 +1025,7 @@ lexicon lattice-lstm characters
 lexicon lattice-lstm lexicon
 pairs lstm-nmt class_names
 lattice-pairs lattice-gru lexicon
+depends child-sum-tree-lstm class_names
 LIST
 # The position is training's alone.
 check "text without train.batch" strip text.ckpt stripped.ckpt train.batch

@@ -155,6 +155,24 @@ static void each_leaf(subject *s) {
     }
 }
 
+/* A word is seen by itself and by the words above it. */
+static void each_dependent(subject *s) {
+    const vpps_sentence *x = &s->x->sentence;
+    for (uint32_t j = 0; j < x->n_words; j++) {
+        net_example other = *s->x;
+        copied copy;
+        double change[MOST_POSITIONS] = {0};
+        bool seen[MOST_POSITIONS] = {false};
+        replace_word(&other.sentence, j, s->f.config.words, &copy);
+        changes(s, &other, change);
+        for (uint32_t k = j + 1; k; k = x->heads[k - 1]) seen[k - 1] = true;
+        for (uint32_t k = 0; k < x->n_words; k++) {
+            ck_assert_msg(seen[k] ? change[k] > SEEN : change[k] < UNTOUCHED,
+                          "%s, sentence %u: word %u changes word %u by %g", s->f.name, s->i, j, k, change[k]);
+        }
+    }
+}
+
 static void replace_everything(subject *s) {
     switch (s->f.net->kind) {
     case NET_TREES: each_leaf(s); break;
@@ -165,6 +183,7 @@ static void replace_everything(subject *s) {
     case NET_SENTENCES: each_source_word(s); break;
     case NET_TEXT: each_text_word(s); break;
     case NET_LATTICES: each_arc(s); break;
+    case NET_DEPENDENCIES: each_dependent(s); break;
     case NET_PAIRS:
         each_source_word(s);
         each_target_word(s);

@@ -34,6 +34,8 @@ static const net_example shortest[] = {
     [NET_LATTICES] = {.lattice = &lattice},
     [NET_PAIRS] = {.sentence = SENTENCE(1, 2), .target = SENTENCE(0, 2)},
     [NET_LATTICE_PAIRS] = {.lattice = &lattice, .target = SENTENCE(0, 2)},
+    [NET_DEPENDENCIES] = {.sentence = {SENTENCE_OF(1, 2), .tags = (const uint32_t[]){1, VPPS_NO_WORD},
+                                       .heads = (const uint32_t[]){0, 1}}},
 };
 
 /* ---------------------------------------------------------------- what a step changes */

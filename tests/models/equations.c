@@ -26,6 +26,7 @@ static const struct {
     {"lstm-nmt", lstm_nmt_equations},
     {"lattice-lstm", lattice_lstm_equations},
     {"lattice-gru", lattice_gru_equations},
+    {"child-sum-tree-lstm", child_sum_tree_lstm_equations},
 };
 
 equations *equations_of(const char *name) {

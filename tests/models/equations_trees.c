@@ -195,3 +195,29 @@ void mv_rnn_equations(const subject *s, const net_example *x, vec logits[MOST_PO
         logits[k] = output_layer(s->w, at[k].a);
     }
 }
+
+/* ---------------------------------------------------------------- child-sum-tree-lstm: Tai, Socher and Manning 2015, eqs. 2 to 8 */
+
+/* Word k, from 0, and all below it. */
+static vertex_state child_sum_word(const subject *s, const vpps_sentence *x, uint32_t k) {
+    const weights *w = s->w;
+    const vec word = entry(w, "embedding", x->words[k]);
+    vec sum = zeros(s->config->hidden), kept = sum;
+    for (uint32_t j = 0; j < x->n_words; j++) {
+        if (x->heads[j] != k + 1) continue;
+        const vertex_state child = child_sum_word(s, x, j);
+        const vec f = sigmoid_of(affine2(w, "b_f", "W_f", word, "U_f", child.h));
+        sum = sum_of(sum, child.h);
+        kept = sum_of(kept, product_of(f, child.c));
+    }
+    const vec i = sigmoid_of(affine2(w, "b_i", "W_i", word, "U_i", sum)),
+              o = sigmoid_of(affine2(w, "b_o", "W_o", word, "U_o", sum)),
+              u = tanh_of(affine2(w, "b_u", "W_u", word, "U_u", sum));
+    const vec c = sum_of(product_of(i, u), kept);
+    return (vertex_state){.h = product_of(o, tanh_of(c)), .c = c};
+}
+
+void child_sum_tree_lstm_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    for (uint32_t k = 0; k < x->sentence.n_words; k++)
+        logits[k] = output_layer(s->w, child_sum_word(s, &x->sentence, k).h);
+}

@@ -140,6 +140,23 @@ static const net_example lattice_pairs[] = {
     {LATTICE(ARRAY(0), ARRAY(0, 0), {0, 0, false}), .target = {WORDS(0, 3, 0)}},
 };
 
+/* ---------------------------------------------------------------- dependency trees
+ *
+ * Words before and after their heads, a tree that is not projective, a chain, several roots, a word with many dependents; labels at
+ * all words, at some, at the root alone, and at none. */
+
+#define HEADS(...) .heads = ARRAY(__VA_ARGS__)
+
+static const net_example dependencies[] = {
+    {.sentence = {WORDS(0, 3, 8, 5, 4), .tags = ARRAY(0, 1, 2, 3, 0), HEADS(2, 0, 2, 5, 3)}},
+    {.sentence = {WORDS(8), .tags = ARRAY(2), HEADS(0)}},
+    {.sentence = {WORDS(3, 5, 4), .tags = ARRAY(NO, 3, 7), HEADS(0, 0, 1)}},
+    {.sentence = {WORDS(4, 0, 3, 8), .tags = ARRAY(1, 0, 0, 2), HEADS(3, 4, 0, 3)}},
+    {.sentence = {WORDS(5, 5, 4, 0, 0, 6), .tags = ARRAY(NO, NO, 1, NO, NO, NO), HEADS(3, 3, 0, 3, 3, 3)}},
+    {.sentence = {WORDS(0, 3, 4, 5), .tags = ARRAY(0, 2, 3, 1), HEADS(2, 3, 4, 0)}},
+    {.sentence = {WORDS(0, 4), HEADS(2, 0)}},
+};
+
 /* ---------------------------------------------------------------- what they are made of */
 
 /* Sizes of tables differ, so that one in the place of another is found. */
@@ -152,6 +169,7 @@ static const examples kinds[] = {
     [NET_PAIRS] = {NET_PAIRS, VPPS_COUNT(pairs), pairs, .words = 7, .classes = 6},
     [NET_LATTICE_PAIRS] = {NET_LATTICE_PAIRS, VPPS_COUNT(lattice_pairs), lattice_pairs, .words = 6, .characters = 7,
                            .classes = 8},
+    [NET_DEPENDENCIES] = {NET_DEPENDENCIES, VPPS_COUNT(dependencies), dependencies, .words = 9, .classes = 4},
 };
 
 const examples *examples_of(net_kind kind) { return &kinds[kind]; }
@@ -159,7 +177,8 @@ const examples *examples_of(net_kind kind) { return &kinds[kind]; }
 uint32_t example_label(net_kind kind, const net_example *x, uint32_t k) {
     switch (kind) {
     case NET_TREES: return (uint32_t)x->tree->nodes[k].label; /* -1 is VPPS_NO_WORD */
-    case NET_TAGGING: return x->sentence.tags ? x->sentence.tags[k] : VPPS_NO_WORD;
+    case NET_TAGGING:
+    case NET_DEPENDENCIES: return x->sentence.tags ? x->sentence.tags[k] : VPPS_NO_WORD;
     case NET_SENTENCES: return x->label;
     case NET_TEXT: return x->sentence.words[k + 1];
     case NET_LATTICES: return x->lattice->tags[k + 1];
@@ -203,7 +222,8 @@ void example_read_ids(net_kind kind, const net_example *x, bool spells, example_
             read_words(&x->sentence, x->sentence.n_words, ids->words);
         }
         break;
-    case NET_SENTENCES: read_words(&x->sentence, x->sentence.n_words, ids->words); break;
+    case NET_SENTENCES:
+    case NET_DEPENDENCIES: read_words(&x->sentence, x->sentence.n_words, ids->words); break;
     case NET_TEXT: read_words(&x->sentence, x->sentence.n_words - 1, ids->words); break;
     case NET_LATTICES: read_arcs(x->lattice, ids); break;
     case NET_PAIRS: read_words(&x->sentence, x->sentence.n_words, ids->words); break;

@@ -30,7 +30,7 @@ typedef struct drawn_examples {
         vpps_lattice_arc arcs[MOST_POSITIONS];
         net_spelling spellings[MOST_POSITIONS];
         uint32_t words[MOST_POSITIONS], tags[MOST_POSITIONS], targets[MOST_POSITIONS], first_arc[MOST_POSITIONS],
-            characters[4 * MOST_POSITIONS];
+            heads[MOST_POSITIONS], characters[4 * MOST_POSITIONS];
     } of[DRAWN_EXAMPLES];
 } drawn_examples;
 void draw_examples(drawn_examples *d, net_kind kind, uint64_t seed);

@@ -65,6 +65,8 @@ static const struct {
     {"lattice-gru", "characters", SMALL},
     {"lattice-gru", "words", SMALL},
     {"lattice-gru", "target", SMALL},
+    {"child-sum-tree-lstm", "embedding", SMALL},
+    {"child-sum-tree-lstm", "b_f", OPEN},
 };
 
 /* Does a row for parameter NAME.x stand for this one? It does for NAME2.x, too, that of the second layer. */

@@ -56,6 +56,22 @@ static uint32_t draw_arcs(draw *d, uint32_t n_nodes, uint32_t *first_arc, vpps_l
     return n;
 }
 
+/* ---------------------------------------------------------------- dependency trees */
+
+/* The words in an order of their own, each of which depends on one before it, or on none. */
+static void draw_heads(draw *d, uint32_t *heads, uint32_t n) {
+    uint32_t order[MOST_WORDS];
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t at = below(d, k + 1);
+        order[k] = order[at];
+        order[at] = k;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t before = below(d, k + 1);
+        heads[order[k]] = before == k ? 0 : order[before] + 1;
+    }
+}
+
 /* ---------------------------------------------------------------- any kind */
 
 static void draw_spellings(draw *d, net_spelling *spellings, uint32_t n, uint32_t *characters) {
@@ -78,6 +94,7 @@ static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i)
     draw_arcs(d, nodes, to->of[i].first_arc, to->of[i].arcs);
     to->of[i].lattice = (vpps_lattice){nodes, to->of[i].tags, to->of[i].first_arc, to->of[i].arcs};
     draw_ids(d, to->of[i].targets, targets, sizes->classes);
+    draw_heads(d, to->of[i].heads, words);
 
     const vpps_sentence sentence = {
         .words = to->of[i].words, .tags = kind == NET_TAGGING ? to->of[i].tags : NULL, .n_words = words};
@@ -90,6 +107,7 @@ static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i)
         [NET_LATTICES] = {.lattice = &to->of[i].lattice},
         [NET_PAIRS] = {.sentence = sentence, .target = target},
         [NET_LATTICE_PAIRS] = {.lattice = &to->of[i].lattice, .target = target},
+        [NET_DEPENDENCIES] = {.sentence = {to->of[i].words, to->of[i].tags, words, to->of[i].heads}},
     };
     to->x[i] = all[kind];
 }

@@ -73,6 +73,7 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"lstm-lm-fixed", language},
         {"lstm-nmt", V * e + C * e + 2 * lstm(e, d) + 2 * layers + classifier + attention * 2 * d * d},
         {"lattice-lstm", (A + V) * e + 2 * lstm(e, d) + hidden_layer},
+        {"child-sum-tree-lstm", V * e + lstm(e, d) + classifier},
         {"act", V * e + d * (e + d + 2) + d + 1 + classifier},
         {"lattice-gru", (A + V + C) * e + 2 * gru(e, d) + d * d + d + classifier + attention * 2 * d * d},
     };

@@ -1,0 +1,250 @@
+/* dependencies.c - dependency trees of CoNLL-U: accuracy of words' relations to their heads, or of sentences' labels.
+ *
+ * Either every word has a label, its relation (DEPREL), or, with --sentence-label, the root of every sentence. A network reads words and
+ * heads; what it says of a word follows from the words below that word.
+ */
+#include "cli/tasks/dependencies.h"
+#include "base/base.h"
+#include "cli/answers.h"
+#include "cli/classes.h"
+#include "cli/session.h"
+#include "cli/tasks/tags.h"
+#include "cli/tasks/words.h"
+#include "io/text.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- reading */
+
+static vpps_dependencies how_of(const settings *s) {
+    return (vpps_dependencies){.cut_subtypes = s->subtypes == SUBTYPES_CUT,
+                               .heads_only = s->command == COMMAND_PREDICT,
+                               .label = s->sentence_label};
+}
+
+/* Prediction answers with the text: it is kept. */
+static vpps_status keep_text(corpus_split *split, const task_text *text) {
+    char *grown = realloc(split->text, split->text_bytes + text->len + 1);
+    if (!grown) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
+    if (text->len) memcpy(grown + split->text_bytes, text->text, text->len);
+    split->text = grown;
+    split->text_bytes += text->len;
+    return VPPS_OK;
+}
+
+static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                             const task_text *target) {
+    const vpps_dependencies how = how_of(s);
+    (void)c;
+    (void)target;
+    VPPS_TRY(task_need_sentences(&split->sentences));
+    VPPS_TRY(vpps_sentences_read_dependencies_text(split->sentences, text->name, text->text, text->len, &how));
+    return how.heads_only ? keep_text(split, text) : VPPS_OK;
+}
+
+static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    const vpps_dependencies how = how_of(s);
+    (void)c;
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    return dependencies_generate(split->sentences, &how, seed, n);
+}
+
+/* ---------------------------------------------------------------- ids */
+
+static vpps_status learn(corpus *c, const settings *s) {
+    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
+    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
+    return task_cut_words(&c->vocab[VOCAB_WORDS], train, s->min_count, false);
+}
+
+static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
+    (void)s;
+    split->n_all = vpps_sentences_size(split->sentences);
+    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
+    return task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
+                        VPPS_NO_WORD);
+}
+
+/* The number of the word that is the only root. */
+static uint32_t root_of(const vpps_sentence *x) {
+    uint32_t k = 0;
+    while (x->heads[k]) k++;
+    return k;
+}
+
+/* Has word k of sentence i a label? *label: the network's; VPPS_NO_WORD for one that training did not have. */
+static bool label_of(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
+    const vpps_sentence x = vpps_sentences_get(split->sentences, i);
+    const uint32_t own = x.tags ? x.tags[k] : x.heads[k] ? VPPS_NO_WORD : vpps_sentences_label(split->sentences, i);
+    *label = own == VPPS_NO_WORD ? own : split->ids[VOCAB_CLASSES][own];
+    return own != VPPS_NO_WORD;
+}
+
+static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+    corpus_scratch *scratch = &c->scratch;
+    VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, sentence.words, sentence.n_words,
+                           split->ids[VOCAB_WORDS]));
+    VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, sentence.words, sentence.n_words, NULL));
+    x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
+    x->label = VPPS_NO_WORD;
+    for (uint32_t k = 0; k < sentence.n_words; k++) {
+        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* is anything labelled? */
+    }
+    return VPPS_OK;
+}
+
+static bool usable(const net_example *x, const settings *s, bool training) {
+    bool known = false;
+    for (uint32_t k = 0; k < x->sentence.n_words; k++) known |= x->sentence.tags[k] < s->net.classes;
+    return training ? known : x->label != VPPS_NO_WORD;
+}
+
+/* ---------------------------------------------------------------- measuring */
+
+static void count(const session *x, const corpus_split *split, uint32_t i, const int32_t *predicted, measures *m,
+                  uint64_t *right) {
+    const uint32_t n = vpps_sentences_get(split->sentences, i).n_words;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t label;
+        if (!label_of(split, i, k, &label)) continue;
+        m->counted[0]++;
+        *right += label == (uint32_t)predicted[k];
+        classes_count(x->classes, label, (uint32_t)predicted[k]);
+    }
+}
+
+static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    const uint32_t batch = x->settings->batch;
+    int32_t *predicted = NULL;
+    size_t capacity = 0;
+    uint64_t right = 0;
+    vpps_status status = VPPS_OK;
+    *m = (measures){.examples = split->n_examples};
+    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
+        size_t at = 0;
+        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
+            count(x, split, split->examples[j], predicted + at, m, &right);
+            at += vpps_sentences_get(split->sentences, split->examples[j]).n_words;
+        }
+    }
+    free(predicted);
+    if (status == VPPS_OK) status = session_add_up(x, 1, &right);
+    if (status == VPPS_OK) status = session_add_up(x, 1, m->counted);
+    m->known = status == VPPS_OK && !(stop && *stop);
+    m->value[0] = m->counted[0] ? (double)right / (double)m->counted[0] : NAN;
+    return status;
+}
+
+/* ---------------------------------------------------------------- prediction */
+
+/* What the network says of a sentence: of each word, or (sentence labels) of the root. */
+typedef struct said {
+    const corpus *c;
+    const float *const *logits;
+    const char *label; /* the name of the comment that labels sentences; NULL: relations */
+    uint32_t root;
+} said;
+
+static const char *class_of(const said *y, uint32_t k) {
+    return vpps_vocab_word(y->c->vocab[VOCAB_CLASSES], likeliest_class(y->logits[k], y->c->classes));
+}
+
+/* Is it the line of a word: is its ID a plain number? */
+static bool is_word(const vpps_line *line) {
+    const char *at = vpps_skip_blanks(line->begin, line->end), *p = at;
+    while (p < line->end && *p >= '0' && *p <= '9') p++;
+    return p > at && vpps_skip_blanks(p, line->end) > p;
+}
+
+/* Is it "# NAME = ..."? */
+static bool is_label(const vpps_line *line, const char *name) {
+    const size_t len = strlen(name);
+    if (line->begin == line->end || *line->begin != '#') return false;
+    const char *at = vpps_skip_blanks(line->begin + 1, line->end);
+    if ((size_t)(line->end - at) <= len || memcmp(at, name, len) != 0) return false;
+    at = vpps_skip_blanks(at + len, line->end);
+    return at < line->end && *at == '=';
+}
+
+/* A word's line with another DEPREL. */
+static void print_word(FILE *f, const vpps_line *line, const char *relation) {
+    enum { BEFORE = 7 }; /* columns */
+    const char *at = line->begin;
+    for (int i = 0; i < BEFORE; i++) at = (const char *)memchr(at, '\t', (size_t)(line->end - at)) + 1;
+    const char *rest = memchr(at, '\t', (size_t)(line->end - at));
+    fprintf(f, "%.*s%s%.*s\n", (int)(at - line->begin), line->begin, relation, (int)(line->end - rest), rest);
+}
+
+/* The lines of the next sentence of the text, up to its blank line, with the network's labels in place of theirs. */
+static vpps_status answer_lines(answers *a, corpus_split *split, const said *y, uint32_t n_words) {
+    const vpps_text t = vpps_text_of("text", split->text + split->text_at, split->text_bytes - split->text_at, "");
+    vpps_line line = {0};
+    uint32_t k = 0;
+    bool begun = false;
+    while (vpps_text_next_line(&t, &line) && !(k == n_words && vpps_line_is_blank(&line))) {
+        const bool word = is_word(&line);
+        if (!begun && *line.begin != '#' && !vpps_line_is_blank(&line)) { /* comments stand before the words */
+            begun = true;
+            if (y->label) fprintf(a->file, "# %s = %s\n", y->label, class_of(y, y->root));
+        }
+        if (word && !y->label) {
+            print_word(a->file, &line, class_of(y, k));
+        } else if (!y->label || !is_label(&line, y->label)) {
+            fprintf(a->file, "%.*s\n", (int)(line.end - line.begin), line.begin);
+        }
+        k += word;
+    }
+    split->text_at = (size_t)((line.number ? line.next : t.begin) - split->text);
+    return answers_end(a);
+}
+
+static vpps_status answer_json(answers *a, const corpus_split *split, const said *y, const vpps_sentence *x) {
+    json_t *o = y->label ? answer_class(a, y->logits[y->root], y->c->classes) : json_object();
+    json_t *words = json_array(), *heads = json_array(), *relations = json_array();
+    for (uint32_t k = 0; k < x->n_words; k++) {
+        const char *word = vpps_vocab_word(vpps_sentences_vocab(split->sentences), x->words[k]);
+        json_array_append_new(words, answer_text(word, strlen(word)));
+        json_array_append_new(heads, json_integer(x->heads[k]));
+        if (!y->label) json_array_append_new(relations, answer_class(a, y->logits[k], y->c->classes));
+    }
+    json_object_set_new(o, "words", words);
+    json_object_set_new(o, "heads", heads);
+    if (!y->label) json_object_set(o, "relations", relations);
+    json_decref(relations);
+    return answers_end_json(a, o);
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    position_logits p;
+    size_t at = 0;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+        const char *label = x->settings->sentence_label;
+        const said y = {c, p.of + at, label, label ? root_of(&sentence) : 0};
+        status = a->json ? answer_json(a, split, &y, &sentence) : answer_lines(a, split, &y, sentence.n_words);
+        at += sentence.n_words;
+    }
+    position_logits_free(&p);
+    return status;
+}
+
+const task task_dependencies = {
+    .examples = "sentences",
+    .generated = "generated sentences",
+    .n_generated = 5000,
+    .classifies = true,
+    .metrics = {{"accuracy", "accuracy", true, false, "labels"}},
+    .read = read_part,
+    .generate = generate,
+    .learn = learn,
+    .map = map,
+    .usable = usable,
+    .lacks = "a label: none has the comment that --sentence-label names",
+    .example = example,
+    .measure = measure,
+    .predict = predict,
+};

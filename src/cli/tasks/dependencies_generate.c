@@ -1,0 +1,95 @@
+/* dependencies_generate.c - dependency trees of a small language, in CoNLL-U, for networks to learn when no data is at hand.
+ *
+ * What a word is to its head follows from the words below it: a noun's particle (ga, wo, ni, de, no; "and" of another noun), or the
+ * word that a clause begins with (that, because; the main clause has none). A sentence's polarity is negative where "not" stands
+ * below the main verb itself: in the clauses within it does not count.
+ */
+#include "base/base.h"
+#include "cli/tasks/dependencies.h"
+
+enum { MOST_WORDS = 1024, MOST_DEPTH = 2 }; /* a sentence of that depth has fewer than half as many words */
+
+typedef struct node {
+    const char *word, *relation;
+    uint32_t head; /* from 1; 0: the root */
+} node;
+
+typedef struct sentence {
+    node words[MOST_WORDS];
+    uint32_t n;
+    uint64_t *random;
+    bool negative;
+} sentence;
+
+static uint32_t below(sentence *s, uint32_t n) { return vpps_random_below(s->random, n); }
+
+/* The word's number, from 1. */
+static uint32_t add(sentence *s, const char *word, const char *relation) {
+    s->words[s->n++] = (node){word, relation, 0};
+    return s->n;
+}
+
+static void add_clause(sentence *s, const char *mark, const char *relation, uint32_t depth, uint32_t *verb);
+
+/* A noun with all that is below it; *noun is its number. */
+static void add_noun(sentence *s, const char *particle, const char *relation, uint32_t depth, uint32_t *noun) {
+    static const char *const nouns[] = {"dog",   "cat",    "child",   "bird", "house",
+                                        "river", "letter", "teacher", "road", "song"};
+    static const char *const adjectives[] = {"old", "small", "red", "quiet", "happy", "cold"};
+    uint32_t parts[8], n = 0;
+    const bool joined = strcmp(particle, "and") == 0;
+    if (joined) parts[n++] = add(s, particle, "cc");
+    if (below(s, 2)) parts[n++] = add(s, below(s, 2) ? "the" : "a", "det");
+    for (uint32_t i = below(s, 3); i > 0; i--)
+        parts[n++] = add(s, adjectives[below(s, VPPS_COUNT(adjectives))], "amod");
+    if (depth < MOST_DEPTH && !below(s, 5)) add_clause(s, "that", "acl", depth + 1, &parts[n++]);
+    if (depth < MOST_DEPTH && !below(s, 4)) add_noun(s, "no", "nmod", depth + 1, &parts[n++]);
+    *noun = add(s, nouns[below(s, VPPS_COUNT(nouns))], relation);
+    if (!joined) parts[n++] = add(s, particle, "case");
+    if (depth < MOST_DEPTH && !below(s, 5)) add_noun(s, "and", "conj", depth + 1, &parts[n++]);
+    for (uint32_t i = 0; i < n; i++) s->words[parts[i] - 1].head = *noun;
+}
+
+/* A clause; *verb is the number of its verb. mark NULL: it is the main one. */
+static void add_clause(sentence *s, const char *mark, const char *relation, uint32_t depth, uint32_t *verb) {
+    static const char *const verbs[] = {"sees", "finds", "gives", "likes", "carries", "forgets", "paints", "hears"};
+    static const struct {
+        const char *particle, *relation;
+    } roles[] = {{"ga", "nsubj"}, {"wo", "obj"}, {"ni", "iobj"}, {"de", "obl"}};
+    uint32_t parts[8], n = 0;
+    if (mark) parts[n++] = add(s, mark, "mark");
+    if (depth < MOST_DEPTH && !below(s, 5)) add_clause(s, "because", "advcl", depth + 1, &parts[n++]);
+    for (size_t i = 0; i < VPPS_COUNT(roles); i++) {
+        if (below(s, 2)) add_noun(s, roles[i].particle, roles[i].relation, depth, &parts[n++]);
+    }
+    *verb = add(s, verbs[below(s, VPPS_COUNT(verbs))], relation);
+    if (below(s, 2)) {
+        parts[n++] = add(s, "not", "advmod");
+        if (!mark) s->negative = true;
+    }
+    for (uint32_t i = 0; i < n; i++) s->words[parts[i] - 1].head = *verb;
+}
+
+vpps_status dependencies_generate(vpps_sentences *to, const vpps_dependencies *how, uint64_t seed, uint32_t n) {
+    static sentence s;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t verb;
+        s = (sentence){.random = &seed};
+        add_clause(&s, NULL, "root", 0, &verb);
+        fprintf(f, "# polarity = %s\n", s.negative ? "negative" : "positive");
+        for (uint32_t k = 0; k < s.n; k++) {
+            fprintf(f, "%u\t%s\t_\t_\t_\t_\t%u\t%s\t_\t_\n", k + 1, s.words[k].word, s.words[k].head,
+                    s.words[k].relation);
+        }
+        fputc('\n', f);
+    }
+    const bool bad = fclose(f) != 0;
+    const vpps_status status = bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
+                                            : vpps_sentences_read_dependencies_text(to, "generated", text, bytes, how);
+    free(text);
+    return status;
+}
