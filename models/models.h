@@ -53,6 +53,8 @@ typedef struct net_scores {
     vpps_node *logits; /* classes x 1 */
     vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only where the label is known */
     vpps_node *cost; /* one, may be NULL: scalar that the example's training loss has beside them, where there is one */
+    uint32_t *labels; /* may be NULL: the label that nll is of; VPPS_NO_WORD where there is none */
+    bool training;    /* nll is the loss that is trained on, with net_config's weights and smoothing */
 } net_scores;
 
 uint32_t net_positions(net_kind kind, const net_example *x);
@@ -95,7 +97,10 @@ typedef struct net_config {
     float ponder;             /* what such a turn costs */
     bool attention;
     float dropout;
-    uint32_t loss; /* TREES: a net_heads, LABELLED or ROOT: where the training loss is taken */
+    float label_smoothing;    /* of the training loss: vpps_cross_entropy_with */
+    bool weighted;            /* so are its weights of classes: */
+    vpps_param class_weights; /* a vector that is frozen, which whoever makes the network has declared */
+    uint32_t loss;            /* TREES: a net_heads, LABELLED or ROOT: where the training loss is taken */
 } net_config;
 
 /* ---------------------------------------------------------------- options: a table row each */

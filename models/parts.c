@@ -56,11 +56,17 @@ vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node 
     return vpps_affine1(recorder, c->b_s, c->W_s, part_dropout(c->config, recorder, h));
 }
 
+/* Is the loss that is trained on another one than -log p(label)? */
+static bool trains_otherwise(const net_config *c) { return c->label_smoothing > 0 || c->weighted; }
+
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h) {
     const uint32_t label = vpps_pull_index(recorder);
     const vpps_node logits = part_logits(c, recorder, h);
     vpps_push(recorder, logits);
     vpps_push(recorder, vpps_cross_entropy(recorder, logits, label));
+    if (!trains_otherwise(c->config)) return;
+    const vpps_node weights = c->config->weighted ? vpps_parameter(recorder, c->config->class_weights) : VPPS_NO_NODE;
+    vpps_push(recorder, vpps_cross_entropy_with(recorder, logits, label, weights, c->config->label_smoothing));
 }
 
 vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
@@ -79,7 +85,9 @@ static void take_scores(const part_classifier *c, vpps_graph *g, uint32_t k, vpp
                         net_heads heads, const net_scores *scores) {
     const bool labelled = knows(c, label);
     scores->logits[k] = labelled || heads == NET_HEADS_ALL ? vpps_pushed(g, v, 0) : VPPS_NO_NODE;
-    scores->nll[k] = labelled ? vpps_pushed(g, v, 1) : VPPS_NO_NODE;
+    const uint32_t loss = scores->training && trains_otherwise(c->config) ? 2 : 1;
+    scores->nll[k] = labelled ? vpps_pushed(g, v, loss) : VPPS_NO_NODE;
+    if (scores->labels) scores->labels[k] = labelled ? label : VPPS_NO_WORD;
 }
 
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,

@@ -47,7 +47,7 @@ vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
 vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
 /* In a cell that is being recorded, where most of its vertices count: the next index that it pulls is the label, the next
- * two values that it pushes are logits and -log p(label). */
+ * two values that it pushes are logits and -log p(label), and the third one is the loss that is trained on, where that is another. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
 /* Applies it to position k, represented by the n_pulls vectors h, if its label is one of the classes, or if all

@@ -1,12 +1,16 @@
 /* init_rows.c - see init_rows.h. */
 #include "cli/init_rows.h"
 #include "base/base.h"
+#include "cli/parameters.h"
 
 /* A network on a model of its own, of few words, so that it is made quickly. */
-static vpps_status make_model(const network *net, const net_config *config, vpps_model **model) {
+static vpps_status make_model(const settings *s, const net_config *config, vpps_model **model) {
+    const network *net = s->network;
+    net_config own = *config;
     void *instance = NULL;
     VPPS_TRY(vpps_model_create(model, 1));
-    const vpps_status status = net->create(&instance, *model, config);
+    if (s->class_weights) VPPS_TRY(parameters_declare_weights(*model, &own));
+    const vpps_status status = net->create(&instance, *model, &own);
     if (status == VPPS_OK) net->destroy(instance);
     return status;
 }
@@ -59,7 +63,8 @@ vpps_status init_find_rows(const session *x, init_rows **out) {
     larger[VOCAB_CLASSES].classes++;
     vpps_model *model = NULL;
     *out = calloc((size_t)n + 1, sizeof **out);
-    vpps_status status = *out ? make_model(net, &config, &model) : vpps_fail(VPPS_MEMORY, "no memory for --init");
+    vpps_status status =
+        *out ? make_model(x->settings, &config, &model) : vpps_fail(VPPS_MEMORY, "no memory for --init");
     if (status == VPPS_OK && vpps_param_count(model) != n)
         status = vpps_fail(VPPS_ARGUMENT, "%s has other parameters with fewer words", net->name);
     for (uint32_t p = 0; p < n && status == VPPS_OK; p++) (*out)[p] = (init_rows){N_VOCABS, false};
@@ -67,7 +72,7 @@ vpps_status init_find_rows(const session *x, init_rows **out) {
         vpps_model *other = NULL;
         if (text && k == VOCAB_CLASSES) continue;
         if (k == VOCAB_CHARACTERS && !config.characters) continue;
-        status = make_model(net, &larger[k], &other);
+        status = make_model(x->settings, &larger[k], &other);
         if (status == VPPS_OK) status = compare(model, other, k, *out);
         vpps_model_destroy(other);
     }

@@ -58,6 +58,7 @@ typedef struct settings {
     uint32_t optimizer; /* a vpps_optimizer_kind */
     float lr, lr_decay, momentum, weight_decay, clip;
     uint32_t lr_schedule, lr_every, warmup;
+    const char *class_weights;
     const char *freeze, *lr_of; /* lists, with commas: parameters.h */
     uint32_t gradients, nonfinite;
 

@@ -5,6 +5,13 @@
 
 #include <math.h>
 
+vpps_status parameters_declare_weights(vpps_model *model, net_config *config) {
+    static const vpps_init one = {.kind = VPPS_INIT_CONSTANT, .a = 1};
+    VPPS_TRY(vpps_add_vector(model, &config->class_weights, "class_weights", config->classes, &one));
+    config->weighted = true;
+    return vpps_freeze(model, config->class_weights, true);
+}
+
 static vpps_status fail_unknown(const session *x, const char *option, const char *name) {
     suggestion near = suggest_for(name);
     for (vpps_param p = 0; p < vpps_param_count(x->model); p++) {

@@ -66,7 +66,10 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     x->settings = s;
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
     if (s->shard_tables && x->team) VPPS_TRY(vpps_shard_tables(x->model, x->team->c));
-    VPPS_TRY(s->network->create(&x->net, x->model, &s->net));
+    net_config net = s->net;
+    if (s->class_weights) VPPS_TRY(parameters_declare_weights(x->model, &net));
+    x->class_weights = net.class_weights;
+    VPPS_TRY(s->network->create(&x->net, x->model, &net));
     VPPS_TRY(vectors_load(x, c));
     if (s->init) {
         char *taken;
@@ -119,6 +122,7 @@ void session_close(session *x) {
     vpps_model_destroy(x->model);
     free(x->scores.logits);
     free(x->scores.nll);
+    free(x->scores.labels);
     free(x->costs);
     free(x->rates);
     memset(x, 0, sizeof *x);
@@ -126,7 +130,7 @@ void session_close(session *x) {
 
 /* Clears the graph and adds n examples of a split; x->scores then holds *n_positions entries. */
 static vpps_status add_examples(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                                net_heads heads, uint32_t *n_positions) {
+                                net_heads heads, bool training, uint32_t *n_positions) {
     const network *net = x->settings->network;
     size_t at = 0;
     x->n_costs = 0;
@@ -138,17 +142,23 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         const uint32_t positions = net_positions(net->kind, &example);
         if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions) ||
             !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions + i + 1) ||
+            !VPPS_RESERVE(x->scores.labels, x->labels_capacity, at + positions) ||
             !VPPS_RESERVE(x->costs, x->costs_capacity, i + 1)) {
             return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu positions", at + positions);
         }
         vpps_node *cost = &x->costs[x->n_costs];
         *cost = VPPS_NO_NODE;
-        VPPS_TRY(net->add(x->net, x->graph, &example, heads,
-                          &(net_scores){x->scores.logits + at, x->scores.nll + at, cost}));
+        const net_scores scores = {.logits = x->scores.logits + at,
+                                   .nll = x->scores.nll + at,
+                                   .labels = x->scores.labels + at,
+                                   .cost = cost,
+                                   .training = training};
+        memset(scores.labels, 0xff, positions * sizeof *scores.labels); /* VPPS_NO_WORD */
+        VPPS_TRY(net->add(x->net, x->graph, &example, heads, &scores));
         x->n_costs += *cost != VPPS_NO_NODE;
         at += positions;
     }
-    *n_positions = (uint32_t)at;
+    *n_positions = x->n_positions = (uint32_t)at;
     return vpps_trace_end(x->handle);
 }
 
@@ -181,18 +191,32 @@ static vpps_node sum_losses(session *x, uint32_t n_positions, bool costs, uint32
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss) {
     uint32_t n_positions, counted;
-    VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, &n_positions));
+    VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, true, &n_positions));
     *loss = vpps_scale(x->graph, sum_losses(x, n_positions, true, &counted), 1.0f / (float)in_batch);
     x->trained_losses += counted;
     x->trained_examples += n;
     return vpps_graph_status(x->graph);
 }
 
+vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts) {
+    uint32_t n_positions;
+    for (uint32_t first = 0; first < split->n_examples; first += x->settings->batch) {
+        const uint32_t n = vpps_min_u32(x->settings->batch, split->n_examples - first);
+        VPPS_TRY(add_examples(x, c, split, split->examples + first, n, (net_heads)x->settings->net.loss, true,
+                              &n_positions));
+        VPPS_TRY(vpps_graph_status(x->graph));
+        for (uint32_t k = 0; k < n_positions; k++)
+            if (x->scores.labels[k] != VPPS_NO_WORD) counts[x->scores.labels[k]]++;
+    }
+    vpps_graph_clear(x->graph);
+    return VPPS_OK;
+}
+
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted) {
     uint32_t n_positions, n_losses;
     float sum = 0, *out = &sum;
-    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
+    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false, &n_positions));
     const vpps_node node = sum_losses(x, n_positions, false, &n_losses);
     if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
     x->nonfinite |= !isfinite(sum);
@@ -230,7 +254,7 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     const uint32_t classes = x->settings->net.classes;
     uint32_t n_heads = 0;
     *out = (position_logits){0};
-    VPPS_TRY(add_examples(x, c, split, examples, n, heads, &out->n));
+    VPPS_TRY(add_examples(x, c, split, examples, n, heads, false, &out->n));
     vpps_node *nodes = x->scores.logits; /* closed up in place */
     out->of = calloc((size_t)out->n + 1, sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
@@ -268,7 +292,7 @@ vpps_status session_predict(session *x, corpus *c, const corpus_split *split, co
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means) {
     uint32_t n_positions, n_nodes = 0;
-    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, &n_positions));
+    VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false, &n_positions));
     vpps_node *nodes = malloc(((size_t)n + 1) * sizeof *nodes);
     float **outs = malloc(((size_t)n + 1) * sizeof *outs);
     vpps_status status = nodes && outs ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %u losses", n);

@@ -30,6 +30,9 @@ vpps_status session_write_trace(session *x);
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss);
 
+/* Adds to counts[class] how many positions of a split have it as their label, where the training loss is taken. */
+vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
+
 /* Adds them, runs the graph, and then: *nll is the sum over the positions that count, of which there are *counted. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);

@@ -5,6 +5,7 @@
  */
 #include "base/base.h"
 #include "cli/checkpoint.h"
+#include "cli/class_weights.h"
 #include "cli/commands.h"
 #include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
@@ -150,6 +151,8 @@ static vpps_status open_trainer(trainer *t) {
     const char *data = corpus_name(s);
     plot_open(&t->plot, s->network->name, data, task_for(s));
     if (s->resume) VPPS_TRY(take_up(t));
+    if (s->class_weights && !s->resume) VPPS_TRY(class_weights_set(&t->session, &t->corpus));
+    if (s->class_weights) VPPS_TRY(class_weights_tell(&t->session, &t->corpus, tell, t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     VPPS_TRY(make_room(t));
 

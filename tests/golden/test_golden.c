@@ -51,7 +51,7 @@ static vpps_node add_batch(const golden *from, const network *type, void *net, v
         const uint32_t n = net_positions(type->kind, x);
         ck_assert_uint_le(n, MOST_POSITIONS);
         vpps_node cost = VPPS_NO_NODE;
-        TEST_OK(type->add(net, g, x, NET_HEADS_LABELLED, &(net_scores){logits, nll, &cost}));
+        TEST_OK(type->add(net, g, x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll, .cost = &cost}));
         if (cost != VPPS_NO_NODE) terms[n_terms++] = cost;
         for (uint32_t i = 0; i < n; i++) {
             if (nll[i] != VPPS_NO_NODE) terms[n_terms++] = nll[i];

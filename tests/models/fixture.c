@@ -87,7 +87,7 @@ void add_example(fixture *f, uint32_t i, const net_example *x, net_heads heads) 
     ck_assert_uint_lt(n, MOST_POSITIONS);
     for (uint32_t k = 0; k < MOST_POSITIONS; k++) f->logits[i][k] = f->nll[i][k] = untouched;
     f->cost[i] = VPPS_NO_NODE;
-    const net_scores scores = {f->logits[i], f->nll[i], &f->cost[i]};
+    const net_scores scores = {.logits = f->logits[i], .nll = f->nll[i], .cost = &f->cost[i]};
     TEST_OK(f->net->add(f->state, f->g, x, heads, &scores));
     const vpps_node size = vpps_graph_size(f->g);
     for (uint32_t k = 0; k < MOST_POSITIONS; k++) {

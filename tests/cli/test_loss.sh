@@ -1,0 +1,123 @@
+#!/bin/bash
+# test_loss.sh - the loss that is trained on: smoothed labels, weights of classes. VPPS names the program (default: build/vpps).
+
+folder=$(realpath "$(dirname "$0")")
+# shellcheck source=SCRIPTDIR/common.sh
+source "$folder/common.sh"
+# shellcheck source=SCRIPTDIR/launch.sh
+source "$folder/launch.sh" 2
+
+# 12 sentences: 8 good, 3 bad, 1 so so
+for i in 1 2 3 4 5 6 7 8; do printf 'good\tthe film %s is nice\n' $i; done > train.txt
+for i in 1 2 3; do printf 'bad\ta poor book %s\n' $i; done >> train.txt
+printf 'so so\twell\n' >> train.txt
+net=("$vpps" train bilstm-classifier --train train.txt --hidden 6 --embed 4 --min-count 1 --vps 2 --eval-every 0 --force)
+
+cat > near.py <<'PY'
+"""near.py: load(FILE), a checkpoint's tensors; losses(LOG), of batches."""
+import json, math, struct
+
+def load(path):
+    b = open(path, 'rb').read()
+    n = int.from_bytes(b[:8], 'little')
+    h = json.loads(b[8:8 + n])
+    h.pop('__metadata__')
+    return {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items()}
+
+def floats(b): return list(struct.unpack(f'<{len(b) // 4}f', b))
+
+def losses(path): return [o['loss'] for o in map(json.loads, open(path)) if o['event'] == 'batch']
+
+def near(a, b): return len(a) == len(b) and all(abs(x - y) <= 1e-5 * max(1, abs(y)) for x, y in zip(a, b))
+PY
+# holds EXPRESSION: it is true, with what near.py has
+holds() { python3 -c "from near import *; import sys; sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"; }
+same() { holds "load('$1') == load('$2')"; }
+# broken OPTION...: a run that is broken off within an epoch and goes on without the options has the bits of one without a break
+broken() {
+    exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 "$@" --save unbroken.ckpt && exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 "$@" --max-batches 2 \
+        --save broken.ckpt && exits 0 "$vpps" train --resume broken.ckpt --quiet && same broken.ckpt unbroken.ckpt
+}
+
+# ---------------------------------------------------------------- weights of classes
+
+still=("${net[@]}" --quiet --batch 12 --epochs 1 --lr 0)
+check "without weights" exits 0 "${still[@]}" --log plain.jsonl --save plain.ckpt
+balanced() { # N / (classes * count), as scikit-learn has it, and told
+    exits 0 "${net[@]}" --batch 12 --epochs 1 --class-weights balanced --save balanced.ckpt &&
+        says err "class weights: good 0.5, bad 1.333, so so 4" && holds "near(floats(load('balanced.ckpt')['class_weights']), [12 / 24, 12 / 9, 12 / 3])"
+}
+check "--class-weights balanced" balanced
+begins_alike() { # the network begins with the same parameters
+    exits 0 "${net[@]}" --quiet --epochs 0 --save a.ckpt && exits 0 "${net[@]}" --quiet --epochs 0 --class-weights balanced --save b.ckpt &&
+        holds "all(load('b.ckpt')[k] == v for k, v in load('a.ckpt').items())"
+}
+check "leave the other parameters" begins_alike
+check "trees and their nodes" exits 0 "$vpps" train tree-lstm --examples 30 --hidden 6 --embed 4 --epochs 1 --class-weights balanced --max-batches 1 --eval-every 0 \
+    --save trees.ckpt --verify
+check "have weights of numbers" says err "class weights: 0 "
+check "tags" exits 0 "$vpps" train bilstm-tagger --examples 30 --hidden 6 --embed 4 --epochs 1 --class-weights balanced --max-batches 1 --eval-every 0 --quiet
+printf 'bad 2\nso so\t 0\r\n\ngood 0.5\n' > weights.txt
+from_file() { # the mean over examples of weight times loss: linear in the weights
+    exits 0 "${still[@]}" --class-weights weights.txt --log all.jsonl --save weighted.ckpt && holds "floats(load('weighted.ckpt')['class_weights']) == [0.5, 2, 0]" &&
+        printf 'good 1\nbad 0\nso so 0\n' > good.txt && printf 'good 0\nbad 1\nso so 0\n' > bad.txt && printf 'good 0\nbad 0\n' > soso.txt &&
+        for w in good bad soso; do exits 0 "${still[@]}" --class-weights $w.txt --log $w.jsonl || return 1; done &&
+        holds "near(losses('all.jsonl'), [losses('good.jsonl')[0] / 2 + 2 * losses('bad.jsonl')[0]])" &&
+        holds "near(losses('plain.jsonl'), [sum(losses(w + '.jsonl')[0] for w in ('good', 'bad', 'soso'))])"
+}
+check "--class-weights FILE" from_file
+check "a break" broken --class-weights weights.txt --dropout 0.2
+check "the weights come from the checkpoint" sh -c "mv weights.txt moved.txt && $vpps train --resume broken.ckpt --epochs 3 --quiet; mv moved.txt weights.txt"
+check "others" fails_with 1 "broken.ckpt was made with --class-weights weights.txt: training cannot resume with balanced" "$vpps" train --resume broken.ckpt \
+    --epochs 4 --class-weights balanced
+check "some where there were none" fails_with 1 "plain.ckpt was made without --class-weights: training cannot resume with it" "$vpps" train --resume plain.ckpt \
+    --epochs 4 --class-weights balanced
+init_keeps() { # another network's parameters bring no weights
+    exits 0 "${still[@]}" --init weighted.ckpt --class-weights balanced --save init.ckpt && holds "load('init.ckpt')['class_weights'] == load('balanced.ckpt')['class_weights']"
+}
+check "--init takes no weights" init_keeps
+evaluates() { # what is measured is not weighed
+    exits 0 "$vpps" eval --model weighted.ckpt --test train.txt --json && json out "o['metrics']['accuracy'] >= 0" &&
+        exits 0 sh -c "cut -f2 train.txt | '$vpps' predict --model weighted.ckpt" && exits 0 "$vpps" export --model weighted.ckpt --save exported.safetensors
+}
+check "eval, predict and export have a network with weights" evaluates
+# refused TEXT CONTENT: a file of this content
+refused() {
+    printf '%b' "$2" > wrong.txt
+    fails_with 1 "wrong.txt:$1" "${still[@]}" --class-weights wrong.txt
+}
+check "a label that is none" refused '1: "goood" is no label of the training part; did you mean good' 'goood 1\n'
+check "no weight" refused '2: expected a label and its weight' 'good 1\nbad\n'
+check "a weight below 0" refused '1: expected a label and its weight, a number from 0 on' 'good -1\n'
+check "a weight that is no number" refused '1: expected a label and its weight' 'good nan\n'
+check "a label twice" refused '2: "good" has a weight already' 'good 1\ngood 2\n'
+check "weights that are all 0" refused ' the weights of all labels are 0' 'good 0\nbad 0\nso so 0\n'
+check "no file" fails_with 1 "nowhere.txt: " "${still[@]}" --class-weights nowhere.txt
+check "a network without classes" fails_with 2 "unrecognized option '--class-weights'" "$vpps" train lstm-lm --class-weights balanced
+
+# ---------------------------------------------------------------- label smoothing
+
+smoothed() { # linear in X, and 0 is the plain loss: of one class, all that the others have
+    for x in 0 0.25 1; do exits 0 "${still[@]}" --label-smoothing $x --log s$x.jsonl || return 1; done
+    holds "losses('s0.jsonl') == losses('plain.jsonl')" &&
+        holds "near(losses('s0.25.jsonl'), [0.75 * losses('s0.jsonl')[0] + 0.25 * losses('s1.jsonl')[0]]) and losses('s1.jsonl') != losses('s0.jsonl')"
+}
+check "--label-smoothing" smoothed
+check "a break, with weights" broken --label-smoothing 0.1 --class-weights balanced --dropout 0.2
+check "accumulated" broken --label-smoothing 0.1 --accumulate 2
+another() {
+    exits 0 "$vpps" train --resume broken.ckpt --epochs 3 --label-smoothing 0.2 --save /dev/null && says err "broken.ckpt was made with --epochs 2, --label-smoothing 0.1: it goes on with --epochs 3, --label-smoothing 0.2"
+}
+check "another choice is told" another
+check "out of its range" fails_with 2 "--label-smoothing: '1.5' is not a number from 0 to 1" "${net[@]}" --label-smoothing 1.5
+check "of words" exits 0 "$vpps" train lstm-lm --examples 20 --hidden 6 --embed 4 --epochs 1 --label-smoothing 0.1 --quiet --verify --json --save lm.ckpt
+check "perplexity is of the plain loss" json out "o['dev']['perplexity'] > 1"
+check "under software SIMT" exits 0 "${still[@]}" --label-smoothing 0.25 --device simt --log simt.jsonl
+check "the same loss" holds "all(abs(a - b) <= 1e-4 * b for a, b in zip(losses('simt.jsonl'), losses('s0.25.jsonl')))"
+for name in "${launchers[@]:0:1}"; do
+    check "two processes" exits 0 launch "$name" 2 "${net[@]}" --quiet --vps 1 --batch 12 --epochs 1 --lr 0 --class-weights balanced --label-smoothing 0.25 --log two.jsonl
+    check "one process" exits 0 "${still[@]}" --class-weights balanced --label-smoothing 0.25 --log one.jsonl
+    check "the same" holds "near(losses('two.jsonl'), losses('one.jsonl'))"
+done
+
+summary
