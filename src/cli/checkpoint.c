@@ -109,6 +109,8 @@ static void add_position(entry_list *list, const position *p) {
     add_number(list, "best_batch", p->best.batch);
     add_number(list, "best_since", p->best.since);
     add_number(list, "lr_drops", p->lr_drops);
+    add_number(list, "right", p->right);
+    add_number(list, "labelled", p->labelled);
 }
 
 static const char *last_part(const char *path) {
@@ -403,23 +405,27 @@ static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) 
     return need_u32(path, "train.best_since", &b->since);
 }
 
-/* Files of before there was --lr-schedule have none. */
-static vpps_status take_drops(const char *path, uint32_t *drops) {
+/* A number that older files do not have; *number stays as it is then. */
+static vpps_status take_later_number(const char *path, const char *key, uint64_t most, uint64_t *number) {
     char *text;
-    VPPS_TRY(vpps_checkpoint_metadata(path, "train.lr_drops", &text));
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, &text));
     const bool known = text != NULL;
     free(text);
-    return known ? need_u32(path, "train.lr_drops", drops) : VPPS_OK;
+    return known ? need_number(path, key, most, number) : VPPS_OK;
 }
 
 /* Where training stood. */
 static vpps_status take_position(const char *path, position *p) {
+    uint64_t drops = 0;
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
     VPPS_TRY(need_u32(path, "train.batch", &p->batch));
     VPPS_TRY(need_number(path, "train.trained", UINT64_MAX, &p->trained));
     VPPS_TRY(need_real(path, "train.loss_sum", &p->loss_sum));
     VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
-    VPPS_TRY(take_drops(path, &p->lr_drops));
+    VPPS_TRY(take_later_number(path, "train.lr_drops", UINT32_MAX, &drops));
+    p->lr_drops = (uint32_t)drops;
+    VPPS_TRY(take_later_number(path, "train.right", UINT64_MAX, &p->right));
+    VPPS_TRY(take_later_number(path, "train.labelled", UINT64_MAX, &p->labelled));
     return take_best(path, p->epoch, &p->best);
 }
 

@@ -13,8 +13,9 @@ typedef struct position {
     uint64_t trained; /* examples, since the network's training began */
     double loss_sum;  /* over the finite losses of the epoch begun */
     uint32_t n_losses;
-    best_measure best; /* on dev */
-    uint32_t lr_drops; /* how often --lr-schedule plateau has lowered the learning rate */
+    uint64_t right, labelled; /* --train-accuracy: positions of the epoch begun that were classified right, and all */
+    best_measure best;        /* on dev */
+    uint32_t lr_drops;        /* how often --lr-schedule plateau has lowered the learning rate */
 } position;
 
 /* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */

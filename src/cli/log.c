@@ -87,13 +87,14 @@ vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss,
                                  report_number(loss), "lr", report_number(rate)));
 }
 
-vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const task *t,
-                      const measures *dev, const measures *test) {
+vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double train_accuracy, double sentences_per_s,
+                      const task *t, const measures *dev, const measures *test) {
     if (!log->file) return VPPS_OK;
     return write_event(log, "epoch",
-                       json_pack("{si so so so so}", "epoch", (int)epoch, "loss", report_number(loss),
-                                 "sentences_per_s", report_number(sentences_per_s), "dev", report_measures(t, dev),
-                                 "test", report_measures(t, test)));
+                       json_pack("{si so so so so so}", "epoch", (int)epoch, "loss", report_number(loss),
+                                 "train_accuracy", report_number(train_accuracy), "sentences_per_s",
+                                 report_number(sentences_per_s), "dev", report_measures(t, dev), "test",
+                                 report_measures(t, test)));
 }
 
 vpps_status log_end(run_log *log, const train_summary *t) {

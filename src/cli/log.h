@@ -20,8 +20,8 @@ vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples);
 vpps_status log_engine(run_log *log, const char *line);
 
 vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss, double rate);
-vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double sentences_per_s, const task *t,
-                      const measures *dev, const measures *test);
+vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double train_accuracy, double sentences_per_s,
+                      const task *t, const measures *dev, const measures *test);
 vpps_status log_end(run_log *log, const train_summary *t);
 void log_close(run_log *log);
 

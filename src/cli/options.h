@@ -59,6 +59,7 @@ typedef struct settings {
     float lr, lr_decay, momentum, weight_decay, clip;
     uint32_t lr_schedule, lr_every, warmup;
     const char *class_weights;
+    bool train_accuracy;
     const char *freeze, *lr_of; /* lists, with commas: parameters.h */
     uint32_t gradients, nonfinite;
 

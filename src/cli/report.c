@@ -93,6 +93,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "skipped", json_integer((json_int_t)t->skipped));
     json_object_set_new(o, "nodes", json_integer((json_int_t)t->nodes));
     json_object_set_new(o, "loss", report_number(t->loss));
+    json_object_set_new(o, "train_accuracy", report_number(t->train_accuracy));
     set_result(o, task_for(s), final_measures(t));
     json_object_set_new(o, "dev", report_measures(task_for(s), &t->split[SPLIT_DEV]));
     json_object_set_new(o, "test", report_measures(task_for(s), &t->split[SPLIT_TEST]));

@@ -198,6 +198,34 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
     return vpps_graph_status(x->graph);
 }
 
+vpps_status session_backward(session *x, vpps_node loss, double counts[2]) {
+    const uint32_t classes = x->settings->net.classes, most = loss == VPPS_NO_NODE ? 0 : x->n_positions;
+    vpps_node *nodes = malloc((most + 1u) * sizeof *nodes);
+    uint32_t *labels = malloc((most + 1u) * sizeof *labels), n = 0;
+    float **outs = malloc((most + 1u) * sizeof *outs), *values = malloc(((size_t)most * classes + 1) * sizeof *values);
+    vpps_status status = nodes && labels && outs && values
+                             ? VPPS_OK
+                             : vpps_fail(VPPS_MEMORY, "no memory for the scores of %u positions", most);
+    for (uint32_t k = 0; status == VPPS_OK && k < most; k++) {
+        if (x->scores.labels[k] == VPPS_NO_WORD) continue;
+        nodes[n] = x->scores.logits[k];
+        labels[n] = x->scores.labels[k];
+        outs[n] = values + (size_t)n * classes;
+        n++;
+    }
+    if (status == VPPS_OK) {
+        const vpps_request request = {.size = sizeof request, .n_values = n, .values = nodes, .value_outs = outs};
+        status = vpps_backward(x->handle, x->graph, loss, &request);
+    }
+    for (uint32_t k = 0; status == VPPS_OK && k < n; k++) counts[0] += likeliest_class(outs[k], classes) == labels[k];
+    counts[1] += n;
+    free(nodes);
+    free(labels);
+    free(outs);
+    free(values);
+    return status;
+}
+
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts) {
     uint32_t n_positions;
     for (uint32_t first = 0; first < split->n_examples; first += x->settings->batch) {

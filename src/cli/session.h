@@ -30,6 +30,10 @@ vpps_status session_write_trace(session *x);
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss);
 
+/* vpps_backward of the graph that session_add_batch made, for `loss`, which may be VPPS_NO_NODE where other processes have the batch.
+ * Adds to counts how many positions were classified right, and how many there were, by the scores that were trained on. */
+vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
+
 /* Adds to counts[class] how many positions of a split have it as their label, where the training loss is taken. */
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
 

@@ -52,6 +52,7 @@ typedef struct trainer {
     uint64_t batches;      /* of this run */
     bool measured;         /* so is the network as it is now */
     bool saved;            /* by --save, with all that a resumed run needs */
+    double counts[2];      /* of the batch in flight, in this process: see session_backward */
     char *saved_to[2];     /* the names that the latest files of --save and --save-best have */
     bool in_flight;        /* the latest batch's loss has not been taken yet */
     uint32_t flight_batch; /* its number in the epoch, from 1 */
@@ -207,11 +208,23 @@ static vpps_status take_loss(trainer *t, float loss) {
     return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss, (double)t->flight_rate);
 }
 
+/* With --train-accuracy: how many positions the batch's examples had, in all processes, and how many were classified right. */
+static vpps_status take_counts(trainer *t) {
+    VPPS_TRY(team_sum(&t->team, 2, t->counts));
+    t->position.right += (uint64_t)t->counts[0];
+    t->position.labelled += (uint64_t)t->counts[1];
+    t->counts[0] = t->counts[1] = 0;
+    return VPPS_OK;
+}
+
+static double train_accuracy(const position *p) { return p->labelled ? (double)p->right / (double)p->labelled : NAN; }
+
 /* Waits for the batch in flight, if there is one. */
 static vpps_status settle(trainer *t) {
     if (!t->in_flight) return VPPS_OK;
     float loss;
     VPPS_TRY(vpps_sync_latest_loss(t->session.handle, &loss));
+    if (t->s->train_accuracy) VPPS_TRY(take_counts(t));
     return take_loss(t, loss);
 }
 
@@ -309,14 +322,15 @@ static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
     return t->in_flight ? take_loss(t, stale) : VPPS_OK;
 }
 
-/* The same in graphs of --batch examples, whose gradients add up. */
+/* The same in graphs of --batch examples, whose gradients add up, and from which scores can be read. */
 static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
     uint32_t n_own;
     for (uint32_t done = 0; done < n; done += t->s->batch) {
         VPPS_TRY(build_graph(t, first + done, vpps_min_u32(t->s->batch, n - done), n, &loss, &n_own));
         VPPS_TRY(settle(t));
-        VPPS_TRY(vpps_backward(t->session.handle, t->session.graph, loss, NULL));
+        VPPS_TRY(t->s->train_accuracy ? session_backward(&t->session, loss, t->counts)
+                                      : vpps_backward(t->session.handle, t->session.graph, loss, NULL));
         VPPS_TRY(count_graph(t, n_own));
     }
     return vpps_update(t->session.handle);
@@ -328,7 +342,7 @@ static vpps_status train_batch(trainer *t) {
     float rate;
     VPPS_TRY(set_rates(t, &rate));
     vpps_handle_vote(t->session.handle, interrupted != 0);
-    VPPS_TRY(t->s->accumulate > 1 ? step_in_parts(t, first, n) : step(t, first, n));
+    VPPS_TRY(t->s->accumulate > 1 || t->s->train_accuracy ? step_in_parts(t, first, n) : step(t, first, n));
     t->in_flight = true;
     t->flight_batch = ++t->position.batch;
     t->flight_rate = rate;
@@ -401,6 +415,10 @@ static void print_epoch(trainer *t, double loss, double rate) {
     const task *kind = task_for(t->s);
     char text[256] = "", value[64];
     size_t len = 0;
+    if (t->s->train_accuracy) {
+        number_text(100 * t->summary.train_accuracy, 1, value, sizeof value);
+        len = (size_t)snprintf(text, sizeof text, "  train accuracy %s%%", value);
+    }
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
         const measures *m = &t->summary.split[i];
         bool named = false;
@@ -428,6 +446,8 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     p->batch = 0;
     p->loss_sum = 0;
     p->n_losses = 0;
+    t->summary.train_accuracy = train_accuracy(p);
+    p->right = p->labelled = 0;
     for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
     const bool last = p->epoch == t->s->epochs;
     bool best;
@@ -435,8 +455,8 @@ static vpps_status finish_epoch(trainer *t, double rate) {
     t->summary.loss = loss;
     VPPS_TRY(count_losses(t));
     print_epoch(t, loss, rate);
-    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, rate, task_for(t->s), &t->summary.split[SPLIT_DEV],
-                       &t->summary.split[SPLIT_TEST]));
+    VPPS_TRY(log_epoch(&t->log, p->epoch, loss, t->summary.train_accuracy, rate, task_for(t->s),
+                       &t->summary.split[SPLIT_DEV], &t->summary.split[SPLIT_TEST]));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
     return save(t);
 }
@@ -525,7 +545,7 @@ static vpps_status conclude(trainer *t) {
 static vpps_status train(trainer *t) {
     VPPS_TRY(begin_run(t));
     const uint64_t begin = vpps_now_ns();
-    t->summary.loss = NAN;
+    t->summary.loss = t->summary.train_accuracy = NAN;
     while (t->position.epoch < t->s->epochs && !stopped(t) && !at_limit(t) && !out_of_patience(t)) {
         const uint64_t epoch_begin = vpps_now_ns(), examples_before = t->summary.sentences;
         VPPS_TRY(train_epoch(t));
@@ -534,6 +554,7 @@ static vpps_status train(trainer *t) {
         VPPS_TRY(finish_epoch(t, (double)(t->summary.sentences - examples_before) / seconds));
     }
     if (t->position.batch) t->summary.loss = mean_loss(t);
+    if (t->position.batch) t->summary.train_accuracy = train_accuracy(&t->position);
     if (!t->batches && !stopped(t)) tell_nothing_left(t);
     t->summary.seconds = (double)(vpps_now_ns() - begin - t->eval_ns) * 1e-9;
     VPPS_TRY(conclude(t));

@@ -5,7 +5,7 @@ folder=$(realpath "$(dirname "$0")")
 # shellcheck source=SCRIPTDIR/common.sh
 source "$folder/common.sh"
 # shellcheck source=SCRIPTDIR/launch.sh
-source "$folder/launch.sh" 2
+source "$folder/launch.sh" 5
 
 # 12 sentences: 8 good, 3 bad, 1 so so
 for i in 1 2 3 4 5 6 7 8; do printf 'good\tthe film %s is nice\n' $i; done > train.txt
@@ -118,6 +118,45 @@ for name in "${launchers[@]:0:1}"; do
     check "two processes" exits 0 launch "$name" 2 "${net[@]}" --quiet --vps 1 --batch 12 --epochs 1 --lr 0 --class-weights balanced --label-smoothing 0.25 --log two.jsonl
     check "one process" exits 0 "${still[@]}" --class-weights balanced --label-smoothing 0.25 --log one.jsonl
     check "the same" holds "near(losses('two.jsonl'), losses('one.jsonl'))"
+done
+
+# ---------------------------------------------------------------- accuracy on the training part
+
+# all of an epoch in one batch: the first epoch's accuracy is that of the network as it began
+tells() {
+    exits 0 "${net[@]}" --epochs 0 --quiet --save begin.ckpt && exits 0 "$vpps" eval --model begin.ckpt --test train.txt --json || return 1
+    local wanted
+    wanted=$(python3 -c "import json; print(json.loads(open('out').read().splitlines()[-1])['metrics']['accuracy'])")
+    exits 0 "${net[@]}" --batch 12 --epochs 1 --train-accuracy --log accuracy.jsonl --json &&
+        json out "abs(o['train_accuracy'] - $wanted) < 1e-6" && says err "$(python3 -c "print(f'train accuracy {100 * $wanted:.1f}%')")" &&
+        python3 -c "
+import json
+o = next(o for o in map(json.loads, open('accuracy.jsonl')) if o['event'] == 'epoch')
+assert abs(o['train_accuracy'] - $wanted) < 1e-6, o"
+}
+check "--train-accuracy" tells
+same_bits() {
+    exits 0 "${net[@]}" --quiet --batch 4 --epochs 3 --dropout 0.2 --save none.ckpt --json && json out "o['train_accuracy'] is None" &&
+        exits 0 "${net[@]}" --quiet --batch 4 --epochs 3 --dropout 0.2 --train-accuracy --save counted.ckpt --json && json out "0 <= o['train_accuracy'] <= 1" &&
+        same none.ckpt counted.ckpt
+}
+check "changes no bit" same_bits
+learned() { exits 0 "${net[@]}" --quiet --batch 4 --epochs 60 --lr 0.02 --train-accuracy --json && json out "o['train_accuracy'] == 1"; }
+check "is 1 of what was learned" learned
+resumed_accuracy() { # of the whole epoch
+    exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 --train-accuracy --log whole.jsonl && exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 --train-accuracy \
+        --max-batches 4 --save half.ckpt && exits 0 "$vpps" train --resume half.ckpt --quiet --log half.jsonl && python3 - <<'PY'
+import json
+a, b = ([o['train_accuracy'] for o in map(json.loads, open(f)) if o['event'] == 'epoch'][-1] for f in ('whole.jsonl', 'half.jsonl'))
+assert a == b, (a, b)
+PY
+}
+check "over a break" resumed_accuracy
+for name in "${launchers[@]:0:1}"; do
+    check "two processes count together" exits 0 launch "$name" 2 "${net[@]}" --quiet --vps 1 --batch 12 --epochs 1 --train-accuracy --json
+    check "as one does" json out "abs(o['train_accuracy'] - $(python3 -c "
+import json
+print(next(o['train_accuracy'] for o in map(json.loads, open('accuracy.jsonl')) if o['event'] == 'epoch'))")) < 1e-6"
 done
 
 summary
