@@ -119,8 +119,9 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* of its nodes; while it is being recorded the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    vpps_op_node *nodes; /* args point into `args`; imm of lookup, cross_entropy, smooth_label, hinge may be a pulled index */
-    uint8_t *domain;     /* of each node: one for the vertex, or for each member of a list */
+    vpps_op_node
+        *nodes; /* args point into `args`; imm of lookup, cross_entropy, smooth_label, hinge may be a pulled index */
+    uint8_t *domain; /* of each node: one for the vertex, or for each member of a list */
     uint8_t
         *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
     uint8_t *imm_pulled; /* is imm the number of a pulled index */

@@ -48,8 +48,7 @@ struct vpps_handle {
 vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
 
 /* A handle; `snapshot` NULL: it trains. Else it reads that one, and holds it on success. Fails as vpps_handle_create does. */
-vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_options *options,
-                             vpps_snapshot *snapshot);
+vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_options *given, vpps_snapshot *snapshot);
 
 /* vpps_handle_check, of a handle that trains: STATE for others. */
 vpps_status vpps_handle_trains(const vpps_handle *h, const char *call);
