@@ -89,6 +89,14 @@ runs_readme() (
     [ "$(wc -l <commands)" -ge 5 ] && cat commands && bash -ex commands
 )
 check "README.md's commands run" runs_readme
+check "README.md's table of speed has the numbers of doc/performance.md" python3 - "$repository" <<'PY'
+import re, sys
+text = lambda name: open(f'{sys.argv[1]}/{name}', encoding='utf-8').read()
+rows = re.findall(r'^\| (?:VPPS|PyTorch|DyNet).*', text('README.md'), re.M)
+numbers = [n for row in rows for n in re.findall(r'(?<=[| ])[\d,]+(?= [|/])', row.split('|', 2)[2])]
+measured = set(re.findall(r'(?<=\| )[\d,]+', text('doc/performance.md')))
+assert len(rows) == 3 and len(numbers) > 12 and set(numbers) <= measured, (rows, numbers, set(numbers) - measured)
+PY
 check "README.md has at most 180 lines" test "$(wc -l < "$repository/README.md")" -le 180
 cd "$work" || exit 1
 summary
