@@ -89,6 +89,18 @@ runs_readme() (
     [ "$(wc -l <commands)" -ge 5 ] && cat commands && bash -ex commands
 )
 check "README.md's commands run" runs_readme
+check "functions and options that are named are there" python3 - "$repository" <<'PY'
+import glob, re, sys
+root = sys.argv[1]
+text = lambda *names: ''.join(open(f, encoding='utf-8').read() for name in names for f in glob.glob(f'{root}/{name}', recursive=True))
+sources = set(re.findall(r'\bvpps_\w+', text('include/*.h', 'src/**/*.[chd]*', 'models/*.[ch]'))) | {'vpps_cube'}  # contributing.md adds this one
+options = set(re.findall(r'Fl -([a-z][\w-]+)', text('doc/vpps.1'))) | {'dynet-autobatch'}  # which is DyNet's
+for path in glob.glob(root + '/doc/*.md') + [root + '/README.md']:
+    chapter = open(path, encoding='utf-8').read()
+    unknown = set(re.findall(r'\bvpps_[a-z]\w+', chapter)) - sources - {'vpps_data'}
+    unknown |= {f'--{o}' for o in re.findall(r'`--([a-z][\w-]*)', chapter)} - {f'--{o}' for o in options}
+    assert not unknown, (path, unknown)
+PY
 check "README.md's table of speed has the numbers of doc/performance.md" python3 - "$repository" <<'PY'
 import re, sys
 text = lambda name: open(f'{sys.argv[1]}/{name}', encoding='utf-8').read()

@@ -27,14 +27,14 @@ if what == 'names':
 else:
     takes = [c for c in commands if re.search(rf'^  {c} .*NETWORK', of_commands, re.M)]
     texts = [help_of(c) for c in commands] + [help_of(c, n) for c in takes for n in networks]
-    # (name, '' or 'value' or its choices)
-    kind = lambda value: value if '|' in value else value and 'value'
+    # (name, '' or 'value' or its choices, of which FILE is one that is a value)
+    kind = lambda value: value.lower() if '|' in value else value and 'value'
     shown = {(name, kind(value)) for text in texts for name, value in re.findall(r'^  (?:-., |    )--([\w-]+)(?:\[?=(\S+))?', text, re.M)}
     shown -= {('help', ''), ('help-engine', ''), ('usage', '')}  # of every command; the manual has them before its lists
     documented = set()
     for line in re.findall(r'^\.It (Fl .*)$', page, re.M):
         value = re.search(r' (Ar|Cm) (.*)', line)
-        kinds = value and (value[2].replace(' ', '') if value[1] == 'Cm' else 'value') or ''
+        kinds = value and (re.sub(' |Ar ', '', value[2]) if value[1] == 'Cm' else 'value') or ''
         documented |= {(name, kinds) for name in re.findall(r'Fl -([a-z][\w-]+)', line)}
 assert len(shown) > 20, shown
 print('the manual lacks', sorted(shown - documented), 'and the help', sorted(documented - shown))

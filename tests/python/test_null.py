@@ -15,6 +15,7 @@ ALLOWED = {
     "vpps_add_lookup": {"init"},
     "vpps_add_matrix": {"init"},
     "vpps_add_vector": {"init"},
+    "vpps_backward": {"request"},
     "vpps_communicator_open": {"comm"},
     "vpps_f1_tokens": {"right"},
     "vpps_fb": {"stale_loss"},
