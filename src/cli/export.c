@@ -2,18 +2,11 @@
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/init.h"
 #include "cli/output_files.h"
 #include "cli/overwrite.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
-
-/* State of the optimiser: optimizer.K/NAME, which no parameter is called. */
-static bool is_state(const char *name) {
-    static const char begin[] = "optimizer.";
-    if (strncmp(name, begin, sizeof begin - 1) != 0) return false;
-    name += sizeof begin - 1;
-    return *name >= '0' && *name <= '9' && name[strspn(name, "0123456789")] == '/';
-}
 
 /* The network, its sizes, its vocabularies; and what is not ours. Not where training stands, nor its data and options. */
 static bool is_kept(const settings *s, const char *key) {
@@ -31,7 +24,7 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
                                 size_t *n) {
     for (size_t i = 0; i < vpps_safetensors_count(file); i++) {
         const vpps_safetensors_info *t = vpps_safetensors_at(file, i);
-        if (is_state(t->name)) continue;
+        if (init_is_state(t->name)) continue;
         vpps_safetensors_tensor *out = &tensors[(*n)++];
         if (strcmp(t->dtype, "F32") != 0 || t->n_dims > VPPS_COUNT(out->dims)) {
             return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",

@@ -132,6 +132,25 @@ static vpps_status take_all(source *s, init_found *found) {
     return VPPS_OK;
 }
 
+bool init_is_state(const char *name) {
+    static const char begin[] = "optimizer.";
+    if (strncmp(name, begin, sizeof begin - 1) != 0) return false;
+    name += sizeof begin - 1;
+    return *name >= '0' && *name <= '9' && name[strspn(name, "0123456789")] == '/';
+}
+
+/* The file's parameters that the network does not have, in words. */
+static void print_unused(const source *s, FILE *f) {
+    const char *separator = "";
+    for (size_t i = 0; i < vpps_safetensors_count(s->file); i++) {
+        const char *name = vpps_safetensors_at(s->file, i)->name;
+        vpps_param p;
+        if (init_is_state(name) || vpps_param_find(s->x->model, name, &p) == VPPS_OK) continue;
+        if (!*separator) fprintf(f, "; %s has no ", s->x->settings->network->name);
+        fprintf(f, "%s%s", separator, name), separator = ", ";
+    }
+}
+
 /* The sizes that the file says, as "--hidden 64, --embed 32". */
 static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f) {
     const char *separator = "";
@@ -188,6 +207,7 @@ vpps_status init_load(session *x, const corpus *c, char **text) {
     vpps_status status = s.missing ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "no memory for --init");
     if (status == VPPS_OK) status = init_find_rows(x, &s.rows);
     if (status == VPPS_OK) status = take_all(&s, &x->init);
+    if (status == VPPS_OK) print_unused(&s, s.missing);
     if (s.missing) fclose(s.missing);
     if (status == VPPS_OK) status = check_taken(&s, path);
     if (status == VPPS_OK) status = finite_check_parameters(x->model, path);

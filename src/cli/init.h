@@ -15,4 +15,7 @@ vpps_status init_take_sizes(settings *s);
  * MEMORY. */
 vpps_status init_load(session *x, const corpus *c, char **text);
 
+/* Is a tensor of that name state of the optimiser, optimizer.K/NAME, which no parameter is called? */
+bool init_is_state(const char *name);
+
 #endif

@@ -88,6 +88,14 @@ more() {
 }
 check "--init with more layers takes those that there are, and says what it did not" more
 
+fewer() {
+    fresh --init lstm-lm.ckpt --layers 1 && says err "took 15 of 15 parameters" && says err "; lstm-lm has no lstm2.W_i, lstm2.U_i, " &&
+        ! grep -q optimizer err
+}
+check "--init with fewer layers says what of the file it did not take" fewer
+whole_file() { fresh --init lstm-lm.ckpt && ! grep -q "has no" err; }
+check "--init with as many layers has nothing to say of that" whole_file
+
 # ---------------------------------------------------------------- word by word: the states of all layers
 
 printf '%s\n' 'a b' 'a b c' 'a c' 'b' 'a b' 'c a' >text
