@@ -723,12 +723,18 @@ VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, floa
  * of a sum of losses is the sum of their gradients: four graphs of eight inputs each, added up, train as one graph of 32 does. */
 
 /* What a call of vpps_backward gives beside the gradients of parameters: values of nodes, as predictions while training, without a
- * second forward. They are those of the training step: dropout is on, and parameters are as before the update. */
+ * second forward, and gradients of the loss with respect to nodes: inputs, rows of lookups, whatever has a node. They are those of the
+ * training step: dropout is on, and parameters are as before the update. Gradients are of this call's loss alone; they do not add up
+ * over calls. */
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;
     const vpps_node *values;  /* any nodes of the graph, in any order, also the loss; a node may be named twice */
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
+    uint32_t n_gradients;
+    const vpps_node *gradients;  /* likewise; of several lookups of one entry each has its own */
+    float *const *gradient_outs; /* likewise; zeros where the loss does not depend on the node */
+    bool no_parameters;          /* gradients of parameters are not computed, and those that add up stay as they are */
 } vpps_request;
 
 /* A pointer to a request with its size set: vpps_backward(h, g, loss, VPPS_REQUEST(.n_values = 1, ...)). It lives as long as the
@@ -738,8 +744,12 @@ typedef struct vpps_request {
 /* Forward and backward of the graph: adds the gradients of `loss` to those that vpps_backward left since the latest update. Returns
  * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. With a request that names
  * nodes it waits for the batch and copies what was asked for before it returns; `request` NULL asks for nothing. Dropout draws other
- * masks in each call. Naming a sum that joins several inputs' losses makes them one component of the graph: groups of VPs and
- * waves cannot share these inputs out then. The loss itself costs nothing.
+ * masks in each call; without parameters, those of the next call with them.
+ *
+ * Naming a sum that joins several inputs' losses makes them one component of the graph: groups of VPs and waves cannot share these
+ * inputs out then. The loss itself costs nothing. A node's gradient is computed, and kept until the call is over, for all vertices of
+ * the same cell, or of the same operation and shapes, that the loss depends on.
+ *
  * Fails as vpps_fb does, but a loss that is not finite is no failure before the update; and with ARGUMENT (a request's node that the
  * graph has not; a list or a place that is NULL), when nothing was run. */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);

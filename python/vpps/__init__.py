@@ -23,7 +23,7 @@ from .metrics import Metrics, progress
 from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, constant_init, glorot, normal, uniform
 from .node import Node, Nodes, Vertex, Vertices
 from .ops import *  # noqa: F403
-from .trainer import PROFILE, Communicator, Inference, Trainer, Trial, checkpoint_metadata
+from .trainer import PROFILE, Asked, Communicator, Inference, Trainer, Trial, checkpoint_metadata
 
 __version__: str = _ffi.string(_lib.vpps_version()).decode()
 
@@ -34,7 +34,7 @@ def version() -> str:
 
 
 __all__ = [
-    "Application", "ArgumentError", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
+    "Application", "ArgumentError", "Asked", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
     "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
     "Parameter", "PoolError", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
     "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",

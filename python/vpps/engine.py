@@ -12,12 +12,13 @@ from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._arrays import F32, Floats, as_f32, columns, encode, pointer, u32_pointer
+from ._arrays import F32, Floats, as_f32, columns, encode, pointer
+from ._values import Places, shaped
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, created, sized
 from .graph import Graph
 from .model import Model, Vector
-from .node import Epoch, Node, Nodes, made, node_of, same_graph
+from .node import Epoch, Node, Nodes, made, node_of
 
 
 def _names(prefix: str) -> dict[str, int]:
@@ -150,7 +151,7 @@ class Value:
         out = np.empty((cols, rows), np.float32)
         with self._engine._lock:
             check(lib.vpps_read_kept(self._engine._c, self._number, ffi.from_buffer("float[]", out)))
-        return _shaped(out)
+        return shaped(out)
 
     def release(self) -> None:
         """The value is no longer wanted; it is of no use then. Never waits."""
@@ -244,42 +245,17 @@ class Engine:
     def forward(self, nodes: Node | Vector | Nodes | Sequence[Node]) -> F32 | list[F32]:
         """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
         equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
-        if isinstance(nodes, Nodes):
-            return self._forward_many(nodes)
-        if isinstance(nodes, (Node, Vector)):
-            return self._forward([nodes])[0]
-        return self._forward(list(nodes))
+        places = Places(nodes if isinstance(nodes, (Nodes, Node, Vector)) else list(nodes), "forward")
+        if places.epoch is None:
+            raise ArgumentError("forward: no nodes; expected at least one")
+        if places.n:
+            check(self._call(places.epoch, "forward", lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
+        values: F32 | list[F32] = places.result
+        return values
 
     def value(self, node: Node) -> float:
         """The value of a scalar."""
         return float(self.forward(node))
-
-    def _run(self, e: Epoch, n: int, ids: Any, addresses: np.ndarray[Any, Any]) -> None:
-        outs = ffi.cast("float *const *", ffi.from_buffer(addresses))
-        check(self._call(e, "forward", lambda h, g: lib.vpps_forward(h, g, n, ids, outs)))
-
-    def _forward(self, values: list[Any]) -> list[F32]:
-        nodes = same_graph(values, "forward")
-        e = nodes[0]._e
-        shapes = [x.shape for x in nodes]
-        outs = [np.empty((cols, rows), np.float32) for rows, cols in shapes]
-        self._run(e, len(nodes), [x.id for x in nodes], np.array([o.ctypes.data for o in outs], np.uintp))
-        return [_shaped(o) for o in outs]
-
-    def _forward_many(self, nodes: Nodes) -> F32:
-        e, n = nodes._e, len(nodes)
-        if not n:
-            return np.empty((0,), np.float32)
-        shapes = np.empty(n, np.uint64)
-        if not lib.glue_shapes(e.p, n, u32_pointer(nodes.ids), ffi.from_buffer("uint64_t[]", shapes)):
-            raise e.failure()
-        if (shapes != shapes[0]).any():
-            raise ArgumentError("forward: nodes of several shapes; expected one, or a list of nodes")
-        rows, cols = int(shapes[0]) >> 32, int(shapes[0]) & 0xFFFFFFFF
-        out = np.empty((n, cols, rows), np.float32)
-        step = np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
-        self._run(e, n, u32_pointer(nodes.ids), np.uintp(out.ctypes.data) + step)
-        return out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.transpose(0, 2, 1)
 
     # ---- looking inside
 
@@ -315,12 +291,6 @@ def _graph_of(e: Epoch, what: str) -> Any:
     if not e.keeps:
         raise StateError(f"{what}: a node of a cell; expected one of a graph")
     return e.p
-
-
-def _shaped(columns: F32) -> F32:
-    """cols x rows numbers as a value of its own number of dimensions."""
-    cols, rows = columns.shape
-    return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
 
 
 def _text(p: Any, n: Any, status: Any) -> str:

@@ -8,18 +8,39 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Optional, Union
+from typing import Any, Literal, NamedTuple, Optional, Union
 
 from ._arrays import encode
+from ._values import Named, Places
 from ._vpps import ffi, lib
 from .engine import Engine, _choice, _fields, _options, _text
 from .errors import ArgumentError, NonfiniteError, check, created, sized
 from .graph import Graph
-from .model import Model, Parameter
-from .node import NO_NODE, Node, node_of
+from .model import Model, Parameter, Vector
+from .node import NO_NODE, Epoch, Node, node_of
 
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
+
+
+class Asked(NamedTuple):
+    """What `Trainer.backward` was asked for; None of what it was not."""
+
+    values: Any
+    gradients: Any
+
+
+def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
+    """Where to put what a step gives of nodes; they are of the loss's graph."""
+    if nodes is None:
+        return None
+    some = nodes if isinstance(nodes, (list, tuple)) else [nodes]
+    if any(isinstance(x, Vector) for x in some):
+        raise TypeError(f"{what}: a parameter; its value is p.value, and its gradient p.gradient after read_gradients()")
+    places = Places(nodes, what)
+    if places.epoch not in (None, e):
+        raise ArgumentError(f"{what}: nodes of two graphs, or of a graph before and after it was cleared")
+    return places
 
 
 @dataclass(frozen=True)
@@ -221,16 +242,30 @@ class Trainer(Engine):
         value: float = stale[0]
         return value
 
-    def backward(self, loss: Node) -> None:
+    def backward(self, loss: Node, *, values: Named | None = None, gradients: Named | None = None,
+                 parameters: bool = True) -> Asked:
         """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
+
+        `values` and `gradients` name nodes of the graph: a node, a list of nodes, or `Nodes` of one shape. What comes back has their
+        values in this step, with dropout, and the gradients of the loss with respect to them, in arrays as `forward` gives them. The
+        call waits for the batch then. With `parameters=False` the parameters' gradients are not computed, and those that add up stay
+        as they are.
 
         `backward` and `update` give the bits of `step`, which is the faster way to do both."""
         loss = node_of(loss, "backward")
-        id = loss.id
+        id, e = loss.id, loss._e
+        v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
+        request = sized("vpps_request")
+        if v is not None:
+            request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
+        if d is not None:
+            request.n_gradients, request.gradients, request.gradient_outs = d.n, d.ids, d.outs
+        request.no_parameters = not parameters
         with self._lock:
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
-            check(self._call(loss._e, "backward", lambda h, g: lib.vpps_backward(h, g, id, ffi.NULL)))
+            check(self._call(e, "backward", lambda h, g: lib.vpps_backward(h, g, id, request)))
+        return Asked(None if v is None else v.result, None if d is None else d.result)
 
     def update(self) -> None:
         """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""

@@ -182,11 +182,13 @@ typedef struct vpps_cell_needs {
     uint64_t read_out;     /* bit k: output k is read, by a vertex or the loss, or asked for; others are left out */
     uint64_t recurrent_in; /* bit i: input i comes from a cell that this one leads to */
     uint64_t recurrent_out;
-    uint32_t group;       /* VPs of a group: one owns all rows */
-    uint32_t row_unit;    /* rows are dealt in blocks of so many */
-    uint32_t least_rows;  /* what has fewer is not dealt; 0: row_unit for each VP */
-    bool columns;         /* VPs have columns of matrices as they have rows: backward's products make whole rows */
-    uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
+    uint64_t asked_gradients; /* bit k: the host reads output k's gradient */
+    bool fixed;               /* no parameter's gradient is made */
+    uint32_t group;           /* VPs of a group: one owns all rows */
+    uint32_t row_unit;        /* rows are dealt in blocks of so many */
+    uint32_t least_rows;      /* what has fewer is not dealt; 0: row_unit for each VP */
+    bool columns;             /* VPs have columns of matrices as they have rows: backward's products make whole rows */
+    uint32_t split_elems;     /* elements of matrices from which on rows are shared out, not vertices */
 } vpps_cell_needs;
 
 /* Words of a vertex's record beside the places of what it reads. */
@@ -235,6 +237,8 @@ typedef struct vpps_compiled_cell {
     vpps_cell_word words[VPPS_CELL_MOST];
     vpps_cell_input inputs[VPPS_CELL_MOST]; /* as recorded; of an op, `pulled` and `child`: number of its argument */
     uint8_t input_domain[VPPS_CELL_MOST];
+    uint32_t gradient_of
+        [VPPS_CELL_MOST]; /* output k's whole gradient, where the host reads it; VPPS_NONE: it does not, or none comes */
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;

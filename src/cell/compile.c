@@ -4,6 +4,7 @@
 
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs) {
     c->needs = *needs;
+    memset(c->gradient_of, 0xff, sizeof c->gradient_of);
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (!(needs->read_out >> k & 1)) c->outputs[k].value = VPPS_NONE;
     VPPS_TRY(vpps_separate_eager(c));

@@ -12,7 +12,8 @@ typedef struct part {
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    bool *needs;          /* forward values with a parameter that is trained, or an input with a gradient, below */
+    bool *
+        needs; /* forward values with a parameter that is trained, an input with a gradient, or a gradient that is asked for, below */
     uint32_t *first;      /* parts of each forward value's gradient, the newest first */
     uint32_t *recomputed; /* a second making of a forward value, or VPPS_NONE */
     part *parts;
@@ -21,7 +22,17 @@ typedef struct work {
     bool ok;
 } work;
 
-static bool trained(const work *w, vpps_param p) { return p != VPPS_NO_PARAM && !w->model->params[p].frozen; }
+static bool trained(const work *w, vpps_param p) {
+    return p != VPPS_NO_PARAM && !w->c->needs.fixed && !w->model->params[p].frozen;
+}
+
+/* Outputs that a value is, and whose gradients the host reads. */
+static uint64_t asked_outputs(const vpps_compiled_cell *c, uint32_t v) {
+    uint64_t asked = 0;
+    for (uint64_t left = c->needs.asked_gradients; left; left &= left - 1)
+        if (c->outputs[__builtin_ctzll(left)].value == v) asked |= left & -left;
+    return asked;
+}
 
 static void add_part(work *w, uint32_t of, uint32_t value, vpps_param matrix) {
     if (!w->needs[of]) return;
@@ -35,11 +46,11 @@ static void mark_needs(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *x = &c->values[v];
-        bool needs = false;
+        bool needs = asked_outputs(c, v) != 0;
         if (x->kind == VPPS_VALUE_INPUT) needs = c->needs.gradient_in >> x->input & 1;
-        if (x->kind == VPPS_VALUE_LOOKUP) needs = trained(w, c->lookups[x->lookup].table);
-        if (x->kind == VPPS_VALUE_PARAMETER) needs = trained(w, x->vector);
-        if (x->kind == VPPS_VALUE_PRODUCT) needs = trained(w, x->bias);
+        if (x->kind == VPPS_VALUE_LOOKUP) needs |= trained(w, c->lookups[x->lookup].table);
+        if (x->kind == VPPS_VALUE_PARAMETER) needs |= trained(w, x->vector);
+        if (x->kind == VPPS_VALUE_PRODUCT) needs |= trained(w, x->bias);
         for (uint32_t i = 0; i < x->n_args; i++) {
             const vpps_cell_arg *a = &c->args[x->first_arg + i];
             needs |= w->needs[a->value] || trained(w, a->matrix);
@@ -279,10 +290,12 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
 static void backward_of(work *w, uint32_t v) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value value = c->values[v];
+    uint64_t asked = asked_outputs(c, v);
     uint32_t product, rest;
     collect(w, v, &product, &rest);
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
-    if (value.kind <= VPPS_VALUE_LOOKUP && c->needs.group > 1) { /* shares of rows are added by who takes them */
+    if (value.kind <= VPPS_VALUE_LOOKUP && c->needs.group > 1 &&
+        !asked) { /* shares of rows are added by who takes them */
         contribute(w, &value, product);
         contribute(w, &value, rest);
         return;
@@ -290,9 +303,12 @@ static void backward_of(work *w, uint32_t v) {
     const uint32_t both[] = {product, rest};
     uint32_t d = product == VPPS_NONE ? rest : product;
     if (product != VPPS_NONE && rest != VPPS_NONE) d = add_up(w, &value, both, 2);
+    for (; asked; asked &= asked - 1) c->gradient_of[__builtin_ctzll(asked)] = d;
     switch (value.kind) {
-    case VPPS_VALUE_INPUT:
-    case VPPS_VALUE_LOOKUP: contribute(w, &value, d); break;
+    case VPPS_VALUE_INPUT: contribute(w, &value, d); break;
+    case VPPS_VALUE_LOOKUP:
+        if (trained(w, c->lookups[value.lookup].table)) contribute(w, &value, d);
+        break;
     case VPPS_VALUE_PARAMETER: add_outer(w, value.vector, d, VPPS_NONE); break;
     case VPPS_VALUE_RUN:
         (vpps_ops[value.run.op].op_class == VPPS_CLASS_PARTS ? slice_parts : run_parts)(w, v, d);

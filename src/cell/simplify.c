@@ -46,8 +46,10 @@ static bool is_output(const vpps_compiled_cell *c, uint32_t v) {
 
 /* Marks what is read by what is read. */
 static void mark(const vpps_compiled_cell *c, uint8_t *used) {
-    for (uint32_t k = 0; k < c->n_outputs; k++)
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) used[c->outputs[k].value] = 1;
+        if (c->gradient_of[k] != VPPS_NONE) used[c->gradient_of[k]] = 1;
+    }
     for (uint32_t i = 0; i < c->n_contributions; i++) used[c->contributions[i].value] = 1;
     for (uint32_t i = 0; i < c->n_outers; i++) {
         used[c->outers[i].dy] = 1;
@@ -122,8 +124,10 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     c->values_capacity = to.values_capacity;
     c->args_capacity = to.args_capacity;
     c->n_forward = n_forward;
-    for (uint32_t k = 0; k < c->n_outputs; k++)
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];
+        if (c->gradient_of[k] != VPPS_NONE) c->gradient_of[k] = map[c->gradient_of[k]];
+    }
     for (uint32_t i = 0; i < c->n_contributions; i++) c->contributions[i].value = map[c->contributions[i].value];
     for (uint32_t i = 0; i < c->n_outers; i++) {
         c->outers[i].dy = map[c->outers[i].dy];

@@ -108,8 +108,10 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Is v read where it lies, by a product or for a parameter's gradient? Shares of it would be read, not their sum. */
+/* Is v read where it lies, by a product, for a parameter's gradient or by the host? Shares of it would be read, not their sum. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->gradient_of[k] == v) return true;
     for (uint32_t i = 0; i < c->n_outers; i++)
         if (c->outers[i].dy == v || c->outers[i].x == v) return true;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -284,8 +286,10 @@ static void keep(work *w, uint32_t v, uint32_t last) {
 static void choose_kept(work *w) {
     vpps_compiled_cell *c = w->c;
     const uint32_t forever = UINT32_MAX;
-    for (uint32_t k = 0; k < c->n_outputs; k++)
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) keep(w, c->outputs[k].value, forever);
+        if (c->gradient_of[k] != VPPS_NONE) keep(w, c->gradient_of[k], forever);
+    }
     for (uint32_t i = 0; i < c->n_outers; i++) {
         keep(w, c->outers[i].dy, forever);
         if (c->outers[i].x != VPPS_NONE) keep(w, c->outers[i].x, forever);

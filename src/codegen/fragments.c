@@ -54,7 +54,7 @@ static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *read
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_cell_value *x = &c->values[v];
     bool kept = x->kept && x->cols == 1 && !vpps_makes_shares(x), multiplied = false;
-    for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v;
+    for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v && c->gradient_of[k] != v;
     for (uint32_t i = 0; i < c->n_values && kept; i++) kept = !reads_whole(c, &c->values[i], v);
     for (uint32_t i = 0; i < c->n_outers && kept; i++) {
         const vpps_cell_outer *o = &c->outers[i];

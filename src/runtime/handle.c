@@ -229,7 +229,7 @@ static void break_handle(vpps_handle *h, vpps_status status, uint64_t batch, con
 }
 
 /* Does the latest training batch, whose outcome is there, step? */
-static bool stepped(const vpps_handle *h) { return h->latest_part != VPPS_STEP_GRADIENTS; }
+static bool stepped(const vpps_handle *h) { return vpps_part_updates(h->latest_part); }
 
 /* The device has not applied the latest batch where its loss or the norm of its gradient is not finite. */
 static void check_finite(vpps_handle *h) {
@@ -308,11 +308,13 @@ static vpps_status report(vpps_handle *h) {
 
 static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch *b, const vpps_graph *g,
                                 const vpps_batch_request *request) {
-    uint32_t *outputs = malloc((request->n_outputs + 1u) * sizeof *outputs);
+    uint32_t *outputs = malloc((request->n_outputs + (size_t)request->n_gradient_nodes + 1) * sizeof *outputs);
     if (!outputs) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
+    uint32_t *gradients = outputs + request->n_outputs;
     for (uint32_t i = 0; i < request->n_outputs; i++) outputs[i] = vpps_batch_output(b, i);
+    for (uint32_t i = 0; i < request->n_gradient_nodes; i++) gradients[i] = vpps_batch_gradient(b, i);
     const vpps_status status =
-        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request, outputs);
+        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request, outputs, gradients);
     free(outputs);
     return status;
 }
@@ -502,9 +504,11 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
     if (!h->n_backward) VPPS_TRY(tune(h)); /* gradients are added up by one choice */
     VPPS_TRY(report(h));
     vpps_batch_request request = training_request(h, loss, part);
-    if (part == VPPS_STEP_GRADIENTS) {
+    if (part != VPPS_STEP_WHOLE) {
         request.outputs = h->asked.nodes;
         request.n_outputs = h->asked.n_values;
+        request.gradient_nodes = h->asked.nodes + h->asked.n_values;
+        request.n_gradient_nodes = h->asked.n_gradients;
     }
     uint64_t host_ns;
     VPPS_TRY(vpps_keep_ask(h, g, &request));
@@ -536,9 +540,10 @@ vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const v
     VPPS_TRY(vpps_handle_trains(h, "vpps_backward"));
     VPPS_NEED(g);
     VPPS_TRY(vpps_asked_take(&h->asked, request, loss));
-    VPPS_TRY(train(h, g, loss, VPPS_STEP_GRADIENTS, NULL));
-    h->n_backward++;
-    note_flight(h, h->model->batches + 1, VPPS_STEP_GRADIENTS);
+    const vpps_step_part part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
+    VPPS_TRY(train(h, g, loss, part, NULL));
+    h->n_backward += part == VPPS_STEP_GRADIENTS;
+    note_flight(h, h->model->batches + 1, part);
     return vpps_asked_nodes(&h->asked) ? read_asked(h, g) : VPPS_OK;
 }
 

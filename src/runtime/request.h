@@ -1,4 +1,4 @@
-/* request.h - what a step gives beside the gradients of parameters: values of nodes (vpps_request). */
+/* request.h - what a step gives beside the gradients of parameters: values of nodes, and gradients (vpps_request). */
 #ifndef VPPS_RUNTIME_REQUEST_H
 #define VPPS_RUNTIME_REQUEST_H
 
@@ -8,16 +8,17 @@
 typedef struct vpps_asked {
     vpps_request request;
     vpps_node loss;
-    vpps_node
-        *nodes; /* those that the script is to leave: all of the request but the loss, whose value is the outcome's */
-    uint32_t n_values;
+    /* Those that the script is to leave, for values, then for gradients: all of the request but the loss, whose value is the outcome's,
+     * and whose gradient is 1. */
+    vpps_node *nodes;
+    uint32_t n_values, n_gradients;
     size_t nodes_capacity;
 } vpps_asked;
 
 /* Takes over a caller's request for a step on `loss`; NULL: for nothing. Fails with ARGUMENT, MEMORY. */
 vpps_status vpps_asked_take(vpps_asked *a, const vpps_request *given, vpps_node loss);
 
-static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_values > 0; }
+static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_values || a->request.n_gradients; }
 
 /* Copies what was asked for to the caller, now that the batch is finished. Fails with the device's error. */
 vpps_status vpps_asked_read(const vpps_asked *a, vpps_device *d, const vpps_batch *b, const vpps_graph *g, float loss);

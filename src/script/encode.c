@@ -59,8 +59,30 @@ static void place_outputs(const vpps_batch_work *w, uint32_t *all) {
     }
 }
 
+/* Where the gradients lie that the host reads. */
+static void place_gradients(const vpps_batch_work *w, uint32_t *gradient_at) {
+    for (uint32_t i = 0; i < w->n_blocks; i++) {
+        const vpps_block_work *b = &w->blocks[i];
+        const vpps_compiled_cell *c = w->used[b->type].cell;
+        const vpps_ordered_vertex *v = vpps_vertices_of(w, b);
+        for (uint64_t left = c->needs.asked_gradients; left; left &= left - 1) {
+            const uint32_t k = (uint32_t)__builtin_ctzll(left), d = c->gradient_of[k];
+            if (d == VPPS_NONE) continue;
+            for (uint32_t p = 0; p < b->n; p++)
+                gradient_at[v[p].first_output + k] = b->kept[0] + p * c->kept_words[0] + c->values[d].offset;
+        }
+    }
+}
+
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) {
     return b->work->places.output_at[b->work->requested[i].output];
+}
+
+uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i) {
+    const vpps_batch_work *w = b->work;
+    const vpps_output_ref *x = &w->requested[w->n_requested + i];
+    const bool any = w->needed[x->vertex] && w->vertices[x->vertex].gradients;
+    return any ? w->places.gradient_at[x->output] : VPPS_NONE;
 }
 
 /* ---------------------------------------------------------------- blocks */
@@ -401,11 +423,13 @@ static bool open_places(const vpps_batch_work *w, vpps_script_places *p) {
         return false;
     }
     memset(p->list_at, 0xff, w->n_outputs * sizeof *p->list_at);
+    if (w->n_asked && !VPPS_RESERVE(p->gradient_at, p->gradient_at_capacity, w->n_outputs + 1u)) return false;
+    if (w->n_asked) memset(p->gradient_at, 0xff, w->n_outputs * sizeof *p->gradient_at);
     return vpps_open_entries(&w->contributions, &p->entries);
 }
 
 void vpps_script_places_free(vpps_script_places *p) {
-    void *parts[] = {p->output_at, p->list_at, p->constants, p->entries.of, p->entries.touched};
+    void *parts[] = {p->output_at, p->gradient_at, p->list_at, p->constants, p->entries.of, p->entries.touched};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     *p = (vpps_script_places){0};
 }
@@ -464,6 +488,7 @@ vpps_status vpps_encode_batch(vpps_batch *b) {
     vpps_batch_work *w = b->work;
     if (!open_places(w, &w->places)) return vpps_no_memory();
     place_outputs(w, w->places.output_at);
+    if (w->n_asked) place_gradients(w, w->places.gradient_at);
     VPPS_TRY(place_constants(b));
     const size_t n = vpps_all_slices(w) + (size_t)1, n_tables = w->g->model->n_params;
     uint32_t *losses = calloc(n * (1 + n_tables), sizeof *losses);

@@ -25,8 +25,8 @@ static vpps_tensor_life *add_life(vpps_batch_work *w, uint32_t *n, uint64_t word
 /* ---------------------------------------------------------------- kept values */
 
 static bool keeps_request(const vpps_batch_work *w, uint32_t block) {
-    for (uint32_t i = 0; i < w->n_requested; i++)
-        if (vpps_block_of(w, w->requested[i].vertex) == block) return true;
+    for (uint32_t i = 0; i < w->n_requested + w->n_asked; i++)
+        if (w->needed[w->requested[i].vertex] && vpps_block_of(w, w->requested[i].vertex) == block) return true;
     return false;
 }
 

@@ -55,9 +55,11 @@ static bool find_parts(vpps_batch_work *w) {
     return true;
 }
 
-/* Types whose outputs have gradients: a parameter that is trained is in them or below them. */
+/* Types whose outputs have gradients: a parameter that is trained, or an output whose gradient is asked for, is in them or below
+ * them. */
 static void find_differentiable(vpps_batch_work *w) {
-    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].differentiable = w->used[t].trains;
+    for (uint32_t t = 0; t < w->n_used; t++)
+        w->used[t].differentiable = w->used[t].trains || w->used[t].needs.asked_gradients;
     for (bool changed = w->training; changed;) {
         changed = false;
         for (uint32_t t = 0; t < w->n_used; t++) {
@@ -156,6 +158,13 @@ static void note_reads(vpps_batch_work *w) {
         const vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
         need_output(w, w->requested[i].vertex, &w->used[v->type].needs.read_out,
                     (uint64_t)1 << (w->requested[i].output - v->first_output));
+    }
+    for (uint32_t i = 0; i < w->n_asked; i++) {
+        const vpps_output_ref *x = &w->requested[w->n_requested + i];
+        const vpps_vertex_work *v = &w->vertices[x->vertex];
+        const uint64_t output = (uint64_t)1 << (x->output - v->first_output);
+        w->used[v->type].needs.asked_gradients |= output;
+        w->used[v->type].needs.read_out |= output;
     }
     for (size_t s = w->n_sources; s-- > 0;) {
         if (w->needed[w->sources[s].reader]) note_read(w, s);

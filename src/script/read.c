@@ -28,13 +28,14 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     u.differentiable = type->last_differentiable;
     uint64_t frozen = 0;
     for (uint32_t i = 0; i < type->n_params; i++) {
-        const bool f = w->g->model->params[type->params[i]].frozen;
+        const bool f = w->request->part == VPPS_STEP_NODES || w->g->model->params[type->params[i]].frozen;
         u.trains |= !f;
         frozen = vpps_mix64(frozen + f + 1);
     }
     u.trains = u.trains && w->training;
     u.needs.frozen = frozen;
     u.needs.training = w->training;
+    u.needs.fixed = w->request->part == VPPS_STEP_NODES;
     w->used[w->n_used] = u;
     return w->used_of_type[index] = w->n_used++;
 }
@@ -148,15 +149,28 @@ static uint32_t count_records(const vpps_batch_work *w) {
     uint32_t n = (uint32_t)w->g->n_records;
     float first, others;
     while (w->training && n && is_linear(w->g, n - 1, &first, &others)) n--;
-    for (uint32_t i = 0; i < w->n_requested; i++) n = vpps_max_u32(n, w->requested[i].vertex + 1);
+    for (uint32_t i = 0; i < w->n_requested + w->n_asked; i++) n = vpps_max_u32(n, w->requested[i].vertex + 1);
     return n;
+}
+
+/* Notes the vertices whose gradients are asked for: a sum among them is a term of the loss as a whole. */
+static bool note_whole(vpps_batch_work *w) {
+    if (!w->n_asked) return true;
+    if (!VPPS_RESERVE(w->whole, w->whole_capacity, w->n_vertices + 1u)) return false;
+    memset(w->whole, 0, w->n_vertices * sizeof *w->whole);
+    for (uint32_t i = 0; i < w->n_asked; i++) w->whole[w->requested[w->n_requested + i].vertex] = true;
+    return true;
+}
+
+static bool is_whole(const vpps_batch_work *w, uint32_t record) {
+    return w->n_asked && record < w->n_vertices && w->whole[record];
 }
 
 /* A term of the loss: a sum is taken apart next, everything else is a seed. */
 static vpps_status add_term(vpps_batch_work *w, vpps_node x, float factor, size_t *depth) {
     float first, others;
     const uint32_t record = w->g->node_record[x];
-    if (is_linear(w->g, record, &first, &others)) {
+    if (is_linear(w->g, record, &first, &others) && !is_whole(w, record)) {
         if (!VPPS_RESERVE(w->sums, w->sums_capacity, *depth + 1)) return vpps_no_memory();
         w->sums[(*depth)++] = (vpps_loss_sum){record, 0, factor * first, factor * others};
         return VPPS_OK;
@@ -170,6 +184,7 @@ static vpps_status add_term(vpps_batch_work *w, vpps_node x, float factor, size_
  * vertex, so each stays a component of its own, and nothing waits for all of them. */
 static vpps_status read_loss(vpps_batch_work *w) {
     size_t depth = 0;
+    if (!note_whole(w)) return vpps_no_memory();
     VPPS_TRY(add_term(w, w->request->loss, 1, &depth));
     while (depth) {
         vpps_loss_sum *sum = &w->sums[depth - 1];
@@ -200,24 +215,30 @@ static vpps_status check_loss(const vpps_batch_work *w) {
     return source ? vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name) : VPPS_OK;
 }
 
-static vpps_status check_outputs(vpps_batch_work *w) {
-    const vpps_batch_request *request = w->request;
-    if (!VPPS_RESERVE(w->requested, w->requested_capacity, request->n_outputs + 1u)) return vpps_no_memory();
-    for (uint32_t i = 0; i < request->n_outputs; i++) {
-        const vpps_node x = request->outputs[i];
-        if (x >= w->g->n_nodes) {
+static vpps_status add_requested(vpps_batch_work *w, uint32_t n, const vpps_node *nodes, vpps_output_ref *to) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (nodes[i] >= w->g->n_nodes)
             return vpps_fail(VPPS_ARGUMENT, "%s: %u is not a node; the graph has %u",
-                             w->training ? "backward" : "forward", x, w->g->n_nodes);
-        }
-        w->requested[i] = output_of(w->g, x);
+                             w->training ? "backward" : "forward", nodes[i], w->g->n_nodes);
+        to[i] = output_of(w->g, nodes[i]);
     }
-    w->n_requested = request->n_outputs;
+    return VPPS_OK;
+}
+
+static vpps_status read_request(vpps_batch_work *w) {
+    const vpps_batch_request *r = w->request;
+    const size_t n = r->n_outputs + (size_t)r->n_gradient_nodes;
+    if (!VPPS_RESERVE(w->requested, w->requested_capacity, n + 1)) return vpps_no_memory();
+    VPPS_TRY(add_requested(w, r->n_outputs, r->outputs, w->requested));
+    VPPS_TRY(add_requested(w, r->n_gradient_nodes, r->gradient_nodes, w->requested + r->n_outputs));
+    w->n_requested = r->n_outputs;
+    w->n_asked = r->n_gradient_nodes;
     return VPPS_OK;
 }
 
 vpps_status vpps_read_graph(vpps_batch_work *w) {
     const vpps_graph *g = w->g;
-    VPPS_TRY(check_outputs(w));
+    VPPS_TRY(read_request(w));
     w->n_vertices = count_records(w);
     w->n_sources = 0;
     w->n_outputs = w->n_vertices < g->n_records ? g->records[w->n_vertices].first : g->n_nodes;

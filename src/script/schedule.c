@@ -27,6 +27,7 @@ void vpps_batch_destroy(vpps_batch *b) {
                      w->sums,
                      w->seeds,
                      w->requested,
+                     w->whole,
                      w->used,
                      w->used_of_type,
                      w->used_of_cell,
@@ -150,7 +151,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     VPPS_TRY(check_graph(g));
     w->machine = machine;
     w->request = request;
-    w->n_requested = 0;
+    w->n_requested = w->n_asked = 0;
     w->g = g;
     w->types = types;
     w->training = request->loss != VPPS_NO_NODE;

@@ -28,14 +28,22 @@
 typedef enum vpps_step_part {
     VPPS_STEP_WHOLE,     /* forward, backward, update */
     VPPS_STEP_GRADIENTS, /* forward, backward: the device keeps the gradients, and adds the next ones to them */
-    VPPS_STEP_UPDATE     /* the norm and the update, by the gradients that the device keeps */
+    VPPS_STEP_NODES, /* forward, backward to nodes: no parameter has a gradient, and those that the device keeps stay */
+    VPPS_STEP_UPDATE /* the norm and the update, by the gradients that the device keeps */
 } vpps_step_part;
+
+/* Does it change parameters? */
+static inline bool vpps_part_updates(vpps_step_part part) {
+    return part == VPPS_STEP_WHOLE || part == VPPS_STEP_UPDATE;
+}
 
 /* What a script is to do. */
 typedef struct vpps_batch_request {
     vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs` */
     const vpps_node *outputs; /* nodes whose values are read afterwards; none is the loss */
     uint32_t n_outputs;
+    const vpps_node *gradient_nodes; /* training: nodes whose gradients are read afterwards; none is the loss */
+    uint32_t n_gradient_nodes;
     vpps_step_part part;             /* training */
     const vpps_optimizer *optimizer; /* training */
     const vpps_param_step *steps;    /* training: what each parameter steps by; NULL: all by the optimizer */
@@ -96,6 +104,9 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, c
 
 /* Offset where output number i of the request lies when the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
+
+/* Likewise the gradient of gradient node i. VPPS_NONE: the loss does not depend on it. */
+uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
 /* Prints a script so that a person can read it. `g` may be NULL; else parameters are named, and costs are told. Fails with
  * IO. */

@@ -22,7 +22,7 @@ void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request) 
 }
 
 uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model) {
-    if (!request->steps || request->part == VPPS_STEP_GRADIENTS) return 0;
+    if (!request->steps || !vpps_part_updates(request->part)) return 0;
     return (uint32_t)(model->n_params * sizeof *request->steps / sizeof(uint32_t));
 }
 

@@ -237,7 +237,8 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
     return a->training == b->training && a->gradient_in == b->gradient_in && a->gradient_out == b->gradient_out &&
            a->recurrent_in == b->recurrent_in && a->recurrent_out == b->recurrent_out && a->group == b->group &&
            a->read_out == b->read_out && a->row_unit == b->row_unit && a->least_rows == b->least_rows &&
-           a->columns == b->columns && a->split_elems == b->split_elems && a->frozen == b->frozen;
+           a->asked_gradients == b->asked_gradients && a->fixed == b->fixed && a->columns == b->columns &&
+           a->split_elems == b->split_elems && a->frozen == b->frozen;
 }
 
 /* The op that a type's key describes, lowered again. */

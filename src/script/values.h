@@ -69,12 +69,13 @@ typedef struct vpps_group_constants {
 
 /* Where what a script names lies: vpps_encode_batch. */
 typedef struct vpps_script_places {
-    uint32_t *output_at;             /* offset of every needed output's value */
-    uint32_t *list_at;               /* address of every output's next contribution; VPPS_NONE: it has no gradient */
+    uint32_t *output_at;   /* offset of every needed output's value */
+    uint32_t *gradient_at; /* of every output whose gradient is kept for the host, its offset; else VPPS_NONE */
+    uint32_t *list_at;     /* address of every output's next contribution; VPPS_NONE: it has no gradient */
     vpps_group_constants *constants; /* of each group */
     uint32_t constants_at;           /* offset in the pool */
     vpps_entry_lists entries;
-    size_t output_at_capacity, list_at_capacity, constants_capacity;
+    size_t output_at_capacity, gradient_at_capacity, list_at_capacity, constants_capacity;
 } vpps_script_places;
 
 #endif

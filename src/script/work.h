@@ -122,8 +122,9 @@ typedef struct vpps_batch_work {
     vpps_loss_sum *sums;
     vpps_seed *seeds;
     uint32_t n_seeds;
-    vpps_output_ref *requested; /* outputs of the request */
-    uint32_t n_requested;
+    vpps_output_ref *requested; /* outputs of the request, then those whose gradients it names */
+    uint32_t n_requested, n_asked;
+    bool *whole; /* where gradients are asked for, of each vertex: the loss is not taken apart any further */
 
     vpps_used_type *used;
     uint32_t n_used;
@@ -168,10 +169,10 @@ typedef struct vpps_batch_work {
     uint32_t *stack;
 
     size_t vertices_capacity, rests_capacity, needed_capacity, sources_capacity, source_outputs_capacity, sums_capacity,
-        seeds_capacity, requested_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity, edges_capacity,
-        noted_capacity, place_capacity, blocks_capacity, order_capacity, unsorted_capacity, level_starts_capacity,
-        level_ends_capacity, ends_of_type_capacity, passing_at_capacity, passing_life_capacity, tasks_capacity,
-        group_phases_capacity, lives_capacity, stack_capacity;
+        seeds_capacity, requested_capacity, whole_capacity, used_capacity, used_of_type_capacity, used_of_cell_capacity,
+        edges_capacity, noted_capacity, place_capacity, blocks_capacity, order_capacity, unsorted_capacity,
+        level_starts_capacity, level_ends_capacity, ends_of_type_capacity, passing_at_capacity, passing_life_capacity,
+        tasks_capacity, group_phases_capacity, lives_capacity, stack_capacity;
 } vpps_batch_work;
 
 vpps_status vpps_read_graph(vpps_batch_work *w);

@@ -65,6 +65,7 @@ typedef struct run {
     float bad_factor;
     bool freeze;
     uint32_t parts;       /* calls of vpps_backward a batch; 0: vpps_fb */
+    bool request;         /* each with a request, after one of a request alone */
     uint32_t other_rank;  /* whose learning rate is another; 0: none */
     bool other_precision; /* its precision is, rather */
     bool other_group;     /* or that of its b */
@@ -122,9 +123,32 @@ static vpps_node add_examples(const net *n, const run *r, uint32_t b, uint32_t r
     return own ? vpps_scale(n->g, vpps_sum(n->g, own, terms), 1.0f / (float)r->examples) : VPPS_NO_NODE;
 }
 
+/* A part's step with a request: what is asked for is this process's own. Without parameters' gradients nothing adds up. */
+static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r, vpps_node loss, bool no_parameters) {
+    if (loss == VPPS_NO_NODE) return vpps_backward(h, n->g, loss, VPPS_REQUEST(.no_parameters = no_parameters));
+    float value, sum = 0, of_sum = 0, word[64] = {0}, of_word[64] = {0};
+    const vpps_node nodes[] = {loss, loss - 1, 0}; /* the sum of its terms; the first example's first word */
+    const vpps_request request = {
+        sizeof request, 3, nodes, (float *[]){&value, &sum, word}, 2, nodes + 1, (float *[]){&of_sum, of_word},
+        no_parameters};
+    const vpps_status status = vpps_backward(h, n->g, loss, &request);
+    float told;
+    if (status != VPPS_OK) return status;
+    TEST_OK(vpps_sync_latest_loss(h, &told));
+    ck_assert_float_eq(value, told);
+    ck_assert_float_eq_tol(sum, value * (float)r->examples, 1e-4f);
+    ck_assert_float_eq(of_sum, 1.0f / (float)r->examples);
+    ck_assert(word[0] != 0 && of_word[0] != 0);
+    return VPPS_OK;
+}
+
 static vpps_status step_in_parts(vpps_handle *h, const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size) {
     for (uint32_t part = 0; part < r->parts; part++) {
-        const vpps_status status = vpps_backward(h, n->g, add_examples(n, r, b, rank, size, part), NULL);
+        const vpps_node loss = add_examples(n, r, b, rank, size, part);
+        if (r->request) TEST_OK(step_with_request(h, n, r, loss, true));
+        const vpps_status status = r->request
+                                       ? step_with_request(h, n, r, add_examples(n, r, b, rank, size, part), false)
+                                       : vpps_backward(h, n->g, loss, NULL);
         if (status != VPPS_OK) return status;
     }
     return vpps_update(h);
@@ -522,6 +546,8 @@ START_TEST(gradients_add_up_alike)
         r.parts = 2;
         check_like_one(r, 2);
         check_like_one(r, 4);
+        r.request = true;
+        check_like_one(r, 2);
         r.options.optimizer.clip = 0.3f;
         r.freeze = true;
         check_like_one(r, 3);
@@ -590,6 +616,7 @@ START_TEST(gpus_add_gradients_up_alike)
         r.options.optimizer.clip = 0.3f;
         check_gpus(r, 2);
         r.examples = 3;
+        r.request = true;
         check_gpus(r, 2);
     }
 END_TEST

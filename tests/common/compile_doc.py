@@ -22,6 +22,7 @@ vpps_node build_window(vpps_graph *g, int window, vpps_node *state);
 enum { HIDDEN = 2, WINDOWS = 3 };
 static const float zeros[HIDDEN];
 vpps_param word_table(vpps_model *m);
+vpps_node node_named(const char *name);
 """
 
 

@@ -44,11 +44,13 @@ static ref_mode mode_of(const vpps_options *o, uint64_t number) {
 static void note_training(expectation *e, uint32_t k, ref_run *r, bool exact) {
     if (!exact) {
         ref_widen(e->value_deviation[k], e->training[k]->values, r->values, r->n_values);
+        ref_widen(e->gradient_deviation[k], e->training[k]->grads, r->grads, r->n_values);
         ref_run_destroy(r);
         return;
     }
     e->training[k] = r;
     e->value_deviation[k] = doubles(r->n_values);
+    e->gradient_deviation[k] = doubles(r->n_values);
 }
 
 /* Trains m; false: numbers got out of hand. */
@@ -124,6 +126,7 @@ void forget_expectation(expectation *e) {
     for (int k = 0; k < EPISODE_BATCHES; k++) {
         ref_run_destroy(e->training[k]);
         free(e->value_deviation[k]);
+        free(e->gradient_deviation[k]);
     }
 }
 
@@ -215,16 +218,23 @@ static bool check_trained(const vpps_model *model, const expectation *e) {
     return true;
 }
 
-/* Backward of batch number k; with a request, of a few nodes or many. */
+/* Backward of batch number k with a request of a few nodes or many. */
+static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool no_parameters) {
+    const ref_run *r = e->training[k];
+    uint64_t random = vpps_mix64(r->n_values + k + no_parameters);
+    some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, NODES), random),
+               gradients = draw_nodes(r, x->g[k], vpps_random_below(&random, NODES), random + 1);
+    const vpps_request request = {sizeof request, values.n,        values.nodes,   values.outs,
+                                  gradients.n,    gradients.nodes, gradients.outs, no_parameters};
+    const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");
+    const bool equal = check_nodes(&values, good, "training value", r, r->values, e->value_deviation[k]);
+    return check_nodes(&gradients, equal, "gradient", r, r->grads, e->gradient_deviation[k]);
+}
+
+/* Backward of batch number k; with requests first without the gradients of parameters, which must leave nothing. */
 static bool step_backward(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways) {
     if (!(ways & EPISODE_REQUEST)) return fine(vpps_backward(h, x->g[k], x->loss[k], NULL), "vpps_backward");
-    const ref_run *r = e->training[k];
-    uint64_t random = vpps_mix64(r->n_values + k);
-    some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, NODES), random);
-    const vpps_request request = {
-        .size = sizeof request, .n_values = values.n, .values = values.nodes, .value_outs = values.outs};
-    const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");
-    return check_nodes(&values, good, "training value", r, r->values, e->value_deviation[k]);
+    return request_nodes(h, x, e, k, true) && request_nodes(h, x, e, k, false);
 }
 
 /* Trains batch number k; each loss comes with the next call: *stale is that of the batch before. */

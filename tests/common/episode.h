@@ -26,7 +26,7 @@ typedef struct expectation {
     ref_run *inference; /* of the first batch's graph, before any update */
     double *inference_deviation;
     ref_run *training[EPISODE_BATCHES]; /* of each batch's graph, in training */
-    double *value_deviation[EPISODE_BATCHES];
+    double *value_deviation[EPISODE_BATCHES], *gradient_deviation[EPISODE_BATCHES];
     bool usable; /* the numbers stayed moderate */
 } expectation;
 

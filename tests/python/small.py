@@ -42,12 +42,13 @@ class Small:
 
     def loss(self, batch):
         """On the current graph."""
-        losses = []
+        losses, self.heads = [], []
         for words, label in batch:
             v = self.start(indices=[int(words[0])])
             for w in words[1:]:
                 v = self.turn(v, indices=[int(w)])
-            losses.append(self.head(v, indices=[label]).pushed())
+            self.heads.append(self.head(v, indices=[label]))
+            losses.append(self.heads[-1].pushed())
         return vpps.average(losses)
 
     def step(self, batch):

@@ -80,6 +80,68 @@ def test_a_step_in_parts_is_a_step(rng):
     np.testing.assert_array_equal(whole.values(), parts.values())
 
 
+def test_values_of_a_step_without_a_second_forward(rng):
+    net, plain = Small().train(), Small().train()
+    for _ in range(3):
+        batch = net.draw(rng)
+        with net.graph as g:
+            loss = net.loss(batch)
+            heads = g.nodes([v.pushed(1).id for v in net.heads])
+            expected = net.trainer.forward(heads)
+            got = net.trainer.backward(loss, values=heads)
+            assert got.gradients is None
+            net.trainer.update()
+        np.testing.assert_allclose(got.values, expected, rtol=1e-5, atol=1e-6)
+        with plain.graph:
+            plain.trainer.backward(plain.loss(batch))
+            plain.trainer.update()
+        assert net.trainer.loss() == plain.trainer.loss()
+    np.testing.assert_array_equal(net.values(), plain.values())
+
+
+def test_gradients_of_nodes(rng):
+    m = vpps.Model(1)
+    W, E = m.add_matrix("W", 4, 3), m.add_lookup("E", 5, 3)
+    trainer = vpps.Trainer(m)
+    data = rng.standard_normal((3, 2)).astype(np.float32)
+
+    def build(data):
+        x, word = vpps.input(data), E[2]
+        y = vpps.tanh(W @ x)
+        return x, word, y, vpps.sum_elements(vpps.square(y)) + vpps.dot(word, word)
+
+    with m.graph() as g:
+        x, word, y, loss = build(data)
+        aside = vpps.square(loss)
+        got = trainer.backward(loss, values=[y, loss], gradients=[x, word, y, loss, aside], parameters=False)
+        np.testing.assert_array_equal(got.values[1], trainer.loss())
+        assert got.values[0].shape == got.gradients[2].shape == (4, 2)
+        np.testing.assert_allclose(got.gradients[2], 2 * got.values[0], rtol=1e-5)
+        np.testing.assert_allclose(got.gradients[0], W.value.T @ (2 * got.values[0] * (1 - got.values[0] ** 2)), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got.gradients[1], 2 * E.value[2], rtol=1e-6)
+        assert got.gradients[3] == 1 and got.gradients[4] == 0
+        one = trainer.backward(loss, gradients=x, parameters=False).gradients
+        np.testing.assert_array_equal(one, got.gradients[0])
+        assert trainer.backward(loss, values=[], gradients=g.nodes([]), parameters=False).values == []
+        with pytest.raises(vpps.StateError, match="no gradients"):
+            trainer.update()
+        both = trainer.backward(loss, gradients=x)
+        np.testing.assert_array_equal(both.gradients, one)
+        trainer.update()
+        for wrong, error in (([W], TypeError), (E, TypeError), (3, TypeError)):
+            with pytest.raises(error):
+                trainer.backward(loss, gradients=wrong)
+        with pytest.raises(TypeError, match="p.gradient after read_gradients"):
+            trainer.backward(loss, gradients=[Small().b])
+    with m.graph():
+        other = vpps.input(data)
+        with pytest.raises(vpps.ArgumentError, match="two graphs"):
+            trainer.backward(build(data)[3], values=x)
+        with pytest.raises(vpps.ArgumentError, match="several shapes"):
+            loss = build(data)[3]
+            trainer.backward(loss, values=vpps.current().nodes([other.id, loss.id]))
+
+
 def test_gradients_add_up_and_can_be_changed(rng):
     net = Small(lr=1.0).train()
     batch = net.draw(rng)

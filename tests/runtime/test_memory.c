@@ -54,12 +54,12 @@ typedef enum refused_call { REFUSED_FB, REFUSED_FORWARD, REFUSED_BACKWARD } refu
 static bool train_with_request(const small_network *n, vpps_handle *h, uint32_t k, float *value) {
     const vpps_node loss = sn_build(n, 3, 1);
     const vpps_node nodes[] = {loss, 3}; /* 3: in the first chain */
-    float state[SN_HIDDEN], told;
-    float *const outs[] = {&told, state};
-    const vpps_request request = {sizeof request, 2, nodes, outs};
+    float state[SN_HIDDEN], gradient[SN_HIDDEN], told, one;
+    float *const outs[] = {&told, state}, *const gradients[] = {&one, gradient};
+    const vpps_request request = {sizeof request, 2, nodes, outs, 2, nodes, gradients, false};
     const bool came = k && REFUSING(k, vpps_backward(h, n->g, loss, &request));
     if (came || !k) TEST_OK(vpps_backward(h, n->g, loss, &request));
-    *value = told + state[5];
+    *value = told + state[5] + 100 * gradient[3];
     return came;
 }
 

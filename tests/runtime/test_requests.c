@@ -1,4 +1,4 @@
-/* test_requests.c - what vpps_backward gives on request: values of nodes in the same step. */
+/* test_requests.c - what vpps_backward gives on request: values of nodes in the same step, and gradients of nodes. */
 #include "common/testing.h"
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
@@ -217,6 +217,212 @@ START_TEST(values_of_a_step_that_is_not_finite)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- gradients */
+
+/* Asks for the gradients of some nodes. */
+static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uint32_t n, const vpps_node *nodes,
+                              float *const *outs, bool no_parameters) {
+    TEST_OK(vpps_backward(
+        h, g, loss,
+        VPPS_REQUEST(.n_gradients = n, .gradients = nodes, .gradient_outs = outs, .no_parameters = no_parameters)));
+}
+
+static double error_of(const setting *s) { return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5; }
+
+/* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
+START_TEST(gradients_that_are_known)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        const chains c = build_chains(&n, 2);
+        const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.scores[3]);
+        float scores[SN_CLASSES], want[SN_CLASSES], half, term, loss, none[2], of_softmax[SN_CLASSES];
+        const vpps_node nodes[] = {c.scores[3], c.half, c.terms[4], c.loss, aside, softmax, c.scores[3]};
+        float *const outs[] = {scores, &half, &term, &loss, none, of_softmax, want};
+        read_gradients_of(h, n.g, c.loss, 7, nodes, outs, _i % 2);
+        ck_assert_mem_eq(scores, want, sizeof scores);
+        TEST_OK(vpps_forward(h, n.g, 1, &softmax, (float *[]){want}));
+        uint32_t n_ones = 0;
+        for (uint32_t k = 0; k < SN_CLASSES; k++) {
+            const double off = fabs((double)scores[k] - 0.25 * (double)want[k]);
+            n_ones += fabs((double)scores[k] - 0.25 * ((double)want[k] - 1)) < error_of(&settings[_i]);
+            ck_assert_msg(off < error_of(&settings[_i]) || scores[k] < 0, "score %u: off by %g", k, off);
+            ck_assert_float_eq(of_softmax[k], 0);
+        }
+        ck_assert_uint_eq(n_ones, 1);
+        ck_assert_float_eq(half, 0.25f);
+        ck_assert_float_eq(term, 0.25f);
+        ck_assert_float_eq(loss, 1);
+        ck_assert_float_eq(none[0], 0);
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
+START_TEST(gradients_of_lookups)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        float first[CHAINS][SN_EMBED], *outs[CHAINS];
+        for (uint32_t i = 0; i < CHAINS; i++) outs[i] = first[i];
+        for (uint32_t frozen = 0; frozen < 3; frozen++) {
+            vpps_gradient gradient = {.size = sizeof gradient};
+            double sum[SN_EMBED] = {0};
+            float x[3][SN_EMBED], *const places[] = {x[0], x[1], x[2]};
+            for (vpps_param p = 0; p < SN_PARAMS; p++)
+                TEST_OK(vpps_freeze(n.model, p, frozen == 2 || (frozen == 1 && p == n.E)));
+            vpps_graph_clear(n.g);
+            const vpps_node words[] = {vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7)};
+            vpps_node terms[3];
+            for (uint32_t i = 0; i < 3; i++)
+                terms[i] = vpps_squared_distance(n.g, vpps_tanh(n.g, vpps_affine1(n.g, n.b, n.W, words[i])),
+                                                 vpps_scale(n.g, vpps_parameter(n.g, n.b), (float)i));
+            const vpps_node loss = vpps_sum(n.g, 3, terms);
+            read_gradients_of(h, n.g, loss, 3, words, places, false);
+            for (uint32_t i = 0; i < 3; i++)
+                for (uint32_t k = 0; k < SN_EMBED; k++) sum[k] += (double)x[i][k];
+            ck_assert(x[0][0] != 0);
+            TEST_OK(vpps_read_gradients(h));
+            TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));
+            ck_assert_uint_eq(gradient.n, frozen == 0);
+            for (uint32_t k = 0; k < SN_EMBED && !frozen; k++)
+                ck_assert_double_eq_tol(sum[k], (double)gradient.values[k], 1e-5);
+            TEST_OK(vpps_zero_gradients(h));
+            const chains c = build_chains(&n, frozen);
+            read_gradients_of(h, n.g, c.loss, CHAINS, c.words, outs, false);
+            for (uint32_t i = 0; i < CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
+            TEST_OK(vpps_zero_gradients(h));
+        }
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* A cell that pushes what it uses itself, over a matrix-valued input and a list, with a loss that is no sum. */
+typedef struct cell_graph {
+    vpps_node inputs[3], pushed, state, loss;
+} cell_graph;
+
+static vpps_cell record_cell(const small_network *n) {
+    vpps_graph *c;
+    vpps_cell cell;
+    TEST_OK(vpps_cell_begin(n->model, "asked", &c));
+    const vpps_node x = vpps_pull(c, SN_EMBED, 1),
+                    h = vpps_sum(c, 1, (vpps_node[]){vpps_gather_list(c, 0, SN_HIDDEN, 1)});
+    const vpps_node y = vpps_tanh(c, vpps_affine2(c, n->b, n->W, x, n->U, h));
+    const vpps_node scores = vpps_affine1(c, n->b_c, n->C, y);
+    TEST_OK(vpps_push(c, scores));
+    TEST_OK(vpps_push(c, y));
+    TEST_OK(vpps_scatter(c, vpps_scale_by(c, y, vpps_dot(c, scores, scores))));
+    TEST_OK(vpps_cell_end(c, &cell));
+    return cell;
+}
+
+static cell_graph build_cells(const small_network *n, vpps_cell cell, float data[3][SN_EMBED]) {
+    vpps_graph *g = n->g;
+    cell_graph made;
+    vpps_vertex children[2];
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < 3; i++) made.inputs[i] = vpps_input(g, SN_EMBED, 1, data[i]);
+    for (uint32_t i = 0; i < 2; i++)
+        children[i] = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &made.inputs[i]));
+    const vpps_vertex top = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 2, .children = children,
+                                                           .n_pulls = 1, .pulls = &made.inputs[2]));
+    made.pushed = vpps_pushed(g, children[0], 1);
+    made.state = vpps_scattered(g, children[1], 0);
+    made.loss = vpps_sqrt(g, vpps_squared_distance(g, vpps_scattered(g, top, 0), made.pushed));
+    return made;
+}
+
+/* Central differences of inference, element by element. */
+START_TEST(gradients_are_central_differences)
+    {
+        const setting *s = &settings[_i];
+        if (s->precision == VPPS_PRECISION_BF16) return;
+        small_network n;
+        vpps_handle *h = open_handle(&n, s);
+        const vpps_cell cell = record_cell(&n);
+        float data[3][SN_EMBED], got[3][SN_EMBED], pushed[SN_HIDDEN], state[SN_HIDDEN], value[SN_HIDDEN];
+        uint64_t random = 5;
+        for (uint32_t i = 0; i < 3 * SN_EMBED; i++)
+            data[i / SN_EMBED][i % SN_EMBED] = (float)vpps_random_below(&random, 1000) / 500 - 1;
+        const cell_graph c = build_cells(&n, cell, data);
+        const vpps_node nodes[] = {c.inputs[0], c.inputs[1], c.inputs[2], c.pushed, c.state};
+        TEST_OK(vpps_backward(h, n.g, c.loss,
+                              VPPS_REQUEST(.n_values = 1, .values = &c.pushed, .value_outs = (float *[]){value},
+                                           .n_gradients = 5, .gradients = nodes,
+                                           .gradient_outs = (float *[]){got[0], got[1], got[2], pushed, state},
+                                           .no_parameters = _i % 2)));
+        for (uint32_t at = 0; at < 3 * SN_EMBED; at += 5) {
+            const uint32_t i = at / SN_EMBED, k = at % SN_EMBED;
+            const float before = data[i][k], step = 2e-2f;
+            float sides[2];
+            for (uint32_t side = 0; side < 2; side++) {
+                data[i][k] = side ? before - step : before + step;
+                const vpps_node loss = build_cells(&n, cell, data).loss;
+                TEST_OK(vpps_forward(h, n.g, 1, &loss, (float *[]){&sides[side]}));
+            }
+            data[i][k] = before;
+            const double slope = ((double)sides[0] - (double)sides[1]) / (2 * (double)step);
+            ck_assert_msg(fabs(slope - (double)got[i][k]) <= 2e-3 + 2e-2 * fabs(slope),
+                          "input %u, element %u: %g by differences, %g by the step", i, k, slope, (double)got[i][k]);
+        }
+        double most = 0;
+        for (uint32_t k = 0; k < SN_HIDDEN; k++) most = fmax(most, fabs((double)pushed[k]) + fabs((double)state[k]));
+        ck_assert_double_gt(most, 0);
+        close_handle(&n, h);
+    }
+END_TEST
+
+/* Without the parameters' gradients: those that add up stay, and so does their loss; nothing is there to update by otherwise. */
+START_TEST(steps_without_parameters)
+    {
+        small_network a, b;
+        vpps_handle *h = open_handle(&a, &settings[_i]), *plain = open_handle(&b, &settings[_i]);
+        float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
+        chains c = build_chains(&a, 0);
+        read_gradients_of(h, a.g, c.loss, 1, c.words, &out, true);
+        ck_assert(x[0] != 0);
+        TEST_FAILS(vpps_update(h), VPPS_STATE, "no gradients");
+        TEST_OK(vpps_backward(h, a.g, c.loss, VPPS_REQUEST(.no_parameters = true))); /* the loss, with dropout */
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        TEST_OK(vpps_forward(h, a.g, 1, &c.loss, (float *[]){&want}));
+        expect_near(&loss, &want, 1, error_of(&settings[_i]));
+        TEST_OK(vpps_read_gradients(h));
+        double norm;
+        TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
+        ck_assert_double_eq(norm, 0);
+        for (uint32_t batch = 0; batch < 4; batch++) {
+            c = build_chains(&a, batch);
+            TEST_OK(vpps_backward(h, a.g, c.loss, NULL));
+            read_gradients_of(h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
+            c = build_chains(&a, 7);
+            TEST_OK(vpps_backward(h, a.g, c.loss,
+                                  VPPS_REQUEST(.n_values = 1, .values = &c.scores[1], .value_outs = (float *[]){score},
+                                               .n_gradients = 1, .gradients = c.words, .gradient_outs = &out,
+                                               .no_parameters = true)));
+            TEST_OK(vpps_sync_latest_loss(h, &between));
+            TEST_OK(vpps_backward(h, a.g, build_chains(&a, batch + 20).loss, NULL));
+            TEST_OK(vpps_update(h));
+            TEST_OK(vpps_backward(plain, b.g, build_chains(&b, batch).loss, NULL));
+            TEST_OK(vpps_backward(plain, b.g, build_chains(&b, batch + 20).loss, NULL));
+            TEST_OK(vpps_update(plain));
+            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            TEST_OK(vpps_sync_latest_loss(plain, &want));
+            ck_assert_float_eq(loss, want);
+            read_gradients_of(h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
+            TEST_OK(vpps_fb(h, a.g, build_chains(&a, batch).loss,
+                            NULL)); /* straight after, which begins a sum of its own */
+            TEST_OK(vpps_fb(plain, b.g, build_chains(&b, batch).loss, NULL));
+        }
+        expect_alike(&a, h, &b, plain);
+        vpps_stats stats = {.size = sizeof stats};
+        TEST_OK(vpps_handle_stats(h, &stats));
+        ck_assert_uint_eq(stats.batches, 8);
+        close_handle(&a, h);
+        close_handle(&b, plain);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- misuse */
 
 /* Nothing is run then: there are no gradients. */
@@ -242,6 +448,15 @@ START_TEST(requests_that_make_no_sense)
         TEST_FAILS(
             vpps_backward(h, n.g, VPPS_NO_NODE, VPPS_REQUEST(.n_values = 1, .values = &score, .value_outs = outs)),
             VPPS_ARGUMENT, "no loss is given");
+        TEST_FAILS(vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_gradients = 3, .gradients = nodes)), VPPS_ARGUMENT,
+                   "3 gradients, but no list");
+        TEST_FAILS(
+            vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_gradients = 2, .gradients = nodes, .gradient_outs = outs)),
+            VPPS_ARGUMENT, "gradients[1] is NULL");
+        TEST_FAILS(
+            vpps_backward(h, n.g, c.loss,
+                          VPPS_REQUEST(.n_gradients = 2, .gradients = nodes, .gradient_outs = (float *[]){out, out})),
+            VPPS_ARGUMENT, "12345 is not a node");
         TEST_FAILS(vpps_update(h), VPPS_STATE, "no gradients");
         TEST_OK(vpps_backward(h, n.g, c.loss, VPPS_REQUEST(.n_values = 0)));
         TEST_OK(vpps_update(h));
@@ -260,6 +475,10 @@ int main(void) {
     tcase_add_loop_test(t, values_of_sums_and_of_the_rest, 0, SETTINGS);
     tcase_add_loop_test(t, values_while_gradients_add_up, 0, SETTINGS);
     tcase_add_loop_test(t, values_of_a_step_that_is_not_finite, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_that_are_known, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_of_lookups, 0, SETTINGS);
+    tcase_add_loop_test(t, gradients_are_central_differences, 0, SETTINGS);
+    tcase_add_loop_test(t, steps_without_parameters, 0, SETTINGS);
     tcase_add_loop_test(t, requests_that_make_no_sense, 0, SETTINGS);
     suite_add_tcase(suite, t);
     return test_main(suite);

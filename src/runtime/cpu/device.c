@@ -325,7 +325,7 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     wait_for_all(cpu);
     if (cpu->outcome.status == VPPS_OK && cpu->task_header.update) {
         cpu->outcome.loss = (float)cpu->loss;
-        const bool steps = cpu->part != VPPS_STEP_GRADIENTS;
+        const bool steps = vpps_part_updates(cpu->part);
         cpu->outcome.norm = cpu->task_header.guard && steps ? (float)vpps_cpu_norm(cpu) : 0;
         if (cpu->share && steps) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
         if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->outcome.shared);

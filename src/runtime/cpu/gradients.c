@@ -46,6 +46,7 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
 void vpps_open_sum(vpps_cpu *cpu) {
     const vpps_rows vectors = cpu->gradients; /* a matrix's gradient is known by `touched` */
     cpu->loss = 0;
+    if (cpu->part == VPPS_STEP_NODES) return; /* it adds to no gradient */
     if (!cpu->summing) {
         cpu->sum++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));

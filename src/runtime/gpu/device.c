@@ -152,6 +152,8 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
         if (gpu->share && gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE;
     } else if (gpu->part == VPPS_STEP_GRADIENTS) {
         gpu->launch_status = start_gradients(gpu, batch);
+    } else if (gpu->part == VPPS_STEP_NODES) {
+        gpu->launch_status = start_batch(gpu, batch, false, false);
     } else if (gpu->share && gpu->header.update) {
         gpu->launch_status = start_shared(gpu, batch);
         if (gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE; /* others may have stepped */
@@ -194,10 +196,8 @@ static vpps_status take_outcome(vpps_gpu *gpu, vpps_outcome *out) {
     } else if (gpu->header.update) {
         out->loss = end.loss;
         out->device_ns += gpu->gradients_ns;
-        if (gpu->part == VPPS_STEP_GRADIENTS) {
-            gpu->sum_loss += (double)end.loss;
-            return VPPS_OK;
-        }
+        if (gpu->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end.loss;
+        if (!vpps_part_updates(gpu->part)) return VPPS_OK;
         out->norm = end.norm;
         if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
         if (gpu->part == VPPS_STEP_WHOLE) vpps_gpu_measure(gpu, out->device_ns);

@@ -32,6 +32,8 @@ typedef struct vpps_checked_cell {
     uint32_t record;                       /* the one; VPPS_NONE: not proved yet */
     uint64_t output_reads[VPPS_CELL_MOST]; /* inputs that an output is made of */
     bool output_trained[VPPS_CELL_MOST];   /* is it made of parameters that are trained? */
+    uint64_t output_made_of
+        [VPPS_CELL_MOST]; /* outputs that it is made of, itself among them; where gradients are asked for */
     uint64_t into_input[VPPS_CELL_MOST],
         into_entry[VPPS_CELL_MOST];     /* gradients that contributions to it are made of */
     bool sums_gradient[VPPS_CELL_MOST]; /* is there a value that sums output k's gradient? */
@@ -134,7 +136,7 @@ typedef struct vpps_checker {
     const vpps_task_plan *plan;
     const vpps_graph *g;
     const vpps_batch_request *request;
-    const uint32_t *outputs;
+    const uint32_t *outputs, *gradients; /* where the request's nodes are read */
     bool training;
     uint32_t n_vps, n_groups, group_size;
 
@@ -147,6 +149,7 @@ typedef struct vpps_checker {
     /* the graph's demands, by record */
     uint32_t n_records;
     uint8_t *needed;
+    uint8_t *whole;    /* is its gradient asked for? Then it is a term of the loss, though it may be a sum */
     uint32_t *dropout; /* number of the first element */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
@@ -158,10 +161,12 @@ typedef struct vpps_checker {
     vpps_checked_cell *checked;
     vpps_checked_block *blocks;
     uint32_t n_outputs;
-    uint32_t *output_block;    /* by output */
-    uint8_t *trainable, *live; /* by output: is a parameter that is trained in it; does the loss depend on it */
-    uint32_t *due;             /* by output: parts that its gradient is the sum of */
-    uint32_t *first_term;      /* by output: its terms of the loss, in `terms` sorted by output; n_outputs + 1 */
+    uint32_t *output_block; /* by output */
+    /* by output: is its gradient asked for; is a parameter that is trained, or an output with such a gradient, in it; does the loss depend
+     * on it */
+    uint8_t *asked, *trainable, *live;
+    uint32_t *due;        /* by output: parts that its gradient is the sum of */
+    uint32_t *first_term; /* by output: its terms of the loss, in `terms` sorted by output; n_outputs + 1 */
     vpps_tensor *tensors;
     uint32_t n_tensors;
     size_t tensors_capacity;
@@ -232,6 +237,8 @@ const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
 bool vpps_check_demands(vpps_checker *c);
 /* Once blocks are known: which outputs have gradients, of how many parts. */
 bool vpps_check_gradients(vpps_checker *c);
+/* Gradients of a vertex's outputs that the loss depends on. */
+uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uint32_t p);
 
 /* ---- proof.c, program.c */
 

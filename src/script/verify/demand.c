@@ -92,8 +92,19 @@ static bool factors_of(const vpps_record_view *view, float *first, float *others
     }
 }
 
-/* The loss is a sum of terms with factors; its sums are no vertices. A term's factor is the product of those on the way
- * from the loss, in this order. */
+/* Notes the records whose gradients are asked for. */
+static bool find_whole(vpps_checker *c) {
+    uint32_t record, node;
+    for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
+        if (!vpps_check_resolve(c->g, c->request->gradient_nodes[i], &record, &node))
+            return VPPS_REFUSE(c, "node %u is no output of a vertex", c->request->gradient_nodes[i]);
+        c->whole[record] = true;
+    }
+    return true;
+}
+
+/* The loss is a sum of terms with factors; its sums are no vertices, but for those whose gradients are asked for. A term's factor is
+ * the product of those on the way from the loss, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
     size_t capacity = 0, depth = 0;
@@ -108,7 +119,7 @@ static bool find_terms(vpps_checker *c) {
             return VPPS_REFUSE(c, "the loss is made of node %u, which is none", top.node);
         }
         const vpps_record_view view = vpps_check_view(c->g, record);
-        if (factors_of(&view, &first, &others)) {
+        if (!c->whole[record] && factors_of(&view, &first, &others)) {
             ok = VPPS_RESERVE(stack, capacity, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
@@ -138,8 +149,9 @@ bool vpps_check_demands(vpps_checker *c) {
     const vpps_graph *g = c->g;
     c->n_records = (uint32_t)g->n_records;
     c->needed = vpps_check_zeros(c, c->n_records, 1);
+    c->whole = vpps_check_zeros(c, c->n_records, 1);
     c->dropout = vpps_check_zeros(c, c->n_records, sizeof *c->dropout);
-    if (!c->needed || !c->dropout) return false;
+    if (!c->needed || !c->whole || !c->dropout) return false;
     uint64_t elems = 0;
     for (uint32_t r = 0; r < c->n_records; r++) {
         const vpps_record_view view = vpps_check_view(g, r);
@@ -147,7 +159,7 @@ bool vpps_check_demands(vpps_checker *c) {
         elems += dropout_elems(&view);
     }
     if (elems > UINT32_MAX) return VPPS_REFUSE(c, "the graph has %" PRIu64 " elements under dropout", elems);
-    if (c->training && !find_terms(c)) return false;
+    if (c->training && (!find_whole(c) || !find_terms(c))) return false;
     for (uint32_t i = 0; i < c->n_terms; i++)
         if (!mark(c, c->terms[i].node)) return false;
     for (uint32_t i = 0; i < c->request->n_outputs; i++)
@@ -179,8 +191,7 @@ static bool gather_trainable(vpps_checker *c, const vpps_checked_block *b, uint3
     return true;
 }
 
-/* Gradients of a vertex's outputs that the loss depends on. */
-static uint64_t live_outputs(const vpps_checker *c, const vpps_checked_block *b, uint32_t p) {
+uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uint32_t p) {
     uint64_t live = 0;
     for (uint32_t k = 0; k < b->cell->c->n_outputs; k++)
         live |= (uint64_t)c->live[b->first_output + k * b->block->n + p] << k;
@@ -192,7 +203,7 @@ static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->ce
 /* A vertex's gradients go back to what it reads. What is made of a parameter that is trained must get them. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
-    const uint64_t live = live_outputs(c, b, p);
+    const uint64_t live = vpps_check_live(c, b, p);
     uint64_t through = 0;
     for (uint32_t k = 0; k < cell->n_outputs; k++) through |= live >> k & b->cell->output_reads[k] >> i & 1;
     uint32_t k, position;
@@ -211,7 +222,7 @@ static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p
 
 static bool spread_entries(vpps_checker *c, const vpps_checked_block *b, uint32_t p) {
     const vpps_compiled_cell *cell = b->cell->c;
-    const uint64_t live = live_outputs(c, b, p);
+    const uint64_t live = vpps_check_live(c, b, p);
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const vpps_cell_contribution *to = &cell->contributions[j];
         if (!to->lookup || !(b->cell->into_entry[to->index] & live)) continue;
@@ -235,8 +246,12 @@ static bool each_vertex(vpps_checker *c, bool forwards,
 
 static bool find_trainable(vpps_checker *c, const vpps_checked_block *b, uint32_t p) {
     const vpps_compiled_cell *cell = b->cell->c;
+    uint64_t asked = 0;
     for (uint32_t k = 0; k < cell->n_outputs; k++)
-        c->trainable[b->first_output + k * b->block->n + p] = b->cell->output_trained[k];
+        asked |= (uint64_t)c->asked[b->first_output + k * b->block->n + p] << k;
+    for (uint32_t k = 0; k < cell->n_outputs; k++)
+        c->trainable[b->first_output + k * b->block->n + p] =
+            b->cell->output_trained[k] || (b->cell->output_made_of[k] & asked);
     for (uint32_t i = 0; i < cell->n_inputs; i++)
         if (!each_source(c, b, p, i, gather_trainable)) return false;
     return true;
@@ -264,15 +279,33 @@ static bool place_terms(vpps_checker *c) {
     return true;
 }
 
+/* Notes the outputs whose gradients are asked for, of vertices that are needed. */
+static bool find_asked(vpps_checker *c) {
+    for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
+        uint32_t record, node, k, position;
+        const vpps_node x = c->request->gradient_nodes[i];
+        if (!vpps_check_resolve(c->g, x, &record, &node) || !c->needed[record]) continue;
+        const uint32_t output = vpps_check_output(c, x);
+        if (output == VPPS_NONE) return false;
+        const vpps_checked_block *b = &c->blocks[vpps_check_block_of(c, output, &k, &position)];
+        if (!(b->cell->c->needs.asked_gradients >> k & 1))
+            return VPPS_REFUSE(c, "cell %s: it was compiled without output %u's gradient", b->cell->c->name, k);
+        c->asked[output] = true;
+    }
+    return true;
+}
+
 bool vpps_check_gradients(vpps_checker *c) {
     const size_t n = c->n_outputs;
+    c->asked = vpps_check_zeros(c, n, 1);
     c->trainable = vpps_check_zeros(c, n, 1);
     c->live = vpps_check_zeros(c, n, 1);
     c->due = vpps_check_zeros(c, n, sizeof *c->due);
     c->first_term = vpps_check_zeros(c, n + 1, sizeof *c->first_term);
     c->due_entries = vpps_check_zeros(c, c->g->model->n_params, sizeof *c->due_entries);
-    if (!c->trainable || !c->live || !c->due || !c->first_term || !c->due_entries || !place_terms(c)) return false;
-    if (!each_vertex(c, true, find_trainable)) return false;
+    if (!c->asked || !c->trainable || !c->live || !c->due || !c->first_term || !c->due_entries || !place_terms(c))
+        return false;
+    if (!find_asked(c) || !each_vertex(c, true, find_trainable)) return false;
     for (uint32_t i = 0; i < c->n_terms; i++) {
         uint32_t k, position;
         const uint32_t output = c->terms[i].output;

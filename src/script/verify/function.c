@@ -56,7 +56,7 @@ void vpps_function_free(vpps_function *f) {
 }
 
 static bool is_trained(const vpps_function *f, vpps_param p) {
-    return p != VPPS_NO_PARAM && !f->g->model->params[p].frozen;
+    return p != VPPS_NO_PARAM && !f->fixed && !f->g->model->params[p].frozen;
 }
 
 static uint32_t domain_of(const vpps_function *f, uint32_t arg) {

@@ -20,15 +20,15 @@ typedef struct vpps_function_node {
 typedef struct vpps_function {
     const vpps_graph *g;
     const vpps_param *matrices; /* that the signatures of its affine nodes count in */
-    bool training;
+    bool training, fixed;       /* fixed: no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
     vpps_function_node *nodes;
-    uint32_t *args;   /* a node, or VPPS_CELL_INPUT | input */
-    uint32_t *value;  /* of each node, an expression */
-    uint64_t *reads;  /* inputs that each node is made of */
-    uint8_t *trained; /* is a parameter that is trained in it, inputs aside? */
-    uint32_t *gradient;
+    uint32_t *args;     /* a node, or VPPS_CELL_INPUT | input */
+    uint32_t *value;    /* of each node, an expression */
+    uint64_t *reads;    /* inputs that each node is made of */
+    uint8_t *trained;   /* is a parameter that is trained in it, inputs aside? */
+    uint32_t *gradient; /* of each node, once it is differentiated; VPPS_NONE: it has none */
     uint32_t (
         *dropout)[VPPS_DOMAINS]; /* of each node: elements before it of a vertex, and for each member of its lists */
     uint64_t dropout_elems[VPPS_DOMAINS]; /* of all nodes */

@@ -280,6 +280,13 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
+/* Does all of it lie there still? */
+static bool is_there(const vpps_checker *c, vpps_location at) {
+    for (uint32_t k = at.offset; k < at.offset + at.words; k++)
+        if (c->pool[k].tensor != at.tensor) return false;
+    return true;
+}
+
 static bool check_outputs(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_outputs; i++) {
         const uint32_t output = vpps_check_output(c, c->request->outputs[i]);
@@ -287,8 +294,27 @@ static bool check_outputs(vpps_checker *c) {
         const vpps_location at = vpps_check_location(c, output);
         if (!c->outputs || c->outputs[i] != at.offset)
             return VPPS_REFUSE(c, "output %u is read where it does not lie", i);
-        for (uint32_t k = at.offset; k < at.offset + at.words; k++)
-            if (c->pool[k].tensor != at.tensor) return VPPS_REFUSE(c, "output %u is overwritten before it is read", i);
+        if (!is_there(c, at)) return VPPS_REFUSE(c, "output %u is overwritten before it is read", i);
+    }
+    return true;
+}
+
+/* Gradients that are asked for lie where they are read; those that are taken for zero do not depend on the loss. */
+static bool check_asked(vpps_checker *c) {
+    for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
+        uint32_t record, node, k, p;
+        const uint32_t offset = c->gradients ? c->gradients[i] : VPPS_NONE;
+        if (!vpps_check_resolve(c->g, c->request->gradient_nodes[i], &record, &node)) return false;
+        if (!c->needed[record] && offset == VPPS_NONE) continue;
+        const uint32_t output = vpps_check_output(c, c->request->gradient_nodes[i]);
+        if (output == VPPS_NONE) return false;
+        const vpps_checked_block *b = &c->blocks[vpps_check_block_of(c, output, &k, &p)];
+        const uint32_t d = b->cell->c->gradient_of[k];
+        if (offset == VPPS_NONE && (d == VPPS_NONE || !vpps_check_live(c, b, p))) continue;
+        const vpps_location at = d == VPPS_NONE ? (vpps_location){.offset = VPPS_NONE} : vpps_check_operand(c, b, d, p);
+        if (offset == VPPS_NONE || offset != at.offset)
+            return VPPS_REFUSE(c, "gradient %u is read where it does not lie", i);
+        if (!is_there(c, at)) return VPPS_REFUSE(c, "gradient %u is overwritten before it is read", i);
     }
     return true;
 }
@@ -316,6 +342,7 @@ bool vpps_check_end(vpps_checker *c) {
     }
     if (!check_outputs(c)) return false;
     if (!c->training) return true;
+    if (!check_asked(c)) return false;
     if (c->n_added < c->n_terms)
         return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, c->n_terms);
     if (!steps(c)) return check_kept_gradients(c);

@@ -266,7 +266,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read where the sum is wanted");
 }
 
-/* What is read after its vertex is done: outputs, and the factors of parameters' gradients. */
+/* What is read after its vertex is done: outputs, gradients that are asked for, and the factors of parameters' gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -276,6 +276,12 @@ static bool find_stays(vpps_proof *p) {
         p->v = v;
         if (vpps_proof_value(p, v)->kind == VPPS_VALUE_INPUT) return vpps_proof_refuse(p, "an input is no output");
         if (!is_kept(p, v, "it is an output, but not kept")) return false;
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const uint32_t d = c->gradient_of[k];
+        if (d >= c->n_values) continue; /* none, or refused by who knows the gradients */
+        p->stays[d] = true;
+        if (!is_kept(p, d, "the host reads it, but it is not kept")) return false;
     }
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t both[] = {c->outers[i].dy, c->outers[i].x};

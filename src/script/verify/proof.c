@@ -5,6 +5,7 @@
 static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled_cell *cell, uint32_t record) {
     const vpps_record_view view = vpps_check_view(c->g, record);
     f->training = c->training;
+    f->fixed = c->request->part == VPPS_STEP_NODES;
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
     const uint32_t op = view.signature->op;
     const bool list = cell->n_inputs == 1 && cell->input_domain[0] == 1;
@@ -59,6 +60,23 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
                                o->value, o->node, vpps_ops[f->nodes[o->node].s->op].name);
         }
     }
+    return true;
+}
+
+/* Which outputs each output is made of, for gradients that are asked for. */
+static bool find_made_of(const vpps_proof *p, const vpps_function *f, vpps_checked_cell *cell) {
+    const vpps_compiled_cell *c = p->c;
+    if (!c->needs.asked_gradients) return true;
+    uint64_t *of = calloc(f->n_nodes + 1u, sizeof *of);
+    if (!of) return p->check->status = VPPS_MEMORY, false;
+    for (uint32_t k = 0; k < c->n_outputs; k++) of[c->outputs[k].node] |= (uint64_t)1 << k;
+    for (uint32_t t = 0; t < f->n_nodes; t++)
+        for (uint32_t i = 0; i < f->nodes[t].n; i++) {
+            const uint32_t arg = f->args[f->nodes[t].first + i];
+            if (!(arg & VPPS_CELL_INPUT)) of[t] |= of[arg];
+        }
+    for (uint32_t k = 0; k < c->n_outputs; k++) cell->output_made_of[k] = of[c->outputs[k].node];
+    free(of);
     return true;
 }
 
@@ -186,6 +204,22 @@ static const char *owed_name(const vpps_proof *p, const vpps_owed *o, char *text
     return text;
 }
 
+/* Gradients that the host reads are those of the derivative. */
+static bool check_asked(const vpps_proof *p, const vpps_function *f) {
+    const vpps_compiled_cell *c = p->c;
+    for (uint32_t k = 0; k < c->n_outputs; k++) {
+        const uint32_t d = c->gradient_of[k];
+        if (d != VPPS_NONE && (d >= c->n_values || !(c->needs.asked_gradients >> k & 1)))
+            return VPPS_REFUSE(p->check, "cell %s: output %u's gradient is no value, or nobody asks for it", c->name,
+                               k);
+        if (!(c->needs.asked_gradients >> k & 1)) continue;
+        if ((d == VPPS_NONE ? VPPS_NONE : p->is[d]) != f->gradient[c->outputs[k].node])
+            return VPPS_REFUSE(p->check, "cell %s: output %u's gradient is not what the vertex's derivative asks for",
+                               c->name, k);
+    }
+    return true;
+}
+
 /* Compares what the cell makes with the derivative of the function, inputs only as far as their producers can use it. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
@@ -198,7 +232,7 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
         if (want.at[i].kind != VPPS_OWED_INPUT || (c->needs.gradient_in >> want.at[i].key & 1))
             want.at[n++] = want.at[i];
     want.n = n;
-    bool ok = collect_owed(p, cell, &have) && !want.failed && !have.failed && !p->s->failed;
+    bool ok = check_asked(p, f) && collect_owed(p, cell, &have) && !want.failed && !have.failed && !p->s->failed;
     if (ok) {
         vpps_owed_sort(&want);
         vpps_owed_sort(&have);
@@ -220,7 +254,7 @@ static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     vpps_function_express(f, p->s);
     if (!check_inputs(p, f) || !check_lookups(p) || !vpps_proof_run(p) || !check_outputs(p, f, cell) ||
-        !check_condition(p))
+        !find_made_of(p, f, cell) || !check_condition(p))
         return false;
     for (uint32_t v = 0; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_GRADIENT) cell->sums_gradient[c->values[v].output] = true;

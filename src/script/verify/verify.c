@@ -55,7 +55,7 @@ static bool check_optimizer(vpps_checker *c) {
     if (!all) return VPPS_REFUSE(c, "the header's optimiser is not the one asked for");
     if (h->lasting && c->request->part != VPPS_STEP_WHOLE)
         return VPPS_REFUSE(c, "gradients are left to an update that does not come");
-    const size_t steps = c->request->part == VPPS_STEP_GRADIENTS || !c->request->steps
+    const size_t steps = !vpps_part_updates(c->request->part) || !c->request->steps
                              ? 0
                              : c->g->model->n_params * sizeof *c->request->steps;
     const uint32_t *given = steps ? vpps_check_words(c, h->steps, steps / sizeof(uint32_t), "parameters' steps") : NULL;
@@ -246,7 +246,7 @@ static void tell(const vpps_checker *c) {
 
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
-                              const uint32_t *outputs) {
+                              const uint32_t *outputs, const uint32_t *gradients) {
     vpps_checker *c = calloc(1, sizeof *c);
     if (!c) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
     c->script = script;
@@ -257,6 +257,7 @@ vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compile
     c->g = g;
     c->request = request;
     c->outputs = outputs;
+    c->gradients = gradients;
     c->training = request->loss != VPPS_NO_NODE;
     const bool good = check(c);
     vpps_status status = good ? VPPS_OK : c->status;
