@@ -13,13 +13,15 @@ void workload_destroy(workload *w) {
     free(w->logits);
     free(w->nll);
     free(w->losses);
+    free(w->scores);
 }
 
 static vpps_status reserve(workload *w, uint32_t positions, uint64_t all) {
     w->logits = malloc(positions * sizeof *w->logits);
     w->nll = malloc(positions * sizeof *w->nll);
     w->losses = malloc(all * sizeof *w->losses);
-    return w->logits && w->nll && w->losses ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a workload");
+    w->scores = malloc(all * sizeof *w->scores);
+    return w->logits && w->nll && w->losses && w->scores ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a workload");
 }
 
 static vpps_status count(workload *w, uint32_t classes, uint32_t embed, uint32_t hidden) {
@@ -99,9 +101,12 @@ vpps_status workload_batch(workload *w, uint32_t n_examples, vpps_node *loss) {
         if (s != VPPS_OK) return s;
         const uint32_t positions = net_positions(w->net->kind, &x);
         for (uint32_t k = 0; k < positions; k++) {
-            if (w->nll[k] != VPPS_NO_NODE) w->losses[n++] = w->nll[k];
+            if (w->nll[k] == VPPS_NO_NODE) continue;
+            w->scores[n] = w->logits[k];
+            w->losses[n++] = w->nll[k];
         }
     }
+    w->n_scores = n;
     *loss = vpps_scale(w->g, vpps_sum(w->g, n, w->losses), 1.0f / (float)n_examples);
     return vpps_graph_status(w->g);
 }

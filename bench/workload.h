@@ -13,6 +13,8 @@ typedef struct workload {
     vpps_treebank *trees;      /* of the Tree-LSTM */
     vpps_sentences *sentences; /* of the tagger; else NULL */
     vpps_node *logits, *nll, *losses;
+    vpps_node *scores; /* of the batch's labelled nodes or words */
+    uint32_t n_scores;
     uint32_t next;       /* tree, or sentence */
     double flops_a_tree; /* of training: products only, forward and twice that backward; 0: the tagger */
 } workload;

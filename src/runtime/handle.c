@@ -191,6 +191,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     free(h->groups);
     free(h->steps);
     free(h->asked.nodes);
+    free(h->asked.reads);
     vpps_snapshot_drop(h->snapshot);
     if (!h->infers) atomic_fetch_sub(&h->model->trainers, 1);
     atomic_fetch_sub(&h->model->handles, 1);

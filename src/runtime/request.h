@@ -2,7 +2,7 @@
 #ifndef VPPS_RUNTIME_REQUEST_H
 #define VPPS_RUNTIME_REQUEST_H
 
-#include "runtime/device.h"
+#include "runtime/reads.h"
 
 /* A request as this version has it. */
 typedef struct vpps_asked {
@@ -12,7 +12,8 @@ typedef struct vpps_asked {
      * and whose gradient is 1. */
     vpps_node *nodes;
     uint32_t n_values, n_gradients;
-    size_t nodes_capacity;
+    vpps_pool_read *reads; /* room for all of them */
+    size_t nodes_capacity, reads_capacity;
 } vpps_asked;
 
 /* Takes over a caller's request for a step on `loss`; NULL: for nothing. Fails with ARGUMENT, MEMORY. */
@@ -21,6 +22,6 @@ vpps_status vpps_asked_take(vpps_asked *a, const vpps_request *given, vpps_node 
 static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_values || a->request.n_gradients; }
 
 /* Copies what was asked for to the caller, now that the batch is finished. Fails with the device's error. */
-vpps_status vpps_asked_read(const vpps_asked *a, vpps_device *d, const vpps_batch *b, const vpps_graph *g, float loss);
+vpps_status vpps_asked_read(vpps_asked *a, vpps_device *d, const vpps_batch *b, const vpps_graph *g, float loss);
 
 #endif

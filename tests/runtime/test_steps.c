@@ -2,6 +2,7 @@
 #include "common/reference.h"
 #include "common/testing.h"
 #include "graph/graph.h"
+#include "runtime/handle.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
@@ -324,6 +325,38 @@ START_TEST(frozen_between_backward_and_update)
     }
 END_TEST
 
+/* With a frozen embedding and encoder nothing of them runs backward, and the classifier contributes nothing to them; with all frozen
+ * nothing runs backward at all. */
+START_TEST(what_is_frozen_costs_no_backward_work)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
+        const struct {
+            const vpps_param *params;
+            uint32_t n, backward; /* cells with backward work: the term of the loss, and the classifier */
+        } frozen[] = {{encoder, 4, 2}, {all, 6, 0}};
+        for (uint32_t k = 0; k < VPPS_COUNT(frozen); k++) {
+            const vpps_batch *b;
+            uint32_t n_backward = 0, n_outers = 0;
+            for (uint32_t i = 0; i < frozen[k].n; i++) TEST_OK(vpps_freeze(n.model, frozen[k].params[i], true));
+            TEST_OK(vpps_handle_batch(h, n.g, build_chains(&n, 0, 8), NULL, &b));
+            for (uint32_t c = 0; c < b->n_cells; c++) {
+                const vpps_compiled_cell *cell = b->cells[c];
+                bool backward = false;
+                for (uint32_t s = 0; s < cell->n_stages; s++) backward |= cell->stages[s].backward;
+                n_backward += backward;
+                n_outers += cell->n_outers;
+                if (cell->n_outers) ck_assert_uint_eq(cell->n_contributions, 0);
+            }
+            ck_assert_uint_eq(n_backward, frozen[k].backward);
+            ck_assert_uint_eq(n_outers, k == 0 ? 2 : 0);
+            TEST_OK(vpps_fb(h, n.g, build_chains(&n, 0, 8), NULL));
+        }
+        close_handle(&n, h);
+    }
+END_TEST
+
 START_TEST(gradients_that_are_not_finite_change_nothing)
     {
         small_network n;
@@ -495,6 +528,7 @@ int main(void) {
     tcase_add_loop_test(t, gradients_of_unused_parameters, 0, SETTINGS);
     tcase_add_loop_test(t, zeroed_gradients_leave_nothing, 0, SETTINGS);
     tcase_add_loop_test(t, frozen_between_backward_and_update, 0, SETTINGS);
+    tcase_add_loop_test(t, what_is_frozen_costs_no_backward_work, 0, SETTINGS);
     tcase_add_loop_test(t, gradients_that_are_not_finite_change_nothing, 0, SETTINGS);
     tcase_add_loop_test(t, groups_step_by_their_own_numbers, 0, SETTINGS);
     tcase_add_loop_test(t, groups_are_like_handles, 0, SETTINGS);
