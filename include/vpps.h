@@ -748,7 +748,8 @@ typedef struct vpps_request {
  *
  * Naming a sum that joins several inputs' losses makes them one component of the graph: groups of VPs and waves cannot share these
  * inputs out then. The loss itself costs nothing. A node's gradient is computed, and kept until the call is over, for all vertices of
- * the same cell, or of the same operation and shapes, that the loss depends on.
+ * the same cell, or of the same operation and shapes, that the loss depends on. What is asked for is compiled: the first request of its
+ * kind takes as long as the first batch, on a GPU seconds.
  *
  * Fails as vpps_fb does, but a loss that is not finite is no failure before the update; and with ARGUMENT (a request's node that the
  * graph has not; a list or a place that is NULL), when nothing was run. */

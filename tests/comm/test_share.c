@@ -616,7 +616,6 @@ START_TEST(gpus_add_gradients_up_alike)
         r.options.optimizer.clip = 0.3f;
         check_gpus(r, 2);
         r.examples = 3;
-        r.request = true;
         check_gpus(r, 2);
     }
 END_TEST
