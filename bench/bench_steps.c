@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { ASKED = 100, BATCHES = 8, MOST_ROUNDS = 1000 };
+enum { ASKED = 100, MOST_SCORES = 1 << 14, MOST_CLASSES = 64, BATCHES = 8, MOST_ROUNDS = 1000 };
 
-typedef enum way { FB, PARTS, VALUES, GRADIENTS, NO_PARAMETERS, FORWARD_TOO, FROZEN, WAYS } way;
+typedef enum way { FB, PARTS, VALUES, GRADIENTS, NO_PARAMETERS, FROZEN, FORWARD, FORWARD_TOO, WAYS } way;
 
 static const char *const names[] = {
     [FB] = "`vpps_fb`",
@@ -22,15 +22,16 @@ static const char *const names[] = {
     [VALUES] = "the same, the values of 100 nodes",
     [GRADIENTS] = "the same, the gradients of 100 nodes",
     [NO_PARAMETERS] = "these gradients alone, `no_parameters`",
-    [FORWARD_TOO] = "`vpps_fb`, the values by `vpps_forward` before",
     [FROZEN] = "`vpps_fb`, all frozen but the classifier",
+    [FORWARD] = "`vpps_forward` alone, all scores",
+    [FORWARD_TOO] = "`vpps_forward`, all scores, then `vpps_fb`",
 };
 
 typedef struct bench {
     workload w;
     vpps_handle *h;
     uint32_t batch;
-    float values[ASKED][64], *outs[ASKED]; /* of scores: at most 64 classes */
+    float values[MOST_SCORES][MOST_CLASSES], *outs[MOST_SCORES];
 } bench;
 
 static vpps_status train_batch(bench *b, way how) {
@@ -47,7 +48,9 @@ static vpps_status train_batch(bench *b, way how) {
         request.gradients = b->w.scores;
         request.gradient_outs = b->outs;
     }
-    if (how == FORWARD_TOO) VPPS_TRY(vpps_forward(b->h, b->w.g, n, b->w.scores, b->outs));
+    if (how >= FORWARD)
+        VPPS_TRY(vpps_forward(b->h, b->w.g, vpps_min_u32(b->w.n_scores, MOST_SCORES), b->w.scores, b->outs));
+    if (how == FORWARD) return VPPS_OK;
     if (how == FB || how == FORWARD_TOO || how == FROZEN) return vpps_fb(b->h, b->w.g, loss, NULL);
     VPPS_TRY(vpps_backward(b->h, b->w.g, loss, how == PARTS ? NULL : &request));
     return how == NO_PARAMETERS ? VPPS_OK : vpps_update(b->h);
@@ -73,13 +76,13 @@ static vpps_status measure(bench *b, way how, uint32_t round, cost *out) {
         VPPS_TRY(vpps_freeze(b->w.model, p, how == FROZEN && !strstr(info.name, "_s")));
     }
     b->w.next = round * BATCHES * b->batch;
-    VPPS_TRY(train_batch(b, how)); /* compiles cells, where they are new */
-    VPPS_TRY(vpps_sync_latest_loss(b->h, NULL));
+    VPPS_TRY(train_batch(b, how));     /* compiles cells, where they are new */
+    vpps_sync_latest_loss(b->h, NULL); /* there may be none yet */
     b->w.next = round * BATCHES * b->batch;
     const uint64_t begin = vpps_now_ns();
     const double processor = processor_ms();
     for (uint32_t i = 0; i < BATCHES; i++) VPPS_TRY(train_batch(b, how));
-    VPPS_TRY(vpps_sync_latest_loss(b->h, NULL));
+    if (how != FORWARD) VPPS_TRY(vpps_sync_latest_loss(b->h, NULL));
     *out = (cost){(double)(vpps_now_ns() - begin) * 1e-6 / BATCHES, (processor_ms() - processor) / BATCHES};
     return VPPS_OK;
 }
@@ -103,11 +106,14 @@ static vpps_status run(bench *b, const char *path, uint32_t rounds, cost (*costs
     vpps_options options;
     const uint32_t hidden = number("HIDDEN", 256);
     VPPS_TRY(workload_create(&b->w, path, hidden, hidden));
+    if (vpps_treebank_classes(b->w.trees) > MOST_CLASSES)
+        return vpps_fail(VPPS_ARGUMENT, "the trees have %u classes; expected at most %d",
+                         vpps_treebank_classes(b->w.trees), MOST_CLASSES);
     VPPS_TRY(vpps_options_default(&options));
     options.vps = number("VPS", 0);
     options.optimizer.lr = 0.001f;
     VPPS_TRY(vpps_handle_create(&b->h, b->w.model, &options));
-    for (uint32_t i = 0; i < ASKED; i++) b->outs[i] = b->values[i];
+    for (uint32_t i = 0; i < MOST_SCORES; i++) b->outs[i] = b->values[i];
     for (uint32_t r = 0; r < rounds; r++)
         for (uint32_t k = 0; k < WAYS; k++) VPPS_TRY(measure(b, (way)((k + r) % WAYS), r, &costs[(k + r) % WAYS][r]));
     printf("Tree-LSTM, hidden %u, batches of %u, %u rounds\n\n"

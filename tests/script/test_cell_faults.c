@@ -49,6 +49,67 @@ START_TEST(a_parameter_gets_no_gradient)
     }
 END_TEST
 
+/* A request's gradients: read elsewhere, taken for zero, and another value of the cell in their place. */
+START_TEST(a_gradient_that_is_asked_for_is_another)
+    {
+        const float data[ROWS] = {0};
+        batch b;
+        vpps_param w;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, ROWS, NULL));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, ROWS, 1, data), h = vpps_tanh(b.g, vpps_matvec(b.g, w, x)),
+                        aside = vpps_square(b.g, h), nodes[] = {x, h, aside};
+        open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_tanh(b.g, h))), (way){.n_vps = 2, .groups = 1});
+        vpps_batch_request request = b.job.request;
+        request.part = VPPS_STEP_NODES;
+        request.gradient_nodes = nodes;
+        request.n_gradient_nodes = 3;
+        vpps_batch *made = b.job.batch;
+        TEST_OK(vpps_schedule_batch(made, &b.job.types, &b.job.machine, b.g, &request));
+        uint32_t at[3];
+        for (uint32_t i = 0; i < 3; i++) at[i] = vpps_batch_gradient(made, i);
+        ck_assert_uint_eq(at[2], VPPS_NONE);
+#define VERIFY()                                                                                                       \
+    vpps_verify_batch(made->script, made->script_words, made->cells, made->n_cells, &b.job.machine, b.g, &request,     \
+                      NULL, at)
+        TEST_OK(VERIFY());
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t right = at[i];
+            at[i] = right + 1;
+            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
+            at[i] = VPPS_NONE;
+            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
+            at[i] = right;
+        }
+        at[2] = at[1];
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "no output");
+        at[2] = VPPS_NONE;
+        request.part = VPPS_STEP_GRADIENTS; /* then W is trained */
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "");
+        request.part = VPPS_STEP_NODES;
+        for (uint32_t c = 0; c < made->n_cells; c++) {
+            vpps_compiled_cell *cell = made->cells[c];
+            const uint32_t d = cell->gradient_of[0];
+            if (d == VPPS_NONE) continue;
+            cell->gradient_of[0] = VPPS_NONE;
+            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
+            cell->gradient_of[0] = cell->outputs[0].value;
+            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
+            cell->gradient_of[0] = d;
+            cell->needs.asked_gradients = 0;
+            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "or nobody asks for it");
+            cell->gradient_of[0] = VPPS_NONE;
+            if (!strcmp(cell->name, "tanh")) TEST_FAILS(VERIFY(), VPPS_SCRIPT, "compiled without output 0's gradient");
+            cell->gradient_of[0] = d;
+            cell->needs.asked_gradients = 1;
+        }
+        TEST_OK(VERIFY());
+#undef VERIFY
+        close_batch(&b);
+    }
+END_TEST
+
 /* Two products one after the other: the first one's gradient is a product with a transposed matrix, of which VPs that share
  * rows out make shares. Nothing adds them up for a product or for a matrix's gradient. */
 START_TEST(products_of_products)
@@ -288,6 +349,7 @@ int main(void) {
     tcase_add_test(t, a_stage_does_not_wait_for_rows);
     tcase_add_test(t, a_value_is_kept_over_one_that_is_still_read);
     tcase_add_test(t, a_condition_is_another);
+    tcase_add_test(t, a_gradient_that_is_asked_for_is_another);
     suite_add_tcase(suite, t);
     return test_main(suite);
 }
