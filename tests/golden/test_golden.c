@@ -3,6 +3,7 @@
 #include "common/testing.h"
 #include "golden/act_golden.h"
 #include "golden/bilstm_tagger_golden.h"
+#include "golden/child_sum_tree_lstm_golden.h"
 #include "golden/lattice_lstm_golden.h"
 #include "golden/lstm_lm_golden.h"
 #include "golden/lstm_nmt_golden.h"
@@ -21,6 +22,7 @@ static const golden *const goldens[] = {
     &lstm_nmt_attention_golden,
     &lattice_lstm_golden,
     &act_golden,
+    &child_sum_tree_lstm_golden,
     &lstm_lm_3_layers_golden,
     &bilstm_tagger_2_layers_golden,
     &lstm_nmt_2_layers_golden,
