@@ -17,6 +17,8 @@ RECIPES = {  # name: script and arguments
     **{f"sst-{n}": ["sst.sh", n] for n in
        ("tree-lstm", "tree-gru", "tree-lstm-2type", "rvnn", "mv-rnn", "td-rnn", "td-lstm")},
     "treebank-tree-gru": ["treebank.sh"],
+    "gum-relations": ["dependencies.sh", "relations"],
+    "gum-labels": ["dependencies.sh", "labels"],
     "wikiner-bilstm-tagger": ["wikiner.sh", "bilstm-tagger"],
     "wikiner-bilstm-char-tagger": ["wikiner.sh", "bilstm-char-tagger"],
     "ptb-lstm-lm": ["ptb.sh", "lstm-lm"],
