@@ -265,7 +265,7 @@ VPPS_API vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label
  *     -sum over classes k of q[k] log softmax(x)[k],  q[k] = weights[k] ((k == label ? 1 - smoothing : 0) + smoothing / rows)
  * weights is a vector of x's rows, VPPS_NO_NODE: ones; smoothing is 0 to 1. vpps_average over examples divides by their number,
  * PyTorch's reduction="mean" by the sum of weights[label]: scale a vpps_sum for that. Weights that are a parameter are trained unless
- * it is frozen. It is made of other ops, but for vpps_smooth_label, which is q. Fails with SHAPE, ARGUMENT. */
+ * it is frozen. It is made of other ops; vpps_smooth_label is q. Fails with SHAPE, ARGUMENT. */
 VPPS_API vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights,
                                            float smoothing);
 VPPS_API vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, float smoothing);
