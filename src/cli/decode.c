@@ -6,18 +6,19 @@
 
 /* ---------------------------------------------------------------- what is kept */
 
-/* Nodes of a forward pass, and their values on the host. */
+/* Values of a forward pass: on the device, or on the host. */
 typedef struct value {
+    vpps_value kept; /* VPPS_NO_VALUE: it is on the host */
     uint32_t rows, cols;
     size_t at; /* in `values` */
 } value;
 
 typedef struct fetched {
     value *list;
-    vpps_node *nodes;
+    vpps_node *nodes; /* of those that go to the host, and where to */
     float **outs;
     float *values;
-    size_t n, n_values;
+    size_t n, n_nodes, n_values;
     size_t list_capacity, nodes_capacity, outs_capacity, values_capacity;
 } fetched;
 
@@ -65,7 +66,14 @@ typedef struct batch {
     size_t n_links, memory_capacity, links_capacity;
 } batch;
 
-static void free_fetched(fetched *f) {
+/* Forgets the values of an earlier pass. */
+static void clear_fetched(fetched *f, const decoder *d) {
+    for (size_t i = 0; i < f->n; i++) (void)vpps_release(d->handle, f->list[i].kept);
+    f->n = f->n_nodes = f->n_values = 0;
+}
+
+static void free_fetched(fetched *f, const decoder *d) {
+    clear_fetched(f, d);
     free(f->list);
     free(f->nodes);
     free(f->outs);
@@ -73,9 +81,9 @@ static void free_fetched(fetched *f) {
 }
 
 static void close_batch(batch *b) {
-    free_fetched(&b->encoded);
-    free_fetched(&b->made[0]);
-    free_fetched(&b->made[1]);
+    free_fetched(&b->encoded, b->d);
+    free_fetched(&b->made[0], b->d);
+    free_fetched(&b->made[1], b->d);
     free(b->sources);
     free(b->live);
     free(b->memory);
@@ -97,31 +105,49 @@ static vpps_status open_batch(batch *b) {
 
 /* ---------------------------------------------------------------- values between the device and the host */
 
+static vpps_status add_value(fetched *f, value v) {
+    if (VPPS_RESERVE(f->list, f->list_capacity, f->n + 1)) return f->list[f->n++] = v, VPPS_OK;
+    return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
+}
+
+/* Its value comes to the host. */
 static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     value v = {.at = f->n_values};
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_node_shape(g, x, &v.rows, &v.cols));
-    if (!VPPS_RESERVE(f->list, f->list_capacity, f->n + 1) || !VPPS_RESERVE(f->nodes, f->nodes_capacity, f->n + 1)) {
+    if (!VPPS_RESERVE(f->nodes, f->nodes_capacity, f->n_nodes + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
-    }
-    f->nodes[f->n] = x;
-    f->list[f->n++] = v;
+    VPPS_TRY(add_value(f, v));
+    f->nodes[f->n_nodes++] = x;
     f->n_values += (size_t)v.rows * v.cols;
     return VPPS_OK;
 }
 
-static vpps_status fetch(fetched *f, const decoder *d) {
-    if (!f->n) return VPPS_OK; /* encoders of nothing */
-    if (!VPPS_RESERVE(f->values, f->values_capacity, f->n_values) || !VPPS_RESERVE(f->outs, f->outs_capacity, f->n)) {
-        return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
-    }
-    for (size_t i = 0; i < f->n; i++) f->outs[i] = f->values + f->list[i].at;
-    return vpps_forward(d->handle, d->graph, (uint32_t)f->n, f->nodes, f->outs);
+/* Its value stays on the device; where that keeps no more, it comes to the host. */
+static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
+    value v = {.kept = VPPS_NO_VALUE};
+    if (d->by_host) return want(f, d->graph, x);
+    const vpps_status status = vpps_keep(d->handle, d->graph, x, &v.kept);
+    if (status == VPPS_POOL) return want(f, d->graph, x);
+    VPPS_TRY(status);
+    return add_value(f, v);
 }
 
-static vpps_node give_back(const fetched *f, size_t i, vpps_graph *g) {
+static vpps_status fetch(fetched *f, const decoder *d) {
+    if (!f->n) return VPPS_OK; /* encoders of nothing */
+    if (!VPPS_RESERVE(f->values, f->values_capacity, f->n_values + 1) ||
+        !VPPS_RESERVE(f->outs, f->outs_capacity, f->n_nodes + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
+    }
+    for (size_t i = 0, k = 0; i < f->n; i++)
+        if (f->list[i].kept == VPPS_NO_VALUE) f->outs[k++] = f->values + f->list[i].at;
+    return vpps_forward(d->handle, d->graph, (uint32_t)f->n_nodes, f->nodes, f->outs);
+}
+
+static vpps_node give_back(const fetched *f, size_t i, const decoder *d) {
     const value *v = &f->list[i];
-    return vpps_input(g, v->rows, v->cols, f->values + v->at);
+    if (v->kept != VPPS_NO_VALUE) return vpps_kept(d->graph, d->handle, v->kept);
+    return vpps_input(d->graph, v->rows, v->cols, f->values + v->at);
 }
 
 /* ---------------------------------------------------------------- before the first word */
@@ -141,9 +167,9 @@ static vpps_status encode(batch *b, decode_example *example, void *context) {
         s->n_memory = step.n_memory;
         s->live[0] = (hypothesis){.states = to->n, .last = NO_LINK};
         s->n_live = 1;
-        for (uint32_t k = 0; k < step.n_states; k++) VPPS_TRY(want(to, d->graph, step.states[k]));
+        for (uint32_t k = 0; k < step.n_states; k++) VPPS_TRY(stay(to, d, step.states[k]));
         s->memory = to->n;
-        for (uint32_t k = 0; k < step.n_memory; k++) VPPS_TRY(want(to, d->graph, step.memory[k]));
+        for (uint32_t k = 0; k < step.n_memory; k++) VPPS_TRY(stay(to, d, step.memory[k]));
     }
     return fetch(to, d);
 }
@@ -153,11 +179,11 @@ static vpps_status encode(batch *b, decode_example *example, void *context) {
 static vpps_status add_step(const batch *b, const source *s, const hypothesis *h, const fetched *from, fetched *to) {
     const decoder *d = b->d;
     net_decoding step = {.n_states = s->n_states, .memory = b->memory, .n_memory = s->n_memory};
-    for (uint32_t k = 0; k < s->n_states; k++) step.states[k] = give_back(from, h->states + k, d->graph);
+    for (uint32_t k = 0; k < s->n_states; k++) step.states[k] = give_back(from, h->states + k, d);
     const uint32_t word = h->last == NO_LINK ? d->end_word : b->links[h->last].word;
     VPPS_TRY(d->net->decode(d->instance, d->graph, word, &step));
 
-    for (uint32_t k = 0; k < s->n_states; k++) VPPS_TRY(want(to, d->graph, step.states[k]));
+    for (uint32_t k = 0; k < s->n_states; k++) VPPS_TRY(stay(to, d, step.states[k]));
     VPPS_TRY(want(to, d->graph, step.logits));
     const value *logits = &to->list[to->n - 1];
     if (logits->rows == d->classes && logits->cols == 1) return VPPS_OK;
@@ -167,13 +193,13 @@ static vpps_status add_step(const batch *b, const source *s, const hypothesis *h
 
 static vpps_status add_steps(batch *b, const fetched *from, fetched *to) {
     vpps_graph_clear(b->d->graph);
-    to->n = to->n_values = 0;
+    clear_fetched(to, b->d);
     for (const source *s = b->sources; s < b->sources + b->n; s++) {
         if (!s->n_live) continue;
         if (!VPPS_RESERVE(b->memory, b->memory_capacity, s->n_memory)) {
             return vpps_fail(VPPS_MEMORY, "no memory for the %u vectors of a source", s->n_memory);
         }
-        for (uint32_t k = 0; k < s->n_memory; k++) b->memory[k] = give_back(&b->encoded, s->memory + k, b->d->graph);
+        for (uint32_t k = 0; k < s->n_memory; k++) b->memory[k] = give_back(&b->encoded, s->memory + k, b->d);
         for (uint32_t j = 0; j < s->n_live; j++) VPPS_TRY(add_step(b, s, &s->live[j], from, to));
     }
     return VPPS_OK;

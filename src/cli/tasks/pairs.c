@@ -176,6 +176,7 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
+                       .by_host = s->command == COMMAND_TRAIN, /* whose batches may need the whole pool */
                        .options = {s->beam, s->max_words, s->length_penalty}};
     source_list list = {c, s->network->kind, split, examples};
     return decode_batch(&d, n, source, &list, out);
