@@ -383,7 +383,7 @@ format-check: ## are the C sources formatted?
 	$(Q)clang-format --dry-run -Werror $(C_FILES) $(H_FILES)
 
 TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_KERNELS_ISA=generic $(INCLUDES)
-lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc
+lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc, places of planted faults
 	$(Q)tools/setup.sh build test lint
 	$(Q)tools/check_includes.py
 	$(submake) format-check
@@ -391,6 +391,7 @@ lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc
 	    FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh
 	$(Q)shellcheck -x $(SH_FILES)
 	$(Q)mandoc -T lint -W warning doc/vpps.1
+	$(Q)tests/mutants/run.py --check
 
 clean: ## remove every build folder
 	rm -rf $(BUILD) $(BUILD)-arm64 $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz build-gpu build-gpu-objects
