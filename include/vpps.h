@@ -855,7 +855,7 @@ typedef struct vpps_param_group {
 } vpps_param_group;
 
 /* Makes these n parameters step so, from the next step on; `group` NULL: by the optimizer again. To keep parameters as they are, freeze
- * them (vpps_freeze), which also saves their backward work. With a communicator all processes call it alike. Fails with ARGUMENT
+ * them (vpps_freeze), which also saves the making of their gradients. With a communicator all processes call it alike. Fails with ARGUMENT
  * (a parameter that the model has not; a number out of its range), MEMORY. */
 VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params,
                                           const vpps_param_group *group);

@@ -140,9 +140,10 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         net_example example;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
-        if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions) ||
+        /* one more than there are, so that an example without positions has arrays, too */
+        if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions + i + 1) ||
-            !VPPS_RESERVE(x->scores.labels, x->labels_capacity, at + positions) ||
+            !VPPS_RESERVE(x->scores.labels, x->labels_capacity, at + positions + 1) ||
             !VPPS_RESERVE(x->costs, x->costs_capacity, i + 1)) {
             return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu positions", at + positions);
         }
