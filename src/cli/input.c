@@ -39,6 +39,35 @@ static bool is_json(const vpps_text *t) {
     return false;
 }
 
+/* Words of the line. */
+static uint32_t count_words(const vpps_line *line) {
+    uint32_t n = 0;
+    for (const char *p = line->begin; p < line->end; p++) {
+        const bool is_space = *p == ' ' || *p == '\t', after_space = p == line->begin || p[-1] == ' ' || p[-1] == '\t';
+        n += !is_space && after_space;
+    }
+    return n;
+}
+
+/* How many columns the lines look like: two lines or more, each with so many words, and with tabs or blank lines between them. 0:
+ * they look like sentences. */
+static uint32_t columns_of(const vpps_text *t) {
+    vpps_line line = {0};
+    uint32_t columns = 0, n_lines = 0;
+    bool parted = false;
+    while (vpps_text_next_line(t, &line)) {
+        const size_t n = (size_t)(line.end - line.begin);
+        const bool blank = vpps_line_is_blank(&line);
+        parted = parted || blank || memchr(line.begin, '\t', n);
+        if (blank) continue;
+        const uint32_t words = count_words(&line);
+        if (words < 2 || (columns && words != columns)) return 0;
+        columns = words;
+        n_lines++;
+    }
+    return n_lines > 1 && parted ? columns : 0;
+}
+
 static bool has_tags(net_kind kind) { return kind == NET_TAGGING || kind == NET_LATTICES; }
 
 /* Does the network read the form? */
@@ -88,6 +117,12 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     if (s->gold && *form == INPUT_TEXT && kind != NET_TREES) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: --gold needs examples with %s, found lines of text",
                          VPPS_PATH_ARGS(first->name), has_tags(kind) ? "tags" : "labels");
+    }
+    const uint32_t columns = open && *form == INPUT_TEXT && has_tags(kind) ? columns_of(&t) : 0;
+    if (columns) {
+        fprintf(stderr,
+                "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
+                VPPS_PATH_ARGS(first->name), columns);
     }
     if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
     tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"

@@ -52,6 +52,14 @@ check "columns as lines" same tags --model tags.ckpt columns --output-format tex
 check "labelled lines come back" same labels --model labels.ckpt labels
 check "it is told, too" says err "vpps: labels: read as a label, a tab and a sentence a line"
 check "other tags are ignored" given 'ada|X sees|Y rome|Z\n' 'ada|B-PER sees|O rome|B-LOC\n' --model tags.ckpt
+as_text() { # as_text INPUT: it is read as text, and may be columns, which is told
+    # shellcheck disable=SC2059 # escapes are wanted
+    printf "$1" | predict --model tags.ckpt && says err "vpps: stdin: read as text, though every line has 3 words (--input-format columns"
+}
+check "columns without tags are told of" as_text 'ada X N\nsees X N\n\nrome X N\n'
+check "and those with unknown tags" as_text 'ada\tX\tNEW\nsees\tX\tO-NEW\n'
+quiet() { printf 'ada sees rome\nbob likes oslo\n' | predict --model tags.ckpt && [ ! -s err ]; }
+check "sentences of equal length are none" quiet
 check "--gold: both tags" given 'ada|O sees|O\n' 'ada|O|B-PER sees|O|O\n' --model tags.ckpt --gold
 check "--gold: both labels" given 'place\tada sees rome .\n' 'place\tperson\tada sees rome .\n' --model labels.ckpt --gold
 check "--gold: columns for conlleval" given 'ada X O\n\n\nbob X B-PER\n' 'ada X O B-PER\n\n\nbob X B-PER B-PER\n' --model tags.ckpt --gold
