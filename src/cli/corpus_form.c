@@ -13,8 +13,9 @@
 
 /* What other forms' lines look like, counted over a text. */
 typedef struct shapes {
-    uint64_t lines, words, barred;           /* barred: word|TAG */
-    uint64_t with_one_tab, with_tabs, trees; /* trees: lines in brackets */
+    uint64_t lines, words, barred; /* barred: word|TAG */
+    uint64_t with_one_tab, with_tabs;
+    uint64_t trees, objects; /* lines in brackets, and in braces */
 } shapes;
 
 static shapes count_shapes(const vpps_text *t) {
@@ -26,6 +27,7 @@ static shapes count_shapes(const vpps_text *t) {
         if (at == end) continue;
         n.lines++;
         n.trees += *at == '(' && end[-1] == ')';
+        n.objects += *at == '{' && end[-1] == '}';
         for (const char *p = at; p < end; p++) tabs += *p == '\t';
         n.with_one_tab += tabs == 1;
         n.with_tabs += tabs > 0;
@@ -38,11 +40,19 @@ static shapes count_shapes(const vpps_text *t) {
     return n;
 }
 
+/* Has a file of that name commas between its columns? Compressed ones, too. */
+static bool is_csv(const char *name) {
+    const char *ending = strcasestr(name, ".csv");
+    return ending && (!ending[4] || (ending[4] == '.' && !strchr(ending + 5, '.') && !strchr(ending, '/')));
+}
+
 void corpus_note_text(corpus *c, const char *name, const char *text, size_t len) {
     enum { FEW = 3 };
     const vpps_text t = vpps_text_of(name, text, len, "");
     const shapes n = count_shapes(&t);
     const char *looks = n.lines < FEW               ? NULL
+                        : is_csv(name)              ? "columns of a table"
+                        : n.objects == n.lines      ? "an object of JSON"
                         : n.trees == n.lines        ? "trees in brackets"
                         : n.barred == n.words       ? "word|TAG"
                         : n.with_tabs < n.lines     ? NULL
