@@ -73,8 +73,10 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
     size_t n;
     VPPS_TRY(vpps_file_read_all(path, &text, &n));
     bool *seen = calloc(classes + 1u, sizeof *seen);
-    char *copy = seen ? strndup(text, n) : NULL, *rest = copy, *line;
+    char *copy = seen ? malloc(n + 1) : NULL, *rest = copy, *line;
+    if (copy) *(char *)mempcpy(copy, text, n) = '\0';
     vpps_status status = copy ? VPPS_OK : vpps_fail(VPPS_MEMORY, "%s: no memory", path);
+    if (copy && strlen(copy) != n) status = vpps_fail(VPPS_FORMAT, "%s: expected text, found a byte of 0", path);
     bool any = false;
     for (uint32_t number = 1; status == VPPS_OK && (line = strsep(&rest, "\n")); number++) {
         snprintf(place, sizeof place, "%s:%u", path, number);

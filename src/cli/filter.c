@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct filter {
@@ -146,10 +147,19 @@ vpps_status filter_end(filter *f, uint64_t n) {
                      (unsigned long long)lines, (unsigned long long)n);
 }
 
+/* Does the thread end by itself, now that its command is gone? It may wait for input instead. */
+static bool ends_soon(const filter *f) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    return pthread_timedjoin_np(f->feeder, NULL, &until) == 0;
+}
+
 void filter_close(filter *f) {
     if (!f) return;
-    if (f->fed) pthread_cancel(f->feeder);
     if (f->pid) kill(f->pid, SIGTERM);
+    if (f->fed && ends_soon(f)) f->fed = false;
+    if (f->fed) pthread_cancel(f->feeder);
     finish(f);
     free(f);
 }
