@@ -157,7 +157,9 @@ static bool ends_soon(const filter *f) {
 
 void filter_close(filter *f) {
     if (!f) return;
-    if (f->pid) kill(f->pid, SIGTERM);
+    if (f->pid) kill(f->pid, SIGTERM); /* the shell; what it runs ends when nobody reads what it writes */
+    if (f->from >= 0) close(f->from);
+    f->from = -1;
     if (f->fed && ends_soon(f)) f->fed = false;
     if (f->fed) pthread_cancel(f->feeder);
     finish(f);
