@@ -13,18 +13,10 @@
 #include <math.h>
 
 static const golden *const goldens[] = {
-    &tree_lstm_golden,
-    &tree_gru_golden,
-    &lstm_lm_golden,
-    &bilstm_tagger_golden,
-    &bilstm_char_tagger_golden,
-    &lstm_nmt_golden,
-    &lstm_nmt_attention_golden,
-    &lattice_lstm_golden,
-    &act_golden,
-    &child_sum_tree_lstm_golden,
-    &lstm_lm_3_layers_golden,
-    &bilstm_tagger_2_layers_golden,
+    &tree_lstm_golden,           &tree_gru_golden,           &lstm_lm_golden,
+    &bilstm_tagger_golden,       &bilstm_char_tagger_golden, &lstm_nmt_golden,
+    &lstm_nmt_attention_golden,  &lattice_lstm_golden,       &act_golden,
+    &child_sum_tree_lstm_golden, &lstm_lm_3_layers_golden,   &bilstm_tagger_2_layers_golden,
     &lstm_nmt_2_layers_golden,
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens, MOST_POSITIONS = 64 };
