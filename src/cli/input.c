@@ -49,23 +49,23 @@ static uint32_t count_words(const vpps_line *line) {
     return n;
 }
 
-/* How many columns the lines look like: two lines or more, each with so many words, and with tabs or blank lines between them. 0:
- * they look like sentences. */
+/* How many columns the lines look like: each has so many words, some follow each other, and tabs or blank lines part them. 0: they
+ * look like sentences. */
 static uint32_t columns_of(const vpps_text *t) {
     vpps_line line = {0};
-    uint32_t columns = 0, n_lines = 0;
-    bool parted = false;
+    uint32_t columns = 0;
+    bool parted = false, after_line = false, in_row = false;
     while (vpps_text_next_line(t, &line)) {
-        const size_t n = (size_t)(line.end - line.begin);
         const bool blank = vpps_line_is_blank(&line);
-        parted = parted || blank || memchr(line.begin, '\t', n);
+        parted = parted || blank || memchr(line.begin, '\t', (size_t)(line.end - line.begin));
+        in_row = in_row || (after_line && !blank);
+        after_line = !blank;
         if (blank) continue;
         const uint32_t words = count_words(&line);
         if (words < 2 || (columns && words != columns)) return 0;
         columns = words;
-        n_lines++;
     }
-    return n_lines > 1 && parted ? columns : 0;
+    return in_row && parted ? columns : 0;
 }
 
 static bool has_tags(net_kind kind) { return kind == NET_TAGGING || kind == NET_LATTICES; }

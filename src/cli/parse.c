@@ -1,6 +1,7 @@
 /* parse.c - see parse.h. getopt_long(3) takes the line apart; what it makes of it is said here. */
 #include "cli/parse.h"
 #include "base/base.h"
+#include "cli/answer_print.h"
 #include "cli/config.h"
 #include "cli/failure.h"
 #include "cli/help.h"
@@ -245,6 +246,8 @@ static void check_together(const settings *s, const command *c) {
     }
     if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
     if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
+    if (s->command == COMMAND_PREDICT && s->json && s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_JSONL)
+        refuse(s, c, "--json prints JSON: it excludes another --output-format");
 }
 
 void options_parse(settings *s, const command *c, int argc, char **argv) {

@@ -269,7 +269,10 @@ static void draw_legend(FILE *f, const panel *a, const plot *p) {
 }
 
 static void draw(FILE *f, const plot *p) {
-    const double height = (HEIGHT - TOP - GAP - BOTTOM) / 2.0, width = WIDTH - LEFT - RIGHT;
+    bool measured = false;
+    for (int i = 0; i < PLOT_CURVES; i++) measured |= p->measures[i].n > 0;
+    const double room = HEIGHT - TOP - BOTTOM, width = WIDTH - LEFT - RIGHT;
+    const double height = measured ? (room - GAP) / 2 : room;
     panel top = {LEFT, TOP, width, height, 0, 0, 0, 0}, below = {LEFT, TOP + height + GAP, width, height, 0, 0, 0, 100};
 
     double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, least = INFINITY, most = -INFINITY;
@@ -294,13 +297,15 @@ static void draw(FILE *f, const plot *p) {
             WIDTH, HEIGHT, LEFT);
     vpps_write_xml(f, p->title);
     fputs("</text>\n", f);
-    draw_axes(f, &top, "training loss", false);
+    draw_axes(f, &top, "training loss", !measured);
     draw_loss(f, &top, &p->loss);
     char axis[64];
     snprintf(axis, sizeof axis, first->share ? "%s (%%)" : "%s", first->share ? "measured" : first->text);
-    draw_axes(f, &below, axis, true);
-    draw_measures(f, &below, p);
-    draw_legend(f, &below, p);
+    if (measured) {
+        draw_axes(f, &below, axis, true);
+        draw_measures(f, &below, p);
+        draw_legend(f, &below, p);
+    }
     fprintf(f, "<text x='%.1f' y='%d' text-anchor='middle'>epoch</text>\n</svg>\n", LEFT + width / 2, HEIGHT - 14);
 }
 

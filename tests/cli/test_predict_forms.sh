@@ -58,6 +58,8 @@ as_text() { # as_text INPUT: it is read as text, and may be columns, which is to
 }
 check "columns without tags are told of" as_text 'ada X N\nsees X N\n\nrome X N\n'
 check "and those with unknown tags" as_text 'ada\tX\tNEW\nsees\tX\tO-NEW\n'
+check "--json and another form" fails_with 2 "--json prints JSON: it excludes another --output-format" "$vpps" predict --model tags.ckpt --json \
+    --output-format csv tags
 quiet() { printf 'ada sees rome\nbob likes oslo\n' | predict --model tags.ckpt && [ ! -s err ]; }
 check "sentences of equal length are none" quiet
 check "--gold: both tags" given 'ada|O sees|O\n' 'ada|O|B-PER sees|O|O\n' --model tags.ckpt --gold

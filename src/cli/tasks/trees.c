@@ -242,7 +242,7 @@ static json_t *gold_label(const answers *a, int32_t label) {
 
 /* What the text has, before the network's answer and a tab. */
 static vpps_status print_gold(answers *a, vpps_tree tree, const vpps_vocab *words, bool whole) {
-    int32_t *labels = malloc(((size_t)tree.n_nodes + 1) * sizeof *labels);
+    int32_t *labels = calloc((size_t)tree.n_nodes + 1, sizeof *labels);
     if (!labels) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
     for (uint32_t k = 0; k < tree.n_nodes; k++) labels[k] = tree.nodes[k].label;
     vpps_status status = VPPS_OK;
