@@ -617,6 +617,8 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_TRY(vpps_handle_whole(h));
     for (uint32_t i = 0; i < n; i++)
         if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
+    if (!VPPS_RESERVE(h->asked.reads, h->asked.reads_capacity, (size_t)n + 1))
+        return vpps_fail(VPPS_MEMORY, "forward: out of memory for %u values", n);
     vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     uint64_t host_ns;
     VPPS_TRY(vpps_keep_ask(h, g, &request));
@@ -630,12 +632,13 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     if (outcome.status != VPPS_OK) break_handle(h, outcome.status, 0, outcome.message);
     const vpps_status kept = h->broken == VPPS_OK ? vpps_keep_settled(h) : VPPS_OK;
     if (kept != VPPS_OK) break_handle(h, kept, 0, vpps_error_message());
-    for (uint32_t i = 0; i < n && h->broken == VPPS_OK; i++) {
-        uint32_t rows, cols;
-        VPPS_TRY(vpps_node_shape(g, nodes[i], &rows, &cols));
-        const vpps_status status = h->device->table->read(h->device, vpps_batch_output(b, i), rows * cols, outs[i]);
-        if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
+    VPPS_TRY(vpps_handle_whole(h));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t words = vpps_words(vpps_plain_signature(g, nodes[i]));
+        h->asked.reads[i] = (vpps_pool_read){vpps_batch_output(b, i), words, outs[i]};
     }
+    const vpps_status status = vpps_read_pool(h->device, n, h->asked.reads);
+    if (status != VPPS_OK) break_handle(h, status, 0, vpps_error_message());
     return vpps_handle_whole(h);
 }
 

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-enum { DEFAULT_WORDS = 16 << 20, GRAIN = 16 };
+enum { DEFAULT_WORDS = 16 << 20 };
 
 /* ---------------------------------------------------------------- room */
 
@@ -17,7 +17,7 @@ static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
                          h->options.keep_bytes, 4 * room);
     }
     const uint64_t most = asked ? asked : room / 2 < DEFAULT_WORDS ? room / 2 : DEFAULT_WORDS;
-    *words = (uint32_t)most / GRAIN * GRAIN;
+    *words = (uint32_t)most / VPPS_KEPT_GRAIN * VPPS_KEPT_GRAIN;
     return VPPS_OK;
 }
 

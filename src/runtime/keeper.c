@@ -5,7 +5,7 @@
 
 /* A value's number: where it is in `values`, and above that a count of all values that were ever kept in this process, which tells
  * it from those that were there before, and from those of other handles. */
-enum { PLACE_BITS = 24, GRAIN = 16 /* words */ };
+enum { PLACE_BITS = 24 };
 
 static uint32_t place_of(vpps_value value) { return (uint32_t)value & ((1u << PLACE_BITS) - 1); }
 
@@ -46,7 +46,7 @@ static uint32_t take_place(vpps_keeper *k) {
 }
 
 vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, vpps_status *status) {
-    const uint32_t room = (rows * cols + GRAIN - 1) / GRAIN * GRAIN;
+    const uint32_t room = (rows * cols + VPPS_KEPT_GRAIN - 1) / VPPS_KEPT_GRAIN * VPPS_KEPT_GRAIN;
     uint32_t before = k->latest;
     bool fits = room_after(k, before) >= room;
     while (!fits && (before = k->values[before].after) != k->latest) fits = room_after(k, before) >= room;

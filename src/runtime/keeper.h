@@ -5,6 +5,8 @@
 
 #include "base/base.h"
 
+enum { VPPS_KEPT_GRAIN = 16 }; /* words: a value takes a multiple of them */
+
 typedef struct vpps_kept_value {
     vpps_value value;      /* 0: released */
     uint32_t offset, room; /* in the pool; words, rounded up */

@@ -12,7 +12,7 @@ typedef struct vpps_asked {
      * and whose gradient is 1. */
     vpps_node *nodes;
     uint32_t n_values, n_gradients;
-    vpps_pool_read *reads; /* room for all of them */
+    vpps_pool_read *reads; /* room for all of them; vpps_forward uses it, too */
     size_t nodes_capacity, reads_capacity;
 } vpps_asked;
 

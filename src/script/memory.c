@@ -24,10 +24,13 @@ static vpps_tensor_life *add_life(vpps_batch_work *w, uint32_t *n, uint64_t word
 
 /* ---------------------------------------------------------------- kept values */
 
-static bool keeps_request(const vpps_batch_work *w, uint32_t block) {
-    for (uint32_t i = 0; i < w->n_requested + w->n_asked; i++)
-        if (w->needed[w->requested[i].vertex] && vpps_block_of(w, w->requested[i].vertex) == block) return true;
-    return false;
+/* Notes the blocks that hold something the host reads. */
+static void find_requested(const vpps_batch_work *w) {
+    for (uint32_t i = 0; i < w->n_blocks; i++) w->blocks[i].requested = false;
+    for (uint32_t i = 0; i < w->n_requested + w->n_asked; i++) {
+        const uint32_t vertex = w->requested[i].vertex;
+        if (w->needed[vertex]) w->blocks[vpps_block_of(w, vertex)].requested = true;
+    }
 }
 
 static bool is_term(const vpps_batch_work *w, uint32_t block) {
@@ -64,7 +67,7 @@ static uint32_t last_of_kept(const vpps_batch_work *w, uint32_t block) {
         last = vpps_max_u32(last, last_of_readers(w, b, t));
         factors |= w->used[t].cell->n_outers > 0;
     }
-    if (keeps_request(w, block)) return UINT32_MAX;
+    if (b->requested) return UINT32_MAX;
     if (!w->training) return last;
     if (factors) return vpps_all_slices(w) == 1 ? UINT32_MAX : b->slice_end;
     return is_term(w, block) ? b->slice_end : last;
@@ -293,6 +296,7 @@ vpps_status vpps_place_blocks(vpps_batch_work *w) {
     if (w->training && !note_ends(w)) return vpps_no_memory();
     for (uint32_t i = 0; i < w->n_blocks && w->training; i++)
         if (w->blocks[i].n) note_last_reads(w, &w->blocks[i]);
+    find_requested(w);
     uint32_t task = 0;
     w->live_words = 0;
     w->entry_gradients = 0;

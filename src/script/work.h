@@ -82,7 +82,8 @@ typedef struct vpps_block_work {
      * of its slice, in which the parameters' gradients are made */
     uint32_t first_phase, first_backward, last_forward, last_backward, slice_end;
     uint32_t kept[VPPS_DOMAINS];
-    bool wide[2]; /* forward, backward: its passing records are those of all levels at once */
+    bool wide[2];   /* forward, backward: its passing records are those of all levels at once */
+    bool requested; /* the host reads a value or a gradient of one of its vertices */
     uint32_t arrays;
 } vpps_block_work;
 

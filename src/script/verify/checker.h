@@ -29,11 +29,10 @@ typedef struct vpps_stage_info {
 /* A compiled cell that has been proved to do what a record of the graph asks for, and so for all records alike. */
 typedef struct vpps_checked_cell {
     const vpps_compiled_cell *c;
-    uint32_t record;                       /* the one; VPPS_NONE: not proved yet */
-    uint64_t output_reads[VPPS_CELL_MOST]; /* inputs that an output is made of */
-    bool output_trained[VPPS_CELL_MOST];   /* is it made of parameters that are trained? */
-    uint64_t output_made_of
-        [VPPS_CELL_MOST]; /* outputs that it is made of, itself among them; where gradients are asked for */
+    uint32_t record;                         /* the one; VPPS_NONE: not proved yet */
+    uint64_t output_reads[VPPS_CELL_MOST];   /* inputs that an output is made of */
+    bool output_trained[VPPS_CELL_MOST];     /* is it made of parameters that are trained? */
+    uint64_t output_made_of[VPPS_CELL_MOST]; /* outputs that it is made of, and itself; where gradients are asked for */
     uint64_t into_input[VPPS_CELL_MOST],
         into_entry[VPPS_CELL_MOST];     /* gradients that contributions to it are made of */
     bool sums_gradient[VPPS_CELL_MOST]; /* is there a value that sums output k's gradient? */
