@@ -661,9 +661,9 @@ typedef struct vpps_options {
                 const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
                                                      chosen, kernels that were made or rejected, how the profile went */
     void *log_context;
-    uint64_t
-        keep_bytes; /* the most memory that values of vpps_keep take, each rounded up to 64 bytes; 0: 64 MB, or half of
-                            what pool_bytes leaves for batches, where that is less. Taken from the pool with the first value */
+    /* The most memory that values of vpps_keep take, each rounded up to 64 bytes; 0: 64 MB, or half of what pool_bytes leaves for
+     * batches, where that is less. It is taken from the pool with the first value. */
+    uint64_t keep_bytes;
 } vpps_options;
 
 /* vpps_options_default(&options) sets all of a vpps_options: cpu, all cores, fp32, SGD with lr 0.1, deferred gradients, stop at a loss
@@ -742,14 +742,14 @@ typedef struct vpps_request {
 #define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
 
 /* Forward and backward of the graph: adds the gradients of `loss` to those that vpps_backward left since the latest update. Returns
- * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. With a request that names
- * nodes it waits for the batch and copies what was asked for before it returns; `request` NULL asks for nothing. Dropout draws other
- * masks in each call; without parameters, those of the next call with them.
+ * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. A request that names
+ * nodes makes it wait for the batch: their values and gradients are in the caller's arrays when it returns. `request` NULL asks for
+ * nothing. Dropout draws other masks in each call; a call with no_parameters draws those of the next call without.
  *
  * Naming a sum that joins several inputs' losses makes them one component of the graph: groups of VPs and waves cannot share these
- * inputs out then. The loss itself costs nothing. A node's gradient is computed, and kept until the call is over, for all vertices of
- * the same cell, or of the same operation and shapes, that the loss depends on. What is asked for is compiled: the first request of its
- * kind takes as long as the first batch, on a GPU seconds.
+ * inputs out then. The loss itself costs nothing. Where the gradient of a node is asked for, the gradients of all vertices of its cell, or
+ * of its operation and shapes, are computed and kept until the call is over, as far as the loss depends on them. Cells are compiled for
+ * what is asked of them: the first request of its kind takes as long as the first batch, on a GPU seconds.
  *
  * Fails as vpps_fb does, but a loss that is not finite is no failure before the update; and with ARGUMENT (a request's node that the
  * graph has not; a list or a place that is NULL), when nothing was run. */
@@ -793,8 +793,9 @@ VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 /* Waits for the latest batch; its loss (may be NULL). Fails with STATE when no batch was ever enqueued, or with that batch's error. */
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
 
-/* Inference: computes the n given nodes and copies their values to outs[i] (rows * cols floats, column after
- * column), and computes what vpps_keep asked for; n may be 0 where that is something. No gradients, no update, dropout off. Waits for the batch in flight first. Fails as vpps_fb does. */
+/* Inference: computes the n given nodes and copies their values to outs[i] (rows * cols floats, column after column). It also computes
+ * the nodes that vpps_keep named; n may be 0 if there are any. No gradients, no update, dropout off. Waits for the batch in flight first.
+ * Fails as vpps_fb does. */
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
 

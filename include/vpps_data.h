@@ -193,8 +193,7 @@ typedef struct vpps_sentence {
     const uint32_t *words; /* n_words ids in the vocabulary of words */
     const uint32_t *tags;  /* n_words ids in the vocabulary of tags; NULL when the text has no tags */
     uint32_t n_words;
-    const uint32_t
-        *heads; /* of dependency trees: which word each word depends on, counted from 1; 0 for a root. Else NULL */
+    const uint32_t *heads; /* of dependency trees: the word that each word depends on, from 1; 0: a root. Else NULL */
 } vpps_sentence;
 
 VPPS_API vpps_status vpps_sentences_create(vpps_sentences **out);

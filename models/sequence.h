@@ -77,7 +77,7 @@ part_stack_shape part_lstm_layers(const net_config *c);
 vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);
 vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name);
 
-/* Before the first step: all states are zero. Behind the step whose part_stack_states() states these are. */
+/* A vertex of each layer to go on from: with states of zero (start), or with part_stack_states() states of an earlier step (resume). */
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
 void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
 /* The step that reads x, in the place of the one before it. Its result is h of the last layer. */

@@ -204,9 +204,8 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param
-        table;    /* VPPS_NO_PARAM: none, but a value that a handle keeps, at the offset that the record's word is */
-    uint8_t kind; /* VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is `value` always */
+    vpps_param table; /* VPPS_NO_PARAM: a kept value, whose offset in the pool is the record's word */
+    uint8_t kind;     /* VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is `value` always */
     uint32_t value;
 } vpps_cell_lookup;
 
@@ -237,8 +236,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_word words[VPPS_CELL_MOST];
     vpps_cell_input inputs[VPPS_CELL_MOST]; /* as recorded; of an op, `pulled` and `child`: number of its argument */
     uint8_t input_domain[VPPS_CELL_MOST];
-    uint32_t gradient_of
-        [VPPS_CELL_MOST]; /* output k's whole gradient, where the host reads it; VPPS_NONE: it does not, or none comes */
+    uint32_t gradient_of[VPPS_CELL_MOST]; /* the gradient of output k that the host reads; VPPS_NONE: none */
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;

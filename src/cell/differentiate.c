@@ -12,8 +12,9 @@ typedef struct part {
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    bool *
-        needs; /* forward values with a parameter that is trained, an input with a gradient, or a gradient that is asked for, below */
+    /* Of each forward value, has it a gradient: is a trained parameter below it, an input with a gradient, or an output whose gradient
+     * the host reads? */
+    bool *needs;
     uint32_t *first;      /* parts of each forward value's gradient, the newest first */
     uint32_t *recomputed; /* a second making of a forward value, or VPPS_NONE */
     part *parts;
@@ -294,8 +295,8 @@ static void backward_of(work *w, uint32_t v) {
     uint32_t product, rest;
     collect(w, v, &product, &rest);
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
-    if (value.kind <= VPPS_VALUE_LOOKUP && c->needs.group > 1 &&
-        !asked) { /* shares of rows are added by who takes them */
+    const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
+    if (comes_in && c->needs.group > 1 && !asked) { /* whoever takes the contributions adds the shares of rows up */
         contribute(w, &value, product);
         contribute(w, &value, rest);
         return;

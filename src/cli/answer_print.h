@@ -1,4 +1,4 @@
-/* answer_print.h - answers in the form that is asked for: lines, columns, JSONL, or a table of CSV or TSV. */
+/* answer_print.h - prints answers as --output-format says: as lines, columns, JSONL, or a table of CSV or TSV. */
 #ifndef VPPS_CLI_ANSWER_PRINT_H
 #define VPPS_CLI_ANSWER_PRINT_H
 

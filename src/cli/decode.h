@@ -17,8 +17,7 @@ typedef struct decoder {
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    bool
-        by_host; /* states and memory come to the host between words; else they stay on the device as long as there is room */
+    bool by_host; /* states and memory come to the host between words; else they stay on the device while it has room */
     decoder_options options;
 } decoder;
 

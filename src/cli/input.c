@@ -101,7 +101,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
                          s->network->name, names[*form]);
     }
-    const bool lines_alone = tokenizer_command(s) != NULL; /* they are read behind the command */
+    const bool lines_alone = tokenizer_command(s) != NULL; /* `first` is what the command prints */
     if (lines_alone && *form == INPUT_AUTO) *form = INPUT_TEXT;
     if (lines_alone && *form != INPUT_TEXT) {
         return vpps_fail(VPPS_ARGUMENT,

@@ -48,8 +48,7 @@ typedef struct settings {
     bool freeze_vectors;
     uint32_t generate; /* a net_generator */
     uint32_t function_tags, subtypes;
-    const char
-        *sentence_label; /* DEPENDENCIES: the comment that labels a sentence; NULL: words' relations are learned */
+    const char *sentence_label; /* DEPENDENCIES: the comment that labels a sentence; NULL: relations are learned */
     uint32_t examples, leaves, min_count;
     uint64_t seed;
     uint32_t split;

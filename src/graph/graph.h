@@ -73,8 +73,7 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
     uint32_t rows, cols; /* of the value */
-    vpps_param
-        param; /* lookup: table, or VPPS_NO_PARAM: a value that a handle keeps; parameter: vector; affine: bias; else
+    vpps_param param;    /* lookup: table (of a kept value: VPPS_NO_PARAM); parameter: vector; affine: bias; else
                             VPPS_NO_PARAM */
     uint32_t n_matrices; /* affine: first_matrix.. in the table's matrices, one an argument */
     uint32_t first_matrix;
@@ -119,9 +118,8 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* of its nodes; while it is being recorded the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    vpps_op_node
-        *nodes; /* args point into `args`; imm of lookup, cross_entropy, smooth_label, hinge may be a pulled index */
-    uint8_t *domain; /* of each node: one for the vertex, or for each member of a list */
+    vpps_op_node *nodes; /* args point into `args`; imm of lookup and of losses by a label may be a pulled index */
+    uint8_t *domain;     /* of each node: one for the vertex, or for each member of a list */
     uint8_t
         *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
     uint8_t *imm_pulled; /* is imm the number of a pulled index */

@@ -55,8 +55,7 @@ typedef struct vpps_device_table {
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
     vpps_status (*forward_end)(vpps_device *d); /* see vpps_forward_end; NULL: nothing to do */
-    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model,
-                                   bool states); /* to the model; with optimiser state */
+    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states); /* to it; also optimiser state? */
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
 
     /* Gradients that batches of the part VPPS_STEP_GRADIENTS left. zero: forgets them. read: to the model, with which entries of tables
