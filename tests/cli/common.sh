@@ -4,6 +4,7 @@
 
 # shellcheck disable=SC2034 # used by who sources this
 vpps=$(realpath "${VPPS:-build/vpps}")
+cli=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -61,6 +62,13 @@ if not eval(sys.argv[2]):
     sys.exit(1)
 PY
 }
+
+# holds EXPRESSION: the Python expression is true, with what runs.py has. same_tensors A B: two checkpoints have the
+# same ones, and some.
+holds() {
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 -c "from runs import *; import sys; sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"
+}
+same_tensors() { holds "load('$1') == load('$2') != {}"; }
 
 # Is the command built without the thread sanitizer?
 not_instrumented() { ! grep -q __tsan <<<"$(nm -D "$vpps" 2>/dev/null)"; }

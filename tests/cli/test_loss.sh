@@ -13,30 +13,10 @@ for i in 1 2 3; do printf 'bad\ta poor book %s\n' $i; done >> train.txt
 printf 'so so\twell\n' >> train.txt
 net=("$vpps" train bilstm-classifier --train train.txt --hidden 6 --embed 4 --min-count 1 --vps 2 --eval-every 0 --force)
 
-cat > near.py <<'PY'
-"""near.py: load(FILE), a checkpoint's tensors; losses(LOG), of batches."""
-import json, math, struct
-
-def load(path):
-    b = open(path, 'rb').read()
-    n = int.from_bytes(b[:8], 'little')
-    h = json.loads(b[8:8 + n])
-    h.pop('__metadata__')
-    return {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items()}
-
-def floats(b): return list(struct.unpack(f'<{len(b) // 4}f', b))
-
-def losses(path): return [o['loss'] for o in map(json.loads, open(path)) if o['event'] == 'batch']
-
-def near(a, b): return len(a) == len(b) and all(abs(x - y) <= 1e-5 * max(1, abs(y)) for x, y in zip(a, b))
-PY
-# holds EXPRESSION: it is true, with what near.py has
-holds() { python3 -c "from near import *; import sys; sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"; }
-same() { holds "load('$1') == load('$2')"; }
 # broken OPTION...: a run that is broken off within an epoch and goes on without the options has the bits of one without a break
 broken() {
     exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 "$@" --save unbroken.ckpt && exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 "$@" --max-batches 2 \
-        --save broken.ckpt && exits 0 "$vpps" train --resume broken.ckpt --quiet && same broken.ckpt unbroken.ckpt
+        --save broken.ckpt && exits 0 "$vpps" train --resume broken.ckpt --quiet && same_tensors broken.ckpt unbroken.ckpt
 }
 
 # ---------------------------------------------------------------- weights of classes
@@ -138,7 +118,7 @@ check "--train-accuracy" tells
 same_bits() {
     exits 0 "${net[@]}" --quiet --batch 4 --epochs 3 --dropout 0.2 --save none.ckpt --json && json out "o['train_accuracy'] is None" &&
         exits 0 "${net[@]}" --quiet --batch 4 --epochs 3 --dropout 0.2 --train-accuracy --save counted.ckpt --json && json out "0 <= o['train_accuracy'] <= 1" &&
-        same none.ckpt counted.ckpt
+        same_tensors none.ckpt counted.ckpt
 }
 check "changes no bit" same_bits
 learned() { exits 0 "${net[@]}" --quiet --batch 4 --epochs 60 --lr 0.02 --train-accuracy --json && json out "o['train_accuracy'] == 1"; }

@@ -63,17 +63,7 @@ if [ ${#launchers[@]} -gt 0 ]; then
     done
     check "three processes train again" exits 0 launch "$name" 3 "$vpps" train "${small[@]}" --quiet --force --log again.jsonl --save again.ckpt
     check "to the same bits" same_losses again.jsonl "$name.jsonl" 0
-    check "and the same parameters" python3 - again.ckpt "$name.ckpt" <<'PY'
-import json, struct, sys
-def tensors(name):
-    data = open(name, 'rb').read()
-    n = struct.unpack('<Q', data[:8])[0]
-    head = json.loads(data[8:8 + n])
-    head.pop('__metadata__')
-    return {k: data[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in head.items()}
-a, b = (tensors(name) for name in sys.argv[1:])
-assert a and a == b
-PY
+    check "and the same parameters" same_tensors again.ckpt "$name.ckpt"
 
     # checkpoints: of three, gone on with by two, gone on with by one
     check "more epochs in two processes" exits 0 launch "$name" 2 "$vpps" train --resume "$name.ckpt" --force --save two.ckpt --epochs 3

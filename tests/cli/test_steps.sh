@@ -8,32 +8,6 @@ source "$folder/common.sh"
 # shellcheck source=SCRIPTDIR/launch.sh
 source "$folder/launch.sh" 4
 
-cat > near.py <<'PY'
-"""near.py: load(FILE), a checkpoint's tensors; apart(A, B), the largest difference of their elements; losses(LOG)."""
-import json, struct
-
-def load(path):
-    b = open(path, 'rb').read()
-    n = int.from_bytes(b[:8], 'little')
-    h = json.loads(b[8:8 + n])
-    h.pop('__metadata__')
-    return {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items()}
-
-def floats(b): return struct.unpack(f'<{len(b) // 4}f', b)
-
-def apart(a, b):
-    a, b = ({k: v for k, v in load(f).items() if '/' not in k} for f in (a, b))
-    assert a.keys() == b.keys()
-    return max(abs(x - y) for k in a for x, y in zip(floats(a[k]), floats(b[k])))
-
-def losses(path): return [o['loss'] for o in map(json.loads, open(path)) if o['event'] == 'batch']
-
-def near(a, b): return len(a) == len(b) and all(abs(x - y) <= 1e-5 * abs(y) for x, y in zip(a, b))
-PY
-# holds EXPRESSION: it is true, with what near.py has
-holds() { python3 -c "from near import *; import sys; sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"; }
-same() { holds "load('$1') == load('$2')"; }
-
 # 70 examples: batches of 32, 32 and 6
 net=("$vpps" train tree-lstm --examples 70 --hidden 12 --embed 8 --vps 2 --eval-every 0 --quiet --force)
 update=(--optimizer momentum --lr 0.05 --clip 1 --weight-decay 0.01)
@@ -56,7 +30,7 @@ check "an update an epoch" whole_epoch
 # broken OPTION...: a run that is broken off within an epoch and goes on has the bits of one without a break
 broken() {
     exits 0 "${net[@]}" --batch 8 --epochs 2 "$@" --save unbroken.ckpt && exits 0 "${net[@]}" --batch 8 --epochs 2 "$@" --max-batches 2 --save broken.ckpt &&
-        exits 0 "$vpps" train --resume broken.ckpt --quiet && same broken.ckpt unbroken.ckpt
+        exits 0 "$vpps" train --resume broken.ckpt --quiet && same_tensors broken.ckpt unbroken.ckpt
 }
 check "a break between updates" broken --accumulate 4 --dropout 0.3 --lr-schedule cosine
 check "a break, accumulated at every level, in two groups" broken --accumulate 2 --gradients accumulate --vps 4 --groups 2
@@ -102,8 +76,8 @@ done
 sgd=("${net[@]}" --batch 32 --optimizer sgd --epochs 1 --clip 0)
 own_rates() { # one step: each parameter has moved as in a run of which that is --lr, scaled by the schedule
     exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --save fast.ckpt && exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.125 --save slow.ckpt &&
-        exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --lr-of W_s=0.125,embedding=0 --save both.ckpt && python3 - <<'PY'
-from near import load
+        exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --lr-of W_s=0.125,embedding=0 --save both.ckpt && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 - <<'PY'
+from runs import load
 fast, slow, both = (load(f + '.ckpt') for f in ('fast', 'slow', 'both'))
 assert both['W_s'] == slow['W_s'] != fast['W_s']
 assert both['embedding'] != fast['embedding'] and both['b_s'] == fast['b_s'] != slow['b_s'] and both['W_i'] == fast['W_i']
@@ -115,7 +89,7 @@ still() { # 0 is a rate, too
 }
 check "--lr-of 0" still
 repeated() {
-    exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --lr-of W_s=0.125 --lr-of embedding=0 --save again.ckpt && same again.ckpt both.ckpt &&
+    exits 0 "${sgd[@]}" --warmup 2 --max-batches 1 --lr 0.5 --lr-of W_s=0.125 --lr-of embedding=0 --save again.ckpt && same_tensors again.ckpt both.ckpt &&
         exits 0 "${sgd[@]}" --lr 0.5 --freeze W_s --freeze embedding --lr-of W_s=3 --save frozen.ckpt &&
         holds "all((load('frozen.ckpt')[k] == load('begin.ckpt')[k]) == (k in ('W_s', 'embedding')) for k in load('begin.ckpt') if '/' not in k)"
 }

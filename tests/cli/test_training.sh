@@ -120,17 +120,7 @@ check "plateau without measuring" fails_with 1 "goes with --eval-every of 1 or m
 
 # frozen NAME...: which tensors of frozen.ckpt are those of begin.ckpt is exactly these
 frozen() {
-    python3 - "$@" <<'PY'
-import json, sys
-def load(path):
-    b = open(path, 'rb').read()
-    n = int.from_bytes(b[:8], 'little')
-    h = json.loads(b[8:8 + n])
-    return {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items() if k[:2] != '__' and '/' not in k}
-a, b = load('begin.ckpt'), load('frozen.ckpt')
-same = sorted(k for k in a if a[k] == b[k])
-assert same == sorted(sys.argv[1:]), same
-PY
+    holds "sorted(k for k, v in parameters('begin.ckpt').items() if parameters('frozen.ckpt')[k] == v) == sorted('$*'.split())"
 }
 frozen_run=("${net[@]}" --init begin.ckpt --batch 4 --epochs 1 --eval-every 0 --save frozen.ckpt)
 freezes() {

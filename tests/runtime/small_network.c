@@ -3,6 +3,8 @@
 #include "common/testing.h"
 #include "graph/graph.h"
 
+#include <math.h>
+
 void sn_open(small_network *n, uint64_t seed) {
     TEST_OK(vpps_model_create(&n->model, seed));
     TEST_OK(vpps_add_lookup(n->model, &n->E, "E", SN_WORDS, SN_EMBED, 1, NULL));
@@ -63,4 +65,21 @@ vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
     o.optimizer.lr = optimizer == VPPS_ADAM || optimizer == VPPS_ADAMW ? 0.01f : 0.1f;
     o.optimizer.weight_decay = 0.01f;
     return o;
+}
+
+float *sn_handle_values(const small_network *n, vpps_handle *h, size_t *count) {
+    TEST_OK(vpps_read_parameters(h));
+    return sn_values(n, count);
+}
+
+void sn_expect_alike(const small_network *a, vpps_handle *ha, const small_network *b, vpps_handle *hb, double most) {
+    size_t n, m;
+    double apart = 0;
+    float *x = sn_handle_values(a, ha, &n), *y = sn_handle_values(b, hb, &m);
+    ck_assert_uint_eq(n, m);
+    for (size_t i = 0; i < n; i++) apart = fmax(apart, fabs((double)x[i] - (double)y[i]));
+    ck_assert_msg(most > 0 || !memcmp(x, y, n * sizeof *x), "bits differ, by %g at most", apart);
+    ck_assert_msg(apart <= most, "parameters differ by %g", apart);
+    free(x);
+    free(y);
 }

@@ -22,6 +22,11 @@ vpps_node sn_build(const small_network *n, uint32_t batch, float factor);
 
 /* The model's parameters, one after the other; the caller frees. */
 float *sn_values(const small_network *n, size_t *count);
+/* The same, as the handle has them. */
+float *sn_handle_values(const small_network *n, vpps_handle *h, size_t *count);
+
+/* Compares the parameters of two handles: to the bit, where `most` is 0. */
+void sn_expect_alike(const small_network *a, vpps_handle *ha, const small_network *b, vpps_handle *hb, double most);
 
 /* Small pool; watchdog and dropout as a test wants them. */
 vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer);

@@ -166,8 +166,7 @@ static float *train(const setting *s, bool by_host, float *losses, size_t *count
         else if (piece == CUTS - 1)
             TEST_OK(vpps_sync_latest_loss(f.h, &losses[piece]));
     }
-    TEST_OK(vpps_read_parameters(f.h));
-    float *values = sn_values(&f.n, count);
+    float *values = sn_handle_values(&f.n, f.h, count);
     close_all(&f);
     return values;
 }
@@ -374,8 +373,7 @@ START_TEST(values_stay)
         TEST_OK(vpps_backward(f.h, f.n.g, sn_build(&f.n, 2, 1), NULL));
         TEST_OK(vpps_update(f.h));
         for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(f.h, f.n.g, sn_build(&f.n, batch, 1), NULL));
-        TEST_OK(vpps_read_parameters(f.h));
-        float *without = sn_values(&f.n, &n);
+        float *without = sn_handle_values(&f.n, f.h, &n);
         ck_assert_mem_eq(with, without, n * sizeof *with);
         free(with);
         free(without);

@@ -67,25 +67,12 @@ static chains build_chains(const small_network *n, uint32_t batch) {
     return c;
 }
 
+static double error_of(const setting *s) { return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5; }
+
 static void expect_near(const float *got, const float *want, size_t n, double error) {
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(fabs((double)got[i] - (double)want[i]) <= error * (1 + fabs((double)want[i])),
                       "element %zu: %.9g; expected %.9g", i, (double)got[i], (double)want[i]);
-}
-
-/* The parameters as the handle has them; the caller frees. */
-static float *values_of(const small_network *n, vpps_handle *h, size_t *count) {
-    TEST_OK(vpps_read_parameters(h));
-    return sn_values(n, count);
-}
-
-/* Two handles have the same parameters, to the bit. */
-static void expect_alike(const small_network *a, vpps_handle *x, const small_network *b, vpps_handle *y) {
-    size_t n, m;
-    float *p = values_of(a, x, &n), *q = values_of(b, y, &m);
-    ck_assert_msg(n == m && !memcmp(p, q, n * sizeof *p), "parameters differ");
-    free(p);
-    free(q);
 }
 
 /* ---------------------------------------------------------------- values */
@@ -121,7 +108,7 @@ START_TEST(values_of_the_step)
             TEST_OK(vpps_forward(h, a.g, CHAINS + 2, nodes, wants));
             TEST_OK(vpps_backward(h, a.g, c.loss,
                                   VPPS_REQUEST(.n_values = 2 * CHAINS + 4, .values = nodes, .value_outs = outs)));
-            const double error = settings[_i].precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5;
+            const double error = error_of(&settings[_i]);
             expect_near(scores[0], want[0], CHAINS * SN_CLASSES, error);
             expect_near(state, want_state, SN_HIDDEN, error);
             ck_assert_mem_eq(word, want_word, sizeof word);
@@ -133,7 +120,7 @@ START_TEST(values_of_the_step)
             TEST_OK(vpps_backward(plain, b.g, build_chains(&b, batch).loss, NULL));
             TEST_OK(vpps_update(plain));
         }
-        expect_alike(&a, h, &b, plain);
+        sn_expect_alike(&a, h, &b, plain, 0);
         close_handle(&a, h);
         close_handle(&b, plain);
     }
@@ -185,14 +172,14 @@ START_TEST(values_while_gradients_add_up)
             TEST_OK(vpps_forward(h, a.g, 1, &c.scores[4], (float *[]){want}));
             TEST_OK(vpps_backward(
                 h, a.g, c.loss, VPPS_REQUEST(.n_values = 1, .values = &c.scores[4], .value_outs = (float *[]){score})));
-            expect_near(score, want, SN_CLASSES, settings[_i].precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5);
+            expect_near(score, want, SN_CLASSES, error_of(&settings[_i]));
             TEST_OK(vpps_backward(plain, b.g, build_chains(&b, batch).loss, NULL));
             if (batch % 2) {
                 TEST_OK(vpps_update(h));
                 TEST_OK(vpps_update(plain));
             }
         }
-        expect_alike(&a, h, &b, plain);
+        sn_expect_alike(&a, h, &b, plain, 0);
         close_handle(&a, h);
         close_handle(&b, plain);
     }
@@ -226,8 +213,6 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
         h, g, loss,
         VPPS_REQUEST(.n_gradients = n, .gradients = nodes, .gradient_outs = outs, .no_parameters = no_parameters)));
 }
-
-static double error_of(const setting *s) { return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5; }
 
 /* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
 START_TEST(gradients_that_are_known)
@@ -414,7 +399,7 @@ START_TEST(steps_without_parameters)
                             NULL)); /* straight after, which begins a sum of its own */
             TEST_OK(vpps_fb(plain, b.g, build_chains(&b, batch).loss, NULL));
         }
-        expect_alike(&a, h, &b, plain);
+        sn_expect_alike(&a, h, &b, plain, 0);
         vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(h, &stats));
         ck_assert_uint_eq(stats.batches, 8);

@@ -53,29 +53,6 @@ static void close_handle(small_network *n, vpps_handle *h) {
     sn_close(n);
 }
 
-/* The parameters as the handle has them; the caller frees. */
-static float *values_of(const small_network *n, vpps_handle *h, size_t *count) {
-    TEST_OK(vpps_read_parameters(h));
-    return sn_values(n, count);
-}
-
-static double largest_difference(const float *a, const float *b, size_t n) {
-    double most = 0;
-    for (size_t i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (double)b[i]));
-    return most;
-}
-
-/* Compares the parameters of two handles: to the bit, where `most` is 0. */
-static void expect_alike(small_network *a, vpps_handle *ha, small_network *b, vpps_handle *hb, double most) {
-    size_t n, m;
-    float *x = values_of(a, ha, &n), *y = values_of(b, hb, &m);
-    ck_assert_uint_eq(n, m);
-    ck_assert_msg(most > 0 || !memcmp(x, y, n * sizeof *x), "bits differ, by %g at most", largest_difference(x, y, n));
-    ck_assert_msg(largest_difference(x, y, n) <= most, "parameters differ by %g", largest_difference(x, y, n));
-    free(x);
-    free(y);
-}
-
 /* Chains [first, first + count) of a fixed corpus, without dropout: a 32nd of the sum of their losses. */
 static vpps_node build_chains(const small_network *n, uint32_t first, uint32_t count) {
     vpps_graph *g = n->g;
@@ -115,7 +92,7 @@ START_TEST(backward_and_update_give_the_bits_of_fb)
             TEST_OK(vpps_sync_latest_loss(parts, &y));
             ck_assert_float_eq(x, y);
         }
-        expect_alike(&a, whole, &b, parts, 0);
+        sn_expect_alike(&a, whole, &b, parts, 0);
         vpps_stats stats = {.size = sizeof stats};
         TEST_OK(vpps_handle_stats(parts, &stats));
         ck_assert_uint_eq(stats.batches, 6);
@@ -143,7 +120,7 @@ START_TEST(gradients_add_up)
             TEST_OK(vpps_sync_latest_loss(parts, &y));
             ck_assert_float_eq_tol(x, y, error * fabs((double)x));
         }
-        expect_alike(&a, whole, &b, parts, error);
+        sn_expect_alike(&a, whole, &b, parts, error);
         close_handle(&a, whole);
         close_handle(&b, parts);
     }
@@ -232,7 +209,7 @@ START_TEST(written_gradients_are_taken)
             TEST_OK(vpps_write_gradients(doubled));
             TEST_OK(vpps_update(doubled));
         }
-        expect_alike(&a, twice, &b, doubled, 0);
+        sn_expect_alike(&a, twice, &b, doubled, 0);
         close_handle(&a, twice);
         close_handle(&b, doubled);
     }
@@ -250,7 +227,7 @@ START_TEST(gradients_of_unused_parameters)
         TEST_OK(vpps_backward(h, n.g, loss, NULL));
         TEST_OK(vpps_read_gradients(h));
         size_t count, again;
-        float *before = values_of(&n, h, &count);
+        float *before = sn_handle_values(&n, h, &count);
         TEST_OK(vpps_param_gradient(n.model, n.U, &gradient));
         for (uint32_t i = 0; i < SN_HIDDEN * SN_HIDDEN; i++) ck_assert_float_eq(gradient.values[i], 0);
         gradient.values[3 * SN_HIDDEN + 1] = 1;
@@ -258,7 +235,7 @@ START_TEST(gradients_of_unused_parameters)
         ck_assert_uint_eq(gradient.n, 0);
         TEST_OK(vpps_write_gradients(h));
         TEST_OK(vpps_update(h));
-        float *after = values_of(&n, h, &again);
+        float *after = sn_handle_values(&n, h, &again);
         size_t at = 0;
         for (vpps_param p = 0; p < SN_PARAMS; p++) {
             const size_t elems = vpps_param_elems(&n.model->params[p]);
@@ -293,7 +270,7 @@ START_TEST(zeroed_gradients_leave_nothing)
             TEST_OK(vpps_update(x));
             TEST_OK(vpps_fb(y, b.g, sn_build(&b, k, 1), NULL));
         }
-        expect_alike(&a, x, &b, y, 0);
+        sn_expect_alike(&a, x, &b, y, 0);
         close_handle(&a, x);
         close_handle(&b, y);
     }
@@ -304,13 +281,13 @@ START_TEST(frozen_between_backward_and_update)
         small_network n;
         vpps_handle *h = open_handle(&n, &settings[_i]);
         size_t count;
-        float *before = values_of(&n, h, &count);
+        float *before = sn_handle_values(&n, h, &count);
         TEST_OK(vpps_backward(h, n.g, build_chains(&n, 0, 8), NULL)); /* uses all */
         TEST_OK(vpps_freeze(n.model, n.E, true));
         TEST_OK(vpps_freeze(n.model, n.W, true));
         TEST_OK(vpps_freeze(n.model, n.b, true));
         TEST_OK(vpps_update(h));
-        float *after = values_of(&n, h, &count);
+        float *after = sn_handle_values(&n, h, &count);
         size_t at = 0;
         for (vpps_param p = 0; p < SN_PARAMS; p++) {
             const size_t elems = vpps_param_elems(&n.model->params[p]);
@@ -362,14 +339,14 @@ START_TEST(gradients_that_are_not_finite_change_nothing)
         small_network n;
         vpps_handle *h = open_handle(&n, &settings[_i]);
         size_t count, again;
-        float *before = values_of(&n, h, &count), loss;
+        float *before = sn_handle_values(&n, h, &count), loss;
         TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1), NULL));
         TEST_OK(vpps_backward(h, n.g, sn_build(&n, 2, NAN), NULL));
         TEST_OK(vpps_sync_latest_loss(h, &loss));
         ck_assert_float_nan(loss);
         TEST_OK(vpps_update(h));
         TEST_FAILS(vpps_sync_latest_loss(h, &loss), VPPS_NONFINITE, "batch 1: the loss is");
-        float *after = values_of(&n, h, &again);
+        float *after = sn_handle_values(&n, h, &again);
         ck_assert_msg(!memcmp(before, after, count * sizeof *after), "parameters changed");
         TEST_FAILS(vpps_update(h), VPPS_STATE, "no gradients");
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, 1, 1), NULL));
@@ -398,12 +375,12 @@ START_TEST(groups_step_by_their_own_numbers)
         TEST_OK(vpps_set_param_group(
             x, 3, rest, &(vpps_param_group){sizeof(vpps_param_group), o.optimizer.lr, o.optimizer.momentum, decay}));
         size_t count;
-        float *before = values_of(&a, x, &count);
+        float *before = sn_handle_values(&a, x, &count);
         for (uint32_t k = 0; k < 3; k++) {
             TEST_OK(vpps_fb(x, a.g, build_chains(&a, 8 * k, 8), NULL));
             if (k == 0) TEST_OK(vpps_fb(y, b.g, build_chains(&b, 0, 8), NULL));
         }
-        float *after = values_of(&a, x, &count);
+        float *after = sn_handle_values(&a, x, &count);
         size_t at = 0;
         for (vpps_param p = 0; p < SN_PARAMS; p++) {
             const size_t elems = vpps_param_elems(&a.model->params[p]);
@@ -422,7 +399,7 @@ START_TEST(groups_step_by_their_own_numbers)
             &(vpps_param_group){.size = sizeof(vpps_param_group), .lr = 0, .momentum = NAN, .weight_decay = NAN}));
         TEST_OK(vpps_backward(z, a.g, build_chains(&a, 0, 8), NULL));
         TEST_OK(vpps_update(z));
-        float *own = values_of(&a, z, &count), *all = values_of(&b, y, &count);
+        float *own = sn_handle_values(&a, z, &count), *all = sn_handle_values(&b, y, &count);
         at = 0;
         for (vpps_param p = 0; p < SN_PARAMS; p++) {
             const size_t elems = vpps_param_elems(&a.model->params[p]);
@@ -453,14 +430,14 @@ START_TEST(groups_are_like_handles)
             TEST_OK(vpps_fb(x, a.g, build_chains(&a, 8 * k, 8), NULL));
             TEST_OK(vpps_fb(y, b.g, build_chains(&b, 8 * k, 8), NULL));
         }
-        expect_alike(&a, x, &b, y, 0);
+        sn_expect_alike(&a, x, &b, y, 0);
         TEST_OK(vpps_set_param_group(x, 6, all, NULL));
         TEST_OK(vpps_set_learning_rate(x, group.lr));
         TEST_OK(vpps_set_momentum(x, group.momentum));
         TEST_OK(vpps_set_weight_decay(x, group.weight_decay));
         TEST_OK(vpps_fb(x, a.g, build_chains(&a, 0, 8), NULL));
         TEST_OK(vpps_fb(y, b.g, build_chains(&b, 0, 8), NULL));
-        expect_alike(&a, x, &b, y, 0);
+        sn_expect_alike(&a, x, &b, y, 0);
         TEST_FAILS(vpps_set_param_group(x, 1, (vpps_param[]){77}, &group), VPPS_ARGUMENT, "77 is not a parameter");
         TEST_FAILS(vpps_set_param_group(x, 1, all, &(vpps_param_group){sizeof(vpps_param_group), -1, 0, 0}),
                    VPPS_ARGUMENT, "learning rate -1");
