@@ -33,7 +33,6 @@ typedef struct bench {
     settings s;
     corpus corpus;
     uint32_t n_examples; /* the first of the training part */
-    uint32_t examples[COUNTED];
     double flops[COUNTED];
     size sizes[MAX_BATCHES];
     uint32_t n_sizes;
@@ -44,7 +43,6 @@ static vpps_status count_flops(bench *b, session *x) {
     for (uint32_t i = 0; i < b->n_examples; i++) {
         vpps_cost cost = {.size = sizeof cost};
         vpps_node loss;
-        b->examples[i] = i;
         VPPS_TRY(session_add_batch(x, &b->corpus, &b->corpus.split[SPLIT_TRAIN], &i, 1, 1, &loss));
         VPPS_TRY(vpps_graph_cost(x->graph, &cost));
         b->flops[i] = (double)(cost.product_flops + cost.other_flops);

@@ -59,6 +59,9 @@ typedef struct net_scores {
 
 uint32_t net_positions(net_kind kind, const net_example *x);
 
+/* Does a network of that kind tag the words or characters of a sentence? */
+static inline bool net_tags(net_kind kind) { return kind == NET_TAGGING || kind == NET_LATTICES; }
+
 /* The most layers that a network may have, of an LSTM or GRU. */
 #define NET_LAYERS 16
 

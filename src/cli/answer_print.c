@@ -1,11 +1,10 @@
 /* answer_print.c - see answer_print.h. */
 #include "cli/answer_print.h"
 #include "base/base.h"
-#include "cli/csv.h"
+#include "cli/fields.h"
 #include "io/sequences.h"
 
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form) {
-    const bool tagged = s->network->kind == NET_TAGGING || s->network->kind == NET_LATTICES;
     output_form out = s->json ? OUTPUT_JSONL : (output_form)s->output_format;
     if (out == OUTPUT_AUTO) {
         out = form == INPUT_COLUMNS ? OUTPUT_COLUMNS
@@ -14,15 +13,14 @@ vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, i
               : form == INPUT_TSV   ? OUTPUT_TSV
                                     : OUTPUT_TEXT;
     }
-    if (out == OUTPUT_COLUMNS && !tagged) {
+    if (out == OUTPUT_COLUMNS && !net_tags(s->network->kind)) {
         return vpps_fail(VPPS_ARGUMENT, "%s does not tag words: it prints no columns (--output-format)",
                          s->network->name);
     }
     p->s = s;
     p->form = out;
     p->lines = form == INPUT_TEXT || form == INPUT_TAGGED || form == INPUT_LABELLED || form == INPUT_JSONL;
-    p->numbered = (form == INPUT_CSV || form == INPUT_TSV) && s->text_field &&
-                  s->text_field[strspn(s->text_field, "0123456789")] == 0;
+    p->numbered = (form == INPUT_CSV || form == INPUT_TSV) && fields_numbered(s);
     a->json = out == OUTPUT_JSONL || out == OUTPUT_CSV || out == OUTPUT_TSV;
     a->rows = out == OUTPUT_COLUMNS;
     a->gold = s->gold;
@@ -210,8 +208,7 @@ static vpps_status begin_table(answer_printer *p, const json_t *fields, bool tab
     json_t *value;
     p->begun = true;
     json_object_foreach((json_t *)(uintptr_t)fields, key, value) VPPS_TRY(add_column(p, key)); /* it is only read */
-    if (!fields && p->s->network->kind != NET_TAGGING && p->s->network->kind != NET_LATTICES)
-        VPPS_TRY(add_column(p, "text"));
+    if (!fields && !net_tags(p->s->network->kind)) VPPS_TRY(add_column(p, "text"));
     for (const char *const *c = answer_columns(p->s); *c; c++) {
         if (strcmp(*c, "gold") != 0 || p->s->gold) VPPS_TRY(add_column(p, *c));
     }
@@ -266,10 +263,8 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
     if (q->blank && !(p->lines || p->form == OUTPUT_COLUMNS)) return VPPS_OK;
     switch (p->form) {
     case OUTPUT_COLUMNS:
-        if (q->text && !q->blank) {
-            print_columns(p, q, text ? text : "", text ? len : 0);
-        } else if (text) {
-            print_columns(p, q, text, len);
+        if (text || (q->text && !q->blank)) {
+            print_columns(p, q, text ? text : "", len);
         } else {
             putchar('\n');
         }

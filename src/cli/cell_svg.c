@@ -122,7 +122,7 @@ static void lay_out_columns(drawing *d) {
             snprintf(label, sizeof label, "in%u", c->values[v].input);
         } else {
             const vpps_param table = c->lookups[c->values[v].lookup].table;
-            snprintf(label, sizeof label, "%.*s", LABEL_LETTERS, d->model->params[table].name);
+            snprintf(label, sizeof label, "%.*s", LABEL_LETTERS, vpps_table_name(d->model, table));
             vpps_drop_cut_character(label);
         }
         print_label(d, d->n_columns, label);

@@ -4,6 +4,8 @@
 
 #include "cli/options.h"
 
+#include <string.h>
+
 /* What may follow a command besides options. */
 typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
 
@@ -19,6 +21,9 @@ typedef struct command {
     const char *arguments;   /* after the options in the line of usage */
     const char *text;        /* what --help begins with */
 } command;
+
+/* Does it want a checkpoint: is --model among its arguments? */
+static inline bool command_wants_model(const command *c) { return strstr(c->arguments, "--model ") != NULL; }
 
 /* In the order of help; ends with a NULL name. */
 extern const command commands[];

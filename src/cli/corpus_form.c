@@ -2,6 +2,7 @@
 #include "cli/corpus_form.h"
 #include "base/base.h"
 #include "cli/corpus_notes.h"
+#include "cli/input.h"
 #include "cli/task.h"
 #include "io/file.h"
 #include "io/text.h"
@@ -40,24 +41,18 @@ static shapes count_shapes(const vpps_text *t) {
     return n;
 }
 
-/* Has a file of that name commas between its columns? Compressed ones, too. */
-static bool is_csv(const char *name) {
-    const char *ending = strcasestr(name, ".csv");
-    return ending && (!ending[4] || (ending[4] == '.' && !strchr(ending + 5, '.') && !strchr(ending, '/')));
-}
-
 void corpus_note_text(corpus *c, const char *name, const char *text, size_t len) {
     enum { FEW = 3 };
     const vpps_text t = vpps_text_of(name, text, len, "");
     const shapes n = count_shapes(&t);
-    const char *looks = n.lines < FEW               ? NULL
-                        : is_csv(name)              ? "columns of a table"
-                        : n.objects == n.lines      ? "an object of JSON"
-                        : n.trees == n.lines        ? "trees in brackets"
-                        : n.barred == n.words       ? "word|TAG"
-                        : n.with_tabs < n.lines     ? NULL
-                        : n.with_one_tab == n.lines ? "two columns"
-                                                    : "columns";
+    const char *looks = n.lines < FEW                           ? NULL
+                        : input_form_of_name(name) == INPUT_CSV ? "columns of a table"
+                        : n.objects == n.lines                  ? "an object of JSON"
+                        : n.trees == n.lines                    ? "trees in brackets"
+                        : n.barred == n.words                   ? "word|TAG"
+                        : n.with_tabs < n.lines                 ? NULL
+                        : n.with_one_tab == n.lines             ? "two columns"
+                                                                : "columns";
     if (looks) {
         corpus_note(c, "%s%s: every line looks like %s: it is read as plain text, a sentence a line",
                     VPPS_PATH_ARGS(name), looks);

@@ -6,15 +6,16 @@
 
 #include <ctype.h>
 
-static bool is_number(const char *text) { return *text && text[strspn(text, "0123456789")] == '\0'; }
-
-static bool has_tags(const settings *s) { return s->network->kind == NET_TAGGING || s->network->kind == NET_LATTICES; }
+bool fields_numbered(const settings *s) {
+    return s->text_field && *s->text_field && !s->text_field[strspn(s->text_field, "0123456789")];
+}
 
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in) {
     *r = (field_reader){.s = s, .form = form};
     *in = (input_reading){.form = READ_LINES};
     if (s->network->kind == NET_SENTENCES) in->form = READ_LABELLED;
-    if (has_tags(s)) *in = (input_reading){.form = READ_COLUMNS, .columns = {.word = 1, .tag = 2, .tabs = true}};
+    if (net_tags(s->network->kind))
+        *in = (input_reading){.form = READ_COLUMNS, .columns = {.word = 1, .tag = 2, .tabs = true}};
 }
 
 void fields_close(field_reader *r) {
@@ -22,9 +23,7 @@ void fields_close(field_reader *r) {
     r->names = NULL;
 }
 
-bool fields_want_names(const field_reader *r) {
-    return r->form != INPUT_JSONL && !r->names && !(r->s->text_field && is_number(r->s->text_field));
-}
+bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     const char *begin = vpps_skip_mark(text, text + len);
@@ -89,7 +88,10 @@ static vpps_status find_text(const field_reader *r, const json_t *object, const 
                              *const others[] = {"text", "sentence", NULL};
     const net_kind kind = r->s->network->kind;
     const bool pairs = kind == NET_PAIRS || kind == NET_LATTICE_PAIRS;
-    const char *const *usual = has_tags(r->s) ? of_tags : kind == NET_TREES ? of_trees : pairs ? of_pairs : others;
+    const char *const *usual = net_tags(r->s->network->kind) ? of_tags
+                               : kind == NET_TREES           ? of_trees
+                               : pairs                       ? of_pairs
+                                                             : others;
     *value = find(object, r->s->text_field, usual, name);
     if (!*value && !r->s->text_field && json_object_size(object) == 1) {
         *name = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)object));
@@ -226,7 +228,7 @@ vpps_status fields_text(const field_reader *r, const json_t *object, char **text
     FILE *f = open_memstream(text, len);
     if (!f) return vpps_fail(VPPS_MEMORY, "no memory for an example");
     const vpps_status status =
-        has_tags(r->s) ? print_rows(r, object, value, name, f) : print_line(r, object, value, name, f);
+        net_tags(r->s->network->kind) ? print_rows(r, object, value, name, f) : print_line(r, object, value, name, f);
     const bool closed = fclose(f) == 0;
     if (status == VPPS_OK && closed) return VPPS_OK;
     free(*text);

@@ -14,6 +14,9 @@ typedef struct field_reader {
 
 static inline bool fields_are(input_form form) { return form == INPUT_JSONL || form == INPUT_CSV || form == INPUT_TSV; }
 
+/* Does --text-field count columns, which have no names then? */
+bool fields_numbered(const settings *s);
+
 /* Begins a file. How the texts of its examples are read goes into *in. */
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
 void fields_close(field_reader *r);

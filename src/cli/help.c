@@ -102,10 +102,10 @@ static void print_option(FILE *f, int key, const char *name, const char *argumen
 
 static void print_usage(FILE *f, const settings *s, const command *c) {
     const char *after = c->operand == OPERAND_ACTION ? c->actions : c->arguments;
-    const char *name = s->network                         ? s->network->name
-                       : c->operand != OPERAND_NETWORK    ? ""
-                       : strstr(c->arguments, "--model ") ? "[NETWORK]"
-                                                          : "NETWORK";
+    const char *name = s->network                      ? s->network->name
+                       : c->operand != OPERAND_NETWORK ? ""
+                       : command_wants_model(c)        ? "[NETWORK]"
+                                                       : "NETWORK";
     fprintf(f, "Usage: vpps %s%s%s [OPTION...]", c->name, *name ? " " : "", name);
     fprintf(f, *after ? " %s\n" : "%s\n", after);
 }
@@ -137,8 +137,7 @@ static void print_more(FILE *f, const settings *s, const command *c) {
     char text[256];
     if (c->operand != OPERAND_NETWORK || s->network) return;
     snprintf(text, sizeof text, "A network has options of its own: `vpps %s NETWORK --help' lists them, too%s.",
-             c->name,
-             strstr(c->arguments, "--model ") ? ", and so does `--model MODEL --help' for a checkpoint's" : "");
+             c->name, command_wants_model(c) ? ", and so does `--model MODEL --help' for a checkpoint's" : "");
     fputc('\n', f);
     wrap(f, text, 0, 0);
     fputc('\n', f);

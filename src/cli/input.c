@@ -8,8 +8,7 @@
 #include <jansson.h>
 #include <strings.h>
 
-/* What a file's name says of its form, also when it is compressed. */
-static input_form form_of_name(const char *name) {
+input_form input_form_of_name(const char *name) {
     static const struct {
         const char *ending;
         input_form form;
@@ -39,16 +38,6 @@ static bool is_json(const vpps_text *t) {
     return false;
 }
 
-/* Words of the line. */
-static uint32_t count_words(const vpps_line *line) {
-    uint32_t n = 0;
-    for (const char *p = line->begin; p < line->end; p++) {
-        const bool is_space = *p == ' ' || *p == '\t', after_space = p == line->begin || p[-1] == ' ' || p[-1] == '\t';
-        n += !is_space && after_space;
-    }
-    return n;
-}
-
 /* How many columns the lines look like: each has so many words, some follow each other, and tabs or blank lines part them. 0: they
  * look like sentences. */
 static uint32_t columns_of(const vpps_text *t) {
@@ -61,18 +50,16 @@ static uint32_t columns_of(const vpps_text *t) {
         in_row = in_row || (after_line && !blank);
         after_line = !blank;
         if (blank) continue;
-        const uint32_t words = count_words(&line);
+        const uint32_t words = vpps_text_count_words(line.begin, line.end);
         if (words < 2 || (columns && words != columns)) return 0;
         columns = words;
     }
     return in_row && parted ? columns : 0;
 }
 
-static bool has_tags(net_kind kind) { return kind == NET_TAGGING || kind == NET_LATTICES; }
-
 /* Does the network read the form? */
 static bool is_read(net_kind kind, input_form form) {
-    if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return has_tags(kind);
+    if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
     return form != INPUT_LABELLED || kind == NET_SENTENCES;
 }
 
@@ -96,7 +83,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     const vpps_text t = vpps_text_of(first->name, first->text, first->len, "");
     *form = s->input_format;
     *in = (input_reading){.form = READ_LINES};
-    if (*form == INPUT_AUTO) *form = form_of_name(first->name);
+    if (*form == INPUT_AUTO) *form = input_form_of_name(first->name);
     if (!is_read(kind, *form)) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
                          s->network->name, names[*form]);
@@ -116,9 +103,9 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     *form = form_of_reading(in->form);
     if (s->gold && *form == INPUT_TEXT && kind != NET_TREES) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: --gold needs examples with %s, found lines of text",
-                         VPPS_PATH_ARGS(first->name), has_tags(kind) ? "tags" : "labels");
+                         VPPS_PATH_ARGS(first->name), net_tags(kind) ? "tags" : "labels");
     }
-    const uint32_t columns = open && *form == INPUT_TEXT && has_tags(kind) ? columns_of(&t) : 0;
+    const uint32_t columns = open && *form == INPUT_TEXT && net_tags(kind) ? columns_of(&t) : 0;
     if (columns) {
         fprintf(stderr,
                 "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",

@@ -4,6 +4,9 @@
 
 #include "cli/task.h"
 
+/* What a file's name says of its form, also when it is compressed; AUTO: nothing. */
+input_form input_form_of_name(const char *name);
+
 /* `first`: the whole lines that are there. How examples are read goes into *in, unless they are fields (fields_begin). What was
  * concluded from the lines is told on standard error. Fails with ARGUMENT where the network does not read the form. */
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,

@@ -27,7 +27,7 @@ static int unknown_command(const char *word) {
 }
 
 static int network_missing(const command *c) {
-    if (strstr(c->arguments, "--model ")) return report_usage(c->name, "--model FILE is missing");
+    if (command_wants_model(c)) return report_usage(c->name, "--model FILE is missing");
     fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]%s\n", c->name, c->name,
             c->bit & COMMAND_TUNE    ? ""
             : c->bit & COMMAND_TRAIN ? ", or --resume FILE"
