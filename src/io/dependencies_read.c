@@ -70,12 +70,10 @@ static bool is_no_word(column id) {
 
 /* "# NAME = LABEL" with the name that is wanted. */
 static vpps_status read_comment(tree_reader *r, const vpps_line *line) {
-    const char *equals = memchr(line->begin, '=', (size_t)(line->end - line->begin));
-    if (!r->wanted.label || r->wanted.heads_only || !equals) return VPPS_OK;
-    const char *name = vpps_skip_blanks(line->begin + 1, equals), *name_end = vpps_trim_blanks(name, equals);
-    const size_t len = strlen(r->wanted.label);
-    if ((size_t)(name_end - name) != len || memcmp(name, r->wanted.label, len) != 0) return VPPS_OK;
-    const char *value = vpps_skip_blanks(equals + 1, line->end), *end = vpps_trim_blanks(value, line->end);
+    if (!r->wanted.label || r->wanted.heads_only) return VPPS_OK;
+    const char *value = vpps_comment_value(line, r->wanted.label);
+    if (!value) return VPPS_OK;
+    const char *end = vpps_trim_blanks(value, line->end), *name = vpps_skip_blanks(line->begin + 1, line->end);
     if (value == end) return vpps_text_fail(r->t, value, "a label", NULL);
     if (r->label.at) return vpps_text_fail(r->t, name, "one label for the sentence", "a second one");
     r->label = (column){value, (size_t)(end - value)};

@@ -73,6 +73,9 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
 /* Where column `wanted`, from 1, of a line stands; false: the line has fewer. */
 bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, const char **at, size_t *n);
 
+/* What a comment "# NAME = VALUE" of CoNLL-U says, up to the line's end; NULL: it is another line. */
+const char *vpps_comment_value(const vpps_line *line, const char *name);
+
 /* The names of columns in "# global.columns = ID FORM ...", the first line of CoNLL-U Plus; NULL: it is another line. */
 const char *vpps_conllu_plus(const vpps_line *first);
 

@@ -117,14 +117,16 @@ static bool is_comment(column_reader *r, const vpps_line *line) {
 
 static const char conllu_names[] = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC";
 
-const char *vpps_conllu_plus(const vpps_line *first) {
-    static const char given[] = "global.columns";
-    if (first->begin == first->end || *first->begin != '#') return NULL;
-    const char *at = vpps_skip_blanks(first->begin + 1, first->end);
-    if ((size_t)(first->end - at) < sizeof given - 1 || memcmp(at, given, sizeof given - 1) != 0) return NULL;
-    at = vpps_skip_blanks(at + sizeof given - 1, first->end);
-    return at < first->end && *at == '=' ? vpps_skip_blanks(at + 1, first->end) : NULL;
+const char *vpps_comment_value(const vpps_line *line, const char *name) {
+    const size_t len = strlen(name);
+    if (line->begin == line->end || *line->begin != '#') return NULL;
+    const char *at = vpps_skip_blanks(line->begin + 1, line->end);
+    if ((size_t)(line->end - at) < len || memcmp(at, name, len) != 0) return NULL;
+    at = vpps_skip_blanks(at + len, line->end);
+    return at < line->end && *at == '=' ? vpps_skip_blanks(at + 1, line->end) : NULL;
 }
+
+const char *vpps_conllu_plus(const vpps_line *first) { return vpps_comment_value(first, "global.columns"); }
 
 /* Which of the names it is, from 1, in capital letters or small ones; 0: none. */
 static uint32_t find_name(const char *names, const char *end, const char *name) {

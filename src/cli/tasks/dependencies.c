@@ -10,6 +10,7 @@
 #include "cli/session.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
+#include "io/sequences.h"
 #include "io/text.h"
 
 #include <math.h>
@@ -159,23 +160,14 @@ static bool is_word(const vpps_line *line) {
     return p > at && vpps_skip_blanks(p, line->end) > p;
 }
 
-/* Is it "# NAME = ..."? */
-static bool is_label(const vpps_line *line, const char *name) {
-    const size_t len = strlen(name);
-    if (line->begin == line->end || *line->begin != '#') return false;
-    const char *at = vpps_skip_blanks(line->begin + 1, line->end);
-    if ((size_t)(line->end - at) <= len || memcmp(at, name, len) != 0) return false;
-    at = vpps_skip_blanks(at + len, line->end);
-    return at < line->end && *at == '=';
-}
-
 /* A word's line with another DEPREL. */
 static void print_word(FILE *f, const vpps_line *line, const char *relation) {
-    enum { BEFORE = 7 }; /* columns */
-    const char *at = line->begin;
-    for (int i = 0; i < BEFORE; i++) at = (const char *)memchr(at, '\t', (size_t)(line->end - at)) + 1;
-    const char *rest = memchr(at, '\t', (size_t)(line->end - at));
-    fprintf(f, "%.*s%s%.*s\n", (int)(at - line->begin), line->begin, relation, (int)(line->end - rest), rest);
+    enum { DEPREL = 8 };
+    const char *at = line->end;
+    size_t n = 0;
+    vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &at,
+                      &n); /* it was read, so it is there */
+    fprintf(f, "%.*s%s%.*s\n", (int)(at - line->begin), line->begin, relation, (int)(line->end - at - n), at + n);
 }
 
 /* The lines of the next sentence of the text, up to its blank line, with the network's labels in place of theirs. */
@@ -192,7 +184,7 @@ static vpps_status answer_lines(answers *a, corpus_split *split, const said *y, 
         }
         if (word && !y->label) {
             print_word(a->file, &line, class_of(y, k));
-        } else if (!y->label || !is_label(&line, y->label)) {
+        } else if (!y->label || !vpps_comment_value(&line, y->label)) {
             fprintf(a->file, "%.*s\n", (int)(line.end - line.begin), line.begin);
         }
         k += word;
