@@ -23,15 +23,29 @@ static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const
     return status;
 }
 
+void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted) {
+    a->n++;
+    a->right += label == predicted;
+    classes_count(a->classes, label, predicted);
+}
+
+vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m) {
+    uint64_t counts[] = {own.n, own.right};
+    VPPS_TRY(session_add_up(x, VPPS_COUNT(counts), counts));
+    m->counted[i] = counts[0];
+    m->value[i] = counts[0] ? (double)counts[1] / (double)counts[0] : NAN;
+    return VPPS_OK;
+}
+
 vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     x->nonfinite = false;
+    *m = (measures){.examples = split->n_examples};
     VPPS_TRY(measure_own(x, c, split, stop, m));
-    uint64_t unknown = !m->known, nonfinite = x->nonfinite;
+    uint64_t unknown = stop && *stop, nonfinite = x->nonfinite;
     VPPS_TRY(session_add_up(x, 1, &unknown));
     VPPS_TRY(session_add_up(x, 1, &nonfinite));
     m->known = !unknown;
     m->nonfinite = nonfinite != 0;
-    m->examples = split->n_examples;
     for (int i = 0; m->nonfinite && i < MAX_METRICS; i++) m->value[i] = NAN;
     return VPPS_OK;
 }

@@ -318,6 +318,26 @@ vpps_status session_predict(session *x, corpus *c, const corpus_split *split, co
     return status;
 }
 
+vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
+                                session_see *see, void *context) {
+    const uint32_t batch = x->settings->batch;
+    int32_t *predicted = NULL;
+    size_t capacity = 0;
+    vpps_status status = VPPS_OK;
+    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
+        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
+        size_t at = 0;
+        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
+            uint32_t positions = 0;
+            status = see(context, split, split->examples[j], predicted + at, &positions);
+            at += positions;
+        }
+    }
+    free(predicted);
+    return status;
+}
+
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means) {
     uint32_t n_positions, n_nodes = 0;

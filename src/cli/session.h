@@ -62,6 +62,14 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted, size_t *capacity);
 
+/* Sees the classes that example i of a split is predicted to have, one a position; *positions: how many there are. */
+typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
+                                uint32_t *positions);
+
+/* session_predict of all examples of a split, a batch at a time, until *stop is not 0 (stop may be NULL), or `see` fails. */
+vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
+                                session_see *see, void *context);
+
 /* What all processes counted of their parts of a split, in place of what this one did. Each measure calls it, in the same
  * order, when it needs no more of the engine for what is counted. */
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);

@@ -64,7 +64,7 @@ typedef struct task {
     const char *lacks;
     vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
-    /* Measures a split; ends early once *stop is not 0 (stop may be NULL): m is then not known. */
+    /* Sets the values and counts of m, which are 0, for a split; ends early once *stop is not 0 (stop may be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
     /* What the network says of n examples, from number `first` on: an answer each. */
     vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a);

@@ -6,14 +6,12 @@
 #include "cli/tasks/dependencies.h"
 #include "base/base.h"
 #include "cli/answers.h"
-#include "cli/classes.h"
+#include "cli/measure.h"
 #include "cli/session.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
 #include "io/sequences.h"
 #include "io/text.h"
-
-#include <math.h>
 
 /* ---------------------------------------------------------------- reading */
 
@@ -103,40 +101,19 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* ---------------------------------------------------------------- measuring */
 
-static void count(const session *x, const corpus_split *split, uint32_t i, const int32_t *predicted, measures *m,
-                  uint64_t *right) {
-    const uint32_t n = vpps_sentences_get(split->sentences, i).n_words;
-    for (uint32_t k = 0; k < n; k++) {
+static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
+    *n = vpps_sentences_get(split->sentences, i).n_words;
+    for (uint32_t k = 0; k < *n; k++) {
         uint32_t label;
-        if (!label_of(split, i, k, &label)) continue;
-        m->counted[0]++;
-        *right += label == (uint32_t)predicted[k];
-        classes_count(x->classes, label, (uint32_t)predicted[k]);
+        if (label_of(split, i, k, &label)) accuracy_count(context, label, (uint32_t)predicted[k]);
     }
+    return VPPS_OK;
 }
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    const uint32_t batch = x->settings->batch;
-    int32_t *predicted = NULL;
-    size_t capacity = 0;
-    uint64_t right = 0;
-    vpps_status status = VPPS_OK;
-    *m = (measures){.examples = split->n_examples};
-    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
-        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
-        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
-        size_t at = 0;
-        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
-            count(x, split, split->examples[j], predicted + at, m, &right);
-            at += vpps_sentences_get(split->sentences, split->examples[j]).n_words;
-        }
-    }
-    free(predicted);
-    if (status == VPPS_OK) status = session_add_up(x, 1, &right);
-    if (status == VPPS_OK) status = session_add_up(x, 1, m->counted);
-    m->known = status == VPPS_OK && !(stop && *stop);
-    m->value[0] = m->counted[0] ? (double)right / (double)m->counted[0] : NAN;
-    return status;
+    accuracy a = {.classes = x->classes};
+    VPPS_TRY(session_predict_all(x, c, split, stop, count, &a));
+    return measure_accuracy(x, a, 0, m);
 }
 
 /* ---------------------------------------------------------------- prediction */

@@ -226,7 +226,6 @@ enum { BLEU, PERPLEXITY };
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     vpps_bleu b = {0};
-    *m = (measures){.examples = split->n_examples};
     VPPS_TRY(text_measure(x, c, split, stop, PERPLEXITY, m));
     VPPS_TRY(measure_bleu(x, c, split, stop, &b));
     VPPS_TRY(session_add_up(x, VPPS_COUNT(b.matches), b.matches));
@@ -235,9 +234,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_add_up(x, 1, &b.reference_words));
     m->value[BLEU] = vpps_bleu_score(&b, VPPS_BLEU_NONE);
     m->counted[BLEU] = split->n_examples;
-    VPPS_TRY(session_add_up(x, 1, &m->counted[BLEU]));
-    m->known = !(stop && *stop);
-    return VPPS_OK;
+    return session_add_up(x, 1, &m->counted[BLEU]);
 }
 
 static const char *signature(void) { return vpps_bleu_signature(VPPS_BLEU_NONE); }

@@ -1,14 +1,12 @@
 /* sentences.c - sentences with a label each: accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
 #include "cli/answers.h"
-#include "cli/classes.h"
+#include "cli/measure.h"
 #include "cli/session.h"
 #include "cli/task.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
 #include "io/text.h"
-
-#include <math.h>
 
 /* ---------------------------------------------------------------- reading */
 
@@ -112,30 +110,16 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
 
 /* ---------------------------------------------------------------- measuring and prediction */
 
+static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
+    accuracy_count(context, label_of(split, i), (uint32_t)predicted[0]);
+    *n = 1;
+    return VPPS_OK;
+}
+
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    const uint32_t batch = x->settings->batch;
-    int32_t *predicted = NULL;
-    size_t capacity = 0;
-    uint64_t right = 0;
-    vpps_status status = VPPS_OK;
-    *m = (measures){.examples = split->n_examples};
-    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
-        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
-        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
-        if (status != VPPS_OK) break;
-        for (uint32_t j = 0; j < n; j++) {
-            const uint32_t label = label_of(split, split->examples[i + j]);
-            right += (uint32_t)predicted[j] == label;
-            classes_count(x->classes, label, (uint32_t)predicted[j]);
-        }
-        m->counted[0] += n;
-    }
-    free(predicted);
-    if (status == VPPS_OK) status = session_add_up(x, 1, &right);
-    if (status == VPPS_OK) status = session_add_up(x, 1, m->counted);
-    m->known = status == VPPS_OK && !(stop && *stop);
-    m->value[0] = m->counted[0] ? (double)right / (double)m->counted[0] : NAN;
-    return status;
+    accuracy a = {.classes = x->classes};
+    VPPS_TRY(session_predict_all(x, c, split, stop, count, &a));
+    return measure_accuracy(x, a, 0, m);
 }
 
 /* The label that sentence i has in its text; NULL: it has none. */

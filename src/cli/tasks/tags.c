@@ -2,7 +2,7 @@
 #include "cli/tasks/tags.h"
 #include "base/base.h"
 #include "cli/answers.h"
-#include "cli/classes.h"
+#include "cli/measure.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
 
@@ -33,9 +33,10 @@ typedef struct tag_counter {
     vpps_vocab *tags;
     uint32_t *ids;
     vpps_f1 *f1; /* NULL: the tags are no chunks */
-    uint32_t *gold, *predicted;
+    uint32_t *own_gold, *own_predicted;
     size_t gold_capacity, predicted_capacity;
-    uint64_t n, right;
+    accuracy words;
+    const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n);
 } tag_counter;
 
 static vpps_status open_counter(tag_counter *t, const corpus *c, const vpps_vocab *split_tags) {
@@ -47,34 +48,32 @@ static void close_counter(tag_counter *t) {
     vpps_f1_destroy(t->f1);
     vpps_vocab_destroy(t->tags);
     free(t->ids);
-    free(t->gold);
-    free(t->predicted);
+    free(t->own_gold);
+    free(t->own_predicted);
 }
 
-static vpps_status count(tag_counter *t, class_counts *classes, const uint32_t *gold, const int32_t *predicted,
-                         uint32_t n) {
-    VPPS_TRY(task_copy_ids(&t->gold, &t->gold_capacity, gold, n, t->ids));
-    if (!VPPS_RESERVE(t->predicted, t->predicted_capacity, (size_t)n + 1)) {
-        return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
+static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
+    tag_counter *t = context;
+    const uint32_t *gold = t->gold(split, i, n);
+    VPPS_TRY(task_copy_ids(&t->own_gold, &t->gold_capacity, gold, *n, t->ids));
+    if (!VPPS_RESERVE(t->own_predicted, t->predicted_capacity, (size_t)*n + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n);
     }
-    for (uint32_t k = 0; k < n; k++) {
-        t->predicted[k] = (uint32_t)predicted[k];
-        t->right += t->gold[k] == t->predicted[k];
-        classes_count(classes, t->gold[k], t->predicted[k]); /* unseen tags are behind the network's */
+    for (uint32_t k = 0; k < *n; k++) {
+        t->own_predicted[k] = (uint32_t)predicted[k];
+        accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]); /* unseen tags are behind the network's */
     }
-    t->n += n;
-    return t->f1 ? vpps_f1_add(t->f1, n, t->gold, t->predicted) : VPPS_OK;
+    return t->f1 ? vpps_f1_add(t->f1, *n, t->own_gold, t->own_predicted) : VPPS_OK;
 }
 
 static vpps_status take_measures(session *x, const tag_counter *t, measures *m) {
     const vpps_f1_counts chunks = t->f1 ? vpps_f1_all_counts(t->f1) : (vpps_f1_counts){0};
-    uint64_t counts[] = {t->n, t->right, chunks.gold, chunks.predicted, chunks.correct};
-    VPPS_TRY(session_add_up(x, VPPS_COUNT(counts), counts));
+    uint64_t counts[] = {chunks.gold, chunks.predicted, chunks.correct};
     for (int i = 0; i < MAX_METRICS; i++) m->value[i] = NAN;
-    m->counted[ACCURACY] = counts[0];
-    m->value[ACCURACY] = counts[0] ? (double)counts[1] / (double)counts[0] : NAN;
+    VPPS_TRY(measure_accuracy(x, t->words, ACCURACY, m));
     if (!t->f1) return VPPS_OK;
-    const vpps_f1_counts all = {counts[2], counts[3], counts[4]};
+    VPPS_TRY(session_add_up(x, VPPS_COUNT(counts), counts));
+    const vpps_f1_counts all = {counts[0], counts[1], counts[2]};
     m->counted[F1] = all.gold;
     m->value[F1] = vpps_f1_score(all);
     m->value[PRECISION] = vpps_f1_precision(all);
@@ -85,25 +84,10 @@ static vpps_status take_measures(session *x, const tag_counter *t, measures *m) 
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m) {
-    const uint32_t batch = x->settings->batch;
-    int32_t *predicted = NULL;
-    size_t capacity = 0;
-    tag_counter t = {0};
+    tag_counter t = {.words = {.classes = x->classes}, .gold = gold};
     vpps_status status = open_counter(&t, c, all);
-    *m = (measures){.examples = split->n_examples};
-    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
-        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
-        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
-        size_t at = 0;
-        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
-            uint32_t positions;
-            const uint32_t *tags = gold(split, split->examples[j], &positions);
-            status = count(&t, x->classes, tags, predicted + at, positions);
-            at += positions;
-        }
-    }
+    if (status == VPPS_OK) status = session_predict_all(x, c, split, stop, count, &t);
     if (status == VPPS_OK) status = take_measures(x, &t, m);
-    m->known = status == VPPS_OK && !(stop && *stop);
     if (x->classes && t.f1) { /* which needs the tags' words */
         x->classes->chunks = t.f1;
         x->classes->tags = t.tags;
@@ -111,7 +95,6 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
         t.tags = NULL;
     }
     close_counter(&t);
-    free(predicted);
     return status;
 }
 

@@ -125,10 +125,7 @@ vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const
 }
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    *m = (measures){.examples = split->n_examples};
-    VPPS_TRY(text_measure(x, c, split, stop, 0, m));
-    m->known = !(stop && *stop);
-    return VPPS_OK;
+    return text_measure(x, c, split, stop, 0, m);
 }
 
 static const char *word_at(const corpus_split *split, const vpps_sentence *s, uint32_t k) {

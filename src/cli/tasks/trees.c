@@ -5,8 +5,8 @@
  */
 #include "base/base.h"
 #include "cli/answers.h"
-#include "cli/classes.h"
 #include "cli/corpus_notes.h"
+#include "cli/measure.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
 #include "io/file.h"
@@ -151,47 +151,27 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* Labelled nodes that the network gave a class: some classify roots only. A label that training did not have is never
  * right. */
-static void count(const session *x, measures *m, uint64_t *right, vpps_tree tree, const int32_t *predicted) {
+static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
+    accuracy *a = context;
+    const vpps_tree tree = vpps_treebank_tree(split->bank, i);
     for (uint32_t k = 0; k < tree.n_nodes; k++) {
-        if (tree.nodes[k].label < 0 || predicted[k] < 0) continue;
-        const bool is_right = predicted[k] == tree.nodes[k].label;
-        if (k + 1 == tree.n_nodes || x->settings->classes_of == CLASSES_OF_NODES) {
-            classes_count(x->classes, (uint32_t)tree.nodes[k].label, (uint32_t)predicted[k]);
-        }
-        m->counted[NODES]++;
-        right[NODES] += is_right;
-        if (k + 1 == tree.n_nodes) {
-            m->counted[ROOT]++;
-            right[ROOT] += is_right;
-        }
+        const int32_t label = tree.nodes[k].label;
+        if (label < 0 || predicted[k] < 0) continue;
+        accuracy_count(&a[NODES], (uint32_t)label, (uint32_t)predicted[k]);
+        if (k + 1 == tree.n_nodes) accuracy_count(&a[ROOT], (uint32_t)label, (uint32_t)predicted[k]);
     }
+    *n = tree.n_nodes;
+    return VPPS_OK;
 }
 
 static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
-    const uint32_t batch = x->settings->batch;
-    int32_t *predicted = NULL;
-    size_t capacity = 0;
-    uint64_t right[2] = {0};
-    vpps_status status = VPPS_OK;
-    *m = (measures){.examples = split->n_examples};
-    for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
-        const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
-        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
-        size_t at = 0;
-        for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
-            const vpps_tree tree = vpps_treebank_tree(split->bank, split->examples[j]);
-            count(x, m, right, tree, predicted + at);
-            at += tree.n_nodes;
-        }
-    }
-    free(predicted);
-    if (status == VPPS_OK) status = session_add_up(x, 2, right);
-    if (status == VPPS_OK) status = session_add_up(x, 2, m->counted);
-    m->known = status == VPPS_OK && !(stop && *stop);
-    m->value[ROOT] = m->counted[ROOT] ? (double)right[ROOT] / (double)m->counted[ROOT] : NAN;
-    /* nothing but roots: then they are said once */
-    m->value[NODES] = m->counted[NODES] > m->counted[ROOT] ? (double)right[NODES] / (double)m->counted[NODES] : NAN;
-    return status;
+    class_counts *of_nodes = x->settings->classes_of == CLASSES_OF_NODES ? x->classes : NULL;
+    accuracy a[] = {[ROOT] = {.classes = of_nodes ? NULL : x->classes}, [NODES] = {.classes = of_nodes}};
+    VPPS_TRY(session_predict_all(x, c, split, stop, count, a));
+    VPPS_TRY(measure_accuracy(x, a[ROOT], ROOT, m));
+    VPPS_TRY(measure_accuracy(x, a[NODES], NODES, m));
+    if (m->counted[NODES] <= m->counted[ROOT]) m->value[NODES] = NAN; /* nothing but roots: then they are said once */
+    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- prediction */
