@@ -1,16 +1,17 @@
 /* gpu_latency.c - what a signal and its wait cost, by kernels that do nothing else, and do it as those of cells do: one
- * thread adds with release or polls with acquire, between barriers of its CTA. */
+ * thread adds with release or polls with acquire, between barriers of its CTA. Or it polls relaxed, with one fence after. */
 #include "gpu.h"
 
 typedef struct latency_arguments {
     uint64_t counters;
-    uint32_t rounds, all, sleep, unused;
+    uint32_t rounds, all, sleep, relaxed;
 } latency_arguments;
 
 enum { THREADS = 256, COUNTER_BYTES = 32 }; /* a sector of the L2 cache for each counter */
+enum { WARM_UP_NS = 1000000000 };
 
 static const char kernel_source[] =
-    "struct vpps_arguments { unsigned long long counters; unsigned rounds, all, sleep, unused; };\n"
+    "struct vpps_arguments { unsigned long long counters; unsigned rounds, all, sleep, relaxed; };\n"
     "#ifndef VPPS_SIMT\n"
     "__device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {\n"
     "    asm volatile(\"red.release.gpu.global.add.u32 [%0], %1;\" ::\"l\"(at), \"r\"(value) : \"memory\");\n"
@@ -20,11 +21,27 @@ static const char kernel_source[] =
     "    asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : \"=r\"(value) : \"l\"(at) : \"memory\");\n"
     "    return value;\n"
     "}\n"
+    "__device__ __forceinline__ unsigned relaxed_load(const unsigned *at) {\n"
+    "    unsigned value;\n"
+    "    asm volatile(\"ld.relaxed.gpu.global.u32 %0, [%1];\" : \"=r\"(value) : \"l\"(at) : \"memory\");\n"
+    "    return value;\n"
+    "}\n"
+    "#define ACQUIRE_FENCE() asm volatile(\"fence.acq_rel.gpu;\" ::: \"memory\")\n"
+    "#else\n"
+    "#define relaxed_load VPPS_ACQUIRE_LOAD\n"
+    "#define ACQUIRE_FENCE() (void)0\n"
     "#endif\n"
     "__device__ __forceinline__ void wait_for(const vpps_arguments &a, unsigned counter, unsigned wanted) {\n"
     "    if (threadIdx.x == 0) {\n"
-    "        while (VPPS_ACQUIRE_LOAD((const unsigned *)a.counters + counter * 8) < wanted)\n"
-    "            if (a.sleep) __nanosleep(16);\n"
+    "        const unsigned *at = (const unsigned *)a.counters + counter * 8;\n"
+    "        if (a.relaxed) {\n"
+    "            while (relaxed_load(at) < wanted)\n"
+    "                if (a.sleep) __nanosleep(16);\n"
+    "            ACQUIRE_FENCE();\n"
+    "        } else {\n"
+    "            while (VPPS_ACQUIRE_LOAD(at) < wanted)\n"
+    "                if (a.sleep) __nanosleep(16);\n"
+    "        }\n"
     "    }\n"
     "    __syncthreads();\n"
     "}\n"
@@ -68,6 +85,14 @@ static vpps_status time_rounds(bench *b, uint32_t rounds, double *ns) {
     return VPPS_OK;
 }
 
+/* An idle GPU's clock is low. */
+static vpps_status warm_up(bench *b, uint32_t rounds, uint64_t ns) {
+    double unused;
+    b->arguments.all = 1;
+    for (const uint64_t start = vpps_now_ns(); vpps_now_ns() - start < ns;) VPPS_TRY(time_rounds(b, rounds, &unused));
+    return VPPS_OK;
+}
+
 /* ns a round: the difference of two launches, so that the launch itself is not in it. */
 static vpps_status time_round(bench *b, uint32_t rounds, double share, gpu_figure *out) {
     enum { REPEATS = 11 };
@@ -83,8 +108,9 @@ static vpps_status time_round(bench *b, uint32_t rounds, double share, gpu_figur
 }
 
 static vpps_status report(const char *what, const bench *b, gpu_figure f) {
-    return gpu_emit(json_pack("{ss ss si sb so}", "bench", "latency", "what", what, "ctas", (int)b->shape.ctas,
-                              "sleeps", (int)b->arguments.sleep, "ns", gpu_figure_json(f)));
+    return gpu_emit(json_pack("{ss ss ss si sb so}", "bench", "latency", "what", what, "polls",
+                              b->arguments.relaxed ? "relaxed" : "acquire", "ctas", (int)b->shape.ctas, "sleeps",
+                              (int)b->arguments.sleep, "ns", gpu_figure_json(f)));
 }
 
 static vpps_status measure(bench *b, bool simt) {
@@ -94,7 +120,10 @@ static vpps_status measure(bench *b, bool simt) {
     gpu_figure f;
     VPPS_TRY(t->load(b->driver, kernel_source, "signals and waits", &b->shape, &b->kernel, &unused));
     VPPS_TRY(t->allocate(b->driver, (size_t)(3 * rounds + 2) * COUNTER_BYTES, &b->arguments.counters));
-    for (b->arguments.sleep = simt; b->arguments.sleep < 2; b->arguments.sleep++) { /* software SIMT must sleep */
+    VPPS_TRY(warm_up(b, rounds, simt ? 0 : WARM_UP_NS));
+    for (uint32_t variant = simt ? 1 : 0; variant < (simt ? 2 : 4); variant++) { /* software SIMT must sleep */
+        b->arguments.sleep = variant & 1;
+        b->arguments.relaxed = variant >> 1;
         b->arguments.all = 0;
         VPPS_TRY(time_round(b, rounds, 0.5, &f));
         VPPS_TRY(report("hand-over", b, f));
