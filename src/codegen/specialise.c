@@ -81,13 +81,14 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
-        if (clean && source) {
+        const bool taken = clean || (s->spills && wanted == 1);
+        if (status == VPPS_OK && taken && source) {
             *source = text;
         } else {
             free(text);
         }
         *registers = wanted;
-        if (status != VPPS_OK || clean) return status;
+        if (status != VPPS_OK || taken) return status;
         if (wanted == 1) break;
         const uint32_t step = report->frame_bytes > WIDE_FRAME_BYTES ? WIDE_STEP : STEP;
         wanted = plan->residents.registers > step ? plan->residents.registers - step : 1;

@@ -18,11 +18,13 @@ typedef struct vpps_specialiser {
                            vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL: a kernel was rejected, and why */
     void *context;
+    bool
+        spills; /* where every kernel does, the one with the fewest weights in registers will do: it is slower, not wrong */
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose machine and cells are filled in; the rest is filled in here. *registers: that a thread may
  * have for weights, 0: as many as go; then, those with which neither a frame nor spills are left. *source
- * (NULL: not wanted) is the caller's, to be freed. Fails with POOL when no kernel is clean, and with what compile fails with. Free
+ * (NULL: not wanted) is the caller's, to be freed. Fails with POOL when no kernel is clean and one that spills will not do, and with what compile fails with. Free
  * the plan with vpps_kernel_plan_free in any case. */
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);

@@ -265,7 +265,8 @@ static bool gpu_tuning(const vpps_device *d) { return !((const vpps_gpu *)d)->ch
 
 static vpps_status gpu_tune(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    return gpu->due ? vpps_gpu_next_trial(gpu) : VPPS_OK;
+    if (gpu->due) vpps_gpu_next_trial(gpu);
+    return VPPS_OK;
 }
 
 static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done) {

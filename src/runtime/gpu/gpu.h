@@ -237,9 +237,8 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 /* Notes a batch; sets gpu->due when the trial in use has been measured. */
 void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns);
 
-/* The next trial, or the choice; not yet, while the next one's kernel is on its way and the current one runs. Fails with DEVICE: no
- * choice's kernel could be made. */
-vpps_status vpps_gpu_next_trial(vpps_gpu *gpu);
+/* The next trial, or the choice; not yet, while the next one's kernel is on its way and the current one runs. */
+void vpps_gpu_next_trial(vpps_gpu *gpu);
 
 /* ---- ahead.c */
 

@@ -66,7 +66,8 @@ static vpps_status make(vpps_gpu *gpu) {
                                 .machine = &gpu->machine,
                                 .compile = compile,
                                 .log = log_line,
-                                .context = &l};
+                                .context = &l,
+                                .spills = gpu->chosen};
     const vpps_status status = vpps_specialise(&s, &plan, &registers, NULL, &report);
     if (status != VPPS_OK) {
         if (l.kernel) gpu->table->unload(gpu->driver, l.kernel);
@@ -81,8 +82,8 @@ static vpps_status make(vpps_gpu *gpu) {
     k->registers = registers;
     char text[192];
     vpps_kernel_describe(&plan, text, sizeof text);
-    vpps_gpu_log(gpu, "kernel of %s: %u registers, ready after %.2f s%s", text, report.registers, report.seconds,
-                 report.cached ? " (from the cache)" : "");
+    vpps_gpu_log(gpu, "kernel of %s: %u registers%s, ready after %.2f s%s", text, report.registers,
+                 report.spill_bytes ? ", spilling" : "", report.seconds, report.cached ? " (from the cache)" : "");
     return VPPS_OK;
 }
 

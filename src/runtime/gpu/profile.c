@@ -147,34 +147,34 @@ static uint32_t next_trial(vpps_gpu *gpu) {
     return gpu->n_trials;
 }
 
-static vpps_status choose(vpps_gpu *gpu) {
+/* Where no choice has a kernel that does not spill, the first is taken, and may. */
+static void choose(vpps_gpu *gpu) {
     const uint32_t best = best_trial(gpu);
-    char text[VPPS_MESSAGE_BYTES];
+    char text[64];
     gpu->chosen = true;
     if (best == gpu->n_trials) {
-        snprintf(text, sizeof text, "%s", vpps_error_message());
-        return vpps_fail(VPPS_DEVICE, "%s: no kernel could be made; the last: %.400s", gpu->table->name, text);
+        take(gpu, 0);
+        return;
     }
     if (best != gpu->current) take(gpu, best);
     describe(&gpu->trials[best], text, sizeof text);
     vpps_gpu_log(gpu, "chosen: %s, %.0f ns a node", text, gpu->trials[best].ns_per_node);
     remember(gpu);
-    return VPPS_OK;
 }
 
-vpps_status vpps_gpu_next_trial(vpps_gpu *gpu) {
+void vpps_gpu_next_trial(vpps_gpu *gpu) {
     const vpps_trial *t = &gpu->trials[gpu->current];
     const uint32_t i = next_trial(gpu);
     char text[64];
-    if (i < gpu->n_trials && t->state != VPPS_TRIAL_REJECTED && !vpps_gpu_is_ahead(gpu, &gpu->trials[i]))
-        return VPPS_OK;
+    if (i < gpu->n_trials && t->state != VPPS_TRIAL_REJECTED && !vpps_gpu_is_ahead(gpu, &gpu->trials[i])) return;
     gpu->due = false;
     describe(t, text, sizeof text);
     if (t->ns_per_node > 0)
         vpps_gpu_log(gpu, "measured: %s: %.0f ns a node (median of %u batches)", text, t->ns_per_node, t->batches);
-    if (i == gpu->n_trials) return choose(gpu);
-    take(gpu, i);
-    return VPPS_OK;
+    if (i == gpu->n_trials)
+        choose(gpu);
+    else
+        take(gpu, i);
 }
 
 vpps_status vpps_gpu_start_profile(vpps_gpu *gpu) {
