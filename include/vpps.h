@@ -901,6 +901,9 @@ typedef struct vpps_stats {
     double imbalance;
     uint64_t kept_values, kept_bytes; /* of vpps_keep, that were not released yet */
     uint64_t keep_bytes;              /* the most that they may take; 0 before the first */
+    /* By the device's clock: from the end of the training batch before to the end of this one, and how long of that the device had
+     * nothing to do. 0 for the first; total: of all others. */
+    uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
 } vpps_stats;
 
 /* A number of groups, a batching policy; GPU: one way to lay the model out; CPU: a way to share out stages or to make products; and

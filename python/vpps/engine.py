@@ -65,6 +65,10 @@ class Stats:
     kept_values: int
     kept_bytes: int
     keep_bytes: int
+    wall_ns: int
+    gap_ns: int
+    total_wall_ns: int
+    total_gap_ns: int
 
 
 TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}

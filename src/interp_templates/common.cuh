@@ -19,6 +19,7 @@ struct __align__(8) vpps_pair {
 };
 
 __shared__ vpps_task_header vpps_header;
+__shared__ __align__(16) vpps_failure vpps_before; /* how the launch before ended */
 __shared__ float vpps_parts[32];                   /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
 
@@ -48,12 +49,12 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
 
 /* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right behind. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
-    if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.watchdog_ns, t.at, t.wait, t.signals);
+    if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.end, a.watchdog_ns, t.at, t.wait, t.signals);
 }
 
 /* A task that the kernel does not know ends it. */
 __device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_kernel_task &t) {
-    if (threadIdx.x == 0) vpps_report(a.failure, VPPS_FAILURE_OPCODE, t.at->address, t.operands[0], 0, 0);
+    if (threadIdx.x == 0) vpps_report(a.failure, a.end, VPPS_FAILURE_OPCODE, t.at->address, t.operands[0], 0, 0);
 }
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }

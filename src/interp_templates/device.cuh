@@ -94,10 +94,11 @@ __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
 /* The first failure is kept. Who has failed, or learns that one has, goes on without waiting, with whatever it finds, and still signals:
  * what came before a signal is seen behind the wait for it, so that every VP that comes to the update sees the failure, and updates
  * nothing. */
-__device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned kind, unsigned address, unsigned value,
-                                            unsigned have, unsigned wanted) {
+__device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned long long launch_end, unsigned kind,
+                                            unsigned address, unsigned value, unsigned have, unsigned wanted) {
     vpps_failure *f = (vpps_failure *)failure;
     if (atomicCAS(&f->failed, 0u, kind) != 0u) return;
+    ((vpps_launch_end *)launch_end)->failed = kind;
     f->vp = vpps_vp();
     f->address = address;
     f->value = value;
@@ -111,8 +112,8 @@ __device__ __forceinline__ bool vpps_has_failed(unsigned long long failure) {
 
 /* Waits until the counter is at least `wanted`, or until a VP has failed. One thread polls. */
 __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned long long failure,
-                                          unsigned long long watchdog_ns, const vpps_task *task, unsigned barrier,
-                                          unsigned wanted) {
+                                          unsigned long long launch_end, unsigned long long watchdog_ns,
+                                          const vpps_task *task, unsigned barrier, unsigned wanted) {
     VPPS_READ_PLACE;
     if (threadIdx.x == 0) {
         const unsigned *counter = (const unsigned *)counters + barrier * VPPS_COUNTER_WORDS;
@@ -127,7 +128,8 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
             __nanosleep(16);
             const unsigned long long now = VPPS_GLOBAL_TIMER();
             if (!start) start = now;
-            if (now - start > watchdog_ns) vpps_report(failure, VPPS_FAILURE_STALL, task->address, barrier, have, wanted);
+            if (now - start > watchdog_ns)
+                vpps_report(failure, launch_end, VPPS_FAILURE_STALL, task->address, barrier, have, wanted);
             if (VPPS_ACQUIRE_LOAD(failed)) break;
         }
     }

@@ -1,4 +1,4 @@
-/* failure.cuh - what kernels leave behind the script's values, and where barriers count. Read by the host's C compiler, too. */
+/* failure.cuh - how a launch ended, for VPs and for the host, and where barriers count. Read by the host's C compiler, too. */
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 
@@ -10,7 +10,16 @@ typedef struct vpps_failure {
     float norm, loss;
 } vpps_failure;
 
-enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE };
+/* BEFORE: nothing was done, because the launch before failed, or was not finite where it must be. */
+enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
+
+/* What the host is told without asking, in memory of its own; zeroed before the launch. Times: of the GPU's clock, of the first VP. */
+typedef struct vpps_launch_end {
+    unsigned long long begin_ns, end_ns;
+    unsigned failed;
+    float norm, loss;
+    unsigned unused;
+} vpps_launch_end;
 
 /* Barrier counters lie so many words apart: a sector of the L2 cache each. */
 enum { VPPS_COUNTER_WORDS = 8 };

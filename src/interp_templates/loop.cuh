@@ -12,6 +12,28 @@ __device__ __forceinline__ unsigned long long vpps_near_script(unsigned long lon
     return (unsigned long long)to;
 }
 
+/* Notes the time; has the launch before's end copied to shared memory; zeroes what the next launches count in. */
+__device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
+    if (threadIdx.x < sizeof(vpps_failure) / 16)
+        vpps_copy_quad((float *)&vpps_before + 4 * threadIdx.x, (const float *)a.before + 4 * threadIdx.x);
+#pragma unroll 1
+    for (unsigned i = blockIdx.x * VPPS_THREADS + threadIdx.x; i < a.stale_words; i += VPPS_VPS * VPPS_THREADS)
+        ((unsigned *)a.stale)[i] = 0;
+    if (blockIdx.x) return;
+    if (threadIdx.x < sizeof(vpps_failure) / 4) ((unsigned *)a.later)[threadIdx.x] = 0;
+    if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->begin_ns = VPPS_GLOBAL_TIMER();
+}
+
+/* Is nothing to be done? All VPs come to the same. */
+__device__ __forceinline__ bool vpps_ends_at_once(const vpps_arguments &a) {
+    if (vpps_before.failed) return true;
+    return a.finite && (!isfinite(vpps_before.loss) || !isfinite(vpps_before.norm));
+}
+
+__device__ __forceinline__ void vpps_end(const vpps_arguments &a) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) ((vpps_launch_end *)a.end)->end_ns = VPPS_GLOBAL_TIMER();
+}
+
 /* All tasks from this one on that are of one kind are one sum: then t is the last of them. */
 #define VPPS_OUTER_CASE(kind, make)                                                                                    \
     case kind: {                                                                                                       \
@@ -26,6 +48,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     VPPS_DYNAMIC_SHARED(vpps_dynamic);
     float w[VPPS_WEIGHTS + 1];
     vpps_arguments a = arguments;
+    vpps_begin(a);
     a.script = vpps_near_script(a.script, a.words, vpps_dynamic);
     vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
@@ -50,6 +73,10 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         __syncthreads();
     }
     a.blocks = (unsigned long long)blocks;
+    if (vpps_ends_at_once(a)) {
+        if (threadIdx.x == 0) vpps_report(a.failure, a.end, VPPS_FAILURE_BEFORE, 0, 0, 0, 0);
+        return vpps_end(a);
+    }
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {
@@ -57,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         default:
             vpps_await(a, t);
             switch (t.kind) {
-            case VPPS_TASK_END: return;
+            case VPPS_TASK_END: return vpps_end(a);
             case VPPS_TASK_CONSTANTS:
                 if (blockIdx.x % VPPS_GROUP == 0) {
 #pragma unroll 1
@@ -74,10 +101,10 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             case VPPS_TASK_NORM:
             case VPPS_TASK_UPDATE: /* the last: weights may go from the registers */
                 vpps_step(a, t, vpps_load_task(t.at + 1));
-                return;
+                return vpps_end(a);
             case VPPS_KERNEL_WEIGHTS: vpps_take_late_weights(w, vpps_dynamic); break;
             case VPPS_TASK_NOTHING: break;
-            default: vpps_refuse(a, t); return;
+            default: vpps_refuse(a, t); return vpps_end(a);
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);

@@ -172,7 +172,7 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
     for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS)
         sum += __uint_as_float(pairs[2 * i + 1]) * ((const float *)a.pool)[pairs[2 * i]];
     sum = vpps_cta_sum(sum);
-    if (threadIdx.x == 0) ((vpps_failure *)a.failure)->loss += sum;
+    if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->loss = ((vpps_failure *)a.failure)->loss += sum;
 }
 
 /* ---------------------------------------------------------------- norm and update */
@@ -209,7 +209,7 @@ __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
 #pragma unroll 4
     for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32) sum += ((const float *)a.pool)[a.norms + v]; /* every warp all */
     const float norm = sqrtf(vpps_warp_sum(sum));
-    if (threadIdx.x == 0 && blockIdx.x == 0) out->norm = norm;
+    if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
     return vpps_header.clip > 0.0f && norm > vpps_header.clip ? vpps_header.clip / norm : 1.0f;
 }

@@ -1,4 +1,5 @@
-/* device.h - what a handle asks of a device: a small table of functions. One batch is in flight at a time. */
+/* device.h - what a handle asks of a device: a small table of functions. One batch is in flight at a time, or, where the device can
+ * queue them, one and another behind it. */
 #ifndef VPPS_DEVICE_H
 #define VPPS_DEVICE_H
 
@@ -18,7 +19,8 @@ typedef struct vpps_outcome {
     char message[VPPS_MESSAGE_BYTES];
     float loss, norm; /* norm: of the gradient, where the script takes it; else 0 */
     uint64_t device_ns;
-    vpps_share_cost shared; /* all zero where there is one process */
+    uint64_t begin_ns, end_ns; /* by a clock of the device's; 0: not told */
+    vpps_share_cost shared;    /* all zero where there is one process */
 } vpps_outcome;
 
 typedef struct vpps_device_table {
@@ -43,8 +45,12 @@ typedef struct vpps_device_table {
     /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
     void (*forget_cells)(vpps_device *d);
 
-    bool (*finished)(vpps_device *d);                /* never blocks; true when nothing was launched */
-    void (*wait)(vpps_device *d, vpps_outcome *out); /* of the latest launch */
+    /* May the batch be launched behind the one in flight, which nobody has waited for? Then it does nothing if that one fails, or is not
+     * finite where the options stop at that: its outcome is a failure, and the parameters are as if it had not been launched. NULL: no. */
+    bool (*queues)(const vpps_device *d, const vpps_batch *batch);
+    bool (*finished)(vpps_device *d); /* never blocks; true when nothing was launched */
+    void (*wait)(vpps_device *d,
+                 vpps_outcome *out); /* of the oldest launch that was not waited for, or again of the latest */
 
     /* These want the device to be idle. read: `words` words of the pool from `offset` on. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);

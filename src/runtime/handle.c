@@ -260,12 +260,25 @@ static void count_share(vpps_handle *h) {
     h->stats.imbalance = h->mean_ns ? (double)h->slowest_ns / (double)h->mean_ns - 1 : 0;
 }
 
+/* What the device had to wait between two training batches. */
+static void count_gap(vpps_handle *h) {
+    vpps_stats *s = &h->stats;
+    const uint64_t before = h->latest_end_ns;
+    const bool known = before && h->latest.begin_ns >= before && h->latest.end_ns >= h->latest.begin_ns;
+    s->wall_ns = known ? h->latest.end_ns - before : 0;
+    s->gap_ns = known ? h->latest.begin_ns - before : 0;
+    s->total_wall_ns += s->wall_ns;
+    s->total_gap_ns += s->gap_ns;
+    h->latest_end_ns = h->latest.end_ns;
+}
+
 void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight || h->process != vpps_process_number()) return;
     wait_for_device(h, &h->latest);
     h->in_flight = false;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
+    count_gap(h);
     const uint64_t own_ns =
         h->latest.device_ns - h->latest.shared.exchange_ns; /* without waiting for other processes */
     const bool grouped = vpps_profile_goes_on(&h->grouping);
@@ -460,10 +473,33 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_whole(h);
 }
 
+/* Can the script that was made be launched before the batch in flight is waited for? Nothing that comes from outcomes is open, and
+ * nobody looks at what happens when. */
+static bool may_queue(const vpps_handle *h, const vpps_graph *g) {
+    const vpps_device_table *table = h->device->table;
+    return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->keeper.n_copies && !g->n_keeps &&
+           !is_tuning(h) && !vpps_profile_goes_on(&h->grouping) && !vpps_profile_goes_on(&h->batching) &&
+           table->queues && table->queues(h->device, h->programs[h->next]);
+}
+
+/* Launches the script behind the batch in flight, and takes that one's outcome: if it is a failure, this batch has done nothing, and
+ * is forgotten. */
+static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
+    vpps_outcome none;
+    const vpps_status launched = launch(h, batch);
+    vpps_handle_settle(h);
+    const vpps_status before = report(h);
+    if (before != VPPS_OK && launched == VPPS_OK) wait_for_device(h, &none);
+    VPPS_TRY(before);
+    if (stale_loss) *stale_loss = h->latest.loss;
+    return launched;
+}
+
 /* The batch before is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
 static vpps_status start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
                          uint64_t *host_ns, float *stale_loss) {
     VPPS_TRY(make_script(h, g, request, host_ns));
+    if (batch && may_queue(h, g)) return queue(h, batch, stale_loss);
     vpps_handle_settle(h);
     VPPS_TRY(report(h));
     VPPS_TRY(vpps_handle_refresh(h));

@@ -30,6 +30,7 @@ struct vpps_handle {
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
     vpps_outcome latest; /* of the latest training batch taken */
     uint64_t latest_number;
+    uint64_t latest_end_ns;     /* of the training batch taken before; 0: none was */
     vpps_step_part latest_part; /* of the latest training batch launched */
     uint32_t n_backward;        /* calls of vpps_backward since the latest update */
     vpps_asked asked;           /* of the latest call of vpps_backward */

@@ -212,7 +212,7 @@ vpps_cu_result cuStreamQuery(vpps_cu_stream stream) {
 
 vpps_cu_result cuEventCreate(vpps_cu_event *event, unsigned flags) {
     ENTER(cuEventCreate, true);
-    if (flags != VPPS_CU_EVENT_DEFAULT) return VPPS_CU_INVALID_VALUE;
+    if (flags != VPPS_CU_EVENT_DEFAULT && flags != VPPS_CU_EVENT_UNTIMED) return VPPS_CU_INVALID_VALUE;
     vpps_cu_event e = keep(calloc(1, sizeof *e));
     if (!e) return VPPS_CU_OUT_OF_MEMORY;
     pthread_mutex_init(&e->lock, NULL);
@@ -258,7 +258,20 @@ static bool is_pending(vpps_cu_event event) {
 
 vpps_cu_result cuEventQuery(vpps_cu_event event) {
     ENTER(cuEventQuery, true);
-    return is_pending(event) ? VPPS_CU_NOT_READY : VPPS_CU_SUCCESS;
+    const vpps_cu_result error = fake_error(); /* what is behind one never happens */
+    return error != VPPS_CU_SUCCESS || !is_pending(event) ? error : VPPS_CU_NOT_READY;
+}
+
+vpps_cu_result cuEventSynchronize(vpps_cu_event event) {
+    ENTER(cuEventSynchronize, true);
+    fake_drain();
+    return is_pending(event) ? fake_error() : VPPS_CU_SUCCESS;
+}
+
+/* All streams are one queue. */
+vpps_cu_result cuStreamWaitEvent(vpps_cu_stream stream, vpps_cu_event event, unsigned flags) {
+    ENTER(cuStreamWaitEvent, true);
+    return stream && event->records && !flags ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
 }
 
 vpps_cu_result cuEventElapsedTime(float *milliseconds, vpps_cu_event start, vpps_cu_event stop) {

@@ -144,6 +144,14 @@ vpps_cu_result cuMemFreeHost(void *memory) {
     return code != VPPS_CU_SUCCESS ? code : fake_error();
 }
 
+/* Where a kernel finds what the host calls `memory`: with one address space for both, at the same place. */
+vpps_cu_result cuMemHostGetDevicePointer_v2(vpps_cu_address *address, void *memory, unsigned flags) {
+    ENTER(cuMemHostGetDevicePointer_v2, true);
+    if (!fake_is_pinned(memory) || flags) return VPPS_CU_INVALID_VALUE;
+    *address = (uintptr_t)memory;
+    return VPPS_CU_SUCCESS;
+}
+
 typedef struct copy_work {
     void *to;
     const void *from;

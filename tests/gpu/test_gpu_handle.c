@@ -227,14 +227,13 @@ static uint32_t tune(story *s, vpps_trial *trials, uint32_t room, uint32_t *batc
     vpps_handle *h = open_handle(&t, &o), *reference = open_handle(&same, &cpu);
     bool done = false;
     uint32_t n;
-    for (*batches = 0; *batches < 200; (*batches)++) {
+    for (*batches = 0;; (*batches)++) { /* kernels are made meanwhile, which takes as long as it takes */
         n = room;
         TEST_OK(vpps_handle_trials(h, trials, &n, &done));
         if (done) break;
         const float loss = step(h, &t, *batches), expected = step(reference, &same, *batches);
         ck_assert_msg(fabsf(loss - expected) < 1e-4f, "batch %u: %g, not %g", *batches, (double)loss, (double)expected);
     }
-    ck_assert(done);
     const float loss = step(h, &t, *batches), expected = step(reference, &same, *batches);
     ck_assert_float_eq_tol(loss, expected, 1e-4f);
     vpps_handle_destroy(h);
@@ -781,9 +780,16 @@ static vpps_status launch_watched(vpps_driver *d, vpps_kernel *kernel, const vpp
     return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
 }
 
-static vpps_status wait_or_stall(vpps_driver *d, uint64_t *device_ns) {
-    VPPS_TRY(vpps_driver_simt.wait(d, device_ns));
+static vpps_status await_or_stall(vpps_driver *d, uint32_t which) {
+    VPPS_TRY(vpps_driver_simt.await(d, which));
     return outcome == VPPS_OK ? VPPS_OK : vpps_fail(outcome, "the test's device does not finish");
+}
+
+/* Gives a handle's device another driver. */
+static void drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *o) {
+    h->device->table->destroy(h->device);
+    TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, driver, h->model, o, &h->plan));
+    h->machine = h->device->table->machine(h->device);
 }
 
 /* What the device asks of its driver: a limit on waiting, and on a GPU that ends kernels, a watchdog that barks before. */
@@ -802,12 +808,10 @@ START_TEST(waits_are_limited)
         driver = vpps_driver_simt;
         driver.open = open_display;
         driver.launch = launch_watched;
-        driver.wait = wait_or_stall;
-        h->device->table->destroy(h->device);
+        driver.await = await_or_stall;
         o.log = note;
         o.log_context = s;
-        TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, &driver, t.model, &o, &h->plan));
-        h->machine = h->device->table->machine(h->device);
+        drive_by(h, &driver, &o);
         ck_assert_msg(s->n > 0 && strstr(s->lines[0], "drives a display"), "%s", s->lines[0]);
         step(h, &t, 0);
         ck_assert_uint_eq(watchdog_ns, 1000000000);
@@ -820,6 +824,115 @@ START_TEST(waits_are_limited)
         vpps_handle_destroy(h);
         trees_close(&t);
         free(s);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- queued batches */
+
+/* Each launch's part in a test, by its number: what it is told, and what it leaves. */
+static struct {
+    const vpps_gpu *gpu;
+    uint32_t n, queued; /* launches; those behind one that nobody has waited for */
+    uint32_t fails;     /* the number of the launch that says it stalled; 0: none */
+    float *before;      /* matrices before a queued launch, and whether one has changed them */
+    bool changed;
+    uint32_t ends[16]; /* how they ended */
+} queue;
+
+static vpps_status launch_noted(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
+                                const void *arguments, size_t bytes) {
+    const vpps_arguments *a = arguments;
+    vpps_launch_end *end = (vpps_launch_end *)(uintptr_t)a->end;
+    const size_t words = queue.gpu->layout.matrix_words;
+    const bool queued = queue.gpu->n_flights > 0;
+    if (queued) memcpy(queue.before, (const void *)(uintptr_t)a->matrices, words * sizeof(float));
+    VPPS_TRY(vpps_driver_simt.launch(d, kernel, shape, arguments, bytes));
+    if (queued) {
+        queue.queued++;
+        queue.changed = memcmp(queue.before, (const void *)(uintptr_t)a->matrices, words * sizeof(float)) != 0;
+    }
+    ck_assert_uint_le(end->begin_ns, end->end_ns);
+    if (++queue.n == queue.fails) ((vpps_failure *)(uintptr_t)a->failure)->failed = end->failed = VPPS_FAILURE_STALL;
+    queue.ends[queue.n % VPPS_COUNT(queue.ends)] = end->failed;
+    return VPPS_OK;
+}
+
+static vpps_handle *open_queue(gpu_trees *t, vpps_nonfinite nonfinite) {
+    static vpps_driver_table driver;
+    vpps_options o = options_for("simt", false);
+    o.nonfinite = nonfinite;
+    trees_open(t, HIDDEN, HIDDEN);
+    vpps_handle *h = open_handle(t, &o);
+    driver = vpps_driver_simt;
+    driver.launch = launch_noted;
+    drive_by(h, &driver, &o);
+    memset(&queue, 0, sizeof queue);
+    queue.gpu = (const vpps_gpu *)h->device;
+    queue.before = calloc(queue.gpu->layout.matrix_words + 1, sizeof(float));
+    ck_assert_ptr_nonnull(queue.before);
+    return h;
+}
+
+static void close_queue(gpu_trees *t, vpps_handle *h) {
+    free(queue.before);
+    vpps_handle_destroy(h);
+    trees_close(t);
+}
+
+/* A loss that is infinite, of a parameter. */
+static vpps_node build_infinite(gpu_trees *t) {
+    const vpps_node loss = trees_build(t, 1);
+    return vpps_add(t->g, loss, vpps_constant(t->g, 1, 1, INFINITY));
+}
+
+/* The second batch is launched before the first is waited for, and so on; the device tells how long it had nothing to do. */
+START_TEST(the_next_batch_is_queued)
+    {
+        gpu_trees t;
+        vpps_handle *h = open_queue(&t, VPPS_NONFINITE_STOP);
+        vpps_stats stats = {.size = sizeof stats};
+        uint64_t wall = 0, gap = 0;
+        for (uint32_t b = 0; b < 5; b++) {
+            TEST_OK(vpps_fb(h, t.g, trees_build(&t, b), NULL));
+            TEST_OK(vpps_handle_stats(h, &stats));
+            ck_assert(stats.gap_ns <= stats.wall_ns && (stats.wall_ns > 0) == (b > 1));
+            wall += stats.wall_ns, gap += stats.gap_ns;
+            ck_assert(stats.total_wall_ns == wall && stats.total_gap_ns == gap);
+        }
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        ck_assert_uint_eq(queue.queued, 4);
+        ck_assert(queue.changed);
+        TEST_OK(vpps_read_parameters(h));
+        TEST_OK(vpps_fb(h, t.g, trees_build(&t, 0), NULL)); /* nothing is in flight: it is queued behind none */
+        ck_assert_uint_eq(queue.queued, 4);
+        close_queue(&t, h);
+    }
+END_TEST
+
+/* Behind a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
+ * over, it trains. */
+START_TEST(behind_a_failure_nothing_is_done)
+    {
+        gpu_trees t;
+        vpps_handle *h = open_queue(&t, _i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
+        const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
+        if (_i == 0) queue.fails = 2;
+        TEST_OK(vpps_fb(h, t.g, trees_build(&t, 0), NULL));
+        TEST_OK(vpps_fb(h, t.g, _i == 0 ? trees_build(&t, 1) : build_infinite(&t), NULL));
+        const vpps_node next = trees_build(&t, 2);
+        if (_i == 0) TEST_FAILS(vpps_fb(h, t.g, next, NULL), VPPS_STALL, "batch 2: VP 0");
+        if (_i == 1) TEST_FAILS(vpps_fb(h, t.g, next, NULL), VPPS_NONFINITE, "batch 2: the loss is inf");
+        if (_i == 2) TEST_OK(vpps_fb(h, t.g, next, NULL));
+        ck_assert_uint_eq(queue.queued, 2);
+        ck_assert_uint_eq(queue.ends[3], ends);
+        ck_assert_int_eq(queue.changed, _i == 2);
+        if (_i == 1) {
+            TEST_OK(vpps_fb(h, t.g, next, NULL)); /* training goes on, with the same number */
+            TEST_OK(vpps_sync_latest_loss(h, NULL));
+            ck_assert_uint_eq(queue.ends[4], VPPS_FAILURE_NONE);
+            ck_assert_uint_eq(h->latest_number, 3);
+        }
+        close_queue(&t, h);
     }
 END_TEST
 
@@ -1052,6 +1165,8 @@ static Suite *make_suite(void) {
     tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
     tcase_add_test(t, without_a_gpu_there_is_a_reason);
     tcase_add_test(t, waits_are_limited);
+    tcase_add_test(t, the_next_batch_is_queued);
+    tcase_add_loop_test(t, behind_a_failure_nothing_is_done, 0, 3);
     tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
     tcase_add_loop_test(t, names_are_only_comments, 0, 2);
     tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);

@@ -195,7 +195,7 @@ START_TEST(finished_never_blocks)
         vpps_driver *d = open_driver();
         uint64_t at, ns;
         TEST_OK(cuda->allocate(d, 64, &at));
-        ck_assert(cuda->finished(d)); /* nothing was begun */
+        ck_assert(cuda->passed(d, 0)); /* nothing was begun */
         TEST_OK(cuda->wait(d, &ns));
         ck_assert_uint_eq(ns, 0);
         for (uint32_t round = 0; round < 3; round++) {
@@ -203,14 +203,15 @@ START_TEST(finished_never_blocks)
             TEST_OK(cuda->start_clock(d));
             TEST_OK(cuda->clear(d, at, 64));
             TEST_OK(cuda->stop_clock(d));
-            ck_assert(!cuda->finished(d));
+            TEST_OK(cuda->mark(d, 0));
+            ck_assert(!cuda->passed(d, 0));
             if (round == 0) {
                 fake->hold(false);
-                while (!cuda->finished(d)) usleep(100);
+                while (!cuda->passed(d, 0)) usleep(100);
             }
             const uint64_t before = vpps_now_ns();
             TEST_OK(cuda->wait(d, &ns));
-            ck_assert(cuda->finished(d));
+            ck_assert(cuda->passed(d, 0));
             ck_assert_msg(ns > 0 && (round == 0 || ns <= vpps_now_ns() - before), "%llu ns", (unsigned long long)ns);
         }
         TEST_OK(cuda->start_clock(d)); /* one without the other */
@@ -219,6 +220,35 @@ START_TEST(finished_never_blocks)
         TEST_OK(cuda->stop_clock(d));
         TEST_OK(cuda->wait(d, &ns));
         ck_assert_uint_eq(ns, 0);
+        close_driver(d);
+    }
+END_TEST
+
+/* What is uploaded is there for what is launched behind it; each mark stands for what was asked for up to it. */
+START_TEST(marks_are_waited_for_one_by_one)
+    {
+        vpps_driver *d = open_driver();
+        uint64_t at;
+        void *pinned;
+        TEST_OK(cuda->allocate(d, 8, &at));
+        TEST_OK(cuda->allocate_host(d, 16, &pinned));
+        ck_assert_uint_eq(cuda->reach(d, pinned), (uintptr_t)pinned);
+        uint32_t *words = pinned;
+        words[0] = 7, words[1] = 8, words[2] = words[3] = 0;
+        fake->hold(true);
+        TEST_OK(cuda->upload(d, at, words, 8));
+        TEST_OK(cuda->fetch(d, words + 2, at, 8));
+        TEST_OK(cuda->mark(d, 0));
+        TEST_OK(cuda->clear(d, at, 8));
+        TEST_OK(cuda->fetch(d, words, at, 8));
+        TEST_OK(cuda->mark(d, 1));
+        ck_assert(!cuda->passed(d, 0) && !cuda->passed(d, 1));
+        ck_assert(words[0] == 7 && words[2] == 0);
+        TEST_OK(cuda->await(d, 0));
+        ck_assert(cuda->passed(d, 0) && words[2] == 7 && words[3] == 8);
+        TEST_OK(cuda->await(d, 1));
+        ck_assert(cuda->passed(d, 1) && words[0] == 0 && words[1] == 0);
+        fake->hold(false);
         close_driver(d);
     }
 END_TEST
@@ -298,7 +328,12 @@ START_TEST(the_callers_context_comes_back)
         KEEPS(TEST_OK(cuda->write(d, at, &word, 4)));
         KEEPS(TEST_OK(cuda->stop_clock(d)));
         KEEPS(TEST_OK(cuda->read(d, &word, at, 4)));
-        KEEPS(cuda->finished(d));
+        KEEPS(cuda->passed(d, 0));
+        KEEPS(TEST_OK(cuda->mark(d, 0)));
+        KEEPS(TEST_OK(cuda->await(d, 0)));
+        KEEPS(TEST_OK(cuda->upload(d, at, pinned, 4)));
+        KEEPS(TEST_OK(cuda->fetch(d, pinned, at, 4)));
+        KEEPS(ck_assert_uint_ne(cuda->reach(d, pinned), 0));
         KEEPS(TEST_OK(cuda->wait(d, &ns)));
         cuda->stream(d, &stream);
         KEEPS(TEST_OK(stream.idle(stream.context, &idle)));
@@ -506,7 +541,7 @@ START_TEST(failed_kernels_are_reported_by_wait)
         TEST_OK(cuda->stop_clock(d));
         TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
                    "cuda: the kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access");
-        ck_assert(cuda->finished(d));
+        ck_assert(cuda->passed(d, 0));
         TEST_FAILS(cuda->launch(d, kernel, &plain, &a, sizeof a), VPPS_DEVICE,
                    "the launch: CUDA_ERROR_ILLEGAL_ADDRESS");
         close_driver(d);
@@ -553,7 +588,7 @@ START_TEST(a_gpu_that_hangs_is_given_up)
             TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
         const uint64_t waited = vpps_now_ns() - before;
         ck_assert_uint_ge(waited, d->limit_ns);
-        ck_assert(cuda->finished(d));
+        ck_assert(cuda->passed(d, 0));
         TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "did not finish");
         TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "did not finish");
         TEST_FAILS(cuda->write(d, at, &word, 4), VPPS_STALL, "did not finish");
@@ -642,6 +677,7 @@ START_TEST(failing_calls_are_named)
         vpps_driver *d = open_driver();
         uint64_t at, ns;
         uint32_t word = 0;
+        void *pinned;
         TEST_OK(cuda->allocate(d, 4, &at));
 #define FAILS(function, call, text)                                                                                    \
     fake->break_call(function, 1, 1);                                                                                  \
@@ -655,6 +691,16 @@ START_TEST(failing_calls_are_named)
         FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
         FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");
         FAILS("cuStreamSynchronize", cuda->wait(d, &ns), "the kernel failed");
+        TEST_OK(cuda->allocate_host(d, 4, &pinned));
+        memset(pinned, 0, 4);
+        FAILS("cuMemcpyHtoDAsync_v2", cuda->upload(d, at, pinned, 4), "a copy to the device");
+        FAILS("cuEventRecord", cuda->upload(d, at, pinned, 4), "a copy to the device");
+        FAILS("cuStreamWaitEvent", cuda->upload(d, at, pinned, 4), "a copy to the device");
+        FAILS("cuMemcpyDtoHAsync_v2", cuda->fetch(d, pinned, at, 4), "a copy from the device");
+        FAILS("cuEventRecord", cuda->mark(d, 1), "a mark");
+        FAILS("cuEventSynchronize", cuda->await(d, 1), "the kernel failed");
+        fake->break_call("cuMemHostGetDevicePointer_v2", 1, 1);
+        ck_assert_uint_eq(cuda->reach(d, pinned), 0);
 #undef FAILS
         TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
         close_driver(d);
@@ -708,6 +754,7 @@ int main(void) {
     tcase_add_test(memory, copies_happen_in_order_and_later);
     tcase_add_test(memory, memory_can_be_exhausted);
     tcase_add_test(memory, finished_never_blocks);
+    tcase_add_test(memory, marks_are_waited_for_one_by_one);
     tcase_add_test(memory, any_thread_may_call);
     tcase_add_test(memory, the_callers_context_comes_back);
     suite_add_tcase(suite, memory);

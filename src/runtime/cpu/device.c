@@ -29,7 +29,10 @@ static void *work(void *argument) {
 
 static void wait_for_all(vpps_cpu *cpu) {
     vpps_wait_for(cpu, &cpu->done, cpu->wanted, 0, false);
-    if (cpu->start_ns) cpu->outcome.device_ns = atomic_load(&cpu->end_ns) - cpu->start_ns;
+    if (!cpu->start_ns) return;
+    cpu->outcome.begin_ns = cpu->start_ns;
+    cpu->outcome.end_ns = atomic_load(&cpu->end_ns);
+    cpu->outcome.device_ns = cpu->outcome.end_ns - cpu->outcome.begin_ns;
 }
 
 static vpps_status start_threads(vpps_cpu *cpu) {

@@ -46,7 +46,8 @@ typedef struct CUevent_st *vpps_cu_event;
     X(FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                               \
     X(FUNCTION_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                               \
     X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
-    X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)
+    X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)                                                                              \
+    X(EVENT_UNTIMED, CU_EVENT_DISABLE_TIMING, 2)
 enum {
 #define X(name, theirs, value) VPPS_CU_##name = (value),
     VPPS_CUDA_RESULTS(X) VPPS_CUDA_CONSTANTS(X)
@@ -82,10 +83,12 @@ enum {
     X(cuStreamDestroy_v2, (vpps_cu_stream stream))                                                                     \
     X(cuStreamSynchronize, (vpps_cu_stream stream))                                                                    \
     X(cuStreamQuery, (vpps_cu_stream stream))                                                                          \
+    X(cuStreamWaitEvent, (vpps_cu_stream stream, vpps_cu_event event, unsigned flags))                                 \
     X(cuEventCreate, (vpps_cu_event * event, unsigned flags))                                                          \
     X(cuEventDestroy_v2, (vpps_cu_event event))                                                                        \
     X(cuEventRecord, (vpps_cu_event event, vpps_cu_stream stream))                                                     \
     X(cuEventQuery, (vpps_cu_event event))                                                                             \
+    X(cuEventSynchronize, (vpps_cu_event event))                                                                       \
     X(cuEventElapsedTime, (float *milliseconds, vpps_cu_event start, vpps_cu_event stop))                              \
     X(cuModuleLoadData, (vpps_cu_module * module, const void *image))                                                  \
     X(cuModuleUnload, (vpps_cu_module module))                                                                         \
@@ -101,7 +104,8 @@ enum {
 /* The same, of functions that a stand-in for the driver may lack: NULL then. */
 #define VPPS_CUDA_OPTIONAL_FUNCTIONS(X)                                                                                \
     X(cuCtxPushCurrent_v2, (vpps_cu_context context))                                                                  \
-    X(cuCtxPopCurrent_v2, (vpps_cu_context * context))
+    X(cuCtxPopCurrent_v2, (vpps_cu_context * context))                                                                 \
+    X(cuMemHostGetDevicePointer_v2, (vpps_cu_address * address, void *memory, unsigned flags))
 
 typedef struct vpps_cuda {
     void *library;

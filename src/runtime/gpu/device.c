@@ -1,4 +1,4 @@
-/* device.c - see gpu.h. A batch is: one copy of the script, the counters cleared, one launch. */
+/* device.c - see gpu.h. A batch is: one copy of the script, and one launch, which leaves the counters of the launch before zeroed. */
 #include "codegen/nvrtc.h"
 #include "runtime/gpu/gpu.h"
 
@@ -6,8 +6,7 @@
 #include <stdarg.h>
 
 /* What the kernel's templates, which no C compiler reads, take for granted. */
-_Static_assert(sizeof(vpps_failure) <= VPPS_COUNTER_WORDS * sizeof(uint32_t),
-               "a failure takes the first counter's place");
+_Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
 void vpps_gpu_log(const vpps_gpu *gpu, const char *format, ...) {
@@ -52,43 +51,67 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries. */
-static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries) {
+/* A ring: a launch has one, reads that of the launch before, and zeroes that of the next but one. */
+enum { FAILURES = 4 };
+
+static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
+    return gpu->failures.address + launch % FAILURES * sizeof(vpps_failure);
+}
+
+/* Counters for the batch's barriers, all zero. */
+static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
+    const size_t words = (size_t)gpu->header.n_barriers * VPPS_COUNTER_WORDS, before = slot->counters.bytes;
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->counters, words * sizeof(uint32_t)));
+    if (slot->counters.bytes != before) {
+        VPPS_TRY(gpu->table->clear(gpu->driver, slot->counters.address, slot->counters.bytes));
+    }
+    slot->used = (uint32_t)words;
+    return VPPS_OK;
+}
+
+/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. Behind a
+ * launch that nobody has waited for it does nothing, if that one failed. */
+static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss) {
     const vpps_driver_table *t = gpu->table;
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->script, script->words * sizeof *script->copy));
-    VPPS_TRY(t->write(gpu->driver, gpu->script.address, script->copy, script->words * sizeof *script->copy));
+    const uint32_t launch = gpu->launches;
+    vpps_gpu_slot *slot = &gpu->slots[launch % 2], *last = &gpu->slots[(launch + 1) % 2];
+    VPPS_TRY(need_counters(gpu, slot));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, script->words * sizeof *script->copy));
+    VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
+    *slot->end = (vpps_launch_end){.loss = loss};
+    if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
+    gpu->launches++; /* from here on nothing fails for want of memory */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
-        .script = gpu->script.address,
-        .counters = gpu->counters.address + VPPS_COUNTER_WORDS * sizeof(uint32_t),
+        .script = slot->script.address,
+        .counters = slot->counters.address,
         .matrices = gpu->matrices.address,
         .gradients = gpu->gradients.address,
         .states = {gpu->states[0].address, gpu->states[1].address},
         .scratch = gpu->scratch.address,
         .entries = entries,
-        .failure = gpu->counters.address,
+        .failure = failure_at(gpu, launch),
+        .before = failure_at(gpu, gpu->n_flights ? launch + FAILURES - 1 : launch + 1),
+        .later = failure_at(gpu, launch + 2),
+        .stale = last->counters.address,
+        .end = slot->end_at,
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->layout.plan.norms,
         .scratch_words = gpu->scratch_words,
         .words = script->words,
+        .stale_words = last->used,
+        .finite = gpu->n_flights && gpu->options.nonfinite == VPPS_NONFINITE_STOP,
         .touched = script->touched,
     };
-    VPPS_TRY(t->start_clock(gpu->driver));
     VPPS_TRY(t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments));
-    return t->stop_clock(gpu->driver);
-}
-
-static vpps_status clear_counters(vpps_gpu *gpu) {
-    const size_t counters = ((size_t)gpu->header.n_barriers + 1) * VPPS_COUNTER_WORDS * sizeof(uint32_t);
-    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->counters, counters));
-    return gpu->table->clear(gpu->driver, gpu->counters.address, counters);
+    if (gpu->ends.bytes) VPPS_TRY(t->fetch(gpu->driver, slot->end, slot->end_at, sizeof *slot->end));
+    return t->mark(gpu->driver, launch % 2);
 }
 
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, steps, adds, &script));
-    VPPS_TRY(clear_counters(gpu));
-    return start(gpu, &script, gpu->pool.address);
+    return start(gpu, &script, gpu->pool.address, 0);
 }
 
 /* Starts a batch that leaves its gradients. */
@@ -109,22 +132,22 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     if (gpu->share) VPPS_TRY(vpps_gpu_exchange(gpu, batch, &loss));
     VPPS_TRY(vpps_gpu_give_entries(gpu));
     const vpps_failure begin = {.loss = (float)loss};
-    VPPS_TRY(clear_counters(gpu));
-    VPPS_TRY(gpu->table->write(gpu->driver, gpu->counters.address, &begin, sizeof begin));
+    VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
     vpps_gpu_zero_gradients(&gpu->device); /* what the update reads stays as it is until the next launch */
-    return start(gpu, &step, gpu->entries.address);
+    return start(gpu, &step, gpu->entries.address, begin.loss);
 }
 
 /* A batch whose gradients are shared, in two launches: this waits for the first one, and for the other processes. */
-static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch) {
-    vpps_failure end;
+static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
+    const uint32_t slot = gpu->launches % 2;
+    const vpps_launch_end *end = gpu->slots[slot].end;
     VPPS_TRY(start_gradients(gpu, batch));
-    VPPS_TRY(gpu->table->wait(gpu->driver, &gpu->gradients_ns));
-    VPPS_TRY(gpu->table->read(gpu->driver, &end, gpu->counters.address, sizeof end));
-    if (end.failed) return VPPS_OK; /* the outcome will tell */
+    VPPS_TRY(gpu->table->await(gpu->driver, slot));
+    flight->gradients_ns = end->end_ns - end->begin_ns;
+    if (end->failed) return VPPS_OK; /* the outcome will tell */
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
-    return start_update(gpu, batch, (double)end.loss);
+    return start_update(gpu, batch, (double)end->loss);
 }
 
 /* The kernel, and room for everything: nothing is started yet. */
@@ -139,6 +162,16 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_grow_pool(gpu, gpu->header.pool_words);
 }
 
+static vpps_status start_part(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
+    switch (batch->part) {
+    case VPPS_STEP_UPDATE: return start_update(gpu, batch, gpu->sum_loss);
+    case VPPS_STEP_GRADIENTS: return start_gradients(gpu, batch);
+    case VPPS_STEP_NODES: return start_batch(gpu, batch, false, false);
+    default:
+        return gpu->share && flight->trains ? start_shared(gpu, batch, flight) : start_batch(gpu, batch, true, false);
+    }
+}
+
 static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
@@ -146,29 +179,30 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     gpu->part = batch->part;
     gpu->nodes = batch->n_nodes;
     VPPS_TRY(prepare(gpu, batch));
-    gpu->gradients_ns = 0;
-    if (gpu->part == VPPS_STEP_UPDATE) {
-        gpu->launch_status = start_update(gpu, batch, gpu->sum_loss);
-        if (gpu->share && gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE;
-    } else if (gpu->part == VPPS_STEP_GRADIENTS) {
-        gpu->launch_status = start_gradients(gpu, batch);
-    } else if (gpu->part == VPPS_STEP_NODES) {
-        gpu->launch_status = start_batch(gpu, batch, false, false);
-    } else if (gpu->share && gpu->header.update) {
-        gpu->launch_status = start_shared(gpu, batch);
-        if (gpu->launch_status == VPPS_MEMORY) gpu->launch_status = VPPS_DEVICE; /* others may have stepped */
-    } else {
-        gpu->launch_status = start_batch(gpu, batch, true, false);
-    }
-    gpu->in_flight = gpu->launch_status != VPPS_MEMORY; /* memory is found before anything is started */
-    return gpu->launch_status;
+    vpps_gpu_flight flight = {.part = batch->part, .trains = gpu->header.update != 0};
+    flight.status = start_part(gpu, batch, &flight);
+    const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
+    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have stepped */
+    flight.slot = (gpu->launches + 1) % 2;
+    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* found before anything is started */
+    return flight.status;
+}
+
+/* Of a batch alone, whose outcome is known before the next one is launched: without waiting for the host between them, only whole
+ * batches of training may follow each other, whose kernels do not wait for other processes. */
+static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
+    const vpps_gpu *gpu = (const vpps_gpu *)d;
+    return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
+           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share && gpu->chosen;
 }
 
 /* ---------------------------------------------------------------- outcomes */
 
 static bool gpu_finished(vpps_device *d) {
-    vpps_gpu *gpu = (vpps_gpu *)d;
-    return !gpu->in_flight || gpu->launch_status != VPPS_OK || gpu->table->finished(gpu->driver);
+    const vpps_gpu *gpu = (const vpps_gpu *)d;
+    if (!gpu->n_flights) return true;
+    const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
+    return f->status != VPPS_OK || gpu->table->passed(gpu->driver, f->slot);
 }
 
 static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcome *out) {
@@ -178,6 +212,9 @@ static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcom
         snprintf(out->message, sizeof out->message,
                  "VP %u, task at word %u: waited %.1f s at barrier %u, which has %u of %u signals", f->vp, f->address,
                  seconds, f->value, f->have, f->wanted);
+    } else if (f->failed == VPPS_FAILURE_BEFORE) {
+        out->status = VPPS_STATE;
+        snprintf(out->message, sizeof out->message, "it was queued behind one that failed");
     } else {
         out->status = VPPS_SCRIPT;
         snprintf(out->message, sizeof out->message,
@@ -186,35 +223,45 @@ static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcom
     }
 }
 
-static vpps_status take_outcome(vpps_gpu *gpu, vpps_outcome *out) {
-    vpps_failure end;
-    VPPS_TRY(gpu->launch_status);
-    VPPS_TRY(gpu->table->wait(gpu->driver, &out->device_ns));
-    VPPS_TRY(gpu->table->read(gpu->driver, &end, gpu->counters.address, sizeof end));
-    if (end.failed) {
-        tell_failure(gpu, &end, out);
-    } else if (gpu->header.update) {
-        out->loss = end.loss;
-        out->device_ns += gpu->gradients_ns;
-        if (gpu->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end.loss;
-        if (!vpps_part_updates(gpu->part)) return VPPS_OK;
-        out->norm = end.norm;
-        if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
-        if (gpu->part == VPPS_STEP_WHOLE) vpps_gpu_measure(gpu, out->device_ns);
-    }
+/* Of the latest launch but `behind`. */
+static vpps_status read_failure(vpps_gpu *gpu, uint32_t behind, vpps_outcome *out) {
+    vpps_failure f;
+    VPPS_TRY(gpu->table->read(gpu->driver, &f, failure_at(gpu, gpu->launches - 1 - behind), sizeof f));
+    tell_failure(gpu, &f, out);
+    return VPPS_OK;
+}
+
+static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, uint32_t behind, vpps_outcome *out) {
+    const vpps_launch_end *end = gpu->slots[flight->slot].end;
+    VPPS_TRY(flight->status);
+    VPPS_TRY(gpu->table->await(gpu->driver, flight->slot));
+    out->begin_ns = end->begin_ns;
+    out->end_ns = end->end_ns;
+    out->device_ns = end->end_ns - end->begin_ns;
+    if (end->failed) return read_failure(gpu, behind, out);
+    if (!flight->trains) return VPPS_OK;
+    out->loss = end->loss;
+    out->device_ns += flight->gradients_ns;
+    if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
+    if (!vpps_part_updates(flight->part)) return VPPS_OK;
+    out->norm = end->norm;
+    if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
+    if (flight->part == VPPS_STEP_WHOLE) vpps_gpu_measure(gpu, out->device_ns);
     return VPPS_OK;
 }
 
 static void gpu_wait(vpps_device *d, vpps_outcome *out) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    if (gpu->in_flight) {
+    if (gpu->n_flights) {
+        const vpps_gpu_flight flight = gpu->flights[0];
+        gpu->flights[0] = gpu->flights[1];
+        gpu->n_flights--;
         gpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
-        const vpps_status status = take_outcome(gpu, &gpu->outcome);
+        const vpps_status status = take_outcome(gpu, &flight, gpu->n_flights, &gpu->outcome);
         if (status != VPPS_OK) {
             gpu->outcome.status = status;
             snprintf(gpu->outcome.message, sizeof gpu->outcome.message, "%s", vpps_error_message());
         }
-        gpu->in_flight = false;
     }
     *out = gpu->outcome;
 }
@@ -287,21 +334,53 @@ static void gpu_forget_cells(vpps_device *d) {
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
-    if (gpu->driver && gpu->in_flight) vpps_gpu_settle(gpu);
+    if (gpu->driver && gpu->n_flights) vpps_gpu_settle(gpu);
     vpps_gpu_close_share(gpu);
     if (gpu->driver) {
         gpu_forget_cells(d);
-        vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->script,    &gpu->counters, &gpu->matrices, &gpu->gradients,
-                                      &gpu->states[0], &gpu->states[1], &gpu->scratch,  &gpu->entries};
+        vpps_gpu_buffer *buffers[] = {&gpu->pool,
+                                      &gpu->matrices,
+                                      &gpu->gradients,
+                                      &gpu->states[0],
+                                      &gpu->states[1],
+                                      &gpu->scratch,
+                                      &gpu->entries,
+                                      &gpu->failures,
+                                      &gpu->ends,
+                                      &gpu->slots[0].script,
+                                      &gpu->slots[1].script,
+                                      &gpu->slots[0].counters,
+                                      &gpu->slots[1].counters};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
         for (size_t i = 0; i < VPPS_COUNT(gpu->pinned); i++)
             if (gpu->pinned[i]) gpu->table->release_host(gpu->driver, gpu->pinned[i]);
+        if (gpu->pinned_ends) gpu->table->release_host(gpu->driver, gpu->pinned_ends);
         gpu->table->close(gpu->driver);
     }
     vpps_gpu_layout_free(&gpu->layout);
     vpps_row_sums_destroy(gpu->row_sums);
     void *const parts[] = {gpu->rescued, gpu->dense, gpu->segments, gpu->rows, gpu};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+}
+
+/* Where launches tell how they ended: in the host's memory, written by the kernel, or in the device's, to be copied. */
+static vpps_status make_ends(vpps_gpu *gpu) {
+    const vpps_driver_table *t = gpu->table;
+    void *pinned;
+    VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->failures, FAILURES * sizeof(vpps_failure)));
+    VPPS_TRY(t->clear(gpu->driver, gpu->failures.address, FAILURES * sizeof(vpps_failure)));
+    VPPS_TRY(t->allocate_host(gpu->driver, VPPS_COUNT(gpu->slots) * sizeof *gpu->pinned_ends, &pinned));
+    gpu->pinned_ends = pinned;
+    uint64_t at = t->reach(gpu->driver, pinned);
+    if (!at) {
+        VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->ends, VPPS_COUNT(gpu->slots) * sizeof *gpu->pinned_ends));
+        at = gpu->ends.address;
+    }
+    for (uint32_t i = 0; i < VPPS_COUNT(gpu->slots); i++) {
+        gpu->slots[i].end = gpu->pinned_ends + i;
+        gpu->slots[i].end_at = at + i * sizeof *gpu->pinned_ends;
+    }
+    return VPPS_OK;
 }
 
 static vpps_status set_up(vpps_gpu *gpu) {
@@ -329,6 +408,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->gradients, bytes));
     for (uint32_t s = 0; s < l->n_states; s++) VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->states[s], bytes));
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
+    VPPS_TRY(make_ends(gpu));
     VPPS_TRY(vpps_gpu_start_profile(gpu));
     VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
     VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));
@@ -377,12 +457,13 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 #define GPU_DEVICE(device_name, find_device, create_device)                                                            \
     {                                                                                                                  \
         .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
-        .machine = gpu_tasks, .launch = gpu_launch, .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read,      \
-        .write = gpu_write, .copy = gpu_copy, .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, \
-        .read_parameters = gpu_read_parameters, .write_parameters = gpu_write_parameters,                              \
-        .zero_gradients = vpps_gpu_zero_gradients, .read_gradients = vpps_gpu_read_gradients,                          \
-        .write_gradients = vpps_gpu_write_gradients, .caller_works = gpu_caller_works, .tuning = gpu_tuning,           \
-        .tune = gpu_tune, .trials = gpu_trials, .precision = gpu_precision                                             \
+        .machine = gpu_tasks, .launch = gpu_launch, .queues = gpu_queues, .finished = gpu_finished, .wait = gpu_wait,  \
+        .read = gpu_read, .write = gpu_write, .copy = gpu_copy, .reserve_kept = vpps_gpu_reserve_kept,                 \
+        .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,                                      \
+        .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                           \
+        .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                        \
+        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials,                \
+        .precision = gpu_precision                                                                                     \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);

@@ -33,12 +33,17 @@ typedef struct vpps_driver_table {
     vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
                                  void **out); /* pinned: `write` from it is asynchronous */
     void (*release_host)(vpps_driver *d, void *memory);
-    size_t (*free_bytes)(vpps_driver *d); /* device memory left */
+    uint64_t (*reach)(vpps_driver *d, void *pinned); /* where kernels find pinned memory; 0: they cannot */
+    size_t (*free_bytes)(vpps_driver *d);            /* device memory left */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
     vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes);    /* waits */
     vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes); /* of memory that does not overlap */
     vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);          /* to zero; multiples of 4 */
+    /* From pinned memory, while a kernel runs: launches from now on wait for it, what was begun before does not. */
+    vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
+    /* To pinned memory, in the order of calls; it does not wait. */
+    vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
 
     /* Compiles the source (whose function is vpps_kernel) or takes it from the cache. `shape` is how it will be launched.
      * The report's frame and spills are for the caller to judge. */
@@ -58,11 +63,17 @@ typedef struct vpps_driver_table {
 
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);
-    bool (*finished)(vpps_driver *d); /* has everything up to the latest stop_clock happened? never blocks */
+    /* Mark 0 or 1: all that was asked for so far. passed: has it happened, or failed? Never blocks. await: until it has; fails as
+     * `wait` does. */
+    vpps_status (*mark)(vpps_driver *d, uint32_t which);
+    bool (*passed)(vpps_driver *d, uint32_t which);
+    vpps_status (*await)(vpps_driver *d, uint32_t which);
     /* Waits for everything; the time between the clocks. Fails with DEVICE when anything since the last wait failed, with
      * STALL when it was not done within limit_ns: then the machine is lost, and every call fails with that. */
     vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
 } vpps_driver_table;
+
+enum { VPPS_DRIVER_MARKS = 2 };
 
 struct vpps_driver {
     const vpps_driver_table *table;

@@ -33,15 +33,21 @@ void vpps_cuda_leave(cuda_driver **d) {
     *d = NULL;
 }
 
-/* Waits for everything, at most limit_ns. CUDA has no wait with a limit: it is asked again and again, at first without a
- * pause, since a batch may take no longer than a few microseconds more. */
-static vpps_status synchronize(cuda_driver *d, const char *what) {
+/* What is waited for: all of the stream, or an event (not NULL). */
+static vpps_cu_result ask(const cuda_driver *d, vpps_cu_event event) {
+    return event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
+}
+
+/* Waits at most limit_ns. CUDA has no wait with a limit: it is asked again and again, at first without a pause, since a batch may
+ * take no longer than a few microseconds more. */
+static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *what) {
     enum { EAGER_NS = 2000000, PAUSE_NS = 50000 };
     const uint64_t begin = vpps_now_ns();
     vpps_cu_result code = VPPS_CU_NOT_READY;
-    if (d->base.limit_ns == 0) code = d->cuda.cuStreamSynchronize(d->stream);
+    if (d->base.limit_ns == 0)
+        code = event ? d->cuda.cuEventSynchronize(event) : d->cuda.cuStreamSynchronize(d->stream);
     while (code == VPPS_CU_NOT_READY) {
-        code = d->cuda.cuStreamQuery(d->stream);
+        code = ask(d, event);
         const uint64_t waited = vpps_now_ns() - begin;
         if (code != VPPS_CU_NOT_READY || waited < EAGER_NS) continue;
         if (waited > d->base.limit_ns) {
@@ -58,6 +64,8 @@ static vpps_status synchronize(cuda_driver *d, const char *what) {
     return vpps_fail(VPPS_DEVICE,
                      "%s: the GPU drives a display and may not compute so long at once; smaller batches help", text);
 }
+
+static vpps_status synchronize(cuda_driver *d, const char *what) { return wait_until(d, NULL, what); }
 
 static void holdings_forget(holdings *h, uint64_t what) {
     for (size_t i = 0; i < h->n; i++)
@@ -153,6 +161,10 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->stream, VPPS_CU_STREAM_NON_BLOCKING));
     CUDA_TRY(d, "an event", cuEventCreate(&d->start, VPPS_CU_EVENT_DEFAULT));
     CUDA_TRY(d, "an event", cuEventCreate(&d->stop, VPPS_CU_EVENT_DEFAULT));
+    CUDA_TRY(d, "a stream", cuStreamCreate(&d->uploads, VPPS_CU_STREAM_NON_BLOCKING));
+    CUDA_TRY(d, "an event", cuEventCreate(&d->uploaded, VPPS_CU_EVENT_UNTIMED));
+    for (int i = 0; i < VPPS_DRIVER_MARKS; i++)
+        CUDA_TRY(d, "an event", cuEventCreate(&d->marks[i], VPPS_CU_EVENT_UNTIMED));
     return VPPS_OK;
 }
 
@@ -173,8 +185,10 @@ static void cuda_close(vpps_driver *base) {
         d->kernels = NULL;
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
-        if (d->start) d->cuda.cuEventDestroy_v2(d->start);
-        if (d->stop) d->cuda.cuEventDestroy_v2(d->stop);
+        const vpps_cu_event events[] = {d->start, d->stop, d->uploaded, d->marks[0], d->marks[1]};
+        for (size_t i = 0; i < VPPS_COUNT(events); i++)
+            if (events[i]) d->cuda.cuEventDestroy_v2(events[i]);
+        if (d->uploads) d->cuda.cuStreamDestroy_v2(d->uploads);
         if (d->stream) d->cuda.cuStreamDestroy_v2(d->stream);
         vpps_cuda_leave(&entered);
         d->cuda.cuDevicePrimaryCtxRelease_v2(d->device);
@@ -246,6 +260,13 @@ static void cuda_release_host(vpps_driver *base, void *memory) {
     holdings_forget(&((cuda_driver *)base)->pinned, (uintptr_t)memory);
 }
 
+static uint64_t cuda_reach(vpps_driver *base, void *pinned) {
+    CUDA_DRIVER(d);
+    vpps_cu_address at = 0;
+    if (vpps_cuda_enter(base, &d) != VPPS_OK || !d->cuda.cuMemHostGetDevicePointer_v2) return 0;
+    return d->cuda.cuMemHostGetDevicePointer_v2(&at, pinned, 0) == VPPS_CU_SUCCESS ? at : 0;
+}
+
 static size_t cuda_free_bytes(vpps_driver *base) {
     CUDA_DRIVER(d);
     size_t left = 0, total;
@@ -282,6 +303,23 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
     return VPPS_OK;
 }
 
+/* A copy that a kernel waits for in its own stream costs some 10 us of the GPU's time, by a stream of its own 1 us. */
+static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_TRY(d, "a copy to the device", cuMemcpyHtoDAsync_v2(to, from, bytes, d->uploads));
+    CUDA_TRY(d, "a copy to the device", cuEventRecord(d->uploaded, d->uploads));
+    CUDA_TRY(d, "a copy to the device", cuStreamWaitEvent(d->stream, d->uploaded, 0));
+    return VPPS_OK;
+}
+
+static vpps_status cuda_fetch(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
+    return VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- time */
 
 static vpps_status cuda_start_clock(vpps_driver *base) {
@@ -313,10 +351,22 @@ static void cuda_stream(vpps_driver *base, vpps_gpu_stream *out) {
     *out = (vpps_gpu_stream){((cuda_driver *)base)->stream, stream_is_idle, base};
 }
 
-/* What failed has finished: wait says how. */
-static bool cuda_finished(vpps_driver *base) {
+static vpps_status cuda_mark(vpps_driver *base, uint32_t which) {
     CUDA_DRIVER(d);
-    return vpps_cuda_enter(base, &d) != VPPS_OK || d->cuda.cuEventQuery(d->stop) != VPPS_CU_NOT_READY;
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_TRY(d, "a mark", cuEventRecord(d->marks[which], d->stream));
+    return VPPS_OK;
+}
+
+static bool cuda_passed(vpps_driver *base, uint32_t which) {
+    CUDA_DRIVER(d);
+    return vpps_cuda_enter(base, &d) != VPPS_OK || d->cuda.cuEventQuery(d->marks[which]) != VPPS_CU_NOT_READY;
+}
+
+static vpps_status cuda_await(vpps_driver *base, uint32_t which) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    return wait_until(d, d->marks[which], "the kernel failed");
 }
 
 static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
@@ -340,11 +390,14 @@ const vpps_driver_table vpps_driver_cuda = {
     .release = cuda_release,
     .allocate_host = cuda_allocate_host,
     .release_host = cuda_release_host,
+    .reach = cuda_reach,
     .free_bytes = cuda_free_bytes,
     .write = cuda_write,
     .read = cuda_read,
     .copy = cuda_copy,
     .clear = cuda_clear,
+    .upload = cuda_upload,
+    .fetch = cuda_fetch,
     .load = vpps_cuda_load,
     .unload = vpps_cuda_unload,
     .prepare = vpps_cuda_prepare,
@@ -352,6 +405,8 @@ const vpps_driver_table vpps_driver_cuda = {
     .start_clock = cuda_start_clock,
     .stop_clock = cuda_stop_clock,
     .stream = cuda_stream,
-    .finished = cuda_finished,
+    .mark = cuda_mark,
+    .passed = cuda_passed,
+    .await = cuda_await,
     .wait = cuda_wait,
 };

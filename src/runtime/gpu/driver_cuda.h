@@ -25,8 +25,8 @@ typedef struct cuda_driver {
     vpps_cuda cuda;
     vpps_cu_device device;
     vpps_cu_context context;
-    vpps_cu_stream stream;
-    vpps_cu_event start, stop;
+    vpps_cu_stream stream, uploads;
+    vpps_cu_event start, stop, uploaded, marks[VPPS_DRIVER_MARKS];
     bool started, stopped; /* the clocks, since the last wait */
     uint32_t arch, sms;
     int version; /* of CUDA, that the driver speaks: 13000 */

@@ -101,6 +101,11 @@ static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
 
 static void release_host(vpps_driver *d, void *memory) { give_piece(&machine_of(d)->pinned, memory); }
 
+static uint64_t reach(vpps_driver *d, void *pinned) {
+    (void)d;
+    return (uint64_t)(uintptr_t)pinned;
+}
+
 static size_t free_bytes(vpps_driver *d) {
     (void)d;
     return (size_t)8 << 30;
@@ -184,8 +189,15 @@ static vpps_status stop_clock(vpps_driver *d) {
     return VPPS_OK;
 }
 
-static bool finished(vpps_driver *d) {
+static vpps_status mark(vpps_driver *d, uint32_t which) {
     (void)d;
+    (void)which;
+    return VPPS_OK;
+}
+
+static bool passed(vpps_driver *d, uint32_t which) {
+    (void)d;
+    (void)which;
     return true;
 }
 
@@ -255,17 +267,22 @@ const vpps_driver_table vpps_driver_simt = {
     .release = release,
     .allocate_host = allocate_host,
     .release_host = release_host,
+    .reach = reach,
     .free_bytes = free_bytes,
     .write = write_memory,
     .read = read_memory,
     .copy = copy,
     .clear = clear,
+    .upload = write_memory,
+    .fetch = read_memory,
     .load = load,
     .unload = unload,
     .launch = launch,
     .start_clock = start_clock,
     .stop_clock = stop_clock,
     .stream = stream,
-    .finished = finished,
+    .mark = mark,
+    .passed = passed,
+    .await = mark,
     .wait = wait_for_all,
 };

@@ -59,6 +59,23 @@ typedef struct vpps_gpu_kernel {
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
+/* What a launch has of its own. Two take turns: one is queued while the other runs. */
+typedef struct vpps_gpu_slot {
+    vpps_gpu_buffer script, counters; /* counters are zero before a launch */
+    uint32_t used;                    /* words of them that the latest launch counted in */
+    vpps_launch_end *end;             /* in pinned memory */
+    uint64_t end_at;                  /* where the kernel finds it */
+} vpps_gpu_slot;
+
+/* A batch whose outcome nobody has taken. */
+typedef struct vpps_gpu_flight {
+    uint32_t slot; /* of its last launch */
+    vpps_step_part part;
+    bool trains;
+    vpps_status status;    /* a launch that failed half-way */
+    uint64_t gradients_ns; /* how long an earlier launch took, up to the gradients */
+} vpps_gpu_flight;
+
 /* Cells of one kernel; and of the profile: the first batch after a change is not counted: caches are cold, and the kernel is new. */
 enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_TRIALS = 8, VPPS_GPU_SKIPPED = 1, VPPS_GPU_MEASURED = 5 };
 
@@ -75,7 +92,12 @@ typedef struct vpps_gpu {
     vpps_gpu_kernel *trained; /* of the latest training batch */
     uint32_t most_cells;      /* of a kernel, unless one batch has more */
 
-    vpps_gpu_buffer pool, script, counters, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
+    vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
+    vpps_gpu_buffer failures; /* a vpps_failure of each of the latest launches, and of the next ones */
+    vpps_gpu_buffer ends;     /* vpps_launch_end of the slots, where kernels do not reach the host's memory */
+    vpps_launch_end *pinned_ends;
+    vpps_gpu_slot slots[2];
+    uint32_t launches;      /* so far */
     float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
     uint32_t scratch_words; /* of a VP */
     void *pinned[2];
@@ -95,14 +117,14 @@ typedef struct vpps_gpu {
     uint32_t n_segments;
     float *rows, *staged; /* this process's rows; other gradients on their way */
     size_t rows_capacity, staged_capacity;
-    uint64_t start_ns, gradients_ns; /* when the batch was launched, and how long the kernel took up to the gradients */
+    uint64_t start_ns; /* when the batch was launched */
 
-    vpps_task_header header; /* of the batch in flight, or the latest */
-    vpps_step_part part;     /* likewise */
-    uint32_t nodes;          /* likewise, of its graph */
-    bool in_flight;
-    vpps_status launch_status; /* a launch that failed half-way */
-    vpps_outcome outcome;
+    vpps_task_header header;    /* of the latest batch */
+    vpps_step_part part;        /* likewise */
+    uint32_t nodes;             /* likewise, of its graph */
+    vpps_gpu_flight flights[2]; /* the oldest first */
+    uint32_t n_flights;
+    vpps_outcome outcome; /* of the latest that was taken */
 
     vpps_trial trials[VPPS_GPU_TRIALS];
     uint32_t n_trials, current;   /* the trial in use */

@@ -24,6 +24,7 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
 static void log_line(void *context, const char *line) { vpps_gpu_log(((loading *)context)->gpu, "%s", line); }
 
 static void unload(vpps_gpu *gpu, vpps_gpu_kernel *k) {
+    if (k->loaded && gpu->n_flights) vpps_gpu_settle(gpu);
     if (k->loaded) gpu->table->unload(gpu->driver, k->loaded);
     k->loaded = NULL;
     vpps_kernel_plan_free(&k->plan);
