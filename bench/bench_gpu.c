@@ -2,19 +2,18 @@
  * predicts. Every figure is a JSON object on a line of standard output. Kernels need no GPU: `vpps plan` and `vpps kernel --report` show
  * them.
  *
- *     bench_gpu [--device cuda|simt] [--seconds S] [--data DIR]
+ *     bench_gpu [--device cuda|simt] [--precision P] [--seconds S] [--data DIR]
  *     bench_gpu --model[=LIBRARY] [--network NAME] [--hidden N] [--least N] [--most N]
  *               [--groups N] [--precision P] [--data DIR]
  *
+ * --precision: of products, fp32 (unless given), bf16x3 or bf16; latency and the split of a batch's time are measured in fp32 alone.
  * --seconds: of training in each round and for each batch size (0.5). --data: folder with sst/train.txt ($VPPS_DATA); without that
  * file generated ListOps. `simt` is for trying this program out: its times are not a GPU's, and its networks are tiny.
  *
  * --model: what a model of a GPU predicts for training, batches of --least (1) to --most examples (16), of tree-lstm, and of
  * bilstm-tagger on DIR/wikiner/train.txt, or of the --network or the --hidden size that is named alone, with so many --groups of
- * VPs (as the device chooses, unless given) and products in --precision fp32 (unless given), bf16x3 or bf16. LIBRARY stands in
+ * VPs (as the device chooses, unless given). LIBRARY stands in
  * for libcuda.so.1 ($VPPS_LIBCUDA unless given); its settings, its environment variables, are written beside every figure.
- *
- * The parts that time a GPU have not been run on one yet.
  */
 #include "gpu.h"
 #include "workload.h"
@@ -35,6 +34,7 @@ static vpps_status describe_machine(const gpu_settings *settings) {
 
 static vpps_status run(const gpu_settings *settings) {
     VPPS_TRY(describe_machine(settings));
+    if (settings->precision != VPPS_PRECISION_FP32) return gpu_bench_training(settings);
     VPPS_TRY(gpu_bench_latency(settings));
     VPPS_TRY(gpu_bench_training(settings));
     return gpu_bench_split(settings);
@@ -75,7 +75,7 @@ static bool read_options(int argc, char **argv, gpu_settings *o, bool *model, co
         }
     }
     if (strcmp(o->device, "cuda") != 0 && strcmp(o->device, "simt") != 0) return false;
-    return optind == argc && o->seconds > 0 && o->most > 0 && !(*model && device) && (*model || !o->precision);
+    return optind == argc && o->seconds > 0 && o->most > 0 && !(*model && device);
 }
 
 /* DATA/name in `path` if it can be read. */
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
     const char *data = getenv("VPPS_DATA");
     char trees[4096], sentences[4096];
     if (!read_options(argc, argv, &settings, &model, &data)) {
-        fprintf(stderr, "usage: bench_gpu [--device cuda|simt] [--seconds S] [--data DIR]\n"
+        fprintf(stderr, "usage: bench_gpu [--device cuda|simt] [--precision P] [--seconds S] [--data DIR]\n"
                         "       bench_gpu --model[=LIBRARY] [--network NAME] [--hidden N] [--least N] [--most N]\n"
                         "                 [--groups N] [--precision P] [--data DIR]\n");
         return 2;

@@ -1,7 +1,7 @@
 /* gpu_split.c - where a batch's time on the device goes, by scripts that stop early.
  *
  *     load       a script that gives one word's embedding: the launch, filling the registers, the end
- *     forward    a script that computes the losses and nothing else, less load
+ *     forward    a script that computes every labelled node's scores and nothing else, less load
  *     update     a training script for the smallest tree there is, less load; its own few phases are left in
  *     backward   the training script, less load, forward and update
  *
@@ -54,7 +54,7 @@ static vpps_status time_trees(bench *b, uint32_t first, uint32_t batch, double *
     vpps_node loss;
     b->w.next = first;
     VPPS_TRY(workload_batch(&b->w, batch, &loss));
-    VPPS_TRY(run_script(b, VPPS_NO_NODE, &loss, 1, forward_ns));
+    VPPS_TRY(run_script(b, VPPS_NO_NODE, b->w.scores, b->w.n_scores, forward_ns)); /* each tree for itself */
     return run_script(b, loss, NULL, 0, train_ns);
 }
 

@@ -1,6 +1,6 @@
 /* gpu_training.c - training speed on a GPU: the Tree-LSTM by batch size.
  *
- * SGD, fp32, loss at every labelled node, one handle. First the handle's own profile runs to its end. Then batch sizes take
+ * SGD, loss at every labelled node, one handle. First the handle's own profile runs to its end. Then batch sizes take
  * turns, round by round, so that a change of the machine's speed hits all alike.
  */
 #include "gpu.h"
@@ -11,7 +11,7 @@ static const uint32_t batches[] = {1, 2, 4, 8, 16, 32, 64, 128};
 enum { N_BATCHES = VPPS_COUNT(batches), PROFILED = 16 };
 
 typedef struct results {
-    double rate[ROUNDS], host_share[ROUNDS], host_ns[ROUNDS], device_us[ROUNDS], gflops[ROUNDS];
+    double rate[ROUNDS], host_share[ROUNDS], host_ns[ROUNDS], device_us[ROUNDS], gap_us[ROUNDS], gflops[ROUNDS];
     vpps_stats stats;
 } results;
 
@@ -55,17 +55,20 @@ static vpps_status run_round(vpps_handle *h, workload *w, uint32_t batch, double
     r->host_share[round] = host / spent;
     r->host_ns[round] = host / (double)(r->stats.total_nodes - before.total_nodes);
     r->device_us[round] = (double)(r->stats.total_device_ns - before.total_device_ns) * 1e-3 / (double)n;
+    r->gap_us[round] = (double)(r->stats.total_gap_ns - before.total_gap_ns) * 1e-3 / (double)n;
     return VPPS_OK;
 }
 
 static vpps_status report(uint32_t batch, results *r) {
-    return gpu_emit(json_pack("{ss si so so so so so sI sI}", "bench", "training", "batch", (int)batch,
-                              "sentences_per_s", gpu_figure_json(gpu_figure_of(r->rate, ROUNDS)), "gflops",
+    return gpu_emit(json_pack("{ss ss si so so so so so so sI sI}", "bench", "training", "precision",
+                              r->stats.precision, "batch", (int)batch, "sentences_per_s",
+                              gpu_figure_json(gpu_figure_of(r->rate, ROUNDS)), "gflops",
                               gpu_figure_json(gpu_figure_of(r->gflops, ROUNDS)), "host_share",
                               gpu_figure_json(gpu_figure_of(r->host_share, ROUNDS)), "host_ns_per_node",
                               gpu_figure_json(gpu_figure_of(r->host_ns, ROUNDS)), "device_us",
-                              gpu_figure_json(gpu_figure_of(r->device_us, ROUNDS)), "phases",
-                              (json_int_t)r->stats.phases, "script_bytes", (json_int_t)r->stats.script_bytes));
+                              gpu_figure_json(gpu_figure_of(r->device_us, ROUNDS)), "gap_us",
+                              gpu_figure_json(gpu_figure_of(r->gap_us, ROUNDS)), "phases", (json_int_t)r->stats.phases,
+                              "script_bytes", (json_int_t)r->stats.script_bytes));
 }
 
 static vpps_status measure(const gpu_settings *settings, vpps_handle *h, workload *w, bool simt) {
@@ -90,6 +93,7 @@ vpps_status gpu_bench_training(const gpu_settings *settings) {
     options.optimizer.lr = 0.01f;
     options.log = log_line;
     options.no_tuning = simt;
+    options.precision = settings->precision;
     vpps_status status = workload_create(&w, settings->trees, size, size);
     if (status == VPPS_OK) status = vpps_handle_create(&h, w.model, &options);
     if (status == VPPS_OK) status = measure(settings, h, &w, simt);
