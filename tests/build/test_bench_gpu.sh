@@ -29,7 +29,7 @@ refuses 1 'no GPU driver: /nowhere/libcuda.so' -- --model=/nowhere/libcuda.so
 refuses 2 'usage: bench_gpu' -- --model --most 0
 refuses 2 'usage: bench_gpu' -- --model --device cuda
 refuses 2 'usage: bench_gpu' -- --model --precision fp8
-refuses 2 'usage: bench_gpu' -- --device simt --precision bf16
+refuses 2 'usage: bench_gpu' -- --device simt --precision bf8
 refuses 1 'no GPU driver: /nowhere/libcuda.so' VPPS_LIBCUDA=/nowhere/libcuda.so --
 
 echo "$passed passed, $failed failed, 0 skipped"

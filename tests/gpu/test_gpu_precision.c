@@ -147,7 +147,7 @@ START_TEST(products_are_within_their_bound)
     }
 END_TEST
 
-/* A product of one element is what rounding made of the two. */
+/* A product of one element is what rounding made of the two. A GPU's tensor cores cut sums off where others round. */
 START_TEST(operands_are_rounded_as_on_the_cpu)
     {
         static const float special[] = {0.0f,
@@ -197,8 +197,10 @@ START_TEST(operands_are_rounded_as_on_the_cpu)
             if (isfinite(size) && size > 0x1p127) continue; /* one of its parts may be beyond */
             if (isfinite(w) && isfinite(x)) {
                 const bool subnormal = fabsf(w) < FLT_MIN || fabsf(x) < FLT_MIN;
+                if (subnormal && !isfinite(a) && !isfinite(b)) continue; /* infinite times zero, or not zero */
                 /* where sums of parts are not exact; and subnormal operands may be zero, or rounded to one more digit */
-                const double allowed = subnormal ? 2 * size : size < 0x1p-100 ? 0x1p-146 : 0;
+                const double cut = strcmp(test_gpu_device(), "simt") ? size * FLT_EPSILON : 0;
+                const double allowed = subnormal ? 2 * size : cut + (size < 0x1p-100 ? 0x1p-146 : 0);
                 ck_assert_msg((isnan(a) && isnan(b)) || a == b || fabs((double)a - (double)b) <= allowed,
                               "%s: %a times %a is %a, on the CPU %a", vpps_precision_names[precision], (double)w,
                               (double)x, (double)a, (double)b);
