@@ -46,10 +46,13 @@ static void clear(vpps_kernel_plan *plan) {
     *plan = asked;
 }
 
-uint32_t vpps_shared_for_weights(const vpps_machine *machine) {
-    enum { STATIC_WORDS = 2048 /* about */ };
-    const uint32_t cta_words = machine->cta_shared_bytes / 4, other = VPPS_TILE_WORDS + STATIC_WORDS;
-    return cta_words > other ? cta_words - other : 0;
+uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
+    /* Of static variables: a parameter's span in either list, its break, and whether it was touched; and what else there is. */
+    enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
+    const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
+    const uint64_t cta_words = machine->cta_shared_bytes / 4,
+                   other = VPPS_TILE_WORDS + (own > LEAST_WORDS ? own : LEAST_WORDS);
+    return cta_words > other ? (uint32_t)(cta_words - other) : 0;
 }
 
 /* With so many registers for weights at most. *clean: the kernel neither spills nor has a frame. */
@@ -58,7 +61,7 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
     enum { NEAR_WORDS = 16384 };
     const vpps_kernel_room room = {.threads = plan->threads,
                                    .registers = registers,
-                                   .shared_words = vpps_shared_for_weights(s->machine),
+                                   .shared_words = vpps_shared_for_weights(s->machine, s->model->n_params),
                                    .near_words = NEAR_WORDS};
     char description[192];
     clear(plan);

@@ -29,8 +29,8 @@ typedef struct vpps_specialiser {
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);
 
-/* Words of shared memory that a CTA's weights may take. */
-uint32_t vpps_shared_for_weights(const vpps_machine *machine);
+/* Words of shared memory that a CTA's weights may take, in a kernel of so many parameters. */
+uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params);
 
 /* A line for people: cells, VPs, threads, registers. */
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes);

@@ -364,7 +364,7 @@ START_TEST(the_most_groups_keep_all_close)
         vpps_kernel_plan p = gpu_batch_plan(&b);
         for (uint32_t k = 0; k < p.n_cells; k++)
             TEST_OK(vpps_residents_add(&p.residents, b.model, p.cells[k], p.threads));
-        const vpps_kernel_room room = {p.threads, REGISTERS, vpps_shared_for_weights(&b.machine), 0};
+        const vpps_kernel_room room = {p.threads, REGISTERS, vpps_shared_for_weights(&b.machine, b.model->n_params), 0};
         vpps_residents_place(&p.residents, &room);
         for (uint32_t i = 0; i < p.residents.n; i++)
             ck_assert(p.residents.list[i].is_short || p.residents.list[i].level != VPPS_RESIDENT_STREAM);

@@ -59,7 +59,7 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     vpps_gpu_choices(options, choices);
     const uint32_t others = OTHERS * choices[0].threads;
     if (machine->sm_registers <= others) return 1;
-    const uint64_t room = machine->sm_registers - others + vpps_shared_for_weights(machine);
+    const uint64_t room = machine->sm_registers - others + vpps_shared_for_weights(machine, model->n_params);
     uint32_t most = 1;
     for (uint32_t groups = 2; groups <= n_vps; groups++)
         if (n_vps % groups == 0 && weight_words(model, n_vps / groups, &choices[0]) <= room) most = groups;
