@@ -101,6 +101,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "best_dev_epoch", t->best.found ? json_integer(t->best.epoch) : json_null());
     json_object_set_new(o, "host_ms_per_batch", report_number(t->host_ms_per_batch));
     json_object_set_new(o, "device_ms_per_batch", report_number(t->device_ms_per_batch));
+    json_object_set_new(o, "gap_ms_per_batch", report_number(t->gap_ms_per_batch));
     json_object_set_new(o, "build_ns_per_node", report_number(t->build_ns_per_node));
     json_object_set_new(o, "flops_per_sentence", report_number(t->flops_per_sentence));
     json_object_set_new(o, "bytes_per_batch", report_number(t->bytes_per_batch));
@@ -183,9 +184,10 @@ vpps_status report_train(const train_summary *t) {
         printf("skipped    %s with a loss or gradient that is not finite\n",
                number_of(t->skipped, "batches", text, sizeof text));
     if (t->batches && t->settings->verbose) {
-        printf("a batch    host %.2f ms   device %.2f ms   script %.1f KB   %.0f levels   %.0f instructions\n",
-               t->host_ms_per_batch, t->device_ms_per_batch, t->script_bytes_per_batch / 1e3, t->levels_per_batch,
-               t->instructions_per_batch);
+        printf("a batch    host %.2f ms   device %.2f ms   gap %.3f ms   script %.1f KB   %.0f levels   %.0f "
+               "instructions\n",
+               t->host_ms_per_batch, t->device_ms_per_batch, t->gap_ms_per_batch, t->script_bytes_per_batch / 1e3,
+               t->levels_per_batch, t->instructions_per_batch);
     }
     if (t->processes > 1 && t->settings->verbose) {
         printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,

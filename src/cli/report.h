@@ -26,7 +26,7 @@ typedef struct train_summary {
     double train_accuracy; /* with --train-accuracy: of the last epoch's batches; else NaN */
     measures split[N_SPLITS];
     best_measure best;
-    double host_ms_per_batch, device_ms_per_batch;
+    double host_ms_per_batch, device_ms_per_batch, gap_ms_per_batch;
     double build_ns_per_node;                   /* the graph; host_ms is the script */
     double flops_per_sentence, bytes_per_batch; /* of the graphs, see vpps_cost; of the run's first batches */
     double script_bytes_per_batch, levels_per_batch, steps_per_batch, instructions_per_batch;

@@ -483,6 +483,7 @@ static vpps_status summarize(trainer *t) {
     u->best = t->position.best;
     u->host_ms_per_batch = (double)stats.total_host_ns * 1e-6 / batches;
     u->device_ms_per_batch = (double)stats.total_device_ns * 1e-6 / batches;
+    u->gap_ms_per_batch = (double)stats.total_gap_ns * 1e-6 / batches;
     u->build_ns_per_node = stats.total_nodes ? (double)t->build_ns / (double)stats.total_nodes : 0;
     u->flops_per_sentence = t->cost.sentences ? t->cost.flops / (double)t->cost.sentences : 0;
     u->bytes_per_batch = t->cost.batches ? t->cost.bytes / (double)t->cost.batches : 0;
