@@ -28,11 +28,10 @@ void trees_close(gpu_trees *t) {
     vpps_treebank_destroy(t->bank);
 }
 
-vpps_node trees_build(gpu_trees *t, uint32_t batch) {
+vpps_node trees_add(gpu_trees *t, uint32_t batch) {
     static vpps_node logits[MOST_NODES], nll[MOST_NODES], terms[MOST_NODES * TREES_IN_BATCH];
     const net_scores scores = {.logits = logits, .nll = nll};
     uint32_t n_terms = 0;
-    vpps_graph_clear(t->g);
     for (uint32_t i = 0; i < TREES_IN_BATCH; i++) {
         const vpps_tree tree = vpps_treebank_tree(t->bank, (batch * TREES_IN_BATCH + i) % TREES);
         ck_assert_uint_le(tree.n_nodes, MOST_NODES);
@@ -43,4 +42,9 @@ vpps_node trees_build(gpu_trees *t, uint32_t batch) {
         }
     }
     return vpps_average(t->g, n_terms, terms);
+}
+
+vpps_node trees_build(gpu_trees *t, uint32_t batch) {
+    vpps_graph_clear(t->g);
+    return trees_add(t, batch);
 }

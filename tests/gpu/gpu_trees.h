@@ -15,7 +15,8 @@ typedef struct gpu_trees {
 void trees_open(gpu_trees *t, uint32_t hidden, uint32_t embed);
 void trees_close(gpu_trees *t);
 
-/* Clears the graph and builds a batch; the loss is the mean over labelled nodes. */
+/* Adds a batch to the graph; the loss is the mean over labelled nodes. Build: of a graph that was cleared. */
+vpps_node trees_add(gpu_trees *t, uint32_t batch);
 vpps_node trees_build(gpu_trees *t, uint32_t batch);
 
 #endif

@@ -936,6 +936,58 @@ START_TEST(behind_a_failure_nothing_is_done)
     }
 END_TEST
 
+static bool busy; /* a launch has not been waited for */
+static uint32_t released;
+
+static vpps_status launch_busily(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
+                                 const void *arguments, size_t bytes) {
+    busy = true;
+    return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
+}
+
+static vpps_status wait_for_idle(vpps_driver *d, uint64_t *device_ns) {
+    busy = false;
+    return vpps_driver_simt.wait(d, device_ns);
+}
+
+static void release_idle(vpps_driver *d, uint64_t address) {
+    ck_assert_msg(!busy, "memory is given back while a kernel runs");
+    released++;
+    vpps_driver_simt.release(d, address);
+}
+
+static vpps_status read_idle(vpps_driver *d, void *to, uint64_t from, size_t bytes) {
+    busy = false; /* it waits */
+    return vpps_driver_simt.read(d, to, from, bytes);
+}
+
+/* Buffers grow with the batches, whose kernels are queued. */
+START_TEST(memory_in_use_is_not_given_back)
+    {
+        static vpps_driver_table driver;
+        gpu_trees t;
+        vpps_node losses[12];
+        vpps_options o = options_for("simt", false);
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        driver = vpps_driver_simt;
+        driver.launch = launch_busily;
+        driver.wait = wait_for_idle;
+        driver.release = release_idle;
+        driver.read = read_idle;
+        drive_by(h, &driver, &o);
+        for (uint32_t n = 1; n <= VPPS_COUNT(losses); n++) { /* by less than the pool grows at once */
+            vpps_graph_clear(t.g);
+            for (uint32_t i = 0; i < n; i++) losses[i] = trees_add(&t, i);
+            TEST_OK(vpps_fb(h, t.g, vpps_sum(t.g, n, losses), NULL));
+        }
+        ck_assert_uint_gt(released, 4);
+        TEST_OK(vpps_read_parameters(h));
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- control flow */
 
 /* h' = tanh(U h), until h'[0] is not above a half, 6 times at most; on a device that runs all turns. */
@@ -1167,6 +1219,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, waits_are_limited);
     tcase_add_test(t, the_next_batch_is_queued);
     tcase_add_loop_test(t, behind_a_failure_nothing_is_done, 0, 3);
+    tcase_add_test(t, memory_in_use_is_not_given_back);
     tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
     tcase_add_loop_test(t, names_are_only_comments, 0, 2);
     tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);
