@@ -43,11 +43,17 @@ vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_head
     const lstm_lm_net *n = net;
     const vpps_sentence *words = &x->sentence;
     vpps_vertex at[NET_LAYERS];
-    part_stack_start(&n->lstm, g, at);
+    net_decoding *carry = scores->carry;
+    if (carry && carry->n_states) {
+        part_stack_resume(&n->lstm, g, carry->states, at);
+    } else {
+        part_stack_start(&n->lstm, g, at);
+    }
     for (uint32_t t = 0; t + 1 < words->n_words; t++) {
         const vpps_node h = part_stack_step(&n->lstm, g, at, part_embed(&n->embedding, g, words->words[t]));
         part_classify(&n->base.classifier, g, t, &h, words->words[t + 1], heads, scores);
     }
+    if (carry) part_stack_keep(&n->lstm, g, at, carry);
     return vpps_graph_status(g);
 }
 

@@ -1,11 +1,14 @@
 /* lstm_lm_fixed.c - the LSTM language model on pieces of text that are all equally long: the Fixed-LSTM of Xu et al.,
  * "Cavs: An Efficient Runtime System for Dynamic Neural Networks" (USENIX ATC 2018), section 5, which has 64 steps. The
- * text is one sequence, cut into pieces; each piece starts from zero. Network and parameters: lstm_lm.c. */
+ * text is one sequence, cut into pieces; each piece starts from zero, or with --carry from the state behind the piece before it, as in
+ * Zaremba, Sutskever and Vinyals, section 4.1. Network and parameters: lstm_lm.c. */
 #include "lstm_lm.h"
 
 static const option_row options[] = {
     LSTM_LM_OPTIONS,
     {"steps", "N", "Words of an example", OPTION_U32, offsetof(net_config, steps), 1, 65536, true},
+    {"carry", NULL, "Let a piece of text begin with the states that the piece before it has left", OPTION_FLAG,
+     offsetof(net_config, carry), 0, 0, false},
     {0},
 };
 

@@ -49,12 +49,15 @@ typedef enum net_heads {
 
 /* The nodes an example's positions made (arrays of net_positions(), the caller's); VPPS_NO_NODE where none was asked
  * for. */
+struct net_decoding;
 typedef struct net_scores {
     vpps_node *logits; /* classes x 1 */
     vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only where the label is known */
     vpps_node *cost; /* one, may be NULL: scalar that the example's training loss has beside them, where there is one */
     uint32_t *labels; /* may be NULL: the label that nll is of; VPPS_NO_WORD where there is none */
-    bool training;    /* nll is the loss that is trained on, with net_config's weights and smoothing */
+    struct net_decoding
+        *carry;    /* TEXT, may be NULL: states before the first word (none: zero), and then behind the last */
+    bool training; /* nll is the loss that is trained on, with net_config's weights and smoothing */
 } net_scores;
 
 uint32_t net_positions(net_kind kind, const net_example *x);
@@ -96,6 +99,7 @@ typedef struct net_config {
     uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
     uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
     uint32_t steps;           /* TEXT: words of an example; 0: a sentence */
+    bool carry;               /* TEXT: an example begins with the states that the one before it has left */
     uint32_t turns;           /* of a network that decides how many it takes: the most */
     float ponder;             /* what such a turn costs */
     bool attention;

@@ -5,7 +5,7 @@
  *     classes                 how many
  *     vocabulary, characters, class_names, lexicon
  *                             words, a line each; a network has some of them
- *     train.*                 the position; the curves of the plot; the folder that paths are counted from
+ *     train.*                 the position; the curves of the plot; the folder that paths are counted from; states to carry on
  *     data.train, dev, test   hashes of what the files of the parts hold
  */
 #include "cli/checkpoint.h"
@@ -118,11 +118,13 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves) {
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
+                            const carry *states) {
     const settings *s = x->settings;
-    char folder[PATH_MAX], *curves_text;
+    char folder[PATH_MAX], *curves_text, *states_text = NULL;
     entry_list list = {.n = 0};
     if (!getcwd(folder, sizeof folder) || !is_utf8(folder)) *folder = '\0';
+    if (states && states->n_states) VPPS_TRY(carry_to_text(states, x->handle, &states_text));
     VPPS_TRY(plot_to_text(curves, &curves_text));
     add_entry(&list, "", "network", s->network->name);
     size_t n;
@@ -139,6 +141,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
     add_position(&list, p);
     add_entry(&list, "train.", "curves", curves_text);
+    if (states_text) add_entry(&list, "train.", "carry", states_text);
     if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", last_part(s->save));
     add_data(&list, c, folder);
     char *words[N_VOCABS] = {NULL};
@@ -151,6 +154,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     if (status == VPPS_OK) status = vpps_save(x->handle, path, list.entries, list.n);
     for (int k = 0; k < N_VOCABS; k++) free(words[k]);
     free(curves_text);
+    free(states_text);
     return status;
 }
 
@@ -452,6 +456,19 @@ vpps_status checkpoint_curves(const char *path, plot *p) {
     VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
     if (!text) return VPPS_OK; /* made before there were any */
     const vpps_status status = plot_from_text(p, path, text);
+    free(text);
+    return status;
+}
+
+vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {
+    char *text;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.carry", &text));
+    if (!text)
+        return vpps_fail(VPPS_FORMAT,
+                         "%s stands in the middle of an epoch, and has no states to carry on: expected a run "
+                         "with --carry",
+                         path);
+    const vpps_status status = carry_from_text(states, x->handle, path, text);
     free(text);
     return status;
 }

@@ -21,8 +21,9 @@ typedef struct position {
 /* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */
 vpps_status checkpoint_check(const settings *s, const corpus *c);
 
-/* `curves`: what a resumed run's plot is to begin with. */
-vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves);
+/* `curves`: what a resumed run's plot is to begin with; `states`: what its next batch is to begin with, NULL: nothing. */
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
+                            const carry *states);
 
 /* Takes options, classes and vocabularies from a checkpoint. An option on the command line wins, unless training is
  * resumed and it is fixed: then it must say the same. Paths may lead elsewhere: checkpoint_check_data. `p` NULL: the position
@@ -32,6 +33,9 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
 
 /* The curves of the run so far, into a plot without points; none where the checkpoint has none. */
 vpps_status checkpoint_curves(const char *path, plot *p);
+
+/* The states that the next batch begins with. Fails with FORMAT: there are none, or of another batch size. */
+vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
 
 /* Are two files checkpoints of one run: of the same network, options that cannot change, words and data? */
 bool checkpoint_same_run(const settings *s, const char *a, const char *b);

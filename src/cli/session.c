@@ -138,6 +138,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
     vpps_graph_clear(x->graph);
     for (uint32_t i = 0; i < n; i++) {
         net_example example;
+        net_decoding states;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
         /* one more than there are, so that an example without positions has arrays, too */
@@ -153,9 +154,12 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
                                    .nll = x->scores.nll + at,
                                    .labels = x->scores.labels + at,
                                    .cost = cost,
+                                   .carry = x->carry ? &states : NULL,
                                    .training = training};
+        if (x->carry) carry_take(x->carry, x->handle, x->graph, i, &states);
         memset(scores.labels, 0xff, positions * sizeof *scores.labels); /* VPPS_NO_WORD */
         VPPS_TRY(net->add(x->net, x->graph, &example, heads, &scores));
+        if (x->carry) VPPS_TRY(carry_keep(x->carry, x->handle, x->graph, i, &states));
         x->n_costs += *cost != VPPS_NO_NODE;
         at += positions;
     }

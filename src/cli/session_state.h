@@ -2,6 +2,7 @@
 #ifndef VPPS_CLI_SESSION_STATE_H
 #define VPPS_CLI_SESSION_STATE_H
 
+#include "cli/carry.h"
 #include "cli/corpus.h"
 
 /* What --init took; all zero without. */
@@ -31,6 +32,7 @@ typedef struct session {
     size_t logits_capacity, nll_capacity, labels_capacity, costs_capacity;
     uint32_t n_positions;         /* of scores */
     vpps_param class_weights;     /* with --class-weights: a frozen vector */
+    carry *carry;                 /* what examples that are added begin with, and leave; NULL: nothing */
     struct team *team;            /* the processes that train together; NULL: this one alone */
     struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
     vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */

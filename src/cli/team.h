@@ -33,6 +33,9 @@ void team_busy(const team *t, bool busy);
 /* All processes but the first write no files and print nothing. */
 void team_quieten(team *t, settings *s);
 
+/* Fails with ARGUMENT where there are several processes, which an option does not go with; `t` NULL: there is one. */
+vpps_status team_alone(const team *t, const char *option);
+
 /* Did all processes get here with OK? Else all fail alike. */
 vpps_status team_agree(team *t, vpps_status status);
 

@@ -47,6 +47,7 @@ typedef struct trainer {
     uint32_t *order;       /* the epoch's permutation of the training part */
     uint32_t *costs;       /* of its examples: see team_costs */
     uint32_t *own;         /* of a batch, this process's examples */
+    carry carry;           /* with --carry: what the streams of the training part have left */
     char *options;         /* what all processes must have alike */
     bool stop;             /* the processes have agreed to stop */
     uint64_t batches;      /* of this run */
@@ -114,6 +115,7 @@ static vpps_status take_up(trainer *t) {
     const char *path = t->s->resume;
     VPPS_TRY(checkpoint_check_data(path, t->s, &t->corpus));
     VPPS_TRY(session_load(&t->session, path));
+    if (t->s->net.carry && t->position.batch) VPPS_TRY(checkpoint_carry(path, &t->session, &t->carry));
     if (t->position.batch <= batches_per_epoch(t)) return checkpoint_curves(path, &t->plot);
     return vpps_fail(VPPS_FORMAT, "%s stands at batch %u of an epoch, but the data has %u: other data?", path,
                      t->position.batch, batches_per_epoch(t));
@@ -149,6 +151,8 @@ static vpps_status open_trainer(trainer *t) {
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
     if (s->save || s->save_best) VPPS_TRY(checkpoint_check(s, &t->corpus));
     VPPS_TRY(check_dev(t));
+    if (s->net.carry) VPPS_TRY(team_alone(t->session.team, "carry"));
+    if (s->net.carry) VPPS_TRY(carry_open(&t->carry, batch_examples(t)));
     const char *data = corpus_name(s);
     plot_open(&t->plot, s->network->name, data, task_for(s));
     if (s->resume) VPPS_TRY(take_up(t));
@@ -184,6 +188,7 @@ static void close_trainer(trainer *t) {
     free(t->own);
     free(t->options);
     for (size_t i = 0; i < VPPS_COUNT(t->saved_to); i++) free(t->saved_to[i]);
+    carry_free(&t->carry, t->session.handle);
     session_close(&t->session);
     corpus_close(&t->corpus);
 }
@@ -242,7 +247,7 @@ static vpps_status save_to(trainer *t, const char *name, bool has_part, int whic
     free(t->saved_to[which]);
     t->saved_to[which] = path;
     VPPS_TRY(vpps_trace_begin(t->session.handle, "save"));
-    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, &t->plot));
+    VPPS_TRY(checkpoint_save(&t->session, path, &t->corpus, p, &t->plot, p->batch ? &t->carry : NULL));
     VPPS_TRY(vpps_trace_end(t->session.handle));
     *(which == SAVED_BEST ? &t->summary.saved_best : &t->summary.saved) = (saved_file){path, p->epoch, p->batch};
     t->eval_ns += vpps_now_ns() - begin;
@@ -277,7 +282,12 @@ static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t 
     const uint64_t begin = vpps_now_ns();
     *loss = VPPS_NO_NODE;
     VPPS_TRY(team_deal(&t->team, t->costs, t->order + first, n, t->own, n_own));
+    if (t->carry.n_streams) {
+        t->session.carry = &t->carry;
+        t->carry.first = first - t->position.batch * batch_examples(t);
+    }
     if (*n_own) VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->own, *n_own, in_batch, loss));
+    t->session.carry = NULL;
     t->build_ns += vpps_now_ns() - begin;
     return VPPS_OK;
 }
@@ -353,6 +363,16 @@ static vpps_status train_batch(trainer *t) {
     return VPPS_OK;
 }
 
+/* In which order the epoch takes the training part. */
+static vpps_status begin_epoch(trainer *t) {
+    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
+    if (!t->s->net.carry) return corpus_shuffle(train, t->s->seed, t->position.epoch, t->order), VPPS_OK;
+    carry_order(train->examples, train->n_examples, t->carry.n_streams, t->order);
+    if (t->position.batch) return VPPS_OK;
+    carry_free(&t->carry, t->session.handle);
+    return carry_open(&t->carry, batch_examples(t));
+}
+
 static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
 
 /* The rest of an epoch, or as much of it as the limits and signals leave. */
@@ -362,7 +382,7 @@ static vpps_status train_epoch(trainer *t) {
     snprintf(label, sizeof label, "epoch %u/%u", t->position.epoch + 1, t->s->epochs);
     progress_begin(&t->progress, label, task_for(t->s)->examples, (uint64_t)t->position.batch * batch_examples(t),
                    train->n_examples);
-    corpus_shuffle(train, t->s->seed, t->position.epoch, t->order);
+    VPPS_TRY(begin_epoch(t));
     VPPS_TRY(team_meet(&t->team));
     team_busy(&t->team, false);
     while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {

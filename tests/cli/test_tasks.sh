@@ -210,7 +210,7 @@ bilstm-char-tagger layers mlp character-embed word-column tag-column
 bilstm-classifier layers mlp
 act turns ponder
 lstm-lm layers
-lstm-lm-fixed layers steps
+lstm-lm-fixed layers steps carry
 lattice-lstm lexicon mlp word-column tag-column
 lstm-nmt source target beam max-words length-penalty attention layers
 lattice-gru source target beam max-words length-penalty

@@ -101,26 +101,56 @@ static vpps_status count_unknown(session *x, corpus *c, const corpus_split *spli
     return VPPS_OK;
 }
 
-vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, int first,
-                         measures *m) {
+typedef struct text_counts {
+    double nll;
+    uint64_t words, unknown;
+} text_counts;
+
+static vpps_status count_text(session *x, corpus *c, const corpus_split *split, const uint32_t *examples,
+                              const volatile int *stop, text_counts *sums) {
     const uint32_t batch = x->settings->batch;
-    double total = 0;
-    uint64_t words = 0, unknown = 0;
     for (uint32_t i = 0; i < split->n_examples && !(stop && *stop); i += batch) {
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         double nll;
         uint64_t counted;
-        VPPS_TRY(session_nll(x, c, split, split->examples + i, n, &nll, &counted));
-        VPPS_TRY(count_unknown(x, c, split, split->examples + i, n, &unknown));
-        total += nll;
-        words += counted;
+        VPPS_TRY(session_nll(x, c, split, examples + i, n, &nll, &counted));
+        VPPS_TRY(count_unknown(x, c, split, examples + i, n, &sums->unknown));
+        sums->nll += nll;
+        sums->words += counted;
     }
-    VPPS_TRY(session_add_up(x, 1, &words));
-    VPPS_TRY(session_add_up(x, 1, &unknown));
-    if (x->team) VPPS_TRY(team_sum(x->team, 1, &total));
-    m->value[first] = words ? exp(total / (double)words) : NAN;
-    m->value[first + 1] = words ? (double)unknown / (double)words : NAN;
-    m->counted[first] = m->counted[first + 1] = words;
+    return VPPS_OK;
+}
+
+/* The same in streams whose states go from piece to piece. */
+static vpps_status count_streams(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
+                                 text_counts *sums) {
+    carry states;
+    VPPS_TRY(team_alone(x->team, "carry"));
+    VPPS_TRY(carry_open(&states, x->settings->batch));
+    uint32_t *order = malloc(((size_t)split->n_examples + 1) * sizeof *order);
+    vpps_status status = order ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the order of %u", split->n_examples);
+    if (status == VPPS_OK) {
+        carry_order(split->examples, split->n_examples, states.n_streams, order);
+        x->carry = &states;
+        status = count_text(x, c, split, order, stop, sums);
+        x->carry = NULL;
+    }
+    free(order);
+    carry_free(&states, x->handle);
+    return status;
+}
+
+vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, int first,
+                         measures *m) {
+    text_counts sums = {0};
+    VPPS_TRY(x->settings->net.carry ? count_streams(x, c, split, stop, &sums)
+                                    : count_text(x, c, split, split->examples, stop, &sums));
+    VPPS_TRY(session_add_up(x, 1, &sums.words));
+    VPPS_TRY(session_add_up(x, 1, &sums.unknown));
+    if (x->team) VPPS_TRY(team_sum(x->team, 1, &sums.nll));
+    m->value[first] = sums.words ? exp(sums.nll / (double)sums.words) : NAN;
+    m->value[first + 1] = sums.words ? (double)sums.unknown / (double)sums.words : NAN;
+    m->counted[first] = m->counted[first + 1] = sums.words;
     return VPPS_OK;
 }
 
