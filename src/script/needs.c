@@ -55,18 +55,79 @@ static bool find_parts(vpps_batch_work *w) {
     return true;
 }
 
-/* Types whose outputs have gradients: a parameter that is trained, or an output whose gradient is asked for, is in them or below
+/* With no parameter frozen: all outputs of types in which, or below which, there is a parameter. */
+static void spread_by_type(vpps_batch_work *w) {
+    for (uint32_t t = 0; t < w->n_used; t++)
+        if (w->used[t].differentiable) w->used[t].differentiable = UINT64_MAX;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t t = 0; t < w->n_used; t++) {
+            for (uint32_t u = 0; u < w->n_used && !w->used[t].differentiable; u++) {
+                if (!vpps_reads(w, t, u) || !w->used[u].differentiable) continue;
+                w->used[t].differentiable = UINT64_MAX;
+                changed = true;
+            }
+        }
+    }
+}
+
+/* The input of a vertex with lists that its source number i belongs to. */
+static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
+    uint32_t input = 0;
+    for (uint32_t end = 0; input < c->n_inputs; input++) {
+        end += vpps_members(members, c->input_domain[input]);
+        if (i < end) break;
+    }
+    return input;
+}
+
+/* The input of its reader that source number s is. */
+static inline uint32_t input_of_source(const vpps_batch_work *w, size_t s) {
+    const vpps_read *x = &w->sources[s];
+    const vpps_vertex_work *v = &w->vertices[x->reader];
+    const vpps_used_type *reader = &w->used[v->type];
+    const uint32_t i = (uint32_t)s - v->first_source;
+    return reader->n_lists ? input_of(reader->base, w->rests[x->reader].members, i) : i;
+}
+
+/* The outputs of a type that are made of an input. */
+static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
+    uint64_t outputs = 0;
+    for (uint32_t k = 0; k < type->base->n_outputs; k++) outputs |= (type->reads_inputs[k] >> input & 1) << k;
+    return outputs;
+}
+
+/* Only outputs that are made of a parameter that is trained. Sources are in their readers' order, so that only types that lead to
+ * themselves take more than one turn. */
+static void spread_by_output(vpps_batch_work *w) {
+    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].differentiable_in = 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t s = 0; s < w->n_sources; s++) {
+            const vpps_read *x = &w->sources[s];
+            const vpps_vertex_work *read = &w->vertices[x->vertex];
+            vpps_used_type *reader = &w->used[w->vertices[x->reader].type];
+            if (!w->needed[x->reader]) continue;
+            if (!(w->used[read->type].differentiable >> (w->source_outputs[s] - read->first_output) & 1)) continue;
+            const uint32_t input = input_of_source(w, s);
+            if (reader->differentiable_in >> input & 1) continue;
+            reader->differentiable_in |= (uint64_t)1 << input;
+            reader->differentiable |= made_of_input(reader->type, input);
+            changed = true;
+        }
+    }
+}
+
+/* Outputs whose gradients somebody can use: a parameter that is trained, or an output whose gradient is asked for, is in them or below
  * them. */
 static void find_differentiable(vpps_batch_work *w) {
     for (uint32_t t = 0; t < w->n_used; t++)
-        w->used[t].differentiable = w->used[t].trains || w->used[t].needs.asked_gradients;
-    for (bool changed = w->training; changed;) {
-        changed = false;
-        for (uint32_t t = 0; t < w->n_used; t++) {
-            for (uint32_t u = 0; u < w->n_used && !w->used[t].differentiable; u++)
-                if (vpps_reads(w, t, u) && w->used[u].differentiable) w->used[t].differentiable = changed = true;
-        }
-    }
+        w->used[t].differentiable = w->used[t].trains | w->used[t].needs.asked_gradients;
+    if (!w->training) return;
+    if (w->some_frozen)
+        spread_by_output(w);
+    else
+        spread_by_type(w);
 }
 
 /* Are all parts, and what has gradients, as in the batch before? They are the guess for the next one. */
@@ -82,16 +143,6 @@ static bool guessed_types(const vpps_batch_work *w) {
 }
 
 /* ---------------------------------------------------------------- vertices */
-
-/* The input of a vertex with lists that its source number i belongs to. */
-static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
-    uint32_t input = 0;
-    for (uint32_t end = 0; input < c->n_inputs; input++) {
-        end += vpps_members(members, c->input_domain[input]);
-        if (i < end) break;
-    }
-    return input;
-}
 
 /* An output that is read from outside, or by a needed vertex; `read`: the type's set of those. */
 static inline void need_output(vpps_batch_work *w, uint32_t vertex, uint64_t *read, uint64_t output) {
@@ -118,7 +169,7 @@ static void note_types(vpps_batch_work *w, const vpps_read *x, uint32_t k, uint3
         reader->needs.recurrent_in |= in;
         source->needs.recurrent_out |= output;
     }
-    if (source->differentiable && (vpps_reached(reader->type->reads_inputs, v->gradients) & in)) {
+    if ((source->differentiable & output) && (vpps_reached(reader->type->reads_inputs, v->gradients) & in)) {
         reader->needs.gradient_in |= in;
         noted->gives = output;
         give_gradient(source, read, output);
@@ -130,8 +181,7 @@ static inline void note_read(vpps_batch_work *w, size_t s) {
     const vpps_read *x = &w->sources[s];
     const vpps_vertex_work *v = &w->vertices[x->reader];
     const vpps_used_type *reader = &w->used[v->type];
-    const uint32_t i = (uint32_t)s - v->first_source;
-    const uint32_t input = reader->n_lists ? input_of(reader->base, w->rests[x->reader].members, i) : i;
+    const uint32_t input = input_of_source(w, s);
     vpps_vertex_work *read = &w->vertices[x->vertex];
     const uint32_t k = w->source_outputs[s] - read->first_output;
     vpps_noted_read *noted =
@@ -152,7 +202,7 @@ static void note_reads(vpps_batch_work *w) {
         vpps_vertex_work *v = &w->vertices[w->seeds[i].to.vertex];
         const uint64_t output = (uint64_t)1 << (w->seeds[i].to.output - v->first_output);
         need_output(w, w->seeds[i].to.vertex, &w->used[v->type].needs.read_out, output);
-        if (w->used[v->type].differentiable) give_gradient(&w->used[v->type], v, output);
+        if (w->used[v->type].differentiable & output) give_gradient(&w->used[v->type], v, output);
     }
     for (uint32_t i = 0; i < w->n_requested; i++) {
         const vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];

@@ -29,10 +29,11 @@ static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
     uint64_t frozen = 0;
     for (uint32_t i = 0; i < type->n_params; i++) {
         const bool f = w->request->part == VPPS_STEP_NODES || w->g->model->params[type->params[i]].frozen;
-        u.trains |= !f;
+        if (!f) u.trains |= type->params_reach[i];
+        w->some_frozen |= f;
         frozen = vpps_mix64(frozen + f + 1);
     }
-    u.trains = u.trains && w->training;
+    if (!w->training) u.trains = 0;
     u.needs.frozen = frozen;
     u.needs.training = w->training;
     u.needs.fixed = w->request->part == VPPS_STEP_NODES;
@@ -245,6 +246,7 @@ vpps_status vpps_read_graph(vpps_batch_work *w) {
     w->n_seeds = 0;
     for (uint32_t i = 0; i < w->n_used; i++) w->used_of_type[w->used[i].index] = VPPS_NONE;
     w->n_used = w->n_inputs = 0;
+    w->some_frozen = false;
     const size_t n_cells = g->model->n_cells;
     if (!VPPS_RESERVE(w->used_of_cell, w->used_of_cell_capacity, n_cells + 1) ||
         !VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u) ||

@@ -10,7 +10,7 @@ static void free_type(vpps_type *type) {
     if (!type) return;
     for (uint32_t i = 0; i < type->n_compiled; i++) vpps_compiled_cell_free(type->compiled[i]);
     vpps_compiled_cell_free(type->base);
-    void *parts[] = {type->key, type->params, type->compiled, type};
+    void *parts[] = {type->key, type->params, type->params_reach, type->compiled, type};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
 
@@ -139,6 +139,29 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
+/* The outputs that are made of a parameter; of_it: room for a flag a value. */
+static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
+    uint64_t reached = 0;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *x = &c->values[v];
+        of_it[v] = x->kind == VPPS_VALUE_LOOKUP ? c->lookups[x->lookup].table == p : vpps_param_of(x) == p;
+        for (uint32_t i = 0; i < x->n_args; i++)
+            of_it[v] |= c->args[x->first_arg + i].matrix == p || of_it[c->args[x->first_arg + i].value];
+    }
+    for (uint32_t k = 0; k < c->n_outputs; k++) reached |= (uint64_t)of_it[c->outputs[k].value] << k;
+    return reached;
+}
+
+static bool find_params_reach(vpps_type *type) {
+    bool *of_it = malloc(type->base->n_values + (size_t)1);
+    type->params_reach = calloc(type->n_params + (size_t)1, sizeof *type->params_reach);
+    const bool ok = of_it && type->params_reach;
+    for (uint32_t i = 0; ok && i < type->n_params; i++)
+        type->params_reach[i] = reach_of_param(type->base, type->params[i], of_it);
+    free(of_it);
+    return ok;
+}
+
 /* Which inputs and lookups each output is made of. */
 static bool find_reads(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
@@ -175,7 +198,7 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     type->hash = hash_words(key, words);
     type->key_words = words;
     type->key = calloc(words + 1u, sizeof *key);
-    bool ok = type->key && note_params(type) && find_reads(type);
+    bool ok = type->key && note_params(type) && find_params_reach(type) && find_reads(type);
     if (ok) {
         memcpy(type->key, key, words * sizeof *key);
         ok = insert(t, type);

@@ -15,11 +15,12 @@ typedef struct vpps_type {
         reads_lookups[VPPS_CELL_MOST]; /* of each output: what its value is made of */
     const vpps_cell_data *cell;        /* NULL: of a single op */
     vpps_param *params;                /* that it reads, tables included */
+    uint64_t *params_reach;            /* of each of them: outputs that are made of it */
     uint32_t n_params;
     vpps_compiled_cell **compiled;
     uint32_t n_compiled;
     uint32_t last_part; /* in the last batch: see vpps_used_type */
-    bool last_differentiable;
+    uint64_t last_differentiable;
     size_t params_capacity, compiled_capacity;
 } vpps_type;
 

@@ -46,11 +46,13 @@ typedef struct vpps_used_type {
     vpps_type *type;
     const vpps_compiled_cell *base; /* this and the next: the type's, for passes over vertices ask for them */
     uint32_t n_lists;
-    uint32_t index; /* in vpps_types */
-    uint32_t part;  /* strongly connected part, in topological order */
-    bool needed;    /* a vertex of it is */
-    bool head;      /* see slices.c */
-    bool trains, differentiable;
+    uint32_t index;             /* in vpps_types */
+    uint32_t part;              /* strongly connected part, in topological order */
+    bool needed;                /* a vertex of it is */
+    bool head;                  /* see slices.c */
+    uint64_t trains;            /* outputs made of a parameter that is trained */
+    uint64_t differentiable;    /* outputs whose gradient somebody can use */
+    uint64_t differentiable_in; /* inputs that are such outputs, where some parameters are frozen */
     vpps_cell_needs needs;
     uint64_t linked; /* outputs that vertices read */
     vpps_compiled_cell *cell;
@@ -132,6 +134,7 @@ typedef struct vpps_batch_work {
     uint32_t *used_of_type, *used_of_cell; /* type, cell -> used, or VPPS_NONE */
     uint32_t n_parts, n_levels;
     uint32_t n_steps; /* levels of blocks that have vertices */
+    bool some_frozen; /* parameters of used types */
     uint64_t *edges;  /* used x used bits: row reads column */
     uint32_t edge_words;
     vpps_noted_read *noted; /* type after type */

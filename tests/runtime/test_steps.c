@@ -334,6 +334,79 @@ START_TEST(what_is_frozen_costs_no_backward_work)
     }
 END_TEST
 
+/* A cell that reads a word, and says the next one: the encoder and the classifier. */
+static vpps_cell record_step(const small_network *n, bool classifies) {
+    vpps_cell cell;
+    vpps_graph *g;
+    TEST_OK(vpps_cell_begin(n->model, classifies ? "step" : "encoder", &g));
+    const vpps_node x = vpps_lookup(g, n->E, vpps_pull_index(g)), before = vpps_gather(g, 0, 0, SN_HIDDEN, 1);
+    const vpps_node h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, before));
+    TEST_OK(vpps_scatter(g, h));
+    if (classifies) {
+        const vpps_node scores = vpps_affine1(g, n->b_c, n->C, h);
+        TEST_OK(vpps_push(g, vpps_cross_entropy(g, scores, vpps_pull_index(g))));
+    }
+    TEST_OK(vpps_cell_end(g, &cell));
+    return cell;
+}
+
+static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classifies, uint32_t batch) {
+    enum { CHAINS = 5, MOST = 6 };
+    vpps_node terms[CHAINS * MOST];
+    vpps_graph *g = n->g;
+    uint32_t count = 0;
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        uint64_t random = batch * 31 + i;
+        vpps_vertex v = vpps_source(g, 1, (vpps_node[]){vpps_zeros(g, SN_HIDDEN, 1)});
+        for (uint32_t k = 0; k < 2 + i % (MOST - 1); k++) {
+            const uint32_t indices[] = {vpps_random_below(&random, SN_WORDS), vpps_random_below(&random, SN_CLASSES)};
+            v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v,
+                                               .n_indices = 1 + classifies, .indices = indices));
+            const vpps_node scores = classifies ? 0 : vpps_affine1(g, n->b_c, n->C, vpps_scattered(g, v, 0));
+            terms[count++] = classifies ? vpps_pushed(g, v, 0) : vpps_cross_entropy(g, scores, indices[1]);
+        }
+    }
+    return vpps_average(g, count, terms);
+}
+
+/* Nor where the classifier stands in the same cell: only what it is made of has a gradient, which is the state of no step. The same
+ * training as by cells apart. */
+START_TEST(what_is_frozen_in_a_cell_costs_no_backward_work)
+    {
+        small_network a, b;
+        vpps_handle *one = open_handle(&a, &settings[_i]), *apart = open_handle(&b, &settings[_i]);
+        const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
+        const double error = settings[_i].precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5;
+        for (uint32_t k = 0; k < 4; k++) {
+            const vpps_batch *batch;
+            float x, y;
+            for (uint32_t p = 0; p < 4; p++) { /* frozen in every second batch */
+                TEST_OK(vpps_freeze(a.model, (vpps_param[]){a.E, a.W, a.U, a.b}[p], k % 2 == 0));
+                TEST_OK(vpps_freeze(b.model, (vpps_param[]){b.E, b.W, b.U, b.b}[p], k % 2 == 0));
+            }
+            TEST_OK(vpps_handle_batch(one, a.g, build_steps(&a, step, true, k), NULL, &batch));
+            uint32_t n_outers = 0, n_contributions = 0;
+            uint64_t gradient_in = 0;
+            for (uint32_t c = 0; c < batch->n_cells; c++) {
+                n_outers += batch->cells[c]->n_outers;
+                n_contributions += batch->cells[c]->n_contributions;
+                gradient_in |= batch->cells[c]->needs.gradient_in;
+            }
+            if (k % 2 == 0) ck_assert(n_outers == 2 && n_contributions == 0 && gradient_in == 0);
+            if (k % 2 == 1) ck_assert(n_outers == 5 && n_contributions > 0 && gradient_in != 0);
+            TEST_OK(vpps_fb(one, a.g, build_steps(&a, step, true, k), NULL));
+            TEST_OK(vpps_fb(apart, b.g, build_steps(&b, encoder, false, k), NULL));
+            TEST_OK(vpps_sync_latest_loss(one, &x));
+            TEST_OK(vpps_sync_latest_loss(apart, &y));
+            ck_assert_float_eq_tol(x, y, error * fabs((double)x));
+        }
+        sn_expect_alike(&a, one, &b, apart, error);
+        close_handle(&a, one);
+        close_handle(&b, apart);
+    }
+END_TEST
+
 START_TEST(gradients_that_are_not_finite_change_nothing)
     {
         small_network n;
@@ -506,6 +579,7 @@ int main(void) {
     tcase_add_loop_test(t, zeroed_gradients_leave_nothing, 0, SETTINGS);
     tcase_add_loop_test(t, frozen_between_backward_and_update, 0, SETTINGS);
     tcase_add_loop_test(t, what_is_frozen_costs_no_backward_work, 0, SETTINGS);
+    tcase_add_loop_test(t, what_is_frozen_in_a_cell_costs_no_backward_work, 0, SETTINGS);
     tcase_add_loop_test(t, gradients_that_are_not_finite_change_nothing, 0, SETTINGS);
     tcase_add_loop_test(t, groups_step_by_their_own_numbers, 0, SETTINGS);
     tcase_add_loop_test(t, groups_are_like_handles, 0, SETTINGS);
