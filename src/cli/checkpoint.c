@@ -543,11 +543,14 @@ vpps_status checkpoint_check_data(const char *path, const settings *s, const cor
         const bool had = before != NULL;
         free(before);
         if (same) continue;
-        return vpps_fail(VPPS_ARGUMENT, "%s was made %s: training cannot resume with %s", path,
+        return vpps_fail(VPPS_ARGUMENT,
+                         "%s was made %s: training cannot resume with %s; --init %s begins a new run with its "
+                         "parameters",
+                         path,
                          !had      ? "without a part that is here"
                          : present ? "with other data"
                                    : "with a part that is missing",
-                         present ? split->files[0].name : split_names[i]);
+                         present ? split->files[0].name : split_names[i], path);
     }
     return check_lexicon(path, s, c);
 }

@@ -95,6 +95,11 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          "%s%s: a command of --tokenizer is given lines of text, not %s: --tokenizer simple",
                          VPPS_PATH_ARGS(first->name), names[*form]);
     }
+    if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
+        VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in)); /* what trained may be named so, too */
+        if (in->form == READ_LABELLED || in->form == READ_COLUMNS) *form = INPUT_AUTO;
+        *in = (input_reading){.form = READ_LINES};
+    }
     const bool open = *form == INPUT_AUTO; /* the lines tell */
     if (open && is_json(&t)) *form = INPUT_JSONL;
     if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;

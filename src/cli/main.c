@@ -7,6 +7,7 @@
 #include "cli/parse.h"
 #include "cli/suggest.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static bool is_help(const char *word) {
@@ -26,7 +27,26 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-static int network_missing(const command *c) {
+/* The network's name may stand behind options, and --model may be misspelt: then what is missing is there. */
+static int network_hidden(const command *c, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (network_find(argv[i])) {
+            return report_usage(c->name, "'%s' must follow the command: vpps %s %s [OPTION...]", argv[i], c->name,
+                                argv[i]);
+        }
+        if (strncmp(argv[i], "--", 2) != 0) continue;
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
+        suggestion near = suggest_for(name);
+        suggest_try(&near, c->bit & COMMAND_TRAIN ? "resume" : "model");
+        if (near.word) return report_usage(c->name, "unrecognized option '--%s'; did you mean --%s?", name, near.word);
+    }
+    return 0;
+}
+
+static int network_missing(const command *c, int argc, char **argv) {
+    const int code = network_hidden(c, argc, argv);
+    if (code) return code;
     if (command_wants_model(c)) return report_usage(c->name, "--model FILE is missing");
     fprintf(stderr, "vpps %s: the network's name must follow: vpps %s NETWORK [OPTION...]%s\n", c->name, c->name,
             c->bit & COMMAND_TUNE    ? ""
@@ -66,7 +86,7 @@ static int take_network(const command *c, settings *s, int argc, char **argv) {
                    EXIT_RUNTIME      : report_usage(c->name, "%s", vpps_error_message());
         file = checkpoint;
     }
-    const int code = s->network ? 0 : file ? take_network_of(s, file) : network_missing(c);
+    const int code = s->network ? 0 : file ? take_network_of(s, file) : network_missing(c, argc, argv);
     free(checkpoint);
     return code;
 }

@@ -114,6 +114,29 @@ static void add_streams(place_list *list, place streams[2]) {
 
 static const char *dashes(const char *option) { return strncmp(option, "standard", 8) == 0 ? "" : "--"; }
 
+/* How each file begins that such an option has written. */
+static const struct {
+    const char *option, *mark;
+} marks[] = {{"plot", "<svg"}, {"svg", "<svg"}, {"trace", "{\"displayTimeUnit\""}, {"csv", "class,gold,predicted"}};
+
+/* A file that begins otherwise is something else, and not to be lost. */
+static vpps_status check_content(const settings *s, const char *option, const char *path) {
+    struct stat info;
+    char begin[32] = "";
+    size_t i = 0;
+    while (i < VPPS_COUNT(marks) && strcmp(marks[i].option, option) != 0) i++;
+    if (i == VPPS_COUNT(marks) || s->force || stat(path, &info) != 0 || !S_ISREG(info.st_mode) || !info.st_size) {
+        return VPPS_OK;
+    }
+    FILE *f = fopen(path, "rb");
+    const size_t n = strlen(marks[i].mark), have = f ? fread(begin, 1, n, f) : 0;
+    if (f) fclose(f);
+    if (have == n && memcmp(begin, marks[i].mark, n) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT,
+                     "--%s %s: the file exists already, and --%s has not made it: expected another name%s", option,
+                     path, option, s->command == COMMAND_TRAIN ? ", or --force" : "");
+}
+
 static vpps_status refuse(const place *output, const place *other, const char *why) {
     return vpps_fail(VPPS_ARGUMENT, "--%s %.100s and %s%s%s%.100s %s", output->option, output->path,
                      dashes(other->option), other->option, other->path ? " " : "", other->path ? other->path : "", why);
@@ -165,6 +188,8 @@ vpps_status output_files_check(const settings *s) {
     if (outputs.n && status == VPPS_OK) status = corpus_list_files(s, add_input, &inputs);
     add_streams(&streams, standard);
     if (status == VPPS_OK) status = compare(&outputs, &inputs, &streams);
+    for (size_t i = 0; i < outputs.n && status == VPPS_OK; i++)
+        status = check_content(s, outputs.places[i].option, outputs.places[i].path);
     close_list(&outputs);
     close_list(&inputs);
     return status;

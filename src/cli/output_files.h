@@ -1,10 +1,12 @@
-/* output_files.h - what a command is to write must not be what it reads, nor two outputs one file. */
+/* output_files.h - what a command is to write must not be what it reads, nor two outputs one file, nor may somebody else's file be
+ * lost. */
 #ifndef VPPS_CLI_OUTPUT_FILES_H
 #define VPPS_CLI_OUTPUT_FILES_H
 
 #include "cli/options.h"
 
-/* Are all outputs that s names (OPTION_OUTPUT) files of their own? Files that are there are compared by device and inode,
+/* Are all outputs that s names (OPTION_OUTPUT) files of their own, and those pictures, tables and traces which are there already made by
+ * such an option? Files that are there are compared by device and inode,
  * those that are not by their folder and name, links followed. To be asked before any of them is opened. Fails with
  * ARGUMENT, naming both options; IO, MEMORY. */
 vpps_status output_files_check(const settings *s);

@@ -165,9 +165,10 @@ vpps_status report_train(const train_summary *t) {
     if (t->settings->quiet) return VPPS_OK;
     const task *kind = task_for(t->settings);
     char text[96], time[32];
-    printf("%-9s  %s in %s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
-           number_of(t->sentences, kind->examples, text, sizeof text), number_time(t->seconds, time, sizeof time),
-           sentences_per_s(t));
+    if (t->sentences || t->interrupted)
+        printf("%-9s  %s in %s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
+               number_of(t->sentences, kind->examples, text, sizeof text), number_time(t->seconds, time, sizeof time),
+               sentences_per_s(t));
     if (t->batches) {
         report_loss(kind, t->loss, t->losses, text, sizeof text);
         printf("loss       %s\n", text);

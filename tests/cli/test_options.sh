@@ -302,4 +302,42 @@ for columns in 20 40 60 72 80 132; do
     check "the bar at $columns columns" bar $columns
 done
 
+# ---------------------------------------------------------------- what is nearly right
+
+printf 'pos\tgood film\nneg\tbad film\npos\tnice play\nneg\tawful play\n' >small.tsv
+check "a small text" exits 0 "$vpps" train bilstm-classifier --train small.tsv --epochs 1 --hidden 8 --embed 8 --vps 1 --save small.ckpt
+check "is told that most of its words are rare" says err '4 of 6 different words occur less than 2 times, and become <unk>: --min-count 1 keeps them'
+check "not where they are kept" exits 0 "$vpps" train bilstm-classifier --train small.tsv --epochs 1 --hidden 8 --embed 8 --vps 1 --min-count 1
+lacks() { ! grep -q "$2" "$1"; }
+check "no word of it" lacks err 'become <unk>'
+check "--modle" fails_with 2 "unrecognized option '--modle'; did you mean --model?" "$vpps" predict --modle small.ckpt small.tsv
+check "--modle=" fails_with 2 "unrecognized option '--modle'; did you mean --model?" "$vpps" eval --modle=small.ckpt
+check "--resmue" fails_with 2 "unrecognized option '--resmue'; did you mean --resume?" "$vpps" train --resmue small.ckpt
+check "a network behind options" fails_with 2 "'bilstm-classifier' must follow the command: vpps train bilstm-classifier" "$vpps" train --hidden 8 bilstm-classifier
+check "a part more" fails_with 1 "training cannot resume with small.tsv; --init small.ckpt begins a new run" "$vpps" train --resume small.ckpt --epochs 2 --dev small.tsv
+check "nothing left" exits 0 "$vpps" train --resume small.ckpt --epochs 1
+check "is not trained 0 sentences" lacks out 'trained '
+check "a .tsv that trained is predicted" exits 0 "$vpps" predict --model small.ckpt small.tsv
+check "by labels" test "$(wc -l <out) $(cut -f 2 out | head -n 1)" = '4 good film'
+printf 'id\ttext\n1\tgood film\n' >fields.tsv
+check "one with a header, too" exits 0 "$vpps" predict --model small.ckpt fields.tsv
+check "by fields" test "$(cut -f 1,2 out | tail -n 1)" = $'1\tgood film'
+check "CSV to train on" fails_with 1 "small.csv:1:1: expected a label, a tab and a sentence, found no tab in the line (CSV and JSONL are for predict alone)" \
+    eval 'tr "\t" , <small.tsv >small.csv && "$vpps" train bilstm-classifier --train small.csv'
+
+# ---------------------------------------------------------------- somebody else's file
+
+kept() { # OPTION COMMAND...: does not replace a file that is none of its own, but one that it made, and an empty one
+    printf 'notes\n' >notes && : >empty && rm -f made && fails_with 1 "--$1 notes: the file exists already, and --$1 has not made it" "${@:2}" "--$1" notes &&
+        grep -q notes notes && exits 0 "${@:2}" "--$1" empty && test -s empty && exits 0 "${@:2}" "--$1" made && exits 0 "${@:2}" "--$1" made && cmp -n 4 made empty
+}
+quick=(train tree-lstm --examples 4 --epochs 1 --hidden 4 --embed 4 --vps 1 --quiet)
+check "--plot" kept plot "$vpps" "${quick[@]}"
+check "--trace" kept trace "$vpps" "${quick[@]}"
+check "--csv" kept csv "$vpps" eval --model small.ckpt small.tsv
+check "--svg" kept svg "$vpps" cell tree-lstm --hidden 8 --embed 8
+check "--svg of a plan" kept svg "$vpps" plan tree-lstm --hidden 8 --embed 8 --examples 4
+check "--plot with --force" exits 0 "$vpps" "${quick[@]}" --plot notes --force
+check "replaces it" grep -q '<svg' notes
+
 summary

@@ -53,7 +53,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 static vpps_status learn(corpus *c, const settings *s) {
     const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
     VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
-    return task_cut_words(&c->vocab[VOCAB_WORDS], train, s->min_count, false);
+    return task_cut_words(c, &c->vocab[VOCAB_WORDS], train, s->min_count, false);
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {

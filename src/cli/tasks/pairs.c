@@ -112,10 +112,10 @@ static vpps_status generate_lattice_pairs(corpus *c, const settings *s, corpus_s
 
 static vpps_status learn(corpus *c, const settings *s) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
-    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_CLASSES], train->target, s->min_count, true));
+    VPPS_TRY(task_cut_words(c, &c->vocab[VOCAB_CLASSES], train->target, s->min_count, true));
     c->classes = vpps_vocab_size(c->vocab[VOCAB_CLASSES]);
     if (train->lattices) return lattice_learn(c, s);
-    return task_cut_words(&c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
+    return task_cut_words(c, &c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {

@@ -52,7 +52,7 @@ static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
 static vpps_status learn(corpus *c, const settings *s) {
     const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
     VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
-    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_WORDS], train, s->min_count, false));
+    VPPS_TRY(task_cut_words(c, &c->vocab[VOCAB_WORDS], train, s->min_count, false));
     return s->network->spells ? learn_characters(c, vpps_sentences_vocab(train)) : VPPS_OK;
 }
 

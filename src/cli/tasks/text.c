@@ -36,7 +36,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 /* ---------------------------------------------------------------- ids */
 
 static vpps_status learn(corpus *c, const settings *s) {
-    VPPS_TRY(task_cut_words(&c->vocab[VOCAB_WORDS], c->split[SPLIT_TRAIN].sentences, s->min_count, true));
+    VPPS_TRY(task_cut_words(c, &c->vocab[VOCAB_WORDS], c->split[SPLIT_TRAIN].sentences, s->min_count, true));
     c->classes = vpps_vocab_size(c->vocab[VOCAB_WORDS]);
     return VPPS_OK;
 }

@@ -14,7 +14,7 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
 /* A vocabulary of <unk>, then of the words that occur at least min_count times. `ends`: sentences end in END_WORD, which is kept however
  * rare it is. */
-vpps_status task_cut_words(vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
+vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
 /* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
 vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
