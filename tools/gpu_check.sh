@@ -8,28 +8,36 @@
 # The check needs the driver, NVRTC, and some programs: the command, three test programs and bench_gpu. It takes them from
 # build-gpu/ when `prepare` made them there from the very same sources, else it builds them (make, a C compiler and the
 # packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but glibc, no older than here: the other
-# libraries are linked in. build-gpu/ is to be copied along with the sources. NVRTC is also looked for in Python's
+# libraries are linked in, and the benchmarks' data come along. build-gpu/ is to be copied along with the sources. NVRTC is also looked for in Python's
 # site-packages.
 #
 # Steps, in this order, each of which may fail without stopping the next:
 #     doctor       what is there
-#     agreement    the GPU's results against the CPU device's, few cases of each kind
 #     train        a small training run by the command
-#     bench        bench_gpu; its lines are JSON objects
+#     agreement    the GPU's results against the CPU device's, few cases of each kind; a step for each kind
+#     precision    products by tensor cores
 #     networks     every network against its equations, on the GPU
-#     handle       watchdog, pool, profile, two handles at once
+#     handle       watchdog, pool, profile, batches in flight, two handles at once
+#                  (these run beside each other, with two cores each: most of their time compiles kernels)
+#     bench        bench_gpu; its lines are JSON objects
+#     bench-bf16x3, bench-bf16
+#                  its training in the other precisions
+#     torch        bench/gpu_torch.py; ends well without PyTorch
+#     profile-1, profile-16, profile-128
+#                  a batch of so many sentences under Nsight Compute; skipped where it is not installed
 #     processes    a training run of two processes, a GPU each where there are two, by NCCL if it is there; skipped without mpirun
 #     hidden-1024  a training run with weights that are streamed
 #     hidden-2048  the same with more of them
 #     memcheck, racecheck, synccheck, initcheck
-#                  one case of agreement under compute-sanitizer; skipped where it is not installed
+#                  a small training run under compute-sanitizer; skipped where it is not installed
 #     full         agreement, all cases
 #
 # All together may take BUDGET seconds (540): a step is ended when they are over, and those behind it are skipped. The
 # results are written after every step, so that whatever ends the check leaves what it had found: OUT/check.json, OUT being
 # bench/results/NAME-OF-THE-GPU unless set, has machine, commit, date, each step's command, exit status (null: skipped),
-# seconds and last lines, and the benchmark's objects. OUT/STEP.out and OUT/STEP.err are what a step prints while it runs.
-# Beside them nvidia-smi writes the clocks to OUT/clocks.csv, twice a second; no setting is changed.
+# seconds and last lines, and the benchmarks' objects. OUT/steps.tgz has what steps print, also while they run. Beside them nvidia-smi
+# writes the clocks to OUT/clocks.csv, twice a second; no setting is changed. No other file is written. DATA: a folder with
+# sst/train.txt and wikiner/train.txt, for the benchmarks ($VPPS_DATA).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,8 +45,12 @@ make=${MAKE:-make}
 build=${BUILD:-build}
 budget=${BUDGET:-540}
 prepared="build-gpu"
-programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/models_test_networks bench/bench_gpu)
-order=(doctor agreement train bench networks handle processes hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
+programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/models_test_networks
+    bench/bench_gpu)
+order=(doctor train agreement precision networks handle bench bench-bf16x3 bench-bf16 torch profile-1 profile-16 profile-128 processes
+    hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
+tests=(agreement precision networks handle)
+cases=(random shapes levels long optimizers dropout lists nonfinite trees "same bits")
 
 sum_of_sources() {
     find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
@@ -65,6 +77,10 @@ prepare() {
         mkdir -p "$(dirname "$prepared/$program")"
         strip -o "$prepared/$program" "$objects/$program"
     done
+    local part
+    for part in sst/train.txt wikiner/train.txt; do
+        [ ! -r "${VPPS_DATA:-}/$part" ] || install -D -m 644 "$VPPS_DATA/$part" "$prepared/data/$part"
+    done
     sum_of_sources > "$prepared/sources"
     commit > "$prepared/commit"
     echo "$prepared: $(du -sk "$prepared" | cut -f 1) KiB for any machine with $(getconf GNU_LIBC_VERSION) or later"
@@ -87,8 +103,8 @@ failed=0
 add_step() {
     steps+="${steps:+,}"$'\n'"    {\"step\": \"$1\", \"command\": $(json_string <<< "$2"), \"exit_status\": $3, "
     steps+="\"seconds\": $4, \"last_lines\": $5}"
-    local objects=""
-    [ ! -e "$out/bench.out" ] || objects=$(grep '^{.*}$' "$out/bench.out" | sed 's/^/    /; $!s/$/,/' || true)
+    local objects
+    objects=$(cat "$steps_out"/bench*.out "$steps_out"/torch.out 2> /dev/null | grep '^{.*}$' | sed 's/^/    /; $!s/$/,/' || true)
     cat > "$out/check.json.part" << JSON
 {
   "date": "$date",
@@ -105,63 +121,141 @@ $objects
 }
 JSON
     mv "$out/check.json.part" "$out/check.json"
+    pack
+}
+
+pack() {
+    tar -C "$work" -czf "$out/steps.tgz.part" steps 2> /dev/null || true # while a step writes
+    mv "$out/steps.tgz.part" "$out/steps.tgz"
+}
+
+# Seconds that a step may take, of those that it asks for; nothing: the budget is over.
+time_left() {
+    local left=$((budget - SECONDS))
+    [ "$left" -lt 1 ] || echo $(($1 < left ? $1 : left))
+}
+
+# NAME LIMIT COMMAND...: runs it, and notes its exit status and milliseconds.
+measure() {
+    local name=$1 limit=$2 status=0 start
+    shift 2
+    start=$(date +%s%N)
+    timeout --kill-after=5 "$limit" "$@" > "$steps_out/$name.out" 2> "$steps_out/$name.err" < /dev/null || status=$?
+    if [ "$status" -eq 0 ] && grep -q '^100%: Checks: 0,' "$steps_out/$name.out"; then
+        echo "no such case: nothing was checked" >> "$steps_out/$name.err"
+        status=1
+    fi
+    echo "$status $((($(date +%s%N) - start) / 1000000))" > "$work/$name.ended"
 }
 
 # NAME SECONDS-ALLOWED COMMAND...
 step() {
-    local name=$1 limit=$2 status=0 start ms left=$((budget - SECONDS))
+    local name=$1 limit
+    limit=$(time_left "$2")
     shift 2
-    if [ "$left" -lt 1 ]; then
+    if [ -z "$limit" ]; then
         skip "$name" "$budget s are over"
         return
     fi
-    [ "$limit" -lt "$left" ] || limit=$left
-    start=$(date +%s%N)
-    timeout --kill-after=5 "$limit" "$@" > "$out/$name.out" 2> "$out/$name.err" < /dev/null || status=$?
-    ms=$((($(date +%s%N) - start) / 1000000))
-    if [ "$status" -eq 0 ] && grep -q '^100%: Checks: 0,' "$out/$name.out"; then
-        echo "no such case: nothing was checked" >> "$out/$name.err"
-        status=1
-    fi
-    tail -q -n 20 "$out/$name.out" "$out/$name.err" > "$work/tail"
+    measure "$name" "$limit" "$@"
+    record "$name" "$@"
+}
+
+# NAME COMMAND...: what came out of it.
+record() {
+    local name=$1 status ms
+    shift
+    read -r status ms < "$work/$name.ended"
+    tail -q -n 20 "$steps_out/$name.out" "$steps_out/$name.err" > "$work/tail"
     add_step "$name" "$*" "$status" "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" "$(json_string < "$work/tail")"
     if [ "$status" -eq 0 ]; then
-        printf 'ok      %-12s %4d s\n' "$name" $((ms / 1000))
+        printf 'ok      %-20s %4d s\n' "$name" $((ms / 1000))
     else
         failed=$((failed + 1))
-        printf 'FAILED  %-12s %4d s  exit status %d\n' "$name" $((ms / 1000)) "$status"
+        printf 'FAILED  %-20s %4d s  exit status %d\n' "$name" $((ms / 1000)) "$status"
         sed 's/^/    /' "$work/tail"
     fi
 }
 
 skip() {
     add_step "$1" "" null 0 "$(json_string <<< "skipped: $2")"
-    printf 'skipped %-12s %s\n' "$1" "$2"
+    printf 'skipped %-20s %s\n' "$1" "$2"
 }
 
-# compute-sanitizer's program; fails without.
-find_sanitizer() {
+# A program of the toolkit; fails without.
+find_tool() {
     local path
-    for path in compute-sanitizer "${CUDA_HOME:-/usr/local/cuda}"/{bin,compute-sanitizer}/compute-sanitizer; do
+    for path in "$1" "${CUDA_HOME:-/usr/local/cuda}"/{bin,"$1"}/"$1"; do
         command -v "$path" && return
     done
     return 1
 }
 
-# TOOL CASE: one case, in one process: children would each start the GPU again.
+# TOOL: a training run, which compiles one kernel.
 sanitize() {
     local sanitizer
-    if ! sanitizer=$(find_sanitizer); then
+    if ! sanitizer=$(find_tool compute-sanitizer); then
         skip "$1" "compute-sanitizer is not installed"
         return
     fi
-    step "$1" 90 env VPPS_TEST_SCALE=small CK_FORK=no CK_TIMEOUT_MULTIPLIER=20 CK_RUN_CASE="$2" \
-        "$sanitizer" --tool "$1" --error-exitcode 99 "$from/tests/gpu_test_gpu_agreement"
+    step "$1" 90 "$sanitizer" --tool "$1" --error-exitcode 99 "$from/vpps" train tree-lstm --device cuda --no-tuning \
+        --hidden 64 --embed 64 --generate listops --examples 12 --batch 4 --epochs 1 --eval-every 0 --precision fp32 --quiet
+}
+
+# BATCH: the launch behind those that load, tune and warm up.
+profile() {
+    local ncu precision=fp32 data=(--generate listops)
+    if ! ncu=$(find_tool ncu); then
+        skip "profile-$1" "ncu is not installed"
+        return
+    fi
+    [ "$1" -lt 128 ] || precision=bf16x3
+    [ ! -r "${VPPS_DATA:-}/sst/train.txt" ] || data=(--data "$VPPS_DATA/sst")
+    step "profile-$1" 60 "$ncu" --clock-control none --set full --import-source no --kernel-name vpps_kernel --launch-skip 4 \
+        --launch-count 1 --page details "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden 256 --embed 256 "${data[@]}" \
+        --batch "$1" --max-batches 6 --eval-every 0 --optimizer sgd --clip 0 --precision "$precision" --quiet
+}
+
+# The tests that were asked for, beside each other: as many at a time as there are pairs of cores.
+run_tests() {
+    local lanes=$(($(nproc) / 2)) lane=0 name program case limit jobs=() names=()
+    for name in "$@"; do
+        case $name in
+        agreement) for case in "${cases[@]}"; do jobs+=("agreement-${case// /-}|gpu_test_gpu_agreement|$case"); done ;;
+        networks) jobs+=("networks|models_test_networks|") ;;
+        *) jobs+=("$name|gpu_test_gpu_$name|") ;;
+        esac
+    done
+    for job in "${jobs[@]}"; do
+        IFS='|' read -r name program case <<< "$job"
+        limit=$(time_left 240)
+        if [ -z "$limit" ]; then
+            skip "$name" "$budget s are over"
+            continue
+        fi
+        names+=("$job")
+        if [ "$lanes" -lt 2 ]; then
+            measure "$name" "$limit" env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" "$from/tests/$program"
+            continue
+        fi
+        [ "$(jobs -rp | grep -vc "^$clocks$")" -lt "$lanes" ] || wait -n || true
+        measure "$name" "$limit" env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" \
+            taskset -c $((2 * lane)),$((2 * lane + 1)) "$from/tests/$program" &
+        lane=$(((lane + 1) % lanes))
+    done
+    for job in "${names[@]}"; do
+        IFS='|' read -r name program case <<< "$job"
+        until [ -e "$work/$name.ended" ]; do
+            wait -n || true
+            pack
+        done
+        record "$name" "CK_RUN_CASE=$case" "$from/tests/$program"
+    done
 }
 
 # HIDDEN: few examples, no profile.
 train_large() {
-    step "hidden-$1" 90 "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden "$1" --embed "$1" \
+    step "hidden-$1" 150 "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden "$1" --embed "$1" \
         --generate listops --examples 64 --batch 16 --epochs 1 --eval-every 0 --quiet --json
 }
 
@@ -178,16 +272,15 @@ train_processes() {
 run_step() {
     case $1 in
     doctor) step doctor 30 "$from/vpps" doctor ;;
-    agreement) step agreement 180 env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_agreement" ;;
     train) step train 60 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 \
         --quiet --json ;;
-    bench) step bench 180 "$from/bench/bench_gpu" ;;
-    networks) step networks 120 "$from/tests/models_test_networks" ;;
-    handle) step handle 90 "$from/tests/gpu_test_gpu_handle" ;;
+    bench) step bench 150 "$from/bench/bench_gpu" --seconds 0.2 ;;
+    bench-*) step "$1" 120 "$from/bench/bench_gpu" --seconds 0.2 --precision "${1#bench-}" ;;
+    torch) step torch 90 python3 bench/gpu_torch.py --rounds 3 --seconds 0.3 --batches 1,16,128 ;;
+    profile-*) profile "${1#profile-}" ;;
     processes) train_processes ;;
     hidden-*) train_large "${1#hidden-}" ;;
-    memcheck) sanitize memcheck trees ;;
-    racecheck | synccheck | initcheck) sanitize "$1" dropout ;;
+    memcheck | racecheck | synccheck | initcheck) sanitize "$1" ;;
     full) step full 300 "$from/tests/gpu_test_gpu_agreement" ;;
     esac
 }
@@ -231,12 +324,16 @@ for name in "${wanted[@]}"; do
 done
 
 work=$(mktemp -d)
+steps_out=$work/steps
+mkdir "$steps_out"
 clocks=
-trap '[ -z "$clocks" ] || kill "$clocks" 2> /dev/null; rm -rf "$work"' EXIT
+trap 'exit 143' TERM INT
+trap 'trap "" TERM INT; [ -z "$clocks" ] || kill "$clocks" 2> /dev/null || true; [ -z "${out:-}" ] || pack; rm -rf "$work"' EXIT
 from=$build
 id=$(commit)
 if [ -f "$prepared/sources" ] && [ "$(cat "$prepared/sources")" = "$(sum_of_sources)" ]; then
     from=$prepared
+    [ -n "${VPPS_DATA:-}" ] || [ ! -d "$prepared/data" ] || export VPPS_DATA=$PWD/$prepared/data
     id=$(cat "$prepared/commit")
 elif ! "$make" --no-print-directory -j"$(nproc)" BUILD="$build" "$build/vpps" > "$work/build" 2>&1; then
     tail -n 20 "$work/build" >&2
@@ -268,7 +365,6 @@ fi
 slug=$(tr '[:upper:]' '[:lower:]' <<< "$gpu" | tr -cs 'a-z0-9\n' '-' | sed 's/^-*//; s/-*$//')
 out=${OUT:-bench/results/$slug}
 mkdir -p "$out"
-for name in "${order[@]}"; do rm -f "$out/$name.out" "$out/$name.err"; done # of an earlier run
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 nvidia=$({ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit,persistence_mode \
     --format=csv,noheader 2> /dev/null || true; } | json_string)
@@ -283,7 +379,15 @@ if command -v nvidia-smi > /dev/null; then
 fi
 
 for name in "${order[@]}"; do
-    if [[ " ${wanted[*]} " == *" $name "* ]]; then run_step "$name"; fi
+    if [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
+    if [[ " ${tests[*]} " != *" $name "* ]]; then
+        run_step "$name"
+    elif [ -z "${tested:-}" ]; then
+        tested=1
+        chosen=()
+        for test in "${tests[@]}"; do [[ " ${wanted[*]} " != *" $test "* ]] || chosen+=("$test"); done
+        run_tests "${chosen[@]}"
+    fi
 done
 echo "$out/check.json: $failed failed"
 [ "$failed" -eq 0 ]

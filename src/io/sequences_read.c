@@ -58,9 +58,7 @@ static vpps_status read_barred(vpps_sentences *s, const vpps_text *t, const vpps
 
 static vpps_status read_labelled_line(vpps_sentences *s, const vpps_text *t, const vpps_line *line) {
     const char *tab = memchr(line->begin, '\t', (size_t)(line->end - line->begin));
-    if (!tab)
-        return vpps_text_fail(t, line->begin, "a label, a tab and a sentence",
-                              "no tab in the line (CSV and JSONL are for predict alone)");
+    if (!tab) return vpps_text_fail(t, line->begin, "a label, a tab and a sentence", "no tab in the line");
     const char *label = vpps_skip_blanks(line->begin, tab), *end = vpps_trim_blanks(label, tab);
     if (label == end) return vpps_text_fail(t, tab, "a label before the tab", "none");
     const char *second = memchr(tab + 1, '\t', (size_t)(line->end - tab - 1));

@@ -53,7 +53,27 @@ cat > "$work/programs/tests/models_test_networks" << 'SH'
 #!/bin/bash
 [ "$VPPS_TEST_DEVICE" = cuda ]
 SH
-printf '#!/bin/bash\necho "a heading"\necho "{\\"n\\": 1}"\necho "{\\"n\\": 2}"\n' > "$work/programs/bench/bench_gpu"
+cp "$work/programs/tests/models_test_networks" "$work/programs/tests/gpu_test_gpu_precision"
+cat > "$work/programs/bench/bench_gpu" << 'SH'
+#!/bin/bash
+echo "a heading"
+echo "{\"n\": \"$*\", \"data\": \"$VPPS_DATA\"}"
+echo "{\"n\": 2}"
+SH
+echo 'print("{\"torch\": 1}")' > bench/gpu_torch.py
+cat > "$work/bin/ncu" << 'SH'
+#!/bin/bash
+until [ "$1" = details ]; do shift; done
+shift
+exec "$@"
+SH
+cat > "$work/bin/taskset" << 'SH'
+#!/bin/bash
+echo "$2" >> ../cores
+shift 2
+exec "$@"
+SH
+printf '#!/bin/bash\necho 6\n' > "$work/bin/nproc"
 cat > "$work/bin/compute-sanitizer" << 'SH'
 #!/bin/bash
 echo "sanitizer $*"
@@ -83,7 +103,7 @@ cp "$3" "$2"
 SH
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
-unset BUILD OUT BUDGET LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
+unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
 none='not ready: no GPU driver: libcuda.so.1: cannot open shared object file'
 gpu='"gpu":"NVIDIA H200 (1)",'
 
@@ -108,26 +128,32 @@ check "and says what to do" grep -q 'gpu_check.sh prepare' "$work/out"
 check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
 file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
-check "its steps" json $file "list(s) == ['doctor', 'agreement', 'train', 'bench', 'networks', 'handle', 'processes', 'hidden-1024', \
+check "its steps" json $file "list(s) == ['doctor', 'train', 'agreement-random', 'agreement-shapes', 'agreement-levels', 'agreement-long', \
+    'agreement-optimizers', 'agreement-dropout', 'agreement-lists', 'agreement-nonfinite', 'agreement-trees', 'agreement-same-bits', 'precision', \
+    'networks', 'handle', 'bench', 'bench-bf16x3', 'bench-bf16', 'torch', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
-check "its benchmark" json $file "o['bench'] == [{'n': 1}, {'n': 2}]"
-check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small ' in s['agreement']['last_lines']"
-check "a case for each sanitizer" json $file "'cuda small dropout' in s['racecheck']['last_lines'] \
-    and '--tool racecheck' in s['racecheck']['command'] and 'cuda small trees' in s['memcheck']['last_lines'] \
-    and '--tool initcheck' in s['initcheck']['command'] and '--tool synccheck' in s['synccheck']['command']"
+check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == ['--seconds 0.2 --precision bf16', 2, '--seconds 0.2 --precision bf16x3', 2, '--seconds 0.2', 2, None] \
+    and o['bench'][-1] == {'torch': 1}"
+check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small same bits' in s['agreement-same-bits']['last_lines']"
+check "tests have two cores each, three at a time" test "$(sort -u ../cores | tr '\n' ' ')" = '0,1 2,3 4,5 '
+check "sanitizers" json $file "all('--tool ' + t in s[t]['command'] and '--examples 12' in s[t]['last_lines'] for t in ('memcheck', 'racecheck', 'synccheck', 'initcheck'))"
+check "profiles" json $file "'--batch 1 ' in s['profile-1']['last_lines'] and 'fp32' in s['profile-16']['command'] and 'bf16x3' in s['profile-128']['command']"
+check "three files" test "$(find bench/results/nvidia-h200-1 -type f -printf '%f\n' | sort | tr '\n' ' ')" = 'check.json clocks.csv steps.tgz '
 check "two processes" json $file "'mpirun -n 2' in s['processes']['command'] and '--device cuda' in s['processes']['last_lines']"
 check "large models" json $file "'--hidden 2048' in s['hidden-2048']['command']"
-check "what steps printed" grep -q '^{"n": 2}$' bench/results/nvidia-h200-1/bench.out
+printed() { tar -xzOf "$1/steps.tgz" "steps/$2"; }
+says() { grep -q "$3" <<< "$(printed "$1" "$2")"; }
+check "what steps printed" says bench/results/nvidia-h200-1 bench.out '^{"n": 2}$'
 check "clocks" grep -q '^1980 MHz$' bench/results/nvidia-h200-1/clocks.csv
 check "nothing is left running" bash -c "! kill -0 $(cat "$work/smi")"
 check "no setting is changed" bash -c "! grep -v -e '^--query-gpu=' '$work/asked'"
 
 check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="agreement train bench memcheck" AGREEMENT=3 OUT="$work/elsewhere"
-check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement']['exit_status'] == 3 \
-    and s['memcheck']['exit_status'] == 3 and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
-check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=memcheck CHECKS=0 OUT="$work/none"
-check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['memcheck']['last_lines']"
+check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement-trees']['exit_status'] == 3 \
+    and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
+check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement CHECKS=0 OUT="$work/none"
+check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['agreement-long']['last_lines']"
 
 # steps WANTED STEP...: those that are named, in the order of all.
 steps() {
@@ -141,18 +167,19 @@ check "leave no others' objects" json "$work/some/check.json" "o['bench'] == []"
 check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep -q "unknown step .doktor." ../out'
 
 check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doctor agreement train full" BUDGET=10 OUT="$work/short"
-check "ends a step" json "$work/short/check.json" "s['agreement']['exit_status'] in (124, 137) and o['budget_s'] == 10"
+check "ends a step" json "$work/short/check.json" "s['agreement-random']['exit_status'] in (124, 137) and o['budget_s'] == 10"
 check "and skips what is behind it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
-    and s['train']['exit_status'] is None and 's are over' in s['full']['last_lines']"
+    and s['agreement-same-bits']['exit_status'] is None and 's are over' in s['full']['last_lines']"
 
 # Ended in the middle, it leaves what it had found.
-DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" timeout 90 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1 &
+mkdir "$work/tmp"
+DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" TMPDIR="$work/tmp" timeout 90 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1 &
 cut=$!
-until grep -qs 'Checks: 5' "$work/cut/agreement.out" || ! kill -0 "$cut" 2> /dev/null; do sleep 0.1; done
+until grep -qs 'Checks: 5' "$work"/tmp/*/steps/agreement-random.out || ! kill -0 "$cut" 2> /dev/null; do sleep 0.1; done
 kill "$cut"
 wait "$cut" 2> /dev/null
 check "a check that is cut off" json "$work/cut/check.json" "list(s) == ['doctor']"
-check "leaves what the step had printed" grep -q 'Checks: 5' "$work/cut/agreement.out"
+check "leaves what the step had printed" says "$work/cut" agreement-random.out 'Checks: 5'
 
 # NVIDIA's wheels, where nothing else has NVRTC.
 mkdir -p "$work"/python/nvidia/cuda_nvrtc/lib
@@ -169,10 +196,13 @@ check "is recorded" json "$work/less/check.json" "s['memcheck']['exit_status'] i
     and 'not installed' in s['racecheck']['last_lines']"
 
 # Prepared programs are used when they are of these sources, and then nothing is built.
-check "prepare" env tools/gpu_check.sh prepare
+mkdir -p "$work/data/sst" && echo tree > "$work/data/sst/train.txt"
+check "prepare" env VPPS_DATA="$work/data" tools/gpu_check.sh prepare
+check "with the data that there are" test "$(find build-gpu/data -type f)" = build-gpu/data/sst/train.txt
 echo abc > build-gpu/commit
 check "links other libraries in" grep -q -e '-l:libjansson.a' "$work/made"
 check "prepared programs" run 0 BUILDS= DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=bench OUT="$work/prepared" CUDA_HOME=/nowhere
+check "their data" json "$work/prepared/check.json" "o['bench'][0]['data'].endswith('/build-gpu/data')"
 check "their commit" json "$work/prepared/check.json" "o['commit'] == 'abc' and 'build-gpu/' in s['bench']['command']"
 echo 'int y;' > src/x.c
 check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"

@@ -81,8 +81,7 @@ done
 # ---------------------------------------------------------------- where it is refused
 
 refused() { # by both processes, once; what a launcher says of itself does not count
-    launch "$1" 2 "${net[@]}" --carry >out 2>err
-    [ $? -ne 0 ] && [ "$(grep -c -e '--carry goes with one process; there are 2' err)" = 1 ]
+    ! launch "$1" 2 "${net[@]}" --carry >out 2>err && [ "$(grep -c -e '--carry goes with one process; there are 2' err)" = 1 ]
 }
 for name in "${launchers[@]}"; do
     check "several processes, $name" refused "$name"

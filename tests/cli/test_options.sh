@@ -322,8 +322,9 @@ check "by labels" test "$(wc -l <out) $(cut -f 2 out | head -n 1)" = '4 good fil
 printf 'id\ttext\n1\tgood film\n' >fields.tsv
 check "one with a header, too" exits 0 "$vpps" predict --model small.ckpt fields.tsv
 check "by fields" test "$(cut -f 1,2 out | tail -n 1)" = $'1\tgood film'
+tr '\t' , <small.tsv >small.csv
 check "CSV to train on" fails_with 1 "small.csv:1:1: expected a label, a tab and a sentence, found no tab in the line (CSV and JSONL are for predict alone)" \
-    eval 'tr "\t" , <small.tsv >small.csv && "$vpps" train bilstm-classifier --train small.csv'
+    "$vpps" train bilstm-classifier --train small.csv
 
 # ---------------------------------------------------------------- somebody else's file
 
