@@ -188,8 +188,8 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     return flight.status;
 }
 
-/* Of a batch alone, whose outcome is known before the next one is launched: without waiting for the host between them, only whole
- * batches of training may follow each other, whose kernels do not wait for other processes. */
+/* Whole batches of one process are one launch, which can be queued behind another; once the profile is over, nothing but their loss is
+ * wanted of them. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
