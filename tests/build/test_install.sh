@@ -40,6 +40,12 @@ check "prints version and functions, shared" \
 check "compiles and links, static" compile_static "$work/static" "$work/user.c"
 check "prints version and functions, static" test "$("$work/static")" = "$version $functions"
 check "the static program needs no libvpps.so" sh -c "! ldd '$work/static' | grep -q libvpps"
+documented() { # the manual's command for a program that needs no file of VPPS
+    sed -n '/^With the library inside/,/^CMake/s/^    //p' doc/library.md | sed "s|trainer.c|$work/user.c|; s|-o trainer|-o $work/inside|" >"$work/link" &&
+        PKG_CONFIG_PATH="$prefix/lib/pkgconfig" bash -c "$(sed 's/pkg-config/pkg-config --define-prefix/g' "$work/link")" &&
+        test "$("$work/inside")" = "$version $functions" && ! ldd "$work/inside" | grep -q libvpps
+}
+check "the manual's static link" documented
 check "pkg-config names a run path" sh -c "pkg-config --libs '$prefix/lib/pkgconfig/vpps.pc' | grep -q -- '-Wl,-rpath,/opt/vpps/lib'"
 
 # A small project of CMake's, as one would write it, with both libraries.
