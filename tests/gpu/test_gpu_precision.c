@@ -225,19 +225,27 @@ START_TEST(gpus_before_sm_80_refuse)
         TEST_OK(vpps_machine_named(&old, "sm_75", 0));
         TEST_OK(vpps_machine_named(&new, "sm_80", 0));
         for (int i = 0; i < N_PRECISIONS; i++) {
-            TEST_FAILS(vpps_gpu_choose_precision(precisions[i], &old, &p, &why), VPPS_DEVICE,
+            TEST_FAILS(vpps_gpu_choose_precision(precisions[i], 0, &old, &p, &why), VPPS_DEVICE,
                        "expected sm_80 or later");
-            TEST_OK(vpps_gpu_choose_precision(precisions[i], &new, &p, &why));
+            TEST_OK(vpps_gpu_choose_precision(precisions[i], 0, &new, &p, &why));
             ck_assert_int_eq(p, precisions[i]);
         }
-        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_FP32, &old, &p, &why));
+        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_FP32, 0, &old, &p, &why));
         ck_assert_int_eq(p, VPPS_PRECISION_FP32);
-        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, &old, &p, &why));
+        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, 0, &old, &p, &why));
         ck_assert_int_eq(p, VPPS_PRECISION_FP32);
         ck_assert_ptr_nonnull(strstr(why, "sm_80"));
-        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, &new, &p, &why));
+        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, 0, &new, &p, &why));
         ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
-        ck_assert_ptr_nonnull(strstr(why, "predicts"));
+        ck_assert_ptr_nonnull(strstr(why, "more than some examples"));
+        for (uint32_t batch = 1; batch < 40; batch++) { /* bf16x3 from some size on */
+            const vpps_precision before = p;
+            TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, batch, &new, &p, &why));
+            if (batch == 1) ck_assert_int_eq(p, VPPS_PRECISION_FP32);
+            if (batch > 1) ck_assert_int_ge(p, before);
+            ck_assert_ptr_nonnull(strstr(why, p == VPPS_PRECISION_FP32 ? "so few examples" : "more than some"));
+            if (batch >= 16) ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
+        }
     }
 END_TEST
 

@@ -392,7 +392,8 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
     if (gpu->options.precision == VPPS_PRECISION_AUTO) {
         const char *why;
-        VPPS_TRY(vpps_gpu_choose_precision(gpu->options.precision, &gpu->machine, &l->precision, &why));
+        VPPS_TRY(
+            vpps_gpu_choose_precision(gpu->options.precision, gpu->options.batch, &gpu->machine, &l->precision, &why));
         vpps_gpu_log(gpu, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
     }
     if (l->plan.sharded) {

@@ -137,10 +137,10 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* The precision of products on a machine: what was asked for, or, asked for AUTO, what is taken; *why says what made the choice.
+/* The precision of products on a machine: what was asked for, or, asked for AUTO, what is taken for batches of so many examples (0: not known); *why says what made the choice.
  * Fails with DEVICE where the machine does not have it. */
-vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *machine, vpps_precision *out,
-                                      const char **why);
+vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
+                                      vpps_precision *out, const char **why);
 
 /* Lays the model out for a device of that name. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Free in any case. */
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,

@@ -12,16 +12,21 @@ static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups,
 }
 
 /* Software SIMT takes what the GPU would that it stands for. */
-vpps_status vpps_gpu_choose_precision(vpps_precision asked, const vpps_machine *machine, vpps_precision *out,
-                                      const char **why) {
-    enum { FIRST_MMA = 80 }; /* PTX ISA, "mma": .bf16 requires sm_80 or higher */
+vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
+                                      vpps_precision *out, const char **why) {
+    enum {
+        FIRST_MMA = 80, /* PTX ISA, "mma": .bf16 requires sm_80 or higher */
+        FEW = 4
+    }; /* examples of a batch: bench/results/h100 */
     const bool has_mma = machine->arch >= FIRST_MMA;
     *out = asked;
     *why = "as asked";
     if (asked == VPPS_PRECISION_AUTO) {
-        *out = has_mma ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-        *why = has_mma ? "a model of a GPU predicts it to be faster than fp32, but for single examples"
-                       : "GPUs before sm_80 do not multiply bf16";
+        const bool many = !batch || batch > FEW;
+        *out = has_mma && many ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+        *why = !has_mma ? "GPUs before sm_80 do not multiply bf16"
+               : many   ? "it is faster than fp32 (as an H100 showed, with batches of more than some examples)"
+                        : "it is faster than bf16x3 with batches of so few examples (as an H100 showed)";
     } else if (asked != VPPS_PRECISION_FP32 && !has_mma) {
         return vpps_fail(VPPS_DEVICE, "a GPU of sm_%u does not multiply in %s; expected sm_80 or later, or fp32",
                          machine->arch, vpps_precision_names[asked]);
@@ -75,7 +80,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
                              .n_states = vpps_optimizer_states(options->optimizer.kind)};
     const char *why;
     VPPS_TRY(check(options, n_vps, groups, device));
-    VPPS_TRY(vpps_gpu_choose_precision(options->precision, machine, &out->precision, &why));
+    VPPS_TRY(vpps_gpu_choose_precision(options->precision, options->batch, machine, &out->precision, &why));
     VPPS_TRY(vpps_lay_out_pool(&out->plan, model, options, n_vps, device, &out->gradients));
     out->plan.n_vps = n_vps;
     out->matrix_at = calloc(model->n_params + 1, sizeof *out->matrix_at);
