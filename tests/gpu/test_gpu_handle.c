@@ -936,6 +936,43 @@ START_TEST(behind_a_failure_nothing_is_done)
     }
 END_TEST
 
+static uint32_t asked; /* how often the driver was asked whether the launch is over */
+
+static vpps_status launch_killed(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
+                                 const void *arguments, size_t bytes) {
+    VPPS_TRY(vpps_driver_simt.launch(d, kernel, shape, arguments, bytes));
+    ((vpps_launch_end *)(uintptr_t)((const vpps_arguments *)arguments)->end)->end_ns = 0;
+    return VPPS_OK;
+}
+
+static bool passed_asked(vpps_driver *d, uint32_t which) {
+    asked++;
+    return vpps_driver_simt.passed(d, which);
+}
+
+/* Who polls asks the driver only when the kernel has told its end, or every 64th time, if it never does. */
+START_TEST(polls_need_no_driver)
+    {
+        static vpps_driver_table driver;
+        gpu_trees t;
+        vpps_options o = options_for("simt", false);
+        trees_open(&t, HIDDEN, HIDDEN);
+        vpps_handle *h = open_handle(&t, &o);
+        driver = vpps_driver_simt;
+        driver.passed = passed_asked;
+        if (_i) driver.launch = launch_killed;
+        drive_by(h, &driver, &o);
+        TEST_OK(vpps_fb(h, t.g, trees_build(&t, 0), NULL));
+        uint32_t polls = 0;
+        asked = 0;
+        for (bool done = false; !done; polls++) TEST_OK(vpps_poll_loss(h, &done, NULL));
+        ck_assert_uint_eq(polls, _i ? 64 : 1);
+        ck_assert_uint_eq(asked, 1);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
 static bool busy; /* a launch has not been waited for */
 static uint32_t released;
 
@@ -1220,6 +1257,7 @@ static Suite *make_suite(void) {
     tcase_add_test(t, the_next_batch_is_queued);
     tcase_add_loop_test(t, behind_a_failure_nothing_is_done, 0, 3);
     tcase_add_test(t, memory_in_use_is_not_given_back);
+    tcase_add_loop_test(t, polls_need_no_driver, 0, 2);
     tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
     tcase_add_loop_test(t, names_are_only_comments, 0, 2);
     tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);

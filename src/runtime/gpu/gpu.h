@@ -123,8 +123,8 @@ typedef struct vpps_gpu {
     vpps_step_part part;        /* likewise */
     uint32_t nodes;             /* likewise, of its graph */
     vpps_gpu_flight flights[2]; /* the oldest first */
-    uint32_t n_flights;
-    vpps_outcome outcome; /* of the latest that was taken */
+    uint32_t n_flights, polls;  /* polls: of whether the latest has ended, before it told so */
+    vpps_outcome outcome;       /* of the latest that was taken */
 
     vpps_trial trials[VPPS_GPU_TRIALS];
     uint32_t n_trials, current;   /* the trial in use */
