@@ -73,7 +73,9 @@ on_gpu() { # the GPU's kernel, by software SIMT
     exits 0 env VPPS_SIMT_SMS=4 "${train[@]}" --device simt --max-batches 1 --precision bf16 --json &&
         json out "o['precision'] == 'bf16' and o['precision_unit'] == 'mma'" &&
         exits 0 "$vpps" train tree-lstm --generate listops --examples 10 --hidden 24 --epochs 0 --device simt --precision auto &&
-        says err "multiplying in bf16x3: a model of a GPU predicts it to be faster"
+        says err "multiplying in bf16x3: it is faster than fp32" &&
+        exits 0 "$vpps" train tree-lstm --generate listops --examples 10 --hidden 24 --epochs 0 --device simt --precision auto --batch 2 &&
+        says err "multiplying in fp32: it is faster than bf16x3 with batches of so few examples"
 }
 check "the GPU's kernel has it" on_gpu
 planned() {
