@@ -536,6 +536,7 @@ START_TEST(failed_kernels_are_reported_by_wait)
         if (!d) return;
         uint64_t ns;
         const arguments a = {64, 0}; /* nowhere */
+        fake->hold(true);            /* it fails when it is waited for, and not before the clock is stopped */
         TEST_OK(cuda->start_clock(d));
         TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
         TEST_OK(cuda->stop_clock(d));
