@@ -39,21 +39,25 @@ vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *conf
     return part_create(net, sizeof(lstm_lm_net), model, config, declare, record);
 }
 
+/* Where the LSTMs begin: with the states of d, or with zeros where there is no d, or it has none. */
+static void begin(const lstm_lm_net *n, vpps_graph *g, const net_decoding *d, vpps_vertex *at) {
+    if (d && d->n_states) {
+        part_stack_resume(&n->lstm, g, d->states, at);
+    } else {
+        part_stack_start(&n->lstm, g, at);
+    }
+}
+
 vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
     const lstm_lm_net *n = net;
     const vpps_sentence *words = &x->sentence;
     vpps_vertex at[NET_LAYERS];
-    net_decoding *carry = scores->carry;
-    if (carry && carry->n_states) {
-        part_stack_resume(&n->lstm, g, carry->states, at);
-    } else {
-        part_stack_start(&n->lstm, g, at);
-    }
+    begin(n, g, scores->carry, at);
     for (uint32_t t = 0; t + 1 < words->n_words; t++) {
         const vpps_node h = part_stack_step(&n->lstm, g, at, part_embed(&n->embedding, g, words->words[t]));
         part_classify(&n->base.classifier, g, t, &h, words->words[t + 1], heads, scores);
     }
-    if (carry) part_stack_keep(&n->lstm, g, at, carry);
+    if (scores->carry) part_stack_keep(&n->lstm, g, at, scores->carry);
     return vpps_graph_status(g);
 }
 
@@ -61,11 +65,7 @@ vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding
     const lstm_lm_net *n = net;
     vpps_vertex at[NET_LAYERS];
     vpps_node nll;
-    if (d->n_states) {
-        part_stack_resume(&n->lstm, g, d->states, at);
-    } else {
-        part_stack_start(&n->lstm, g, at);
-    }
+    begin(n, g, d, at);
     const vpps_node h = part_stack_step(&n->lstm, g, at, part_embed(&n->embedding, g, word));
     part_classify(&n->base.classifier, g, 0, &h, VPPS_NO_WORD, NET_HEADS_ALL,
                   &(net_scores){.logits = &d->logits, .nll = &nll});

@@ -35,7 +35,7 @@ cat > "$work/programs/vpps" << 'SH'
 case $* in
 "doctor --json") echo "{\"devices\":[{\"name\":\"cuda\",$DOCTOR_JSON\"state\":\"$DOCTOR\"}]}" ;;
 doctor) printf 'devices\n    cpu   ready\n    cuda  %s\n' "$DOCTOR" ;;
-*) echo "$*"; [ "$VPPS_TEST_DEVICE" = cuda ] ;;
+*) echo "$*"; [ "$VPPS_TEST_DEVICE" = cuda ] && exit "${TRAINING:-0}" ;;
 esac
 SH
 cat > "$work/programs/tests/gpu_test_gpu_agreement" << 'SH'
@@ -152,6 +152,10 @@ check "no setting is changed" bash -c "! grep -v -e '^--query-gpu=' '$work/asked
 check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="agreement train bench memcheck" AGREEMENT=3 OUT="$work/elsewhere"
 check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement-trees']['exit_status'] == 3 \
     and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
+check "a sanitizer that finds something" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="memcheck racecheck" TRAINING=3 OUT="$work/found"
+check "is a failure, too" json "$work/found/check.json" "s['memcheck']['exit_status'] == 3 and s['racecheck']['exit_status'] == 3"
+check "every kind of agreement is a step" test "$(sed -n 's/^cases=(\(.*\))$/\1/p' "$root/tools/gpu_check.sh" | tr -d '"')" = \
+    "$(sed -nE 's/^.*\{"([a-z ]+)", [a-z_]+, .*$/\1/p' "$root/tests/gpu/test_gpu_agreement.c" | paste -sd ' ')"
 check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement CHECKS=0 OUT="$work/none"
 check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['agreement-long']['last_lines']"
 

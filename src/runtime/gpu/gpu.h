@@ -120,7 +120,6 @@ typedef struct vpps_gpu {
     uint64_t start_ns; /* when the batch was launched */
 
     vpps_task_header header;    /* of the latest batch */
-    vpps_step_part part;        /* likewise */
     uint32_t nodes;             /* likewise, of its graph */
     vpps_gpu_flight flights[2]; /* the oldest first */
     uint32_t n_flights, polls;  /* polls: of whether the latest has ended, before it told so */
