@@ -540,7 +540,7 @@ typedef enum vpps_caller {
  *           at most 2^-15 of the sum of its terms' magnitudes, and what adding them in fp32 costs
  *   bf16    each operand rounded to the nearest bf16, ties to even: 8 bits of significand, off by at most 2^-7 of that sum
  *   auto    bf16x3 where it is faster than fp32, else fp32; the log says which. On a CPU by the rates that were measured on it, the
- *           sizes of the model's matrices, and options.batch. On a GPU fp32 for options.batch of 1 to 4, as an H100 showed
+ *           sizes of the model's matrices, and options.batch. On a GPU fp32 for an options.batch of 1 to 4, else bf16x3
  * Parameters, the optimiser's state, sums, everything elementwise, products of two values, and losses are fp32 always, and so is
  * what is kept for backward, and what checkpoints hold; but a GPU keeps what nobody reads but products and gradients of parameters as
  * the one or two bf16 numbers that products make of it, which gradients of biases then sum up, too. In the two of bf16 an operand

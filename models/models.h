@@ -55,8 +55,9 @@ typedef struct net_scores {
     vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only where the label is known */
     vpps_node *cost; /* one, may be NULL: scalar that the example's training loss has beside them, where there is one */
     uint32_t *labels; /* may be NULL: the label that nll is of; VPPS_NO_WORD where there is none */
-    struct net_decoding
-        *carry;    /* TEXT, may be NULL: states before the first word (none: zero), and then behind the last */
+    /* TEXT, may be NULL. Given: the states that the first word is read with; none: zeros. `add` replaces them by the states after the last
+     * word. */
+    struct net_decoding *carry;
     bool training; /* nll is the loss that is trained on, with net_config's weights and smoothing */
 } net_scores;
 

@@ -93,7 +93,7 @@ static vpps_status fail_text(const char *path) {
                      path);
 }
 
-/* A number up to `end`, behind which *at is then. */
+/* Reads a number that is followed by the character `end`, and moves *at past both. */
 static bool take_number(const char **at, char end, uint32_t *out) {
     char *behind;
     const unsigned long value = strtoul(*at, &behind, 10);

@@ -27,7 +27,7 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* The network's name may stand behind options, and --model may be misspelt: then what is missing is there. */
+/* No network was found. Tells why, if its name stands after options, or if --model is misspelt; else returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i])) {

@@ -1,5 +1,5 @@
-/* device.h - what a handle asks of a device: a small table of functions. One batch is in flight at a time, or, where the device can
- * queue them, one and another behind it. */
+/* device.h - what a handle asks of a device: a small table of functions. One batch is in flight at a time. Some devices
+ * take a second one, which runs when the first has ended. */
 #ifndef VPPS_DEVICE_H
 #define VPPS_DEVICE_H
 
@@ -45,8 +45,9 @@ typedef struct vpps_device_table {
     /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
     void (*forget_cells)(vpps_device *d);
 
-    /* May the batch be launched behind the one in flight, which nobody has waited for? Then it does nothing if that one fails, or is not
-     * finite where the options stop at that: its outcome is a failure, and the parameters are as if it had not been launched. NULL: no. */
+    /* May this batch be launched while another one is in flight? It runs when that one has ended. If that one fails, or has a loss or
+     * gradient that is not finite and the options stop at it, this batch does nothing: its outcome is a failure, and parameters are as
+     * if it had not been launched. NULL: no. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* never blocks; true when nothing was launched */
     void (*wait)(vpps_device *d,

@@ -61,7 +61,8 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     }
     for (uint32_t k = 0; k < *n; k++) {
         t->own_predicted[k] = (uint32_t)predicted[k];
-        accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]); /* unseen tags are behind the network's */
+        /* tags that the network does not know have the numbers after its own */
+        accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]);
     }
     return t->f1 ? vpps_f1_add(t->f1, *n, t->own_gold, t->own_predicted) : VPPS_OK;
 }
