@@ -82,7 +82,7 @@ static bool default_unknown(const settings *s, const cli_option *o) {
     return !s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count));
 }
 
-/* The option's text, and its default unless the text tells it. */
+/* The option's text, and its value in s, the default, unless the text tells it. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
     if (default_unknown(s, o)) {

@@ -109,11 +109,13 @@ static void take(settings *s, const command *c, int key, const char *value) {
     }
 }
 
+/* Defaults are shown, whatever the line gave before. */
 static _Noreturn void show(const settings *s, const command *c, int key) {
+    const settings defaults = options_defaults(s);
     if (key == KEY_USAGE) {
-        help_usage(stdout, s, c);
+        help_usage(stdout, &defaults, c);
     } else {
-        help_options(stdout, s, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
+        help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
     }
     exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
 }

@@ -21,7 +21,10 @@ for command in $names; do
     check "$command --usage" exits 0 "$vpps" "$command" --usage
 done
 check "train tree-lstm -h" exits 0 "$vpps" train tree-lstm -h
-check "-h behind other options" exits 0 "${train[@]}" -h
+given_is_no_default() { diff <("${train[@]}" --optimizer sgd --lr-decay 0.5 -h) <("$vpps" train tree-lstm -h); }
+check "-h behind other options shows the defaults" given_is_no_default
+engine_defaults() { diff <("$vpps" train tree-lstm --vps 3 --help-engine) <("$vpps" train tree-lstm --help-engine); }
+check "--help-engine, too" engine_defaults
 
 # Every line is a heading, an option with its text in column 30, or the text's next line; none is longer than 79, but for
 # an option that is longer.
