@@ -23,10 +23,31 @@ static vpps_status add_field(json_t *fields, const char *text, size_t len) {
     return json_array_append_new(fields, field) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
 }
 
-static vpps_status split_tabs(const char *text, size_t len, json_t *fields) {
+/* The closing quote of a field that is in quotes as a whole: inside, every quote is two. NULL: its quotes are text. */
+static const char *closing_quote(const char *field, const char *end) {
+    if (field == end || *field != '"') return NULL;
+    for (const char *at = field + 1; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at += 2) {
+        if (at + 1 == end || at[1] == '\t') return at;
+        if (at[1] != '"') return NULL;
+    }
+    return NULL;
+}
+
+/* Without quotes around it, and one for each two inside. `field` has room for the text. */
+static vpps_status add_quoted(json_t *fields, const char *text, const char *close, char *field) {
+    size_t n = 0;
+    for (const char *at = text; at < close; at++) {
+        field[n++] = *at;
+        at += *at == '"';
+    }
+    return add_field(fields, field, n);
+}
+
+static vpps_status split_tabs(const char *text, size_t len, json_t *fields, char *field) {
     for (const char *end = text + len;; text++) {
-        const char *tab = memchr(text, '\t', (size_t)(end - text)), *stop = tab ? tab : end;
-        VPPS_TRY(add_field(fields, text, (size_t)(stop - text)));
+        const char *close = closing_quote(text, end), *from = close ? close : text;
+        const char *tab = memchr(from, '\t', (size_t)(end - from)), *stop = tab ? tab : end;
+        VPPS_TRY(close ? add_quoted(fields, text + 1, close, field) : add_field(fields, text, (size_t)(stop - text)));
         if (!tab) return VPPS_OK;
         text = tab;
     }
@@ -62,7 +83,7 @@ vpps_status csv_split(const char *text, size_t len, bool tabs, json_t **fields) 
     char *field = malloc(len + 1);
     *fields = json_array();
     vpps_status status = field && *fields ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
-    if (status == VPPS_OK) status = tabs ? split_tabs(text, len, *fields) : split_commas(text, len, *fields, field);
+    if (status == VPPS_OK) status = (tabs ? split_tabs : split_commas)(text, len, *fields, field);
     free(field);
     if (status == VPPS_OK) return VPPS_OK;
     json_decref(*fields);
@@ -71,21 +92,22 @@ vpps_status csv_split(const char *text, size_t len, bool tabs, json_t **fields) 
 }
 
 vpps_status csv_write(FILE *f, const char *field, char separator, bool tabs) {
+    const size_t len = strlen(field);
     if (separator) fputc(separator, f);
-    if (tabs) {
-        if (strpbrk(field, "\t\r\n")) {
-            return vpps_fail(VPPS_FORMAT, "a field holds a tab or a line end, which TSV cannot: --output-format csv");
-        }
+    if (tabs && strpbrk(field, "\r\n")) {
+        return vpps_fail(VPPS_FORMAT, "a field holds a line end, which TSV cannot: --output-format csv");
+    }
+    const bool quoted = tabs ? *field == '"' || strchr(field, '\t')
+                             : strpbrk(field, ",\"\r\n") || (len && (field[0] == ' ' || field[len - 1] == ' '));
+    if (!quoted) {
         fputs(field, f);
         return VPPS_OK;
     }
-    const size_t len = strlen(field);
-    const bool quoted = strpbrk(field, ",\"\r\n") || (len && (field[0] == ' ' || field[len - 1] == ' '));
-    if (quoted) fputc('"', f);
+    fputc('"', f);
     for (; *field; field++) {
         if (*field == '"') fputc('"', f);
         fputc(*field, f);
     }
-    if (quoted) fputc('"', f);
+    fputc('"', f);
     return VPPS_OK;
 }

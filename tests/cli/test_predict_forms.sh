@@ -160,6 +160,15 @@ out = predict('words,gold\nada sees,O O\n', '--model', 'tags.ckpt', '--input-for
 assert out == 'words,gold,tags\nada sees,O O,B-PER O\n', out
 # TSV, and a table without names
 assert predict('text\tid\nada "sees\t7\n', '--model', 'tags.ckpt', '--input-format', 'tsv').startswith('text\tid\twords\ttags\nada "sees\t7\tada "sees\tB-PER ')
+# quotes between tabs: of a whole field they go, as a spreadsheet's; others are text, as where nothing is quoted
+bare = ['ada " sees', 'ada "sees" rome', '"ada" sees "rome"', '"ada sees', 'ada sees"', '"']
+text = lambda field: json.loads(predict(f'id\ttext\n7\t{field}\n', '--model', 'text.ckpt', '--input-format', 'tsv', '--output-format', 'jsonl'))['text']
+for field in bare: assert text(field) == field, field
+for field in ['ada\tsees', 'a "b" c', '"', '"ada"', '', 'x\t"y"\t']: assert text('"' + field.replace('"', '""') + '"') == field, field
+f = io.StringIO(newline='')
+csv.writer(f, csv.excel_tab).writerows([['text', 'id']] + [[t, i] for i, t in enumerate(texts) if not set('\r\n') & set(t)])
+back = predict(f.getvalue(), '--model', 'text.ckpt', '--input-format', 'tsv')
+assert [r[0] for r in list(csv.reader(io.StringIO(back, newline=''), csv.excel_tab))[1:]] == [t for t in texts if not set('\r\n') & set(t)]
 assert predict('1,ada sees\n', '--model', 'tags.ckpt', '--input-format', 'csv', '--text-field', '2').startswith('1,ada sees,ada sees,B-PER')
 # the other networks
 o = json.loads(predict('{"sentence": "ada sees"}\n', '--model', 'text.ckpt'))
@@ -191,6 +200,7 @@ check "CSV: fields" bad csv 'id,text\n"1\n2",ada\n3\n' "4: expected 2 fields, as
 check "CSV: no text" bad csv 'id,n\n1,2\n' "2: expected a field 'text', found id, n" 0
 check "CSV: not UTF-8" bad csv 'text\n\377\n' "2: field 1: expected text in UTF-8" 0
 check "--json is JSONL" matches '{"text":"ada"}\n' '\{"text":"ada","words":\["ada"\].*' --model tags.ckpt --json
+check "TSV: a line is a record" bad tsv 'id\ttext\n1\t"ada\nsees"\n' "3: expected 2 fields, as there are names, found 1" 2
 skips() { # each record has a row
     printf 'id,text\n1,ada sees\n2\n3,rome\n' | predict --model labels.ckpt --input-format csv --on-error skip && [ "$(wc -l <err)" = 1 ] &&
         [ "$(cut -d, -f1 out | tr '\n' ' ')" = 'id 1  3 ' ]
