@@ -233,6 +233,7 @@ VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);             /* gradien
 VPPS_API vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha); /* x > 0 ? x : alpha (e^x - 1); alpha > 0 */
 VPPS_API vpps_node vpps_gelu(vpps_graph *g, vpps_node x);             /* x Phi(x) in its tanh form (Hendrycks and
                                                                           Gimpel 2016, section 2) */
+VPPS_API vpps_node vpps_gelu_erf(vpps_graph *g, vpps_node x);         /* x Phi(x) itself, with Phi by erf to 1e-7 */
 VPPS_API vpps_node vpps_exp(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_log(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x);
@@ -252,6 +253,19 @@ VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b
 VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* scalar */
 VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x);                       /* x is a vector */
 VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
+/* Scalar: the log of the sum of e^x over the elements of a vector; -inf, with a gradient that is no number, where all are -inf. */
+VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
+
+/* Normalisation of a vector x: layer_norm (Ba, Kiros and Hinton 2016) is rms_norm (Zhang and Sennrich 2019) of what is centred.
+ *     centre      x - mean(x)
+ *     rms_norm    gain x / sqrt(mean(x^2) + epsilon)
+ *     layer_norm  gain (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) + bias
+ * gain and bias are vectors of x's rows, as vpps_parameter makes them of a parameter, or VPPS_NO_NODE: ones, zeros. epsilon is above
+ * 0; PyTorch's default is 1e-5 in LayerNorm, and 1.2e-7 in RMSNorm. Both are made of centre, one instruction, and of mul and add.
+ * Fails with SHAPE, ARGUMENT. */
+VPPS_API vpps_node vpps_centre(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilon);
+VPPS_API vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon);
 
 /* sum over k < n of weights[k] * xs[k]; weights is a vector of n (attention). */
 VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs);

@@ -35,6 +35,12 @@ def _two(a: Value, b: Value, call: Any) -> Node:
     return made(x._e, call(x._e.p, x.id, y.id))
 
 
+def _with_optional(x: Value, *others: Value | None) -> list[Any]:
+    """x as a node, and the ids of others of its graph; NO_NODE for None."""
+    nodes = iter(same_graph((x, *(o for o in others if o is not None)), "operation"))
+    return [next(nodes), *(NO_NODE if o is None else next(nodes).id for o in others)]
+
+
 def _ids(xs: Many, what: str) -> tuple[Epoch, int, Any]:
     """Graph, number and ids of one node, of many, or of a list of nodes."""
     if isinstance(xs, (Node, Vector)):
@@ -193,6 +199,11 @@ def gelu(x: Value) -> Node:
     return _one(x, lib.vpps_gelu)
 
 
+def gelu_erf(x: Value) -> Node:
+    """x Phi(x) itself: PyTorch's gelu, whose approximate="tanh" is `gelu`."""
+    return _one(x, lib.vpps_gelu_erf)
+
+
 def exp(x: Value) -> Node:
     """e^x."""
     return _one(x, lib.vpps_exp)
@@ -262,6 +273,28 @@ def softmax(x: Value) -> Node:
 def log_softmax(x: Value) -> Node:
     """log of softmax(x), of a vector."""
     return _one(x, lib.vpps_log_softmax)
+
+
+def log_sum_exp(x: Value) -> Node:
+    """log of the sum of e^x over the elements of a vector: a scalar."""
+    return _one(x, lib.vpps_log_sum_exp)
+
+
+def centre(x: Value) -> Node:
+    """x - mean(x), of a vector."""
+    return _one(x, lib.vpps_centre)
+
+
+def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node:
+    """gain * x / sqrt(mean(x^2) + epsilon), of vectors; without a gain ones."""
+    a, w = _with_optional(x, gain)
+    return made(a._e, lib.vpps_rms_norm(a._e.p, a.id, w, epsilon))
+
+
+def layer_norm(x: Value, gain: Value | None = None, bias: Value | None = None, epsilon: float = 1e-5) -> Node:
+    """gain * y / sqrt(mean(y^2) + epsilon) + bias with y = x - mean(x), of vectors: PyTorch's LayerNorm."""
+    a, w, b = _with_optional(x, gain, bias)
+    return made(a._e, lib.vpps_layer_norm(a._e.p, a.id, w, b, epsilon))
 
 
 def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
@@ -359,7 +392,8 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
 __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
-    "gelu", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "dot", "squared_distance",
-    "sum_elements", "softmax", "log_softmax", "weighted_sum", "cross_entropy", "smooth_label", "hinge", "binary_log_loss", "argmax",
+    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "dot", "squared_distance",
+    "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
+    "smooth_label", "hinge", "binary_log_loss", "argmax",
     "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
 ]

@@ -25,6 +25,7 @@ static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_RELU_B] = "$1 > 0 ? $0 : 0",
     [VPPS_I_ELU_B] = "$1 > 0 ? $0 : $0 * ($1 + $f)",
     [VPPS_I_GELU_B] = "$0 * gelu'($1)",
+    [VPPS_I_GELU_ERF_B] = "$0 * gelu_erf'($1)",
     [VPPS_I_SQUARE_B] = "2 * $0 * $1",
     [VPPS_I_SQRT_B] = "$0 / (2 * $1)",
     [VPPS_I_ABS_B] = "$0 * sign($1)",
@@ -40,6 +41,8 @@ static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_BINARY_LOG_LOSS_BT] = "$1 * (log(1 - $0) - log($0))",
     [VPPS_I_SOFTMAX_B] = "$1 * ($0 - dot($0, $1))",
     [VPPS_I_LOG_SOFTMAX_B] = "$0 - exp($1) * sum_elements($0)",
+    [VPPS_I_LOG_SUM_EXP_B] = "$2 * exp($0 - $1)",
+    [VPPS_I_RMS_NORM_B] = "$1 * rms_norm'($0, $f)",
     [VPPS_I_CROSS_ENTROPY_B] = "$2 * (softmax($0) - onehot($u))",
 };
 

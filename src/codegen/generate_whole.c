@@ -3,10 +3,6 @@
 
 typedef vpps_stage_work work;
 
-static bool needs_top(uint32_t opcode) {
-    return opcode == VPPS_I_CROSS_ENTROPY || opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_LOG_SOFTMAX;
-}
-
 /* A call of one of the instruction's functions of whole.cuh, for element k of the tensors. */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
@@ -33,10 +29,10 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
         vpps_put_f(w, s);
         fprintf(w->out, ";\n");
     }
-    fprintf(
-        w->out,
-        "vpps_totals totals = vpps_total<%s>(VPPS_LANE, %s, p0, [&](const vpps_totals &totals, unsigned k) { return ",
-        needs_top(s->run.of.opcode) ? "true" : "false", length);
+    fprintf(w->out,
+            "vpps_totals totals = vpps_total<vpps_head_%s>(VPPS_LANE, %s, p0, [&](const vpps_totals &totals, unsigned "
+            "k) { return ",
+            vpps_instructions[s->run.of.opcode].name, length);
     put_call(w, s, "term");
     fprintf(w->out, "; });\nvpps_finish(totals, [&](unsigned k) { return ");
     put_call(w, s, "finish");

@@ -85,7 +85,7 @@ typedef struct vpps_op_node {
     uint32_t args;      /* first argument in the graph's `words`, or the cell's `args` */
     uint32_t n_args;
     /* lookup: row, or offset of the kept value in the pool; cross_entropy, smooth_label, hinge: class; slice: first row; scale, elu,
-     * constant: float bits; input: first element in graph->data; concat over a list: most members */
+     * constant, rms_norm: float bits; input: first element in graph->data; concat over a list: most members */
     uint32_t imm;
 } vpps_op_node;
 

@@ -3,6 +3,7 @@
 #define VPPS_INLINE __device__ __forceinline__
 
 VPPS_INLINE unsigned bits_of_float(float x) { return __float_as_uint(x); }
+VPPS_INLINE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 VPPS_INLINE float exp_of(float x) { return expf(x); }
 VPPS_INLINE float log_of(float x) { return logf(x); }
 

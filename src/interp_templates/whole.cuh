@@ -1,9 +1,14 @@
 /* whole.cuh - instructions that need a sum over whole vectors: to a scalar, or to a vector again. */
 
-/* The greatest element (NaNs are passed over, as what is computed from it comes upon them again) and the sum. */
+/* What is made of all elements: the head, then the sum of an instruction's terms. */
 struct vpps_totals {
-    float top, sum;
+    float head, sum;
+    unsigned length;
 };
+
+/* What the head is of the first tensor: nothing; the greatest element (NaNs are passed over, as what is computed from it comes upon
+ * them again); the same, or 0 where that is infinite; the sum of the squares. */
+enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES };
 
 /* Operand u: is this element the class, and the class's element. */
 struct vpps_pick {
@@ -11,15 +16,23 @@ struct vpps_pick {
     float value;
 };
 
-/* Of `length` elements, by a warp: the greatest of x where TOP, and the sum of term(totals, k). */
-template <bool TOP, class TERM>
-__device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length, const float *x, const TERM &term) {
-    vpps_totals totals = {0.0f, 0.0f};
-    if (TOP) {
-        totals.top = __uint_as_float(0xff800000u);
-        for (unsigned k = lane; k < length; k += 32) totals.top = fmaxf(totals.top, x[k]);
-        totals.top = vpps_warp_max(totals.top);
+template <int HEAD> __device__ __forceinline__ float vpps_head(unsigned lane, unsigned length, const float *x) {
+    if (HEAD == VPPS_HEAD_NONE) return 0.0f;
+    if (HEAD == VPPS_HEAD_SQUARES) {
+        float sum = 0.0f;
+        for (unsigned k = lane; k < length; k += 32) sum += x[k] * x[k];
+        return vpps_warp_sum(sum);
     }
+    float top = __uint_as_float(0xff800000u);
+    for (unsigned k = lane; k < length; k += 32) top = fmaxf(top, x[k]);
+    top = vpps_warp_max(top);
+    return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
+}
+
+/* Of `length` elements, by a warp: the head of x, and the sum of term(totals, k). */
+template <int HEAD, class TERM>
+__device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length, const float *x, const TERM &term) {
+    vpps_totals totals = {vpps_head<HEAD>(lane, length, x), 0.0f, length};
     float sum = 0.0f;
     for (unsigned k = lane; k < length; k += 32) sum += term(totals, k);
     totals.sum = vpps_warp_sum(sum);
@@ -36,36 +49,52 @@ template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned la
     for (unsigned k = lane; k < length; k += 32) body(k);
 }
 
-/* TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to a scalar;
+/* HEAD is one of VPPS_HEAD. TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to a scalar;
  * VALUE is an element of the result, with t.sum what FINISH made. */
-#define VPPS_REDUCE(ID, ARGUMENTS, TERM, FINISH)                                                                       \
+#define VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                 \
+    enum { vpps_head_##ID = VPPS_HEAD_##HEAD };                                                                        \
     __device__ __forceinline__ float vpps_term_##ID ARGUMENTS { return TERM; }                                         \
     __device__ __forceinline__ float vpps_finish_##ID ARGUMENTS { return FINISH; }
-#define VPPS_ROW(ID, ARGUMENTS, TERM, FINISH, VALUE)                                                                   \
-    VPPS_REDUCE(ID, ARGUMENTS, TERM, FINISH)                                                                           \
+#define VPPS_ROW(ID, HEAD, ARGUMENTS, TERM, FINISH, VALUE)                                                             \
+    VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                     \
     __device__ __forceinline__ float vpps_value_##ID ARGUMENTS { return VALUE; }
 
-VPPS_REDUCE(DOT, (vpps_totals t, float x, float y), x * y, t.sum)
-VPPS_REDUCE(SQUARED_DISTANCE, (vpps_totals t, float x, float y), (x - y) * (x - y), t.sum)
-VPPS_REDUCE(SUM_ELEMENTS, (vpps_totals t, float x), x, t.sum)
-VPPS_REDUCE(CROSS_ENTROPY, (vpps_totals t, float x, vpps_pick u), expf(x - t.top), (t.top - u.value) + logf(t.sum))
-VPPS_REDUCE(HINGE, (vpps_totals t, float x, vpps_pick u, float margin),
+VPPS_REDUCE(DOT, NONE, (vpps_totals t, float x, float y), x *y, t.sum)
+VPPS_REDUCE(SQUARED_DISTANCE, NONE, (vpps_totals t, float x, float y), (x - y) * (x - y), t.sum)
+VPPS_REDUCE(SUM_ELEMENTS, NONE, (vpps_totals t, float x), x, t.sum)
+VPPS_REDUCE(CROSS_ENTROPY, GREATEST, (vpps_totals t, float x, vpps_pick u), expf(x - t.head),
+            (t.head - u.value) + logf(t.sum))
+VPPS_REDUCE(LOG_SUM_EXP, FINITE, (vpps_totals t, float x), expf(x - t.head), t.head + logf(t.sum))
+VPPS_REDUCE(HINGE, NONE, (vpps_totals t, float x, vpps_pick u, float margin),
             u.here || (margin - u.value) + x < 0.0f ? 0.0f : (margin - u.value) + x, t.sum)
-VPPS_REDUCE(BINARY_LOG_LOSS, (vpps_totals t, float p, float target),
+VPPS_REDUCE(BINARY_LOG_LOSS, NONE, (vpps_totals t, float p, float target),
             times_log(target, p) + times_log(1.0f - target, 1.0f - p), -t.sum)
 
-VPPS_ROW(SOFTMAX, (vpps_totals t, float x), expf(x - t.top), 1.0f / t.sum, expf(x - t.top) * t.sum)
-VPPS_ROW(LOG_SOFTMAX, (vpps_totals t, float x), expf(x - t.top), logf(t.sum), (x - t.top) - t.sum)
-VPPS_ROW(SOFTMAX_B, (vpps_totals t, float d, float y), d * y, t.sum, y *(d - t.sum))
-VPPS_ROW(LOG_SOFTMAX_B, (vpps_totals t, float d, float y), d, t.sum, d - expf(y) * t.sum)
-/* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least; there is nothing to sum up */
-VPPS_ROW(CROSS_ENTROPY_B, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
+VPPS_ROW(SOFTMAX, GREATEST, (vpps_totals t, float x), expf(x - t.head), 1.0f / t.sum, expf(x - t.head) * t.sum)
+VPPS_ROW(LOG_SOFTMAX, GREATEST, (vpps_totals t, float x), expf(x - t.head), logf(t.sum), (x - t.head) - t.sum)
+VPPS_ROW(SOFTMAX_B, NONE, (vpps_totals t, float d, float y), d *y, t.sum, y *(d - t.sum))
+VPPS_ROW(LOG_SOFTMAX_B, NONE, (vpps_totals t, float d, float y), d, t.sum, d - expf(y) * t.sum)
+/* there is nothing to sum up */
+VPPS_ROW(LOG_SUM_EXP_B, NONE, (vpps_totals t, float x, float y, float d), 0.0f, 0.0f, d *expf(x - y))
+VPPS_ROW(CENTRE, NONE, (vpps_totals t, float x), x, t.sum / (float)t.length, x - t.sum)
+/* 1 / sqrt(the mean of squares + epsilon) */
+__device__ __forceinline__ float vpps_inverse_norm(float squares, unsigned length, float epsilon) {
+    return 1.0f / sqrtf(squares / (float)length + epsilon);
+}
+VPPS_ROW(RMS_NORM, NONE, (vpps_totals t, float x, float epsilon), x *x, vpps_inverse_norm(t.sum, t.length, epsilon),
+         x *t.sum)
+VPPS_ROW(RMS_NORM_B, SQUARES, (vpps_totals t, float x, float d, float epsilon), x *d,
+         vpps_inverse_norm(t.head, t.length, epsilon) * vpps_inverse_norm(t.head, t.length, epsilon) *
+             (t.sum / (float)t.length),
+         vpps_inverse_norm(t.head, t.length, epsilon) * (d - x * t.sum))
+/* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
+VPPS_ROW(CROSS_ENTROPY_B, NONE, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
          d *(expf((x - u.value) - loss) - (u.here ? 1.0f : 0.0f)))
 /* the sum is the number of elements */
-VPPS_ROW(SMOOTH_LABEL, (vpps_totals t, float x, vpps_pick u, float smoothing), 1.0f, smoothing / t.sum,
+VPPS_ROW(SMOOTH_LABEL, NONE, (vpps_totals t, float x, vpps_pick u, float smoothing), 1.0f, smoothing / t.sum,
          x *(t.sum + (u.here ? 1.0f - smoothing : 0.0f)))
-VPPS_ROW(HINGE_B, (vpps_totals t, float x, float d, vpps_pick u, float margin),
-         !u.here && (margin - u.value) + x > 0.0f ? 1.0f : 0.0f, -d * t.sum,
+VPPS_ROW(HINGE_B, NONE, (vpps_totals t, float x, float d, vpps_pick u, float margin),
+         !u.here && (margin - u.value) + x > 0.0f ? 1.0f : 0.0f, -d *t.sum,
          u.here                          ? t.sum
          : (margin - u.value) + x > 0.0f ? d
                                          : 0.0f)

@@ -1,5 +1,5 @@
 /* functions.h - what the formulas of isa.def call. Written once for C and CUDA: a device includes it where VPPS_INLINE and its own
- * exp_of, log_of, tanh_of, sigmoid_of, expm1_of and bits_of_float are there. NaN gives NaN. */
+ * exp_of, log_of, tanh_of, sigmoid_of, expm1_of, multiply_add and bits_of_float are there. NaN gives NaN. */
 
 /* x Phi(x) in its tanh form is x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
 VPPS_INLINE float gelu_gate(float x) { return sigmoid_of(1.5957691216f * (x + 0.044715f * (x * x * x))); }
@@ -9,6 +9,30 @@ VPPS_INLINE float gelu_derivative(float x) {
     const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;
     const float gate = gelu_gate(t);
     return gate + t * gate * (1.0f - gate) * (1.5957691216f * (1.0f + 0.134145f * (t * t)));
+}
+
+/* erf x to 1e-7: an odd rational function (of Eigen), beyond 4 the 1 that it rounds to. A NaN passes. */
+VPPS_INLINE float erf_of(float x) {
+    const float below = x > 4.0f ? 4.0f : x, t = below < -4.0f ? -4.0f : below, square = t * t;
+    float p = multiply_add(-2.72614225801306e-10f, square, 2.77068142495902e-08f);
+    p = multiply_add(p, square, -2.10102402082508e-06f);
+    p = multiply_add(p, square, -5.69250639462346e-05f);
+    p = multiply_add(p, square, -7.34990630326855e-04f);
+    p = multiply_add(p, square, -2.95459980854025e-03f);
+    p = multiply_add(p, square, -1.60960333262415e-02f);
+    float q = multiply_add(-1.45660718464996e-05f, square, -2.13374055278905e-04f);
+    q = multiply_add(q, square, -1.68282697438203e-03f);
+    q = multiply_add(q, square, -7.37332916720468e-03f);
+    q = multiply_add(q, square, -1.42647390514189e-02f);
+    const float y = t * (p / q);
+    return x > 4.0f ? 1.0f : x < -4.0f ? -1.0f : y;
+}
+
+/* Phi(x), and the derivative of x Phi(x). Beyond 16 the density is 0, but its square would overflow. */
+VPPS_INLINE float normal_below(float x) { return multiply_add(0.5f, erf_of(0.70710678f * x), 0.5f); }
+VPPS_INLINE float gelu_erf_derivative(float x) {
+    const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;
+    return multiply_add(t, 0.39894228f * exp_of(-0.5f * (t * t)), normal_below(x));
 }
 
 /* factor / x, and factor log x: a factor of 0 wins over what is infinite, as where a probability has been rounded to 0 or 1. */

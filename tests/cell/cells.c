@@ -233,6 +233,9 @@ static void record_functions(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_relu(g, x)));
     TEST_OK(vpps_push(g, vpps_elu(g, x, 0.7f)));
     TEST_OK(vpps_push(g, vpps_gelu(g, x)));
+    TEST_OK(vpps_push(g, vpps_gelu_erf(g, x)));
+    TEST_OK(vpps_push(g, vpps_log_sum_exp(g, x)));
+    TEST_OK(vpps_push(g, vpps_layer_norm(g, x, y, x, 0.1f)));
     TEST_OK(vpps_push(g, vpps_div(g, vpps_abs(g, x), y)));
     TEST_OK(vpps_push(g, vpps_log(g, y)));
     TEST_OK(vpps_push(g, vpps_sqrt(g, y)));

@@ -64,21 +64,21 @@ static void put_whole(FILE *f, uint32_t opcode) {
     fputs("for (unsigned item = VPPS_WARP; item < c.items; item += VPPS_WARPS) {\n"
           "const float *p0 = t0 + item * c.length, *p1 = t1 + item * c.length;\n"
           "const float picked = p0[c.u];\n"
-          "vpps_totals totals = {__uint_as_float(0xff800000u), 0.0f};\n"
-          "for (unsigned k = VPPS_LANE; k < c.length; k += 32) totals.top = fmaxf(totals.top, p0[k]);\n"
-          "totals.top = vpps_warp_max(totals.top);\n"
-          "float sum = 0.0f;\n",
+          "(void)picked, (void)p1;\n",
           f);
-    fprintf(f, "for (unsigned k = VPPS_LANE; k < c.length; k += 32) sum += vpps_term_%s%s;\n", row->name, arguments);
-    fprintf(f, "totals.sum = vpps_warp_sum(sum);\n{ const unsigned k = 0; (void)k; totals.sum = vpps_finish_%s%s; }\n",
-            row->name, arguments);
+    fprintf(f,
+            "vpps_totals totals = vpps_total<vpps_head_%s>(VPPS_LANE, c.length, p0, [&](const vpps_totals &totals, "
+            "unsigned k) "
+            "{ (void)k; return vpps_term_%s%s; });\n"
+            "vpps_finish(totals, [&](unsigned k) { (void)k; return vpps_finish_%s%s; });\n",
+            row->name, row->name, arguments, row->name, arguments);
     if (row->form == VPPS_FORM_REDUCE) {
         fputs("if (VPPS_LANE == 0) to[item] = totals.sum;\n", f);
     } else {
         fprintf(f, "for (unsigned k = VPPS_LANE; k < c.length; k += 32) to[item * c.length + k] = vpps_value_%s%s;\n",
                 row->name, arguments);
     }
-    fputs("(void)picked, (void)p1;\n}\n", f);
+    fputs("}\n", f);
 }
 
 /* ---------------------------------------------------------------- the kernel */

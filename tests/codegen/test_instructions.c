@@ -323,7 +323,7 @@ static bool calls_functions(uint32_t opcode) {
 #include "isa/isa.def"
 #undef INSTR
     };
-    static const char *const functions[] = {"_of(", "gelu_", "log("};
+    static const char *const functions[] = {"_of(", "gelu_", "normal_", "log("};
     for (size_t i = 0; i < VPPS_COUNT(functions); i++)
         if (strstr(formulas[opcode], functions[i])) return true;
     return false;

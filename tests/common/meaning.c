@@ -71,6 +71,29 @@ static double log_sum_exp(const meaning_operands *o) {
     return top + log(sum);
 }
 
+/* Of elements that are all -inf, -inf. */
+static double finite_log_sum_exp(const meaning_operands *o) {
+    double sum = 0, top = -INFINITY;
+    for (uint32_t j = 0; j < o->n; j++) top = fmax(top, o->a[j]);
+    if (!isfinite(top)) top = 0;
+    for (uint32_t j = 0; j < o->n; j++) sum += exp(o->a[j] - top);
+    return top + log(sum);
+}
+
+static double inverse_norm(const meaning_operands *o) {
+    double sum = 0;
+    for (uint32_t j = 0; j < o->n; j++) sum += o->a[j] * o->a[j];
+    return 1 / sqrt(sum / o->n + o->f);
+}
+
+/* By y where it is at hand, as its rounding is what is left of a difference that cancels. */
+static double rms_norm_slope(meaning_operands *o, uint32_t i) {
+    const double r = inverse_norm(o), factor = -(o->y ? o->y[i] : o->a[i] * r) * r * r / o->n;
+    double sum = term(o, o->d[i] * r);
+    for (uint32_t j = 0; j < o->n; j++) sum += term(o, factor * o->a[j] * o->d[j]);
+    return sum;
+}
+
 static double margin(const meaning_operands *o, uint32_t j) { return o->f - o->a[o->u] + o->a[j]; }
 
 static double hinge(meaning_operands *o) {
@@ -102,6 +125,12 @@ static double gelu_slope(double x) {
     if (fabs(x) > 50) return x > 0;
     const double t = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+
+static double gelu_erf(double x) { return x * (0.5 + 0.5 * erf(x * sqrt(0.5))); }
+static double gelu_erf_slope(double x) {
+    if (fabs(x) > 14) return x > 0;
+    return 0.5 + 0.5 * erf(x * sqrt(0.5)) + x * exp(-0.5 * x * x) / sqrt(2 * M_PI);
 }
 
 static double dropped(const meaning_operands *o, uint32_t i, double x) {

@@ -316,6 +316,18 @@ static uint32_t classified(builder *b, bool hinge, uint32_t x, uint32_t pick) {
     return keep(b, y, hinge ? rows * (size + (double)margin) : 2 * size + log(rows), false);
 }
 
+/* Epsilon is large, as elements may be next to nothing. */
+static uint32_t normalised(builder *b, uint32_t x, uint32_t pick) {
+    const float epsilon = 0.25f * (float)(1 + pick / 2 % 6);
+    const double size = size_of(b, x);
+    const bool centred = pick % 2;
+    const vpps_node a = node_of(b, x), none = VPPS_NO_NODE;
+    const vpps_node y = centred ? vpps_layer_norm(b->g, a, none, none, epsilon) : vpps_rms_norm(b->g, a, none, epsilon);
+    say(b, "%s = vpps_%s_norm(g, %s, VPPS_NO_NODE, %s%g);", text_of(y).text, centred ? "layer" : "rms", text_of(a).text,
+        centred ? "VPPS_NO_NODE, " : "", (double)epsilon);
+    return keep(b, y, 4 * size, false);
+}
+
 static uint32_t weighted_sum(builder *b, uint32_t rows, uint32_t cols, uint32_t n, uint32_t pick) {
     uint32_t weights = operand(b, n, 1, pick);
     if (pick & 64) weights = unary(b, "softmax", vpps_softmax, weights, 1);
@@ -572,6 +584,7 @@ static void step(builder *b, const rg_step *s) {
     case VPPS_OP_TANH: UNARY(tanh, 1)
     case VPPS_OP_RELU: UNARY(relu, a)
     case VPPS_OP_GELU: UNARY(gelu, a)
+    case VPPS_OP_GELU_ERF: UNARY(gelu_erf, a)
     case VPPS_OP_SQUARE: UNARY(square, a * a)
     case VPPS_OP_ABS: UNARY(abs, a)
     case VPPS_OP_SUM_ELEMENTS: UNARY(sum_elements, sqrt(rows * cols) * a)
@@ -581,6 +594,17 @@ static void step(builder *b, const rg_step *s) {
         unary(b, "log_softmax", vpps_log_softmax, x, 2 * size_of(b, x) + log(rows));
         break;
     }
+    case VPPS_OP_LOG_SUM_EXP: {
+        const uint32_t x = operand(b, rows, 1, pick[0]);
+        unary(b, "log_sum_exp", vpps_log_sum_exp, x, size_of(b, x) + log(rows));
+        break;
+    }
+    case VPPS_OP_CENTRE: {
+        const uint32_t x = operand(b, rows, 1, pick[0]);
+        unary(b, "centre", vpps_centre, x, 2 * size_of(b, x));
+        break;
+    }
+    case VPPS_OP_RMS_NORM: normalised(b, operand(b, rows, 1, pick[0]), pick[1]); break;
     case VPPS_OP_EXP: unary(b, "exp", vpps_exp, tame(b, X, 2), 7); break;
     case VPPS_OP_LOG:
     case VPPS_OP_RECIPROCAL:

@@ -153,6 +153,7 @@ END_TEST
     X(vpps_relu(g, a), 3, 3)                                                                                           \
     X(vpps_elu(g, a, 1), 12, 9)                                                                                        \
     X(vpps_gelu(g, a), 27, 54)                                                                                         \
+    X(vpps_gelu_erf(g, a), 15, 27)                                                                                     \
     X(vpps_exp(g, a), 3, 3)                                                                                            \
     X(vpps_log(g, a), 3, 3)                                                                                            \
     X(vpps_square(g, a), 3, 6)                                                                                         \
@@ -166,6 +167,10 @@ END_TEST
     X(vpps_sum_elements(g, a), 3, 0)                                                                                   \
     X(vpps_softmax(g, a), 15, 12)                                                                                      \
     X(vpps_log_softmax(g, a), 15, 12)                                                                                  \
+    X(vpps_log_sum_exp(g, a), 12, 9)                                                                                   \
+    X(vpps_centre(g, a), 6, 6)                                                                                         \
+    X(vpps_rms_norm(g, a, VPPS_NO_NODE, 1), 9, 21)                                                                     \
+    X(vpps_layer_norm(g, a, b, c, 1), 21, 33)                                                                          \
     X(vpps_weighted_sum(g, a, 3, ((vpps_node[]){a, b, c})), 18, 27)                                                    \
     X(vpps_cross_entropy(g, a, 1), 12, 9)                                                                              \
     X(vpps_smooth_label(g, a, 1, 0.1f), 6, 6)                                                                          \

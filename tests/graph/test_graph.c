@@ -76,6 +76,13 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_squared_distance(g, v3, m), SHAPE, "squared_distance|3 x 1|3 x 2")                                          \
     X(vpps_softmax(g, m), SHAPE, "softmax|3 x 2|vector")                                                               \
     X(vpps_log_softmax(g, m), SHAPE, "log_softmax|3 x 2|vector")                                                       \
+    X(vpps_log_sum_exp(g, m), SHAPE, "log_sum_exp|3 x 2|vector")                                                       \
+    X(vpps_centre(g, m), SHAPE, "centre|3 x 2|vector")                                                                 \
+    X(vpps_rms_norm(g, m, VPPS_NO_NODE, 1), SHAPE, "rms_norm|3 x 2|vector")                                            \
+    X(vpps_rms_norm(g, v3, v4, 1), SHAPE, "rms_norm|gain|4 x 1|3 x 1")                                                 \
+    X(vpps_rms_norm(g, v3, u3, 0), ARGUMENT, "rms_norm|epsilon|0")                                                     \
+    X(vpps_layer_norm(g, v3, u3, m, 1), SHAPE, "layer_norm|bias|3 x 2|3 x 1")                                          \
+    X(vpps_layer_norm(g, v3, u3, u3, NAN), ARGUMENT, "layer_norm|epsilon|nan")                                         \
     X(vpps_weighted_sum(g, v3, 2, ((vpps_node[]){v4, v4})), SHAPE, "weighted_sum|3 x 1|2 x 1")                         \
     X(vpps_weighted_sum(g, v3, 3, ((vpps_node[]){v4, v4, v3})), SHAPE, "weighted_sum|4 x 1|3 x 1")                     \
     X(vpps_weighted_sum(g, v3, 0, NULL), ARGUMENT, "weighted_sum|0")                                                   \

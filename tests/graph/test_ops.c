@@ -112,6 +112,11 @@ static vpps_node build_elu(builder *b, uint32_t rows, uint32_t cols) {
     const float alpha = draw(b, POSITIVE, 0);
     return vpps_elu(b->g, leaf(b, rows, cols, AWAY, 0), alpha);
 }
+static vpps_node build_rms_norm(builder *b, uint32_t rows, uint32_t cols) {
+    static const float epsilons[] = {1e-5f, 0.1f, 1};
+    const vpps_node x = leaf(b, rows, cols, ANY, 0);
+    return vpps_rms_norm(b->g, x, VPPS_NO_NODE, epsilons[vpps_random_below(&b->random, 3)]);
+}
 static vpps_node build_dropout(builder *b, uint32_t rows, uint32_t cols) {
     static const float rates[] = {0, 0.1f, 0.5f, 0.9f};
     return vpps_dropout(b->g, leaf(b, rows, cols, ANY, 0), rates[vpps_random_below(&b->random, 4)]);
@@ -526,6 +531,9 @@ START_TEST(large_arguments)
             {"tanh", vpps_tanh, -100, -1},
             {"gelu", vpps_gelu, 100, 100},
             {"gelu", vpps_gelu, -100, 0},
+            {"gelu_erf", vpps_gelu_erf, 100, 100},
+            {"gelu_erf", vpps_gelu_erf, -100, 0},
+            {"centre", vpps_centre, 1e4f, 0},
             {"softmax", vpps_softmax, 1000, 1.0f / 40},
             {"exp", vpps_exp, -200, 0},
         };

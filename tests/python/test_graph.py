@@ -1,5 +1,7 @@
 """Operations, operators, cells and bulk building, against numpy and against each other."""
 
+import math
+
 import numpy as np
 import pytest
 from small import CLASSES, HIDDEN, WORDS, Small
@@ -48,6 +50,7 @@ S = np.array(3.0, np.float32)
     (lambda a: abs(a), (A,), np.abs(A)),
     (lambda a: a**2, (A,), A * A),
     (lambda a: vpps.gelu(a), (A,), 0.5 * A * (1 + np.tanh(np.sqrt(2 / np.pi) * (A + 0.044715 * A**3)))),
+    (lambda a: vpps.gelu_erf(a), (A,), A * 0.5 * (1 + np.array([math.erf(x / math.sqrt(2)) for x in A]))),
     (lambda a: a + vpps.ones(3), (A,), A + 1),
     (lambda a, b: vpps.binary_log_loss(a, b), (np.array([0.25, 0.5]), np.array([1.0, 0.0])), np.log(4) + np.log(2)),
     (lambda a: a[1:], (A,), A[1:]),
@@ -68,6 +71,12 @@ S = np.array(3.0, np.float32)
     (lambda a: vpps.sum_elements(a), (A,), A.sum()),
     (lambda a: vpps.softmax(a), (A,), np.exp(A) / np.exp(A).sum()),
     (lambda a: vpps.log_softmax(a), (A,), A - np.log(np.exp(A).sum())),
+    (lambda a: vpps.log_sum_exp(a), (A,), np.log(np.exp(A).sum())),
+    (lambda a: vpps.centre(a), (A,), A - A.mean()),
+    (lambda a: vpps.rms_norm(a, epsilon=0.1), (A,), A / np.sqrt((A * A).mean() + 0.1)),
+    (lambda a, b: vpps.rms_norm(a, b), (A, B), B * A / np.sqrt((A * A).mean() + 1e-5)),
+    (lambda a, b: vpps.layer_norm(a, bias=b), (A, B), (A - A.mean()) / np.sqrt(A.var() + 1e-5) + B),
+    (lambda a, b: vpps.layer_norm(a, b, a, 0.5), (A, B), B * (A - A.mean()) / np.sqrt(A.var() + 0.5) + A),
     (lambda a: vpps.cross_entropy(a, 1), (A,), np.log(np.exp(A).sum()) - A[1]),
     (lambda a: vpps.cross_entropy(a, 1, label_smoothing=0.3), (A,), np.log(np.exp(A).sum()) - 0.7 * A[1] - 0.3 * A.mean()),
     (lambda a, b: vpps.cross_entropy(a, 1, b), (A, B), B[1] * (np.log(np.exp(A).sum()) - A[1])),

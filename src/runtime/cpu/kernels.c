@@ -238,10 +238,14 @@ static float greatest(uint32_t n, const float *x) {
     return best;
 }
 
+static float finite_or_zero(float x) { return fabsf(x) < INFINITY ? x : 0.0f; }
+
 REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
+/* Where nothing is finite the greatest would make an infinity less itself. */
+REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
 
@@ -265,10 +269,27 @@ static void prepare_hinge(uint32_t n, vpps_operands *o) {
 static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x * y); }
 static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[0], x); }
 
+/* s[0]: 1 / sqrt(mean of x^2 + f). */
+static void prepare_norm(uint32_t n, vpps_operands *o) {
+    SUM_OVER(o->s[0], n, o->t[0], o->t[0], x * x);
+    o->s[0] = 1.0f / sqrtf(o->s[0] / (float)n + o->f);
+}
+
+/* s[1]: s[0]^2 mean of x y, besides. */
+static void prepare_norm_backward(uint32_t n, vpps_operands *o) {
+    prepare_norm(n, o);
+    SUM_OVER(o->s[1], n, o->t[0], o->t[1], x * y);
+    o->s[1] = o->s[0] * o->s[0] * (o->s[1] / (float)n);
+}
+
 ELEMENTWISE(SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = 1.0f / o.s[1]), exp_of(x - o->s[0]) * o->s[1])
 ELEMENTWISE(LOG_SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = log_of(o.s[1])), (x - o->s[0]) - o->s[1])
 ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), (y * (x - o->s[0])))
 ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
+ELEMENTWISE(LOG_SUM_EXP_B, 1, (void)0, o->s[1] * exp_of(x - o->s[0]))
+ELEMENTWISE(CENTRE, 1, (prepare_sum(n, &o), o.s[0] /= (float)n), x - o->s[0])
+ELEMENTWISE(RMS_NORM, 1, prepare_norm(n, &o), x * o->s[0])
+ELEMENTWISE(RMS_NORM_B, 2, prepare_norm_backward(n, &o), o->s[0] * (y - x * o->s[1]))
 /* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
 ELEMENTWISE(CROSS_ENTROPY_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
 ELEMENTWISE(SMOOTH_LABEL, 1, (o.s[0] = o.f / (float)n, o.f = 1.0f - o.f), x *(o->s[0] + (i == o->u ? o->f : 0.0f)))

@@ -1,0 +1,59 @@
+/* norms.c - normalisation of vectors, with a gain and a bias. */
+#include "graph/graph.h"
+
+#include <math.h>
+
+/* A gain or a bias: a vector of x's rows, or nothing. */
+static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps_node v, const vpps_signature *x) {
+    vpps_signature s;
+    uint32_t domain;
+    if (v == VPPS_NO_NODE) return true;
+    if (!vpps_node_signature(g, call, v, &s, &domain)) return false;
+    if (s.rows == x->rows && s.cols == 1) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "%s: the %s is %u x %u; expected %u x 1, as x is", call, what, s.rows, s.cols,
+                    x->rows);
+    return false;
+}
+
+/* Does what a normalisation takes fit? So that a call that fails makes no node. */
+static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
+    vpps_signature s;
+    uint32_t domain;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &domain)) return false;
+    if (s.cols != 1) {
+        vpps_graph_fail(g, VPPS_SHAPE, "%s: argument 0 is %u x %u; expected a vector", call, s.rows, s.cols);
+        return false;
+    }
+    if (!(epsilon > 0 && epsilon < INFINITY)) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: epsilon is %g; expected above 0", call, (double)epsilon);
+        return false;
+    }
+    return check_vector(g, call, "gain", gain, &s) && check_vector(g, call, "bias", bias, &s);
+}
+
+static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
+    vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM, .cols = 1}, a;
+    uint32_t domain, bits;
+    if (!vpps_node_signature(g, "rms_norm", x, &a, &domain)) return VPPS_NO_NODE;
+    s.rows = a.rows;
+    memcpy(&bits, &epsilon, sizeof bits);
+    return vpps_make_node(g, &s, NULL, 1, &x, bits, false);
+}
+
+static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
+    if (gain != VPPS_NO_NODE) y = vpps_mul(g, y, gain);
+    return bias == VPPS_NO_NODE ? y : vpps_add(g, y, bias);
+}
+
+vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilon) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    if (!check(g, "rms_norm", x, gain, VPPS_NO_NODE, epsilon)) return VPPS_NO_NODE;
+    return scaled(g, normalised(g, x, epsilon), gain, VPPS_NO_NODE);
+}
+
+/* The variance of x is the mean square of what is centred. */
+vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    if (!check(g, "layer_norm", x, gain, bias, epsilon)) return VPPS_NO_NODE;
+    return scaled(g, normalised(g, vpps_centre(g, x), epsilon), gain, bias);
+}
