@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Two networks in PyTorch, on a GPU or on the CPU, as peers: sentences a second by batch size.
+"""Three networks in PyTorch, on a GPU or on the CPU, as peers: sentences a second by batch size.
 
-    python3 bench/gpu_torch.py [--device cuda|cpu] [--network tree-lstm|bilstm-tagger] [--hidden N] [--batches 1,2,...]
+    python3 bench/gpu_torch.py [--device cuda|cpu] [--network NAME] [--hidden N] [--batches 1,2,...]
                                [--rounds N] [--seconds S] [--data DIR] [--trees N]
 
 Needs PyTorch; without it, or without a GPU unless --device cpu is given, it says so and ends well. DIR has sst/train.txt and
@@ -9,10 +9,11 @@ wikiner/train.txt ($VPPS_DATA). fp32 (TF32 off), SGD, the loss of a batch over i
 that a batch does not use costs nothing. nn.LSTM has a second bias that the network of VPPS does not have. Two ways:
 
     eager     one sentence after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
-              sentence to tag is one call of nn.LSTM
+              sentence to tag is one call of nn.LSTM, or one transformer
     batched   what a user writes by hand when that is too slow. Trees: vertices of all trees of a batch by their height, each height
               at once, weights of a vertex's gates joined into one matrix; states that a vertex above still needs are carried
-              along. Sentences: packed into one call of nn.LSTM
+              along. Sentences: packed into one call of nn.LSTM; for a transformer, words of all sentences are rows of one
+              matrix, padded for attention alone
 
 Before anything is timed, both must give the same loss and gradients. Batch sizes take turns, round by round; every figure is a line
 of JSON, [median, lowest, highest] of the rounds. On the CPU each figure is by one thread or by all, whichever is faster. Reading the
@@ -142,22 +143,28 @@ class Trees:
 
 # ---------------------------------------------------------------- bilstm-tagger
 
+def read_tagged(o):
+    """Sentences of WikiNER, each its words' numbers and its tags'; how many words and tags there are."""
+    words, tags, sentences = {}, {}, []
+    with open(os.path.join(o.data, "wikiner", "train.txt"), encoding="utf-8") as file:
+        for line in file:
+            pairs = [token.rsplit("|", 1) for token in line.split()]
+            if pairs:
+                both = ([words.setdefault(w, len(words)) for w, _ in pairs], [tags.setdefault(t, len(tags)) for _, t in pairs])
+                sentences.append([torch.tensor(x, device=o.device) for x in both])
+    return sentences, len(words), len(tags)
+
+
 class Tagger:
     """Embedding, one LSTM each way, a hidden layer, a tag for every word."""
 
     def __init__(self, o):
-        words, tags, self.examples = {}, {}, []
-        with open(os.path.join(o.data, "wikiner", "train.txt"), encoding="utf-8") as file:
-            for line in file:
-                pairs = [token.rsplit("|", 1) for token in line.split()]
-                if pairs:
-                    both = ([words.setdefault(w, len(words)) for w, _ in pairs], [tags.setdefault(t, len(tags)) for _, t in pairs])
-                    self.examples.append([torch.tensor(x, device=o.device) for x in both])
+        self.examples, n_words, n_tags = read_tagged(o)
         torch.manual_seed(1)
-        self.embedding = torch.empty(len(words), o.hidden).uniform_(-0.05, 0.05).to(o.device).requires_grad_()
+        self.embedding = torch.empty(n_words, o.hidden).uniform_(-0.05, 0.05).to(o.device).requires_grad_()
         self.lstm = torch.nn.LSTM(o.hidden, o.hidden, bidirectional=True).to(o.device)
         self.head = torch.nn.Sequential(torch.nn.Linear(2 * o.hidden, o.hidden), torch.nn.Tanh(),
-                                        torch.nn.Linear(o.hidden, len(tags))).to(o.device)
+                                        torch.nn.Linear(o.hidden, n_tags)).to(o.device)
         self.parameters = [*self.lstm.parameters(), *self.head.parameters()]
 
     def lookup(self, words):
@@ -175,7 +182,65 @@ class Tagger:
         return self.nll(h.data, tags.data) / len(sentences)
 
 
-NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger}
+# ---------------------------------------------------------------- transformer-tagger
+
+HEADS = 4
+
+
+class Transformer:
+    """One layer of models/transformer_tagger.c at its default sizes."""
+
+    def __init__(self, o):
+        self.examples, n_words, n_tags = read_tagged(o)
+        d = self.hidden = o.hidden
+        torch.manual_seed(1)
+        self.embedding = torch.empty(n_words, d).uniform_(-0.05, 0.05).to(o.device).requires_grad_()
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(d) for _ in range(3)).to(o.device)
+        self.qkv, self.output = torch.nn.Linear(d, 3 * d).to(o.device), torch.nn.Linear(d, d).to(o.device)
+        self.feed = torch.nn.Sequential(torch.nn.Linear(d, 4 * d), torch.nn.GELU(), torch.nn.Linear(4 * d, d)).to(o.device)
+        self.head = torch.nn.Linear(d, n_tags).to(o.device)
+        self.parameters = [p for part in (self.norms, self.qkv, self.output, self.feed, self.head) for p in part.parameters()]
+        longest = max(len(words) for words, _ in self.examples)
+        angles = torch.arange(longest)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
+        self.positions = torch.stack([angles.sin(), angles.cos()], 2).reshape(longest, d).to(o.device)
+
+    def lookup(self, words):
+        return torch.nn.functional.embedding(words, self.embedding, sparse=True) * self.hidden**0.5
+
+    def attend(self, q, k, v, mask=None):
+        """Of sentences x words x d."""
+        heads = (x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in (q, k, v))
+        a = torch.nn.functional.scaled_dot_product_attention(*heads, attn_mask=mask)
+        return a.transpose(1, 2).flatten(2)
+
+    def nll(self, x, a, tags):
+        """Of words x d: what attention reads and what it says."""
+        y = x + self.output(a)
+        y = y + self.feed(self.norms[1](y))
+        return torch.nn.functional.cross_entropy(self.head(self.norms[2](y)), tags, reduction="sum")
+
+    def eager(self, sentences):
+        losses = []
+        for words, tags in sentences:
+            x = self.lookup(words) + self.positions[:len(words)]
+            a = self.attend(*self.qkv(self.norms[0](x))[None].chunk(3, 2))
+            losses.append(self.nll(x, a[0], tags))
+        return sum(losses) / len(sentences)
+
+    def batched(self, sentences):
+        """Words of all sentences one after the other but for attention, which is padded."""
+        lengths = torch.tensor([len(words) for words, _ in sentences])
+        columns = torch.arange(int(lengths.max()))
+        mask = (columns < lengths[:, None]).to(self.embedding.device)
+        words, tags = (torch.cat(x) for x in zip(*sentences))
+        x = self.lookup(words) + self.positions[:len(columns)].expand(len(sentences), -1, -1)[mask]
+        padded = x.new_zeros(*mask.shape, 3 * self.hidden)
+        padded[mask] = self.qkv(self.norms[0](x))
+        a = self.attend(*padded.chunk(3, 2), mask=mask[:, None, None, :])
+        return self.nll(x, a[mask], tags) / len(sentences)
+
+
+NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger, "transformer-tagger": Transformer}
 
 
 # ---------------------------------------------------------------- both

@@ -50,6 +50,7 @@ NETWORKS = {
     "lstm-nmt": ("multi30k", f"--source de --target en {WIDE} --attention"),
     "bilstm-tagger": ("wikiner", WIDE + " --mlp 256"),
     "bilstm-char-tagger": ("wikiner", "--hidden 256 --embed 64"),
+    "transformer-tagger": ("wikiner", "--hidden 256"),
     "lattice-lstm": ("lattice_ids", "--hidden 200 --embed 50"),
     "lattice-gru": ("multi30k", "--source de --target en " + WIDE),
 }
@@ -133,7 +134,7 @@ def find_python(candidates, package, environment=()):
 def find_peers(o, networks):
     """Ways of the peers of these networks, and what is left out."""
     ways, left_out = [], []
-    file = {"tree-lstm": "sst/train.txt", "bilstm-tagger": "wikiner/train.txt"}
+    file = {"tree-lstm": "sst/train.txt", "bilstm-tagger": "wikiner/train.txt", "transformer-tagger": "wikiner/train.txt"}
     have = [n for n in networks if n in file and os.path.isfile(os.path.join(o.data, file[n]))]
     package = {"PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(BUILD, "python"), os.environ.get("PYTHONPATH")]))}
     mine = [sys.executable, "python3"]

@@ -7,7 +7,7 @@
 #define NETWORKS(X)                                                                                                    \
     X(tree_lstm) X(tree_lstm_2type) X(tree_gru) X(rvnn) X(mv_rnn) X(td_rnn) X(td_lstm) X(tree_fc)                      \
     X(bilstm_tagger) X(bilstm_char_tagger) X(bilstm_classifier) X(lstm_lm) X(lstm_lm_fixed) X(lstm_nmt)                 \
-    X(lattice_lstm) X(lattice_gru) X(act) X(child_sum_tree_lstm)
+    X(lattice_lstm) X(lattice_gru) X(act) X(child_sum_tree_lstm) X(transformer_tagger)
 /* clang-format on */
 
 #define X(name) extern const network name;

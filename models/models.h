@@ -66,7 +66,7 @@ uint32_t net_positions(net_kind kind, const net_example *x);
 /* Does a network of that kind tag the words or characters of a sentence? */
 static inline bool net_tags(net_kind kind) { return kind == NET_TAGGING || kind == NET_LATTICES; }
 
-/* The most layers that a network may have, of an LSTM or GRU. */
+/* The most layers that a network may have, of an LSTM, a GRU or a transformer. */
 #define NET_LAYERS 16
 
 /* What a network of pairs, or of text, keeps while it makes a target, or a text, word by word. */
@@ -96,7 +96,9 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 typedef struct net_config {
     uint32_t words, characters, classes;
     uint32_t embed, hidden;
-    uint32_t layers;          /* of the LSTMs; 0: one */
+    uint32_t layers;          /* of the LSTMs, or of the transformer; 0: one */
+    uint32_t heads;           /* of a transformer's attention */
+    uint32_t feed_forward;    /* units of its feed-forward layers; 0: 4 times `hidden` */
     uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
     uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
     uint32_t steps;           /* TEXT: words of an example; 0: a sentence */

@@ -5,8 +5,12 @@
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
 
-small=(--hidden 6 --embed 5 --batch 4 --vps 1 --quiet --json --dropout 0.2 --seed 5 --examples 24)
-train() { exits 0 "$vpps" train "$1" "${small[@]}" --force "${@:2}"; }
+small=(--hidden 6 --batch 4 --vps 1 --quiet --json --dropout 0.2 --seed 5 --examples 24)
+train() {
+    local embed=(--embed 5)
+    [ "$1" != transformer-tagger ] || embed=()
+    exits 0 "$vpps" train "$1" "${small[@]}" "${embed[@]}" --force "${@:2}"
+}
 
 # header FILE EXPRESSION: the Python expression is true of h, the tensors' shapes, and m, the metadata.
 header() {
@@ -56,6 +60,7 @@ lstm-lm-fixed|h['lstm2.W_u'] == [6, 6]
 bilstm-tagger|h['forward.W_i'] == [6, 5] and h['forward2.W_i'] == h['backward2.W_o'] == [6, 12]
 bilstm-char-tagger|h['forward2.W_i'] == h['backward2.W_o'] == [6, 12] and 'spell_forward2.W_i' not in h
 bilstm-classifier|h['forward2.W_i'] == h['backward2.W_o'] == [6, 12] and h['forward2.b_f'] == [6]
+transformer-tagger|h['layer.W_q'] == [8, 6] and h['layer2.W_o'] == [6, 8] and h['layer2.W_1'] == [24, 6] and h['gain'] == [6]
 lstm-nmt|h['encoder2.W_i'] == h['decoder2.W_i'] == [6, 6] and h['W_s'][1] == 6
 LIST
 check "one layer is the default" train lstm-lm --epochs 1 --save one.ckpt

@@ -8,14 +8,18 @@ source "$(dirname "$0")/common.sh"
 
 # ---------------------------------------------------------------- helpers
 
-small=(--vps 1 --quiet --json --hidden 16 --embed 8 --batch 8 --lr 0.01)
+training=(--vps 1 --quiet --json --batch 8 --lr 0.01)
+small=("${training[@]}" --hidden 16 --embed 8)
+# A transformer's embeddings are as large as its state.
+sizes_of() { if [ "$1" = transformer-tagger ]; then echo --hidden "$2"; else echo --hidden "$2" --embed 8; fi; }
 
 # fit NAME NETWORK OPTION...: trains; leaves NAME.json, NAME.jsonl, NAME.ckpt.
 fit() {
-    local name=$1
+    local name=$1 sizes
     shift
     rm -f "$name.jsonl"
-    exits 0 "$vpps" train "$1" "${small[@]}" --force --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
+    read -r -a sizes <<<"$(sizes_of "$1" 16)"
+    exits 0 "$vpps" train "$1" "${training[@]}" "${sizes[@]}" --force --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
 }
 
 # learns NAME EXPRESSION: the loss of NAME's last epoch is below 0.9 of the first, and the Python expression is true of
@@ -207,6 +211,7 @@ done <<'LIST'
 tree-gru generate leaves function-tags loss
 bilstm-tagger layers mlp word-column tag-column
 bilstm-char-tagger layers mlp character-embed word-column tag-column
+transformer-tagger layers heads feed-forward word-column tag-column
 bilstm-classifier layers mlp
 act turns ponder
 lstm-lm layers
@@ -228,6 +233,8 @@ while read -r command network option; do
         "$option"
 done <<'LIST'
 train bilstm-tagger --beam=4
+train bilstm-tagger --heads=4
+train transformer-tagger --mlp=8
 train lstm-lm --source=de
 train tree-gru --lexicon=x
 train tree-gru --beam=4
@@ -261,6 +268,7 @@ done <<LIST
 trees|tree-gru --examples 600 --epochs 3|set(m) == {'root', 'nodes'} and m['root'] > 0.3 and m['nodes'] > 0.7
 tagger|bilstm-tagger --examples 500 --epochs 4 --mlp 8|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 speller|bilstm-char-tagger --examples 500 --epochs 4 --mlp 8 --character-embed 8|$tags and m['f1'] > 0.3
+transformer|transformer-tagger --examples 500 --epochs 6 --layers 2 --heads 3 --feed-forward 24|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 classifier|bilstm-classifier --examples 500 --epochs 5|$accuracy and m['accuracy'] > 0.6
 parity|act --examples 3000 --epochs 6 --batch 16 --lr 0.003 --hidden 64 --embed 16|$accuracy and m['accuracy'] > 0.9
 lm|lstm-lm --examples 300 --epochs 4|$perplexity and m['perplexity'] < 75
@@ -286,10 +294,11 @@ check "then nothing is measured" json few.json "o['dev'] is None and o['test'] i
 check "nor later" fails_with 1 "all generated test trees occur in training" "$vpps" eval tree-gru --model few.ckpt
 
 for network in bilstm-tagger bilstm-char-tagger bilstm-classifier act lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru \
-    child-sum-tree-lstm; do
-    check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1
+    child-sum-tree-lstm transformer-tagger; do
+    read -r -a sizes <<<"$(sizes_of $network 8)"
+    check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 "${sizes[@]}" --vps 1
     check "script $network prints one" test "$(wc -l <out)" -gt 20
-    check "cell $network" exits 0 "$vpps" cell "$network" --examples 30 --batch 2 --hidden 8 --embed 8 --vps 1 --json
+    check "cell $network" exits 0 "$vpps" cell "$network" --examples 30 --batch 2 "${sizes[@]}" --vps 1 --json
     check "cell $network: its cells" json out "all(c['stages'] and c['vertices'] for c in o['cells'])"
     check "plan $network" exits 0 "$vpps" plan "$network" --arch sm_90 --sms 132 --hidden 64 --json
     check "plan $network: its matrices" json out "len(o['plans'][0]['matrices']) >= 2"
@@ -339,6 +348,9 @@ check "its plot" plotted strange.svg 4 "lstm-lm on a<b&c"
 
 # ---------------------------------------------------------------- resuming
 
+check "resumed: a transformer, with dropout" resumes transformer transformer-tagger --examples 160 --dropout 0.2
+check "--heads 0" fails_with 2 "--heads: '0' is not" "$vpps" train transformer-tagger --heads 0
+check "--heads 32" fails_with 2 "--heads: '32' is not" "$vpps" train transformer-tagger --heads 32
 check "resumed: a speller, with dropout" resumes speller bilstm-char-tagger --examples 160 --mlp 8 --dropout 0.2
 check "resumed: a translator" resumes nmt lstm-nmt --data pairs "${pairs[@]}" --attention
 check "resumed: a classifier" resumes classify bilstm-classifier --data labelled --dropout 0.3 --mlp 8

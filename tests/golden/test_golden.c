@@ -7,6 +7,7 @@
 #include "golden/lattice_lstm_golden.h"
 #include "golden/lstm_lm_golden.h"
 #include "golden/lstm_nmt_golden.h"
+#include "golden/transformer_tagger_golden.h"
 #include "golden/tree_gru_golden.h"
 #include "golden/tree_lstm_golden.h"
 
@@ -17,7 +18,7 @@ static const golden *const goldens[] = {
     &bilstm_tagger_golden,       &bilstm_char_tagger_golden, &lstm_nmt_golden,
     &lstm_nmt_attention_golden,  &lattice_lstm_golden,       &act_golden,
     &child_sum_tree_lstm_golden, &lstm_lm_3_layers_golden,   &bilstm_tagger_2_layers_golden,
-    &lstm_nmt_2_layers_golden,
+    &lstm_nmt_2_layers_golden,   &transformer_tagger_golden, &transformer_tagger_2_layers_golden,
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens, MOST_POSITIONS = 64 };
 

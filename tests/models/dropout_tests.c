@@ -1,5 +1,6 @@
 /* dropout_tests.c - where dropout is: on every embedding, on what each further layer of LSTMs reads, and on what each layer
- * of the classifier reads; nowhere else.
+ * of the classifier reads; of a transformer, also on what attention and feed-forward add, and on what the second matrix of
+ * feed-forward reads; nowhere else.
  * What is dropped shows in a step of training: an element of an embedding that is 0 gets no gradient, and no gradient gets
  * the column that it is multiplied with. */
 #include "fixture.h"
@@ -73,6 +74,7 @@ static operand operand_of(const network *n, const char *matrix) {
     const bool at_words = strcmp(n->name, "td-rnn") == 0 || strcmp(n->name, "tree-fc") == 0;
     if (strcmp(matrix, "W_l") == 0 || strcmp(matrix, "W_r") == 0) return at_words ? BOTH : NOT_DROPPED;
     if (strncmp(matrix, "U_", 2) == 0 || strstr(matrix, ".U_")) return NOT_DROPPED;
+    if (strncmp(matrix, "layer", 5) == 0) return strstr(matrix, ".W_2") ? DROPPED : NOT_DROPPED;
     if (strncmp(matrix, "W_M", 3) == 0 || strcmp(matrix, "W_a") == 0) return NOT_DROPPED;
     return DROPPED;
 }
@@ -98,7 +100,7 @@ static void check_changes(const fixture *f, vpps_param p, const float *before) {
 static void check_directions(const fixture *f, float *const *before) {
     vpps_param p[2];
     vpps_param_info info = {.size = sizeof info};
-    if (f->config.layers < 2 || f->net->kind == NET_TEXT || f->net->kind == NET_PAIRS) return;
+    if (f->config.layers < 2 || strncmp(f->net->name, "bilstm-", 7) != 0) return;
     TEST_OK(vpps_param_find(f->model, "forward2.W_i", &p[0]));
     TEST_OK(vpps_param_find(f->model, "backward2.W_i", &p[1]));
     TEST_OK(vpps_param_describe(f->model, p[0], &info));

@@ -27,6 +27,7 @@ static const struct {
     {"lattice-lstm", lattice_lstm_equations},
     {"lattice-gru", lattice_gru_equations},
     {"child-sum-tree-lstm", child_sum_tree_lstm_equations},
+    {"transformer-tagger", transformer_tagger_equations},
 };
 
 equations *equations_of(const char *name) {

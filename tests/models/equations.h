@@ -21,7 +21,7 @@ equations *equations_of(const char *name);
 equations tree_lstm_equations, tree_lstm_2type_equations, tree_gru_equations, rvnn_equations, mv_rnn_equations,
     td_rnn_equations, td_lstm_equations, tree_fc_equations;
 equations bilstm_tagger_equations, bilstm_char_tagger_equations, bilstm_classifier_equations, act_equations,
-    lattice_lstm_equations, child_sum_tree_lstm_equations;
+    lattice_lstm_equations, child_sum_tree_lstm_equations, transformer_tagger_equations;
 equations lstm_lm_equations, lstm_nmt_equations, lattice_gru_equations;
 
 /* ---------------------------------------------------------------- what several networks have */

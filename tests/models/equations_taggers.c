@@ -4,6 +4,8 @@
 
 #include "common/testing.h"
 
+#include <math.h>
+
 /* ---------------------------------------------------------------- bilstm-tagger: Huang, Xu and Yu 2015, 2.2 */
 
 static vec tag_layers(const subject *s, vec h) {
@@ -146,4 +148,73 @@ void lattice_lstm_equations(const subject *s, const net_example *x, vec logits[M
         }
         logits[e - 1] = tag_layers(s, at[e].h);
     }
+}
+
+/* ---------------------------------------------------------------- transformer-tagger: Vaswani et al. 2017, Xiong et al. 2020 */
+
+static vec normalised(const weights *w, const char *gain, const char *bias, vec x) {
+    double mean = 0, variance = 0;
+    for (uint32_t i = 0; i < x.n; i++) mean += x.at[i] / x.n;
+    for (uint32_t i = 0; i < x.n; i++) variance += (x.at[i] - mean) * (x.at[i] - mean) / x.n;
+    for (uint32_t i = 0; i < x.n; i++) x.at[i] = (x.at[i] - mean) / sqrt(variance + 1e-5);
+    return sum_of(product_of(x, vector(w, gain)), vector(w, bias));
+}
+
+/* The name of a parameter of a layer. */
+static layer_name of_layer(const layer_name *layer, const char *name) {
+    layer_name n = *layer;
+    strncat(n.text, name, sizeof n.text - strlen(n.text) - 1);
+    return n;
+}
+#define OF(layer, name) (of_layer(&(layer), (name)).text)
+
+/* One head of word `at`: the mean of values, with weights by the products of its query and all keys. */
+static vec attend(vec q, const vec *keys, const vec *values, uint32_t n, uint32_t first, uint32_t size) {
+    double sum = 0;
+    vec mean = zeros(size);
+    const vec query = slice_of(q, first, size);
+    for (uint32_t j = 0; j < n; j++) {
+        const double weight = exp(inner_product(query, slice_of(keys[j], first, size)) / sqrt(size));
+        const vec v = slice_of(values[j], first, size);
+        for (uint32_t i = 0; i < size; i++) mean.at[i] += weight * v.at[i];
+        sum += weight;
+    }
+    for (uint32_t i = 0; i < size; i++) mean.at[i] /= sum;
+    return mean;
+}
+
+static void transform(const subject *s, uint32_t number, vec *x, uint32_t n) {
+    const weights *w = s->w;
+    const uint32_t heads = s->config->heads, size = (s->config->hidden + heads - 1) / heads;
+    const layer_name l = name_of_layer("layer", number);
+    vec queries[MOST_POSITIONS], keys[MOST_POSITIONS], values[MOST_POSITIONS];
+    for (uint32_t k = 0; k < n; k++) {
+        const vec z = normalised(w, OF(l, ".gain_1"), OF(l, ".bias_1"), x[k]);
+        queries[k] = affine(w, OF(l, ".b_q"), OF(l, ".W_q"), z);
+        keys[k] = times(w, OF(l, ".W_k"), z);
+        values[k] = affine(w, OF(l, ".b_v"), OF(l, ".W_v"), z);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        vec all = attend(queries[k], keys, values, n, 0, size);
+        for (uint32_t h = 1; h < heads; h++)
+            all = concatenation(all, attend(queries[k], keys, values, n, h * size, size));
+        const vec y = sum_of(x[k], affine(w, OF(l, ".b_o"), OF(l, ".W_o"), all));
+        const vec z = normalised(w, OF(l, ".gain_2"), OF(l, ".bias_2"), y);
+        const vec f = gelu_of(affine(w, OF(l, ".b_1"), OF(l, ".W_1"), z));
+        x[k] = sum_of(y, affine(w, OF(l, ".b_2"), OF(l, ".W_2"), f));
+    }
+}
+
+void transformer_tagger_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
+    const uint32_t n = x->sentence.n_words, d = s->config->hidden;
+    vec at[MOST_POSITIONS];
+    embed_words(s, &x->sentence, at);
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t i = 0; i < d; i++) {
+            const double angle = k * pow(10000, -(double)(i & ~1u) / d);
+            at[k].at[i] = sqrt(d) * at[k].at[i] + (i & 1 ? cos(angle) : sin(angle));
+        }
+    }
+    for (uint32_t layer = 1; layer <= s->config->layers; layer++) transform(s, layer, at, n);
+    for (uint32_t k = 0; k < n; k++) logits[k] = output_layer(s->w, normalised(s->w, "gain", "bias", at[k]));
 }

@@ -67,6 +67,10 @@ static const struct {
     {"lattice-gru", "target", SMALL},
     {"child-sum-tree-lstm", "embedding", SMALL},
     {"child-sum-tree-lstm", "b_f", OPEN},
+    {"transformer-tagger", "embedding", SMALL},
+    {"transformer-tagger", "gain", OPEN},
+    {"transformer-tagger", "layer.gain_1", OPEN},
+    {"transformer-tagger", "layer.gain_2", OPEN},
 };
 
 /* Does a row for parameter NAME.x stand for this one? It does for NAME2.x, too, that of the second layer. */

@@ -52,6 +52,8 @@ static uint64_t documented(const char *name, const net_config *c) {
     const uint64_t hidden_layer = m ? m * d + m + C * m + C : classifier;
     const uint64_t tagger = V * e + 8 * d * (e + d + 1) + (L - 1) * 8 * d * (3 * d + 1) +
                             (m ? m * (2 * d + 1) + C * (m + 1) : C * (2 * d + 1));
+    const uint64_t f = c->feed_forward ? c->feed_forward : 4 * d,
+                   r = c->heads ? c->heads * ((d + c->heads - 1) / c->heads) : 0;
     const uint64_t layers = (L - 1) * 4 * d * (2 * d + 1);
     const uint64_t language = V * e + lstm(e, d) + layers + classifier;
     const struct {
@@ -74,6 +76,7 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"lstm-nmt", V * e + C * e + 2 * lstm(e, d) + 2 * layers + classifier + attention * 2 * d * d},
         {"lattice-lstm", (A + V) * e + 2 * lstm(e, d) + hidden_layer},
         {"child-sum-tree-lstm", V * e + lstm(e, d) + classifier},
+        {"transformer-tagger", V * d + L * (4 * r * d + 2 * r + 2 * f * d + f + 6 * d) + 2 * d + classifier},
         {"act", V * e + d * (e + d + 2) + d + 1 + classifier},
         {"lattice-gru", (A + V + C) * e + 2 * gru(e, d) + d * d + d + classifier + attention * 2 * d * d},
     };

@@ -67,6 +67,18 @@ vec relu_of(vec x) {
     return x;
 }
 
+vec gelu_of(vec x) {
+    for (uint32_t i = 0; i < x.n; i++) x.at[i] = x.at[i] / 2 * (1 + erf(x.at[i] / sqrt(2)));
+    return x;
+}
+
+vec slice_of(vec x, uint32_t first, uint32_t n) {
+    EXPECT(first + n <= x.n, "elements %u to %u of a vector of %u", first, first + n, x.n);
+    vec y = zeros(n);
+    for (uint32_t i = 0; i < n; i++) y.at[i] = x.at[first + i];
+    return y;
+}
+
 vec exp_of(vec x) {
     for (uint32_t i = 0; i < x.n; i++) x.at[i] = exp(x.at[i]);
     return x;

@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- vectors */
 
-enum { MOST_ELEMENTS = 16 };
+enum { MOST_ELEMENTS = 24 };
 
 typedef struct vec {
     uint32_t n;
@@ -26,6 +26,9 @@ vec tanh_of(vec x);
 vec sigmoid_of(vec x);
 vec relu_of(vec x);
 vec exp_of(vec x);
+vec gelu_of(vec x); /* by erf */
+
+vec slice_of(vec x, uint32_t first, uint32_t n);
 
 /* ---------------------------------------------------------------- parameters */
 

@@ -1,0 +1,269 @@
+/* transformer_tagger.c - the encoder of Vaswani et al., "Attention Is All You Need" (NeurIPS 2017), section 3, that tags every word of a
+ * sentence of any length. Its layers normalise what they read, not what they make (Xiong et al., "On Layer Normalization in the
+ * Transformer Architecture", ICML 2020, figure 1 b), and have GELU (Hendrycks and Gimpel 2016) in the place of ReLU.
+ *
+ * For the words w_1 .. w_n, with the embeddings E; D is dropout, norm(x) = gain * (x - mean(x)) / sqrt(variance(x) + 1e-5) + bias:
+ *     p_k[2i] = sin(k / 10000^(2i / d))   p_k[2i + 1] = cos(k / 10000^(2i / d))      with k from 0
+ *     x_k = D(sqrt(d) E[w_k] + p_k)
+ * Layer by layer, with H heads of s = ceil(d / H) elements:
+ *     z   = norm_1(x_k)      q_k = W_q z + b_q      k_k = W_k z      v_k = W_v z + b_v
+ *     a_j = exp(q_k . k_j / sqrt(s)) / sum_i exp(q_k . k_i / sqrt(s))                for each head, of its rows of q and k
+ *     y   = x_k + D(W_o [sum_j a_j v_j of each head] + b_o)
+ *     x_k = y + D(W_2 D(gelu(W_1 norm_2(y) + b_1)) + b_2)
+ * And of the last layer's x_k:
+ *     p(tag of w_k) = softmax(W_s D(norm(x_k)) + b_s)
+ * The keys have no bias: softmax would not see it.
+ *
+ * A word is a vertex of each layer. It reads its own x and q, and the list of k and v of all words.
+ *
+ * Parameters, with V words, C classes, d = hidden, f = feed-forward (4 d where it is 0), r = H s, L = layers:
+ *     V d + L (4 r d + 2 r + d + 2 f d + f + d + 4 d) + 2 d + C (d + 1).
+ */
+#include "parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A normalisation's parameters. */
+typedef struct norm {
+    vpps_param gain, bias;
+} norm;
+
+typedef struct layer {
+    norm attention, feed;
+    vpps_param W_q, b_q, W_k, W_v, b_v, W_o, b_o, W_1, b_1, W_2, b_2;
+    vpps_cell
+        cell; /* children: the word below, which scatters x, q, k, v; then all words below. Scatters the same for the layer above */
+} layer;
+
+typedef struct transformer_net {
+    part_net base;
+    uint32_t n_layers, head; /* layers; elements of a head */
+    vpps_param embedding;
+    layer layers[NET_LAYERS];
+    norm last;
+    vpps_cell word; /* pulls its position's vector; scatters x, q, k, v */
+    float *positions;
+    uint32_t n_positions;
+} transformer_net;
+
+/* What a word scatters: x, q, and of each head k and v, so that a cell that reads them for each word of a sentence reads them where
+ * they lie. */
+enum { X, Q, HEADS };
+static uint32_t key_of(uint32_t head) { return HEADS + 2 * head; }
+static uint32_t value_of(uint32_t head) { return HEADS + 2 * head + 1; }
+
+#define MOST_HEADS 31 /* a cell gathers and scatters 64 values at most */
+
+/* ---------------------------------------------------------------- parameters */
+
+/* A parameter of a layer: its name without the layer's, its sizes. */
+typedef struct layer_parameter {
+    vpps_param *param;
+    const char *name;
+    uint32_t rows, cols;
+    const vpps_init *init;
+} layer_parameter;
+
+/* Their names are LAYER.W_q and so on: of layer, layer2, layer3. */
+static vpps_status declare_layer(layer *l, vpps_model *model, uint32_t number, uint32_t d, uint32_t r, uint32_t f) {
+    const layer_parameter parameters[] = {
+        {&l->attention.gain, "gain_1", d, 0, &part_one},
+        {&l->attention.bias, "bias_1", d, 0, NULL},
+        {&l->W_q, "W_q", r, d, NULL},
+        {&l->b_q, "b_q", r, 0, NULL},
+        {&l->W_k, "W_k", r, d, NULL},
+        {&l->W_v, "W_v", r, d, NULL},
+        {&l->b_v, "b_v", r, 0, NULL},
+        {&l->W_o, "W_o", d, r, NULL},
+        {&l->b_o, "b_o", d, 0, NULL},
+        {&l->feed.gain, "gain_2", d, 0, &part_one},
+        {&l->feed.bias, "bias_2", d, 0, NULL},
+        {&l->W_1, "W_1", f, d, NULL},
+        {&l->b_1, "b_1", f, 0, NULL},
+        {&l->W_2, "W_2", d, f, NULL},
+        {&l->b_2, "b_2", d, 0, NULL},
+    };
+    vpps_status s = VPPS_OK;
+    for (size_t i = 0; s == VPPS_OK && i < sizeof parameters / sizeof *parameters; i++) {
+        const layer_parameter *p = &parameters[i];
+        char name[32] = "layer.";
+        if (number) snprintf(name, sizeof name, "layer%u.", number + 1);
+        strncat(name, p->name, sizeof name - strlen(name) - 1);
+        s = parts_declare(model, &(part_parameter){p->param, name, 0, p->rows, p->cols, p->init}, 1);
+    }
+    return s;
+}
+
+static vpps_status declare(void *net, vpps_model *model) {
+    transformer_net *t = net;
+    const net_config *c = &t->base.config;
+    const uint32_t d = c->hidden, f = c->feed_forward ? c->feed_forward : 4 * d;
+    const part_parameter last[] = {
+        {&t->last.gain, "gain", 0, d, 0, &part_one},
+        {&t->last.bias, "bias", 0, d, 0, NULL},
+    };
+    t->n_layers = c->layers ? c->layers : 1;
+    if (t->n_layers > NET_LAYERS || !c->heads || c->heads > MOST_HEADS) return VPPS_ARGUMENT;
+    t->head = (d + c->heads - 1) / c->heads;
+    vpps_status s = vpps_add_lookup(model, &t->embedding, "embedding", c->words, d, 1, &part_small);
+    for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++)
+        s = declare_layer(&t->layers[l], model, l, d, c->heads * t->head, f);
+    if (s == VPPS_OK) s = parts_declare(model, last, 2);
+    return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, d, 0) : s;
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static vpps_node normalise(vpps_graph *g, const norm *n, vpps_node x) {
+    return vpps_layer_norm(g, x, vpps_parameter(g, n->gain), vpps_parameter(g, n->bias), 1e-5f);
+}
+
+/* Scatters x and what layer `l` reads of it: q, k, v. */
+static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l, vpps_node x) {
+    const vpps_node z = normalise(g, &l->attention, x);
+    const vpps_node q = vpps_affine1(g, l->b_q, l->W_q, z), k = vpps_matvec(g, l->W_k, z);
+    const vpps_node v = vpps_affine1(g, l->b_v, l->W_v, z);
+    vpps_scatter(g, x);
+    vpps_scatter(g, vpps_scale(g, q, 1 / sqrtf((float)t->head)));
+    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* in the order of key_of and value_of */
+        vpps_scatter(g, vpps_slice(g, k, h * t->head, t->head));
+        vpps_scatter(g, vpps_slice(g, v, h * t->head, t->head));
+    }
+}
+
+static vpps_status record_word(transformer_net *t, vpps_model *model) {
+    const uint32_t d = t->base.config.hidden;
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "transformer-tagger word", &g);
+    if (s != VPPS_OK) return s;
+    const vpps_node e = vpps_lookup(g, t->embedding, vpps_pull_index(g)), p = vpps_pull(g, d, 1);
+    const vpps_node x = vpps_add(g, vpps_scale(g, e, sqrtf((float)d)), p);
+    scatter_word(t, g, t->layers, part_dropout(&t->base.config, g, x));
+    return vpps_cell_end(g, &t->word);
+}
+
+/* The heads' sums of values, one below the other. */
+static vpps_node attend(const transformer_net *t, vpps_graph *g, vpps_node q) {
+    vpps_node sums[MOST_HEADS];
+    for (uint32_t h = 0; h < t->base.config.heads; h++) {
+        const vpps_node k = vpps_gather_list_from(g, 1, key_of(h), t->head, 1);
+        const vpps_node v = vpps_gather_list_from(g, 1, value_of(h), t->head, 1);
+        const vpps_node a = vpps_softmax_list(g, vpps_dot(g, k, vpps_slice(g, q, h * t->head, t->head)));
+        sums[h] = vpps_weighted_sum_list(g, a, v);
+    }
+    return vpps_concat(g, t->base.config.heads, sums);
+}
+
+static vpps_status record_layer(transformer_net *t, vpps_model *model, uint32_t number) {
+    const net_config *c = &t->base.config;
+    const uint32_t d = c->hidden, r = c->heads * t->head;
+    layer *l = &t->layers[number];
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "transformer-tagger layer", &g);
+    if (s != VPPS_OK) return s;
+    const vpps_node x = vpps_gather(g, 0, X, d, 1), q = vpps_gather(g, 0, Q, r, 1);
+    const vpps_node a = vpps_affine1(g, l->b_o, l->W_o, attend(t, g, q));
+    const vpps_node y = vpps_add(g, x, part_dropout(c, g, a));
+    const vpps_node z = vpps_gelu_erf(g, vpps_affine1(g, l->b_1, l->W_1, normalise(g, &l->feed, y)));
+    const vpps_node f = vpps_affine1(g, l->b_2, l->W_2, part_dropout(c, g, z));
+    const vpps_node above = vpps_add(g, y, part_dropout(c, g, f));
+    if (number + 1 < t->n_layers) {
+        scatter_word(t, g, l + 1, above);
+    } else {
+        vpps_scatter(g, normalise(g, &t->last, above));
+    }
+    return vpps_cell_end(g, &l->cell);
+}
+
+static vpps_status record(void *net, vpps_model *model) {
+    transformer_net *t = net;
+    vpps_status s = record_word(t, model);
+    for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++) s = record_layer(t, model, l);
+    return s == VPPS_OK ? part_classifier_record(&t->base.classifier, model) : s;
+}
+
+static vpps_status create(void **net, vpps_model *model, const net_config *config) {
+    return part_create(net, sizeof(transformer_net), model, config, declare, record);
+}
+
+static void destroy(void *net) {
+    transformer_net *t = net;
+    if (t) free(t->positions);
+    part_destroy(t);
+}
+
+/* ---------------------------------------------------------------- a sentence */
+
+/* Makes p_k of all words up to number n, once for all sentences. False: out of memory. */
+static bool reserve_positions(transformer_net *t, uint32_t n) {
+    const uint32_t d = t->base.config.hidden;
+    if (n <= t->n_positions) return true;
+    float *grown = realloc(t->positions, (size_t)n * d * sizeof *grown);
+    if (!grown) return false;
+    for (uint32_t k = t->n_positions; k < n; k++) {
+        for (uint32_t i = 0; i < d; i++) {
+            const double angle = k / pow(10000, (double)(i - i % 2) / d);
+            grown[(size_t)k * d + i] = (float)(i % 2 ? cos(angle) : sin(angle));
+        }
+    }
+    t->positions = grown;
+    t->n_positions = n;
+    return true;
+}
+
+/* A layer's vertices, in the place of those below it. children: room for one more than the words. */
+static void add_layer(const layer *l, vpps_graph *g, uint32_t n, vpps_vertex *at, vpps_vertex *children) {
+    memcpy(children + 1, at, n * sizeof *at);
+    for (uint32_t k = 0; k < n; k++) {
+        children[0] = children[k + 1];
+        at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = l->cell, .n_children = n + 1, .children = children));
+    }
+}
+
+static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores) {
+    transformer_net *t = net;
+    const vpps_sentence *s = &x->sentence;
+    const uint32_t n = s->n_words;
+    vpps_vertex *at = part_reserve_vertices(&t->base.scratch, 2 * n + 1);
+    if (!at || !reserve_positions(t, n)) return VPPS_MEMORY;
+    const vpps_node first = vpps_input_many(g, n, t->base.config.hidden, 1, t->positions);
+    for (uint32_t k = 0; k < n; k++) {
+        const vpps_node position = first + k;
+        at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_pulls = 1, .pulls = &position, .n_indices = 1,
+                                               .indices = &s->words[k]));
+    }
+    for (uint32_t l = 0; l < t->n_layers; l++) add_layer(&t->layers[l], g, n, at, at + n);
+    for (uint32_t k = 0; k < n; k++) {
+        const vpps_node h = vpps_scattered(g, at[k], X);
+        part_classify(&t->base.classifier, g, k, &h, s->tags ? s->tags[k] : VPPS_NO_WORD, heads, scores);
+    }
+    return vpps_graph_status(g);
+}
+
+static const option_row options[] = {
+    PART_HIDDEN("Size of a word's embedding and of its state"),
+    PART_LAYERS("Layers of attention and feed-forward"),
+    {"heads", "N", "Heads of the attention; each has the N-th part of the state", OPTION_U32,
+     offsetof(net_config, heads), 1, MOST_HEADS, true},
+    {"feed-forward", "N", "Units of the feed-forward layers; 0: 4 times the state's size", OPTION_U32,
+     offsetof(net_config, feed_forward), 0, 4 * PART_MOST_HIDDEN, true},
+    PART_DROPOUT(
+        "Dropout on embeddings, on what attention and feed-forward add, within feed-forward and before the classifier"),
+    {0},
+};
+
+extern const network transformer_tagger;
+const network transformer_tagger = {
+    .name = "transformer-tagger",
+    .summary = "transformer encoder, a tag for every word of a sentence",
+    .source = "Vaswani et al. 2017, section 3; Xiong et al. 2020",
+    .options = options,
+    .embedding = "embedding",
+    .kind = NET_TAGGING,
+    .defaults = {.hidden = 256, .layers = 1, .heads = 4},
+    .create = create,
+    .add = add,
+    .destroy = destroy,
+};

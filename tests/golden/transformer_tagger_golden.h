@@ -1,0 +1,125 @@
+/* transformer_tagger_golden.h - made by transformer_tagger.py: do not edit. */
+/* clang-format off */
+#ifndef VPPS_TESTS_TRANSFORMER_TAGGER_GOLDEN_H
+#define VPPS_TESTS_TRANSFORMER_TAGGER_GOLDEN_H
+
+#include "golden.h"
+
+static const net_example golden_transformed[] = {
+    {.sentence = {.words = (const uint32_t[]){2, 8, 16, 23, 20, 2, 29, 0, 5, 14, 26, 11}, .tags =
+        (const uint32_t[]){0, 1, 3, 3, 0, 4, 0, VPPS_NO_WORD, VPPS_NO_WORD, 2, 4, 2}, .n_words = 12}},
+    {.sentence = {.words = (const uint32_t[]){19, 4, 16, 12, 2, 11, 21, 23, 20, 24, 13}, .tags = (const uint32_t[]){1,
+        4, 0, 3, 3, 1, 1, 1, 4, 0, 0}, .n_words = 11}},
+    {.sentence = {.words = (const uint32_t[]){9, 20, 0, 17, 4, 8, 29}, .tags = (const uint32_t[]){4, 4, 4, 2, 3, 2,
+        4}, .n_words = 7}},
+    {.sentence = {.words = (const uint32_t[]){5, 17, 12, 4, 9, 8, 25, 5, 15, 17, 28, 7}, .tags = (const uint32_t[]){2,
+        2, 1, 2, 1, 0, 0, 0, 1, 2, 1, 3}, .n_words = 12}},
+    {.sentence = {.words = (const uint32_t[]){8, 14}, .tags = (const uint32_t[]){4, 1}, .n_words = 2}},
+    {.sentence = {.words = (const uint32_t[]){21, 2, 28, 3, 20, 13}, .tags = (const uint32_t[]){4, VPPS_NO_WORD, 3, 0,
+        4, VPPS_NO_WORD}, .n_words = 6}},
+    {.sentence = {.words = (const uint32_t[]){6, 26}, .tags = (const uint32_t[]){4, VPPS_NO_WORD}, .n_words = 2}},
+    {.sentence = {.words = (const uint32_t[]){24, 9, 6, 0, 24, 28, 26, 25, 16, 21, 20}, .tags = (const uint32_t[]){0,
+        VPPS_NO_WORD, 1, 1, 0, 4, 3, 4, 3, 2, 3}, .n_words = 11}},
+    {.sentence = {.words = (const uint32_t[]){11, 3, 8, 20, 10, 24, 11, 12, 21, 3, 22, 3}, .tags =
+        (const uint32_t[]){2, 4, 3, 3, 3, 4, 2, 3, 4, 1, 0, 0}, .n_words = 12}},
+    {.sentence = {.words = (const uint32_t[]){3, 18, 27, 21, 26, 21, 0, 14, 26, 28, 12, 19}, .tags =
+        (const uint32_t[]){0, 3, 4, 4, 1, 0, 1, 1, 0, 1, 2, VPPS_NO_WORD}, .n_words = 12}},
+    {.sentence = {.words = (const uint32_t[]){24, 22}, .tags = (const uint32_t[]){1, 3}, .n_words = 2}},
+    {.sentence = {.words = (const uint32_t[]){9, 9, 10}, .tags = (const uint32_t[]){1, VPPS_NO_WORD, 4}, .n_words
+        = 3}},
+    {.sentence = {.words = (const uint32_t[]){14, 27, 19}, .tags = (const uint32_t[]){4, VPPS_NO_WORD, 1}, .n_words
+        = 3}},
+    {.sentence = {.words = (const uint32_t[]){1, 0, 3, 21, 21, 3, 29, 8}, .tags = (const uint32_t[]){1, 4, 1, 3, 1, 1,
+        2, 0}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){14, 9, 14, 14, 4, 25, 8, 11}, .tags = (const uint32_t[]){1, 2, 4, 1, 3,
+        VPPS_NO_WORD, 3, 0}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){20, 13, 15, 24, 15, 29, 2, 28}, .tags = (const uint32_t[]){0, 2, 1, 0,
+        0, 4, 2, 1}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){5, 26, 27, 8, 20, 22, 22, 9, 10, 21, 24, 0}, .tags =
+        (const uint32_t[]){3, 1, 3, 4, VPPS_NO_WORD, 1, 0, VPPS_NO_WORD, 0, 4, 3, 0}, .n_words = 12}},
+    {.sentence = {.words = (const uint32_t[]){21, 5}, .tags = (const uint32_t[]){1, 4}, .n_words = 2}},
+    {.sentence = {.words = (const uint32_t[]){23, 29, 12, 15, 16, 23, 29}, .tags = (const uint32_t[]){1, VPPS_NO_WORD,
+        0, 2, 1, 0, 0}, .n_words = 7}},
+    {.sentence = {.words = (const uint32_t[]){13, 26, 29, 5, 7, 13, 11, 28}, .tags = (const uint32_t[]){1, 4, 4, 3, 3,
+        4, 1, 4}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){9, 7, 11, 22, 20, 17, 24, 28}, .tags = (const uint32_t[]){2,
+        VPPS_NO_WORD, 1, 2, 0, 3, 3, 0}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){19, 25, 19, 25}, .tags = (const uint32_t[]){3, 0, 3, 3}, .n_words = 4}},
+    {.sentence = {.words = (const uint32_t[]){7, 10}, .tags = (const uint32_t[]){3, VPPS_NO_WORD}, .n_words = 2}},
+    {.sentence = {.words = (const uint32_t[]){13, 24, 8, 0, 2, 27, 24, 12, 21, 10}, .tags = (const uint32_t[]){3, 3,
+        1, 1, 3, 2, 1, 4, 4, 4}, .n_words = 10}},
+    {.sentence = {.words = (const uint32_t[]){8, 21, 29, 18, 8, 19, 15, 17, 22}, .tags = (const uint32_t[]){4, 4,
+        VPPS_NO_WORD, 0, 1, 4, 2, 1, 4}, .n_words = 9}},
+    {.sentence = {.words = (const uint32_t[]){29, 29, 2, 12, 28, 26, 5}, .tags = (const uint32_t[]){4, 2, 4, 0, 0, 0,
+        3}, .n_words = 7}},
+    {.sentence = {.words = (const uint32_t[]){20, 4, 28, 9, 17}, .tags = (const uint32_t[]){1, 0, 2, 2, 4}, .n_words
+        = 5}},
+    {.sentence = {.words = (const uint32_t[]){4, 2, 17, 15, 2, 28, 25, 27}, .tags = (const uint32_t[]){3, 2, 3, 2,
+        VPPS_NO_WORD, 1, 1, VPPS_NO_WORD}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){13, 15, 4, 3, 4, 26, 2}, .tags = (const uint32_t[]){4, 3, 4, 1, 3, 2,
+        0}, .n_words = 7}},
+    {.sentence = {.words = (const uint32_t[]){13, 25, 9, 11, 0, 11, 8}, .tags = (const uint32_t[]){0, 0, 1,
+        VPPS_NO_WORD, 1, 1, VPPS_NO_WORD}, .n_words = 7}},
+    {.sentence = {.words = (const uint32_t[]){21, 25, 1, 14, 8, 23, 8, 27, 4}, .tags = (const uint32_t[]){2, 2,
+        VPPS_NO_WORD, 4, 1, 0, 3, 3, 0}, .n_words = 9}},
+    {.sentence = {.words = (const uint32_t[]){29, 24, 3, 6, 5, 18, 17, 2}, .tags = (const uint32_t[]){4, 3, 2, 2, 3,
+        0, 1, 0}, .n_words = 8}},
+    {.sentence = {.words = (const uint32_t[]){26, 6, 5, 7, 6, 24, 2, 22, 22, 24, 22}, .tags = (const uint32_t[]){3, 1,
+        3, 2, 3, 2, VPPS_NO_WORD, 0, 4, VPPS_NO_WORD, 2}, .n_words = 11}},
+    {.sentence = {.words = (const uint32_t[]){7, 9, 22}, .tags = (const uint32_t[]){2, 0, 2}, .n_words = 3}},
+    {.sentence = {.words = (const uint32_t[]){15, 20}, .tags = (const uint32_t[]){3, 4}, .n_words = 2}},
+    {.sentence = {.words = (const uint32_t[]){8, 16, 1, 12, 29, 16, 10, 5, 7, 15, 5}, .tags = (const uint32_t[]){2, 1,
+        4, 0, 4, 0, 1, 2, 2, 3, 2}, .n_words = 11}},
+    {.sentence = {.words = (const uint32_t[]){24, 26, 17, 9, 18, 16, 9}, .tags = (const uint32_t[]){4, VPPS_NO_WORD,
+        1, 1, 2, 1, VPPS_NO_WORD}, .n_words = 7}},
+    {.sentence = {.words = (const uint32_t[]){19, 16, 29, 22, 21, 13}, .tags = (const uint32_t[]){1, VPPS_NO_WORD, 3,
+        0, 4, 0}, .n_words = 6}},
+    {.sentence = {.words = (const uint32_t[]){25}, .tags = (const uint32_t[]){4}, .n_words = 1}},
+    {.sentence = {.words = (const uint32_t[]){25, 27, 16, 10}, .tags = (const uint32_t[]){2, VPPS_NO_WORD, 3, 0},
+        .n_words = 4}},
+};
+
+static const golden transformer_tagger_golden = {
+    .name = "transformer-tagger",
+    .network = "transformer-tagger",
+    .config = {.words = 30, .classes = 5, .embed = 20, .hidden = 24, .layers = 1, .heads = 3, .feed_forward = 32},
+    .n_tensors = 20,
+    .tensors = (const golden_tensor[]){{"embedding", 0.5}, {"layer.gain_1", 0.5}, {"layer.bias_1", 0.1},
+        {"layer.W_q", 0.3}, {"layer.b_q", 0.1}, {"layer.W_k", 0.3}, {"layer.W_v", 0.3}, {"layer.b_v", 0.1},
+        {"layer.W_o", 0.3}, {"layer.b_o", 0.1}, {"layer.gain_2", 0.5}, {"layer.bias_2", 0.1}, {"layer.W_1", 0.3},
+        {"layer.b_1", 0.1}, {"layer.W_2", 0.3}, {"layer.b_2", 0.1}, {"gain", 0.5}, {"bias", 0.1}, {"W_s", 0.3},
+        {"b_s", 0.1}},
+    .n_examples = 40,
+    .examples = golden_transformed,
+    .sgd = {17.0139067945, 6.66936868617, 11.3581578576, 10.663064652, 10.2679488517, 9.53113446852, 11.3832634408,
+        10.7388084933, 10.7089667642, 5.56008246257, 16.4288992129, 6.54680934787, 10.4280080743, 10.2190468766,
+        9.70864899231, 9.08867700242, 10.9844354028, 10.235372942, 10.5942332946, 5.21999718831},
+    .adam = {17.0139067945, 6.48738028522, 11.3100967226, 10.7083366131, 10.3847281796, 9.84574717136, 11.4308943703,
+        11.4169748533, 10.8188310973, 5.38942020641, 15.5116935549, 6.4282522289, 10.2945103679, 10.0106112793,
+        9.96937615606, 8.50058046691, 10.5360820471, 10.0615264712, 10.0880876418, 4.79220153731},
+};
+
+static const golden transformer_tagger_2_layers_golden = {
+    .name = "transformer-tagger-2-layers",
+    .network = "transformer-tagger",
+    .config = {.words = 30, .classes = 5, .embed = 20, .hidden = 24, .layers = 2, .heads = 3, .feed_forward = 32},
+    .n_tensors = 35,
+    .tensors = (const golden_tensor[]){{"embedding", 0.5}, {"layer.gain_1", 0.5}, {"layer.bias_1", 0.1},
+        {"layer.W_q", 0.3}, {"layer.b_q", 0.1}, {"layer.W_k", 0.3}, {"layer.W_v", 0.3}, {"layer.b_v", 0.1},
+        {"layer.W_o", 0.3}, {"layer.b_o", 0.1}, {"layer.gain_2", 0.5}, {"layer.bias_2", 0.1}, {"layer.W_1", 0.3},
+        {"layer.b_1", 0.1}, {"layer.W_2", 0.3}, {"layer.b_2", 0.1}, {"layer2.gain_1", 0.5}, {"layer2.bias_1", 0.1},
+        {"layer2.W_q", 0.3}, {"layer2.b_q", 0.1}, {"layer2.W_k", 0.3}, {"layer2.W_v", 0.3}, {"layer2.b_v", 0.1},
+        {"layer2.W_o", 0.3}, {"layer2.b_o", 0.1}, {"layer2.gain_2", 0.5}, {"layer2.bias_2", 0.1}, {"layer2.W_1", 0.3},
+        {"layer2.b_1", 0.1}, {"layer2.W_2", 0.3}, {"layer2.b_2", 0.1}, {"gain", 0.5}, {"bias", 0.1}, {"W_s", 0.3},
+        {"b_s", 0.1}},
+    .n_examples = 40,
+    .examples = golden_transformed,
+    .sgd = {17.2305300558, 7.17217127516, 11.0519457541, 10.3148057101, 10.7809665763, 9.53443560256, 11.2914644106,
+        11.2740338309, 10.8152130311, 5.84604847888, 16.3542463882, 6.62568059946, 10.4292678974, 9.83941795704,
+        10.1596202469, 8.96216626607, 11.0096613246, 10.7247825649, 10.4406851607, 5.54018658049},
+    .adam = {17.2305300558, 7.05405646982, 10.9988074178, 10.5501676189, 10.5399619765, 9.85409989995, 11.1878102808,
+        11.5251099124, 10.7190563846, 5.61489354636, 16.006934653, 6.96652494621, 10.8122994943, 9.9681053417,
+        10.5364000733, 8.8262108934, 10.4950597846, 10.8065828024, 10.1604646725, 5.44056396658},
+};
+
+#endif
