@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/session.h"
 #include "runtime/handle.h"
+#include "script/schedule.h"
 #include "script/scopes.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static vpps_status count(vpps_handle *h, counts *n) {
 
 static const char *type_name(const vpps_batch *b, const counts *n, uint32_t type) {
     const uint32_t used = n->scope.types[type];
-    return used == VPPS_NONE ? "classifiers in cells" : b->work->used[used].type->base->name;
+    return used == VPPS_NONE ? "classifiers in cells" : b->schedule->reading.types[used].base->name;
 }
 
 /* The type that a state runs next. */
@@ -161,8 +162,8 @@ static vpps_status schedule(shown *x) {
 
 static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t part, bool json) {
     counts n = {0};
-    if (vpps_types_of_part(b->work, part) < 2) return VPPS_OK;
-    VPPS_TRY(vpps_scope_of_part(b->work, part, &n.scope));
+    if (vpps_types_of_part(&b->schedule->needs, part) < 2) return VPPS_OK;
+    VPPS_TRY(vpps_scope_of_part(&b->schedule->needs, part, &n.scope));
     const vpps_status status = count(x->session.handle, &n);
     if (status == VPPS_OK && json) json_array_append_new(x->recurrences, counts_json(b, &n));
     if (status == VPPS_OK && !json) {
@@ -177,14 +178,14 @@ static vpps_status show(shown *x, const settings *s) {
     const vpps_batch *b;
     VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, NULL, &b));
     counts all = {0};
-    VPPS_TRY(vpps_scope_of_all(b->work, &all.scope));
+    VPPS_TRY(vpps_scope_of_all(&b->schedule->needs, &all.scope));
     vpps_status status = count(x->session.handle, &all);
     if (status == VPPS_OK && !s->json) {
         printf("%s: %u inputs, forward\n", s->network->name, x->n_inputs);
         print_counts(b, &all);
     }
     x->recurrences = json_array();
-    for (uint32_t part = 0; part < b->work->n_parts && status == VPPS_OK; part++)
+    for (uint32_t part = 0; part < b->schedule->needs.n_parts && status == VPPS_OK; part++)
         status = show_recurrence(x, b, part, s->json);
     if (status == VPPS_OK) status = schedule(x);
     if (status == VPPS_OK && s->json) {

@@ -2,10 +2,21 @@
 #ifndef VPPS_SCRIPT_ENCODE_H
 #define VPPS_SCRIPT_ENCODE_H
 
-#include "script/work.h"
+#include "script/memory.h"
 
-/* POOL, without a message: the batch needs w->next_word words of the pool. */
-vpps_status vpps_encode_batch(vpps_batch *b);
-void vpps_script_places_free(vpps_script_places *p);
+/* Where what a script names lies. */
+typedef struct vpps_script_places {
+    const uint32_t *output_at; /* offset of every needed output's value */
+    const uint32_t *
+        gradient_at; /* of every output whose gradient is kept for the host, its offset; else VPPS_NONE. NULL: the request
+                                  * names no gradients */
+    uint64_t pool_words; /* of the pool, that the script needs */
+} vpps_script_places;
+
+/* Makes b->script, and sets its n_tasks. Fails with MEMORY; and with POOL, without a message, where the pool has fewer than
+ * out->pool_words words. */
+vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
+                              const vpps_task_plan *machine, const vpps_batch_request *request, vpps_arena *arena,
+                              vpps_batch *b, vpps_script_places *out);
 
 #endif

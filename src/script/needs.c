@@ -1,20 +1,47 @@
-/* needs.c - what the loss or the request is made of: which vertices are needed, which of their outputs have gradients, and
- * what that and the strongly connected parts of the types' graph say about the compiled cells. */
-#include "script/work.h"
+/* needs.c - see needs.h. */
+#include "script/needs.h"
+
+/* What reads of a type's input mean is noted apart for types that are read, by their numbers modulo this. */
+enum { NOTED_TYPES = 4 };
+
+/* The last read whose meaning was noted: most are like it. */
+typedef struct noted_read {
+    uint64_t gradients;    /* of the reader */
+    uint64_t gives;        /* gradients of the vertex that is read */
+    uint32_t type, output; /* of that vertex */
+} noted_read;
+
+/* Needs as they are found. */
+typedef struct finder {
+    const vpps_reading *r;
+    vpps_arena *arena;
+    bool *needed;
+    uint64_t *gradients;
+    vpps_type_needs *types;
+    uint64_t *edges;
+    uint32_t edge_words, n_parts;
+    uint64_t *differentiable;    /* of each type: outputs whose gradient somebody can use */
+    uint64_t *differentiable_in; /* inputs that are such outputs, where some parameters are frozen */
+    noted_read *noted;           /* of each type's inputs, type after type */
+} finder;
+
+static bool reads(const finder *f, uint32_t reader, uint32_t read) {
+    return f->edges[(size_t)reader * f->edge_words + read / 64] >> (read % 64) & 1;
+}
 
 /* ---------------------------------------------------------------- types */
 
 /* Tarjan (1972), with a stack of its own: what is read comes first, so parts come out in topological order. */
-static bool find_parts(vpps_batch_work *w) {
-    const uint32_t n = w->n_used;
-    uint32_t *memory = malloc((5 * (size_t)n + 1) * sizeof *memory);
-    if (!memory) return false;
-    uint32_t *index = memory, *low = memory + n, *stack = memory + 2 * n, *path = memory + 3 * n,
-             *next = memory + 4 * n;
+static bool find_parts(finder *f) {
+    const uint32_t n = f->r->n_types;
+    uint32_t *index;
+    if (!VPPS_TAKE(f->arena, index, 5 * (size_t)n)) return false;
+    uint32_t *low = index + n, *stack = index + 2 * (size_t)n, *path = index + 3 * (size_t)n,
+             *next = index + 4 * (size_t)n;
     uint32_t n_index = 0, n_stack = 0;
     memset(index, 0xff, n * sizeof *index);
-    for (uint32_t t = 0; t < n; t++) w->used[t].part = VPPS_NONE;
-    w->n_parts = 0;
+    for (uint32_t t = 0; t < n; t++) f->types[t].part = VPPS_NONE;
+    f->n_parts = 0;
     for (uint32_t root = 0; root < n; root++) {
         if (index[root] != VPPS_NONE) continue;
         uint32_t depth = 0;
@@ -25,7 +52,7 @@ static bool find_parts(vpps_batch_work *w) {
         for (;;) {
             const uint32_t t = path[depth];
             uint32_t u = next[t];
-            while (u < n && !vpps_reads(w, t, u)) u++;
+            while (u < n && !reads(f, t, u)) u++;
             next[t] = u + 1;
             if (u < n) {
                 if (index[u] == VPPS_NONE) {
@@ -33,7 +60,7 @@ static bool find_parts(vpps_batch_work *w) {
                     stack[n_stack++] = u;
                     next[u] = 0;
                     path[++depth] = u;
-                } else if (w->used[u].part == VPPS_NONE) {
+                } else if (f->types[u].part == VPPS_NONE) {
                     low[t] = vpps_min_u32(low[t], index[u]);
                 }
                 continue;
@@ -42,29 +69,29 @@ static bool find_parts(vpps_batch_work *w) {
                 uint32_t member;
                 do {
                     member = stack[--n_stack];
-                    w->used[member].part = w->n_parts;
+                    f->types[member].part = f->n_parts;
                 } while (member != t);
-                w->n_parts++;
+                f->n_parts++;
             }
             if (!depth) break;
             depth--;
             low[path[depth]] = vpps_min_u32(low[path[depth]], low[t]);
         }
     }
-    free(memory);
     return true;
 }
 
 /* With no parameter frozen: all outputs of types in which, or below which, there is a parameter. */
-static void spread_by_type(vpps_batch_work *w) {
-    for (uint32_t t = 0; t < w->n_used; t++)
-        if (w->used[t].differentiable) w->used[t].differentiable = UINT64_MAX;
+static void spread_by_type(finder *f) {
+    const uint32_t n = f->r->n_types;
+    for (uint32_t t = 0; t < n; t++)
+        if (f->differentiable[t]) f->differentiable[t] = UINT64_MAX;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t t = 0; t < w->n_used; t++) {
-            for (uint32_t u = 0; u < w->n_used && !w->used[t].differentiable; u++) {
-                if (!vpps_reads(w, t, u) || !w->used[u].differentiable) continue;
-                w->used[t].differentiable = UINT64_MAX;
+        for (uint32_t t = 0; t < n; t++) {
+            for (uint32_t u = 0; u < n && !f->differentiable[t]; u++) {
+                if (!reads(f, t, u) || !f->differentiable[u]) continue;
+                f->differentiable[t] = UINT64_MAX;
                 changed = true;
             }
         }
@@ -82,12 +109,12 @@ static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, u
 }
 
 /* The input of its reader that source number s is. */
-static inline uint32_t input_of_source(const vpps_batch_work *w, size_t s) {
-    const vpps_read *x = &w->sources[s];
-    const vpps_vertex_work *v = &w->vertices[x->reader];
-    const vpps_used_type *reader = &w->used[v->type];
+static inline uint32_t input_of_source(const vpps_reading *r, size_t s) {
+    const vpps_read *x = &r->sources[s];
+    const vpps_read_vertex *v = &r->vertices[x->reader];
+    const vpps_read_type *reader = &r->types[v->type];
     const uint32_t i = (uint32_t)s - v->first_source;
-    return reader->n_lists ? input_of(reader->base, w->rests[x->reader].members, i) : i;
+    return reader->n_lists ? input_of(reader->base, r->lists[x->reader].members, i) : i;
 }
 
 /* The outputs of a type that are made of an input. */
@@ -99,20 +126,21 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
 
 /* Only outputs that are made of a parameter that is trained. Sources are in their readers' order, so that only types that lead to
  * themselves take more than one turn. */
-static void spread_by_output(vpps_batch_work *w) {
-    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].differentiable_in = 0;
+static void spread_by_output(finder *f) {
+    const vpps_reading *r = f->r;
+    memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
     for (bool changed = true; changed;) {
         changed = false;
-        for (size_t s = 0; s < w->n_sources; s++) {
-            const vpps_read *x = &w->sources[s];
-            const vpps_vertex_work *read = &w->vertices[x->vertex];
-            vpps_used_type *reader = &w->used[w->vertices[x->reader].type];
-            if (!w->needed[x->reader]) continue;
-            if (!(w->used[read->type].differentiable >> (w->source_outputs[s] - read->first_output) & 1)) continue;
-            const uint32_t input = input_of_source(w, s);
-            if (reader->differentiable_in >> input & 1) continue;
-            reader->differentiable_in |= (uint64_t)1 << input;
-            reader->differentiable |= made_of_input(reader->type, input);
+        for (size_t s = 0; s < r->n_sources; s++) {
+            const vpps_read *x = &r->sources[s];
+            const vpps_read_vertex *read = &r->vertices[x->vertex];
+            const uint32_t reader = r->vertices[x->reader].type;
+            if (!f->needed[x->reader]) continue;
+            if (!(f->differentiable[read->type] >> (r->source_outputs[s] - read->first_output) & 1)) continue;
+            const uint32_t input = input_of_source(r, s);
+            if (f->differentiable_in[reader] >> input & 1) continue;
+            f->differentiable_in[reader] |= (uint64_t)1 << input;
+            f->differentiable[reader] |= made_of_input(r->types[reader].type, input);
             changed = true;
         }
     }
@@ -120,24 +148,24 @@ static void spread_by_output(vpps_batch_work *w) {
 
 /* Outputs whose gradients somebody can use: a parameter that is trained, or an output whose gradient is asked for, is in them or below
  * them. */
-static void find_differentiable(vpps_batch_work *w) {
-    for (uint32_t t = 0; t < w->n_used; t++)
-        w->used[t].differentiable = w->used[t].trains | w->used[t].needs.asked_gradients;
-    if (!w->training) return;
-    if (w->some_frozen)
-        spread_by_output(w);
+static void find_differentiable(finder *f) {
+    for (uint32_t t = 0; t < f->r->n_types; t++)
+        f->differentiable[t] = f->r->types[t].trains | f->types[t].cell.asked_gradients;
+    if (!f->r->training) return;
+    if (f->r->some_frozen)
+        spread_by_output(f);
     else
-        spread_by_type(w);
+        spread_by_type(f);
 }
 
 /* Are all parts, and what has gradients, as in the batch before? They are the guess for the next one. */
-static bool guessed_types(const vpps_batch_work *w) {
+static bool guessed_types(const finder *f) {
     bool same = true;
-    for (uint32_t t = 0; t < w->n_used; t++) {
-        const vpps_used_type *u = &w->used[t];
-        same = same && u->type->last_part == u->part && u->type->last_differentiable == u->differentiable;
-        u->type->last_part = u->part;
-        u->type->last_differentiable = u->differentiable;
+    for (uint32_t t = 0; t < f->r->n_types; t++) {
+        vpps_type *type = f->r->types[t].type;
+        same = same && type->last_part == f->types[t].part && type->last_differentiable == f->differentiable[t];
+        type->last_part = f->types[t].part;
+        type->last_differentiable = f->differentiable[t];
     }
     return same;
 }
@@ -145,116 +173,147 @@ static bool guessed_types(const vpps_batch_work *w) {
 /* ---------------------------------------------------------------- vertices */
 
 /* An output that is read from outside, or by a needed vertex; `read`: the type's set of those. */
-static inline void need_output(vpps_batch_work *w, uint32_t vertex, uint64_t *read, uint64_t output) {
-    w->needed[vertex] = true;
-    w->used[w->vertices[vertex].type].needed = true;
+static inline void need_output(finder *f, uint32_t vertex, uint64_t *read, uint64_t output) {
+    f->needed[vertex] = true;
+    f->types[f->r->vertices[vertex].type].needed = true;
     *read |= output;
 }
 
-static inline void give_gradient(vpps_used_type *type, vpps_vertex_work *v, uint64_t output) {
-    v->gradients |= output;
-    type->needs.gradient_out |= output;
+static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
+    f->gradients[vertex] |= output;
+    f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* What it means that a needed vertex reads x, output k of another, as its input, for its type and for the one that is read. */
-static void note_types(vpps_batch_work *w, const vpps_read *x, uint32_t k, uint32_t input, vpps_noted_read *noted) {
-    const vpps_vertex_work *v = &w->vertices[x->reader];
-    vpps_vertex_work *read = &w->vertices[x->vertex];
-    vpps_used_type *reader = &w->used[v->type], *source = &w->used[read->type];
-    const uint64_t in = (uint64_t)1 << input, output = (uint64_t)1 << k;
-    *noted = (vpps_noted_read){v->gradients, 0, read->type, k};
-    w->edges[(size_t)v->type * w->edge_words + read->type / 64] |= (uint64_t)1 << (read->type % 64);
-    need_output(w, x->vertex, &source->linked, output);
-    if (source->part == reader->part) {
-        reader->needs.recurrent_in |= in;
-        source->needs.recurrent_out |= output;
+/* What it means that a needed vertex reads output k of another as its input, for its type and for the one that is read. */
+static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input, noted_read *noted) {
+    const uint32_t reader = f->r->vertices[x->reader].type, source = f->r->vertices[x->vertex].type;
+    vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
+    const uint64_t in = (uint64_t)1 << input, output = (uint64_t)1 << k, gradients = f->gradients[x->reader];
+    *noted = (noted_read){gradients, 0, source, k};
+    f->edges[(size_t)reader * f->edge_words + source / 64] |= (uint64_t)1 << (source % 64);
+    need_output(f, x->vertex, &of_source->linked, output);
+    if (of_source->part == of_reader->part) {
+        of_reader->cell.recurrent_in |= in;
+        of_source->cell.recurrent_out |= output;
     }
-    if ((source->differentiable & output) && (vpps_reached(reader->type->reads_inputs, v->gradients) & in)) {
-        reader->needs.gradient_in |= in;
+    if ((f->differentiable[source] & output) &&
+        (vpps_reached(f->r->types[reader].type->reads_inputs, gradients) & in)) {
+        of_reader->cell.gradient_in |= in;
         noted->gives = output;
-        give_gradient(source, read, output);
+        give_gradient(f, x->vertex, output);
     }
 }
 
 /* Source number s, of a needed vertex. */
-static inline void note_read(vpps_batch_work *w, size_t s) {
-    const vpps_read *x = &w->sources[s];
-    const vpps_vertex_work *v = &w->vertices[x->reader];
-    const vpps_used_type *reader = &w->used[v->type];
-    const uint32_t input = input_of_source(w, s);
-    vpps_vertex_work *read = &w->vertices[x->vertex];
-    const uint32_t k = w->source_outputs[s] - read->first_output;
-    vpps_noted_read *noted =
-        &w->noted[VPPS_NOTED_TYPES * (reader->first_input + input) + read->type % VPPS_NOTED_TYPES];
-    if (noted->type == read->type && noted->output == k && noted->gradients == v->gradients) {
-        w->needed[x->vertex] = true;
-        read->gradients |= noted->gives;
+static inline void note_read(finder *f, size_t s) {
+    const vpps_reading *r = f->r;
+    const vpps_read *x = &r->sources[s];
+    const uint32_t input = input_of_source(r, s);
+    const vpps_read_vertex *read = &r->vertices[x->vertex];
+    const uint32_t k = r->source_outputs[s] - read->first_output;
+    noted_read *noted =
+        &f->noted[NOTED_TYPES * (r->types[r->vertices[x->reader].type].first_input + input) + read->type % NOTED_TYPES];
+    if (noted->type == read->type && noted->output == k && noted->gradients == f->gradients[x->reader]) {
+        f->needed[x->vertex] = true;
+        f->gradients[x->vertex] |= noted->gives;
     } else {
-        note_types(w, x, k, input, noted);
+        note_types(f, x, k, input, noted);
+    }
+}
+
+/* What the loss and the request read. */
+static void note_outside(finder *f) {
+    const vpps_reading *r = f->r;
+    for (uint32_t i = 0; i < r->n_seeds; i++) {
+        const vpps_output_ref x = r->seeds[i].to;
+        const uint32_t type = r->vertices[x.vertex].type;
+        const uint64_t output = vpps_output_bit(r, x);
+        need_output(f, x.vertex, &f->types[type].cell.read_out, output);
+        if (f->differentiable[type] & output) give_gradient(f, x.vertex, output);
+    }
+    for (uint32_t i = 0; i < r->n_requested; i++) {
+        const vpps_output_ref x = r->requested[i];
+        need_output(f, x.vertex, &f->types[r->vertices[x.vertex].type].cell.read_out, vpps_output_bit(r, x));
+    }
+    for (uint32_t i = 0; i < r->n_asked; i++) {
+        vpps_cell_needs *needs = &f->types[r->vertices[r->asked[i].vertex].type].cell;
+        needs->asked_gradients |= vpps_output_bit(r, r->asked[i]);
+        needs->read_out |= vpps_output_bit(r, r->asked[i]);
     }
 }
 
 /* From the loss down; readers come behind what they read. A vertex's output has a gradient when it is a term of the loss, or
  * when a vertex reads it for an output that has one. What has none is neither computed nor counts as used. */
-static void note_reads(vpps_batch_work *w) {
-    for (uint32_t i = 0; i < VPPS_NOTED_TYPES * w->n_inputs; i++) w->noted[i].type = VPPS_NONE;
-    for (uint32_t i = 0; i < w->n_seeds; i++) {
-        vpps_vertex_work *v = &w->vertices[w->seeds[i].to.vertex];
-        const uint64_t output = (uint64_t)1 << (w->seeds[i].to.output - v->first_output);
-        need_output(w, w->seeds[i].to.vertex, &w->used[v->type].needs.read_out, output);
-        if (w->used[v->type].differentiable & output) give_gradient(&w->used[v->type], v, output);
+static void note_reads(finder *f) {
+    for (uint32_t i = 0; i < NOTED_TYPES * f->r->n_inputs; i++) f->noted[i].type = VPPS_NONE;
+    memset(f->gradients, 0, f->r->n_vertices * sizeof *f->gradients);
+    note_outside(f);
+    for (size_t s = f->r->n_sources; s-- > 0;) {
+        if (f->needed[f->r->sources[s].reader]) note_read(f, s);
     }
-    for (uint32_t i = 0; i < w->n_requested; i++) {
-        const vpps_vertex_work *v = &w->vertices[w->requested[i].vertex];
-        need_output(w, w->requested[i].vertex, &w->used[v->type].needs.read_out,
-                    (uint64_t)1 << (w->requested[i].output - v->first_output));
-    }
-    for (uint32_t i = 0; i < w->n_asked; i++) {
-        const vpps_output_ref *x = &w->requested[w->n_requested + i];
-        const vpps_vertex_work *v = &w->vertices[x->vertex];
-        const uint64_t output = (uint64_t)1 << (x->output - v->first_output);
-        w->used[v->type].needs.asked_gradients |= output;
-        w->used[v->type].needs.read_out |= output;
-    }
-    for (size_t s = w->n_sources; s-- > 0;) {
-        if (w->needed[w->sources[s].reader]) note_read(w, s);
-    }
-    for (uint32_t t = 0; t < w->n_used; t++) w->used[t].needs.read_out |= w->used[t].linked;
+    for (uint32_t t = 0; t < f->r->n_types; t++) f->types[t].cell.read_out |= f->types[t].linked;
 }
 
-static void forget_gradients(vpps_batch_work *w) {
-    for (uint32_t t = 0; t < w->n_used; t++) {
-        vpps_cell_needs *needs = &w->used[t].needs;
+static void forget_gradients(finder *f) {
+    for (uint32_t t = 0; t < f->r->n_types; t++) {
+        vpps_cell_needs *needs = &f->types[t].cell;
         needs->gradient_in = needs->gradient_out = needs->recurrent_in = needs->recurrent_out = 0;
     }
-    for (uint32_t r = 0; r < w->n_vertices; r++) w->vertices[r].gradients = 0;
 }
 
-/* ---------------------------------------------------------------- levels */
-
-/* A vertex's level: behind all of its part that it reads. */
-static void set_levels(vpps_batch_work *w) {
-    for (uint32_t r = 0; r < w->n_vertices; r++) w->vertices[r].level = 0;
-    for (size_t s = 0; s < w->n_sources; s++) {
-        vpps_vertex_work *v = &w->vertices[w->sources[s].reader];
-        const vpps_vertex_work *read = &w->vertices[w->sources[s].vertex];
-        if (w->used[v->type].part == w->used[read->type].part) v->level = vpps_max_u32(v->level, read->level + 1);
+static const uint32_t *find_levels(const finder *f) {
+    uint32_t *levels;
+    if (!VPPS_TAKE_ZEROS(f->arena, levels, f->r->n_vertices)) return NULL;
+    for (size_t s = 0; s < f->r->n_sources; s++) {
+        const vpps_read *x = &f->r->sources[s];
+        if (f->types[f->r->vertices[x->reader].type].part == f->types[f->r->vertices[x->vertex].type].part)
+            levels[x->reader] = vpps_max_u32(levels[x->reader], levels[x->vertex] + 1);
     }
+    return levels;
+}
+
+/* ---------------------------------------------------------------- all */
+
+static bool open_finder(finder *f) {
+    const vpps_reading *r = f->r;
+    f->edge_words = (r->n_types + 63) / 64;
+    if (!VPPS_TAKE_ZEROS(f->arena, f->needed, r->n_vertices) || !VPPS_TAKE(f->arena, f->gradients, r->n_vertices) ||
+        !VPPS_TAKE_ZEROS(f->arena, f->types, r->n_types) ||
+        !VPPS_TAKE_ZEROS(f->arena, f->edges, r->n_types * (size_t)f->edge_words) ||
+        !VPPS_TAKE(f->arena, f->differentiable, r->n_types) || !VPPS_TAKE(f->arena, f->differentiable_in, r->n_types) ||
+        !VPPS_TAKE(f->arena, f->noted, NOTED_TYPES * (size_t)r->n_inputs)) {
+        return false;
+    }
+    for (uint32_t t = 0; t < r->n_types; t++) {
+        f->types[t].part = r->types[t].type->last_part;
+        f->types[t].cell = (vpps_cell_needs){.training = r->training, .fixed = r->fixed, .frozen = r->types[t].frozen};
+        f->differentiable[t] = r->types[t].type->last_differentiable;
+    }
+    return true;
 }
 
 /* The types' graph is known only when all reads were noted, and what is noted depends on it. But it is nearly always that of
- * the batch before, by which levels are set, too; else vertices are gone over once more. */
-bool vpps_find_needs(vpps_batch_work *w) {
-    w->edge_words = (w->n_used + 63) / 64;
-    const size_t words = (size_t)w->n_used * w->edge_words;
-    if (!VPPS_RESERVE(w->edges, w->edges_capacity, words + 1)) return false;
-    memset(w->edges, 0, words * sizeof *w->edges);
-    note_reads(w);
-    if (!find_parts(w)) return false;
-    find_differentiable(w);
-    if (guessed_types(w)) return true;
-    forget_gradients(w);
-    note_reads(w);
-    set_levels(w);
+ * the batch before, by which the reading's levels are, too; else vertices are gone over once more. */
+bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
+    finder f = {.r = r, .arena = arena};
+    const uint32_t *levels = r->levels;
+    if (!open_finder(&f)) return false;
+    note_reads(&f);
+    if (!find_parts(&f)) return false;
+    find_differentiable(&f);
+    if (!guessed_types(&f)) {
+        forget_gradients(&f);
+        note_reads(&f);
+        levels = find_levels(&f);
+        if (!levels) return false;
+    }
+    *out = (vpps_batch_needs){.reading = r,
+                              .needed = f.needed,
+                              .gradients = f.gradients,
+                              .levels = levels,
+                              .types = f.types,
+                              .edges = f.edges,
+                              .edge_words = f.edge_words,
+                              .n_parts = f.n_parts};
     return true;
 }

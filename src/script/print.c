@@ -1,7 +1,7 @@
 /* print.c - a script as text: header, blocks, then each group's tasks with what they cost, and the sum. */
 #include "cell/print.h"
 #include "script/cost.h"
-#include "script/work.h"
+#include "script/task.h"
 
 #include <inttypes.h>
 

@@ -1,122 +1,164 @@
-/* read.c - the graph as vertices: what each reads, what the loss is made of. */
-#include "script/work.h"
+/* read.c - see read.h. */
+#include "script/read.h"
+
+/* A sum in the loss, and which of its terms is the next. */
+typedef struct loss_sum {
+    uint32_t record, next;
+    float first, others; /* factors of its terms in the loss */
+} loss_sum;
+
+enum { FIRST_TYPES = 16 }; /* that there is room for from the beginning */
+
+/* A reading as it is made. */
+typedef struct reader {
+    vpps_arena *arena;
+    vpps_types *all_types;
+    const vpps_batch_request *request;
+    vpps_reading *out;
+    vpps_read_vertex *vertices;
+    vpps_vertex_lists *lists;
+    uint32_t *levels;
+    vpps_read *sources;
+    vpps_node *source_outputs;
+    size_t sources_capacity;
+    vpps_read_type *types;
+    uint32_t *parts; /* of types, in the batch before */
+    size_t types_capacity, parts_capacity;
+    uint32_t *type_of_cell; /* of the model's cells; VPPS_NONE: not met yet */
+    uint32_t *shapes;       /* of an op's arguments */
+    size_t shapes_capacity;
+    uint64_t dropout; /* elements so far */
+    vpps_seed *seeds;
+    loss_sum *sums; /* that are being taken apart */
+    size_t seeds_capacity, sums_capacity;
+    bool *whole; /* where gradients are asked for, of each vertex: the loss is not taken apart any further */
+} reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
 
 /* ---------------------------------------------------------------- types */
 
-static uint32_t use_type(vpps_batch_work *w, uint32_t index) {
-    const size_t before = w->used_of_type_capacity;
-    if (!VPPS_RESERVE(w->used_of_type, w->used_of_type_capacity, w->types->n_types)) return VPPS_NONE;
-    for (size_t i = before; i < w->used_of_type_capacity; i++) w->used_of_type[i] = VPPS_NONE;
-    if (w->used_of_type[index] != VPPS_NONE) return w->used_of_type[index];
-    vpps_type *type = w->types->types[index];
-    type->last_used = w->types->n_batches;
-    const uint32_t n_inputs = w->n_inputs + type->base->n_inputs;
-    if (!VPPS_RESERVE(w->used, w->used_capacity, w->n_used + 1u) ||
-        !VPPS_RESERVE(w->noted, w->noted_capacity, VPPS_NOTED_TYPES * (size_t)n_inputs + 1)) {
+static uint32_t use_type(reader *r, uint32_t index) {
+    vpps_reading *out = r->out;
+    vpps_type *type = r->all_types->types[index];
+    if (type->last_used == r->all_types->n_batches) return type->place;
+    if (!VPPS_TAKE_MORE(r->arena, r->types, r->types_capacity, out->n_types + 1u) ||
+        !VPPS_TAKE_MORE(r->arena, r->parts, r->parts_capacity, out->n_types + 1u)) {
         return VPPS_NONE;
     }
-    vpps_used_type u = {.type = type,
-                        .base = type->base,
-                        .n_lists = type->base->n_lists,
-                        .index = index,
-                        .first_block = VPPS_NONE,
-                        .first_input = w->n_inputs};
-    w->n_inputs = n_inputs;
-    u.part = type->last_part;
-    u.differentiable = type->last_differentiable;
-    uint64_t frozen = 0;
+    vpps_read_type u = {
+        .type = type, .base = type->base, .n_lists = type->base->n_lists, .index = index, .first_input = out->n_inputs};
     for (uint32_t i = 0; i < type->n_params; i++) {
-        const bool f = w->request->part == VPPS_STEP_NODES || w->g->model->params[type->params[i]].frozen;
-        if (!f) u.trains |= type->params_reach[i];
-        w->some_frozen |= f;
-        frozen = vpps_mix64(frozen + f + 1);
+        const bool frozen = out->fixed || out->g->model->params[type->params[i]].frozen;
+        if (!frozen && out->training) u.trains |= type->params_reach[i];
+        out->some_frozen |= frozen;
+        u.frozen = vpps_mix64(u.frozen + frozen + 1);
     }
-    if (!w->training) u.trains = 0;
-    u.needs.frozen = frozen;
-    u.needs.training = w->training;
-    u.needs.fixed = w->request->part == VPPS_STEP_NODES;
-    w->used[w->n_used] = u;
-    return w->used_of_type[index] = w->n_used++;
+    type->last_used = r->all_types->n_batches;
+    type->place = out->n_types;
+    r->parts[out->n_types] = type->last_part;
+    r->types[out->n_types] = u;
+    out->n_inputs += type->base->n_inputs;
+    return out->n_types++;
 }
 
-static vpps_status type_of_node(vpps_batch_work *w, const vpps_op_node *node, const vpps_node *args, uint32_t *out) {
-    const bool equal = vpps_ops[w->g->signatures[node->signature].op].shape == VPPS_SHAPE_EQUAL; /* all arguments are */
-    if (!VPPS_RESERVE(w->stack, w->stack_capacity, 2 * (size_t)node->n_args + 2)) return vpps_no_memory();
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        const vpps_signature *s = vpps_plain_signature(w->g, args[equal ? 0 : i]);
-        w->stack[2 * i] = s->rows;
-        w->stack[2 * i + 1] = s->cols;
+static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node *args, uint32_t *index) {
+    const vpps_graph *g = r->out->g;
+    const bool equal = vpps_ops[g->signatures[op->signature].op].shape == VPPS_SHAPE_EQUAL; /* all arguments are */
+    if (!VPPS_TAKE_MORE(r->arena, r->shapes, r->shapes_capacity, 2 * (size_t)op->n_args + 2)) return vpps_no_memory();
+    for (uint32_t i = 0; i < op->n_args; i++) {
+        const vpps_signature *s = vpps_plain_signature(g, args[equal ? 0 : i]);
+        r->shapes[2 * i] = s->rows;
+        r->shapes[2 * i + 1] = s->cols;
     }
-    return vpps_type_of_op(w->types, w->g, node, w->stack, out);
+    return vpps_type_of_op(r->all_types, g, op, r->shapes, index);
+}
+
+/* The number of a record's type. */
+static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
+    const vpps_graph *g = r->out->g;
+    uint32_t index;
+    if (!op && r->type_of_cell[record->cell] != VPPS_NONE) return *out = r->type_of_cell[record->cell], VPPS_OK;
+    VPPS_TRY(op ? type_of_op(r, op, g->words + op->args, &index)
+                : vpps_type_of_cell(r->all_types, g->model, record->cell, &index));
+    *out = use_type(r, index);
+    if (!op) r->type_of_cell[record->cell] = *out;
+    return *out == VPPS_NONE ? vpps_no_memory() : VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- vertices */
 
-/* The place in `used` of a record's type. */
-static vpps_status used_of_record(vpps_batch_work *w, const vpps_record *record, const vpps_op_node *op,
-                                  const vpps_node *args, uint32_t *out) {
-    uint32_t index;
-    if (!op && w->used_of_cell[record->cell] != VPPS_NONE) return *out = w->used_of_cell[record->cell], VPPS_OK;
-    VPPS_TRY(op ? type_of_node(w, op, args, &index) : vpps_type_of_cell(w->types, w->g->model, record->cell, &index));
-    *out = index < w->used_of_type_capacity ? w->used_of_type[index] : VPPS_NONE;
-    if (*out == VPPS_NONE) *out = use_type(w, index);
-    if (!op) w->used_of_cell[record->cell] = *out;
-    return *out == VPPS_NONE ? vpps_no_memory() : VPPS_OK;
-}
-
-/* Notes what vertex r reads, and where that puts it in the graph, and in its part as far as that is known: see needs.c. */
-static vpps_status read_sources(vpps_batch_work *w, uint32_t r, uint32_t n, const vpps_node *args) {
-    VPPS_TRY(vpps_need_count(w->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
-    if (!VPPS_RESERVE(w->sources, w->sources_capacity, w->n_sources + n) ||
-        !VPPS_RESERVE(w->source_outputs, w->source_outputs_capacity, w->n_sources + n)) {
-        return vpps_no_memory();
-    }
-    vpps_read *sources = w->sources + w->n_sources;
-    uint32_t *outputs = w->source_outputs + w->n_sources;
-    vpps_vertex_work *v = &w->vertices[r];
-    const uint32_t part = w->used[v->type].part;
+/* Notes what a vertex reads, and where that puts it in the graph, and in its strongly connected part as far as that is known: see
+ * needs.c. */
+static vpps_status read_sources(reader *r, uint32_t vertex, uint32_t n, const vpps_node *args) {
+    vpps_reading *out = r->out;
+    VPPS_TRY(vpps_need_count(out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
+    if (out->n_sources + n > r->sources_capacity)
+        return vpps_fail(VPPS_STATE, "schedule: vertices read more values than the graph has words");
+    vpps_read *sources = r->sources + out->n_sources;
+    uint32_t *outputs = r->source_outputs + out->n_sources;
+    vpps_read_vertex *v = &r->vertices[vertex];
+    const uint32_t part = r->parts[v->type];
     uint32_t level = 0, depth = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t vertex = w->g->node_record[args[i]];
-        const vpps_vertex_work *read = &w->vertices[vertex];
-        sources[i] = (vpps_read){vertex, r};
+        const uint32_t source = out->g->node_record[args[i]];
+        const vpps_read_vertex *read = &r->vertices[source];
+        sources[i] = (vpps_read){source, vertex};
         outputs[i] = args[i];
         depth = vpps_max_u32(depth, read->depth + 1);
-        level = vpps_max_u32(level, w->used[read->type].part == part ? read->level + 1 : 0);
+        level = vpps_max_u32(level, r->parts[read->type] == part ? r->levels[source] + 1 : 0);
     }
-    v->level = level;
     v->depth = depth;
-    w->n_sources += n;
+    r->levels[vertex] = level;
+    out->n_sources += n;
     return VPPS_OK;
 }
 
-static vpps_status read_vertex(vpps_batch_work *w, uint32_t r, uint64_t *dropout) {
-    const vpps_graph *g = w->g;
-    const vpps_record *record = &g->records[r];
+static vpps_status read_vertex(reader *r, uint32_t vertex) {
+    const vpps_graph *g = r->out->g;
+    const vpps_record *record = &g->records[vertex];
     const vpps_op_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
     uint32_t t;
-    VPPS_TRY(used_of_record(w, record, op, op ? g->words + op->args : NULL, &t));
-    const vpps_compiled_cell *c = w->used[t].base;
-    const uint32_t args = op ? op->args : record->at + vpps_list_words(w->used[t].type->cell);
+    VPPS_TRY(type_of_record(r, record, op, &t));
+    const vpps_compiled_cell *c = r->types[t].base;
+    const uint32_t args = op ? op->args : record->at + vpps_list_words(r->types[t].type->cell);
     const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's one list is its arguments */
     uint32_t n = op ? op->n_args : c->n_inputs;
     for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
-    w->vertices[r] = (vpps_vertex_work){.type = t,
-                                        .first_source = (uint32_t)w->n_sources,
-                                        .first_output = record->first,
-                                        .words = op ? op->imm : args + n};
-    VPPS_TRY(read_sources(w, r, n, g->words + args));
+    r->vertices[vertex] = (vpps_read_vertex){.type = t,
+                                             .first_source = (uint32_t)r->out->n_sources,
+                                             .first_output = record->first,
+                                             .words = op ? op->imm : args + n};
+    VPPS_TRY(read_sources(r, vertex, n, g->words + args));
     if (c->n_lists || c->dropout_elems[0]) {
-        vpps_vertex_rest *rest = &w->rests[r];
-        *rest = (vpps_vertex_rest){.dropout = (uint32_t)*dropout};
-        *dropout += c->dropout_elems[0];
+        vpps_vertex_lists *lists = &r->lists[vertex];
+        *lists = (vpps_vertex_lists){.dropout = (uint32_t)r->dropout};
+        r->dropout += c->dropout_elems[0];
         for (uint32_t d = 1; d <= c->n_lists; d++) {
-            rest->members[d - 1] = members[d - 1];
-            *dropout += c->dropout_elems[d] * members[d - 1];
+            lists->members[d - 1] = members[d - 1];
+            r->dropout += c->dropout_elems[d] * members[d - 1];
         }
     }
+    return VPPS_OK;
+}
+
+/* Every value that is read is a word of the graph. */
+static vpps_status read_vertices(reader *r) {
+    vpps_reading *out = r->out;
+    const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
+    r->sources_capacity = out->g->n_words;
+    r->types_capacity = r->parts_capacity = FIRST_TYPES;
+    if (!VPPS_TAKE(r->arena, r->types, FIRST_TYPES) || !VPPS_TAKE(r->arena, r->parts, FIRST_TYPES) ||
+        !VPPS_TAKE(r->arena, r->type_of_cell, n_cells) || !VPPS_TAKE(r->arena, r->vertices, n) ||
+        !VPPS_TAKE(r->arena, r->lists, n) || !VPPS_TAKE(r->arena, r->levels, n) ||
+        !VPPS_TAKE(r->arena, r->sources, r->sources_capacity) ||
+        !VPPS_TAKE(r->arena, r->source_outputs, r->sources_capacity)) {
+        return vpps_no_memory();
+    }
+    memset(r->type_of_cell, 0xff, n_cells * sizeof *r->type_of_cell);
+    for (uint32_t v = 0; v < out->n_vertices; v++) VPPS_TRY(read_vertex(r, v));
+    r->vertices[out->n_vertices].first_source = (uint32_t)out->n_sources;
+    if (r->dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
     return VPPS_OK;
 }
 
@@ -146,53 +188,55 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
 
 /* How many records are vertices. In training the last ones are none as long as they are sums that the request does not name: the
  * loss is taken apart into terms of what these read, and nothing else that is needed reads them. */
-static uint32_t count_records(const vpps_batch_work *w) {
-    uint32_t n = (uint32_t)w->g->n_records;
+static uint32_t count_records(const vpps_reading *out) {
+    uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
-    while (w->training && n && is_linear(w->g, n - 1, &first, &others)) n--;
-    for (uint32_t i = 0; i < w->n_requested + w->n_asked; i++) n = vpps_max_u32(n, w->requested[i].vertex + 1);
+    while (out->training && n && is_linear(out->g, n - 1, &first, &others)) n--;
+    for (uint32_t i = 0; i < out->n_requested; i++) n = vpps_max_u32(n, out->requested[i].vertex + 1);
+    for (uint32_t i = 0; i < out->n_asked; i++) n = vpps_max_u32(n, out->asked[i].vertex + 1);
     return n;
 }
 
 /* Notes the vertices whose gradients are asked for: a sum among them is a term of the loss as a whole. */
-static bool note_whole(vpps_batch_work *w) {
-    if (!w->n_asked) return true;
-    if (!VPPS_RESERVE(w->whole, w->whole_capacity, w->n_vertices + 1u)) return false;
-    memset(w->whole, 0, w->n_vertices * sizeof *w->whole);
-    for (uint32_t i = 0; i < w->n_asked; i++) w->whole[w->requested[w->n_requested + i].vertex] = true;
+static bool note_whole(reader *r) {
+    if (!r->out->n_asked) return true;
+    if (!VPPS_TAKE_ZEROS(r->arena, r->whole, r->out->n_vertices)) return false;
+    for (uint32_t i = 0; i < r->out->n_asked; i++) r->whole[r->out->asked[i].vertex] = true;
     return true;
 }
 
-static bool is_whole(const vpps_batch_work *w, uint32_t record) {
-    return w->n_asked && record < w->n_vertices && w->whole[record];
+static bool is_whole(const reader *r, uint32_t record) {
+    return r->whole && record < r->out->n_vertices && r->whole[record];
 }
 
 /* A term of the loss: a sum is taken apart next, everything else is a seed. */
-static vpps_status add_term(vpps_batch_work *w, vpps_node x, float factor, size_t *depth) {
+static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth) {
+    const vpps_graph *g = r->out->g;
     float first, others;
-    const uint32_t record = w->g->node_record[x];
-    if (is_linear(w->g, record, &first, &others) && !is_whole(w, record)) {
-        if (!VPPS_RESERVE(w->sums, w->sums_capacity, *depth + 1)) return vpps_no_memory();
-        w->sums[(*depth)++] = (vpps_loss_sum){record, 0, factor * first, factor * others};
+    const uint32_t record = g->node_record[x];
+    if (is_linear(g, record, &first, &others) && !is_whole(r, record)) {
+        if (!VPPS_TAKE_MORE(r->arena, r->sums, r->sums_capacity, *depth + 1)) return vpps_no_memory();
+        r->sums[(*depth)++] = (loss_sum){record, 0, factor * first, factor * others};
         return VPPS_OK;
     }
-    if (!VPPS_RESERVE(w->seeds, w->seeds_capacity, w->n_seeds + 1u)) return vpps_no_memory();
-    w->seeds[w->n_seeds++] = (vpps_seed){output_of(w->g, x), factor};
+    if (!VPPS_TAKE_MORE(r->arena, r->seeds, r->seeds_capacity, r->out->n_seeds + 1u)) return vpps_no_memory();
+    r->seeds[r->out->n_seeds++] = (vpps_seed){output_of(g, x), factor};
     return VPPS_OK;
 }
 
 /* Takes the loss apart into terms of other vertices with constant factors: what joins the inputs' graphs is no
  * vertex, so each stays a component of its own, and nothing waits for all of them. */
-static vpps_status read_loss(vpps_batch_work *w) {
+static vpps_status read_loss(reader *r) {
+    const vpps_graph *g = r->out->g;
     size_t depth = 0;
-    if (!note_whole(w)) return vpps_no_memory();
-    VPPS_TRY(add_term(w, w->request->loss, 1, &depth));
+    if (!note_whole(r)) return vpps_no_memory();
+    VPPS_TRY(add_term(r, r->request->loss, 1, &depth));
     while (depth) {
-        vpps_loss_sum *sum = &w->sums[depth - 1];
-        const vpps_op_node *node = &w->g->record_nodes[w->g->records[sum->record].at];
+        loss_sum *sum = &r->sums[depth - 1];
+        const vpps_op_node *node = &g->record_nodes[g->records[sum->record].at];
         const uint32_t i = sum->next++;
         if (i < node->n_args) {
-            VPPS_TRY(add_term(w, w->g->words[node->args + i], i ? sum->others : sum->first, &depth));
+            VPPS_TRY(add_term(r, g->words[node->args + i], i ? sum->others : sum->first, &depth));
         } else {
             depth--;
         }
@@ -200,9 +244,7 @@ static vpps_status read_loss(vpps_batch_work *w) {
     return VPPS_OK;
 }
 
-static vpps_status check_loss(const vpps_batch_work *w) {
-    const vpps_graph *g = w->g;
-    const vpps_node x = w->request->loss;
+static vpps_status check_loss(const vpps_graph *g, vpps_node x) {
     if (x >= g->n_nodes) {
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", x, g->n_nodes);
     }
@@ -216,51 +258,58 @@ static vpps_status check_loss(const vpps_batch_work *w) {
     return source ? vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name) : VPPS_OK;
 }
 
-static vpps_status add_requested(vpps_batch_work *w, uint32_t n, const vpps_node *nodes, vpps_output_ref *to) {
+/* ---------------------------------------------------------------- what the request names */
+
+static vpps_status add_requested(const reader *r, uint32_t n, const vpps_node *nodes, vpps_output_ref *to) {
+    const vpps_graph *g = r->out->g;
     for (uint32_t i = 0; i < n; i++) {
-        if (nodes[i] >= w->g->n_nodes)
+        if (nodes[i] >= g->n_nodes)
             return vpps_fail(VPPS_ARGUMENT, "%s: %u is not a node; the graph has %u",
-                             w->training ? "backward" : "forward", nodes[i], w->g->n_nodes);
-        to[i] = output_of(w->g, nodes[i]);
+                             r->out->training ? "backward" : "forward", nodes[i], g->n_nodes);
+        to[i] = output_of(g, nodes[i]);
     }
     return VPPS_OK;
 }
 
-static vpps_status read_request(vpps_batch_work *w) {
-    const vpps_batch_request *r = w->request;
-    const size_t n = r->n_outputs + (size_t)r->n_gradient_nodes;
-    if (!VPPS_RESERVE(w->requested, w->requested_capacity, n + 1)) return vpps_no_memory();
-    VPPS_TRY(add_requested(w, r->n_outputs, r->outputs, w->requested));
-    VPPS_TRY(add_requested(w, r->n_gradient_nodes, r->gradient_nodes, w->requested + r->n_outputs));
-    w->n_requested = r->n_outputs;
-    w->n_asked = r->n_gradient_nodes;
+static vpps_status read_request(reader *r) {
+    const vpps_batch_request *request = r->request;
+    vpps_reading *out = r->out;
+    vpps_output_ref *named;
+    if (!VPPS_TAKE(r->arena, named, request->n_outputs + (size_t)request->n_gradient_nodes)) return vpps_no_memory();
+    VPPS_TRY(add_requested(r, request->n_outputs, request->outputs, named));
+    VPPS_TRY(add_requested(r, request->n_gradient_nodes, request->gradient_nodes, named + request->n_outputs));
+    out->requested = named;
+    out->n_requested = request->n_outputs;
+    out->asked = named + request->n_outputs;
+    out->n_asked = request->n_gradient_nodes;
     return VPPS_OK;
 }
 
-vpps_status vpps_read_graph(vpps_batch_work *w) {
-    const vpps_graph *g = w->g;
-    VPPS_TRY(read_request(w));
-    w->n_vertices = count_records(w);
-    w->n_sources = 0;
-    w->n_outputs = w->n_vertices < g->n_records ? g->records[w->n_vertices].first : g->n_nodes;
-    w->n_seeds = 0;
-    for (uint32_t i = 0; i < w->n_used; i++) w->used_of_type[w->used[i].index] = VPPS_NONE;
-    w->n_used = w->n_inputs = 0;
-    w->some_frozen = false;
-    const size_t n_cells = g->model->n_cells;
-    if (!VPPS_RESERVE(w->used_of_cell, w->used_of_cell_capacity, n_cells + 1) ||
-        !VPPS_RESERVE(w->vertices, w->vertices_capacity, w->n_vertices + 1u) ||
-        !VPPS_RESERVE(w->rests, w->rests_capacity, w->n_vertices + 1u) ||
-        !VPPS_RESERVE(w->needed, w->needed_capacity, w->n_vertices + 1u)) {
-        return vpps_no_memory();
-    }
-    memset(w->used_of_cell, 0xff, n_cells * sizeof *w->used_of_cell);
-    memset(w->needed, 0, w->n_vertices * sizeof *w->needed);
-    uint64_t dropout = 0;
-    for (uint32_t r = 0; r < w->n_vertices; r++) VPPS_TRY(read_vertex(w, r, &dropout));
-    w->vertices[w->n_vertices].first_source = (uint32_t)w->n_sources;
-    if (dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
-    if (!w->training) return VPPS_OK;
-    VPPS_TRY(check_loss(w));
-    return read_loss(w);
+/* ---------------------------------------------------------------- all */
+
+static vpps_status read_all(reader *r) {
+    vpps_reading *out = r->out;
+    const vpps_graph *g = out->g;
+    VPPS_TRY(read_request(r));
+    out->n_vertices = count_records(out);
+    out->n_outputs = out->n_vertices < g->n_records ? g->records[out->n_vertices].first : g->n_nodes;
+    VPPS_TRY(read_vertices(r));
+    if (!out->training) return VPPS_OK;
+    VPPS_TRY(check_loss(g, r->request->loss));
+    return read_loss(r);
+}
+
+vpps_status vpps_read_graph(vpps_graph *g, vpps_types *types, const vpps_batch_request *request, vpps_arena *arena,
+                            vpps_reading *out) {
+    *out = (vpps_reading){.g = g, .training = request->loss != VPPS_NO_NODE, .fixed = request->part == VPPS_STEP_NODES};
+    reader r = {.arena = arena, .all_types = types, .request = request, .out = out};
+    VPPS_TRY(read_all(&r));
+    out->vertices = r.vertices;
+    out->lists = r.lists;
+    out->levels = r.levels;
+    out->sources = r.sources;
+    out->source_outputs = r.source_outputs;
+    out->seeds = r.seeds;
+    out->types = r.types;
+    return VPPS_OK;
 }

@@ -12,12 +12,6 @@ void vpps_scope_free(vpps_scope *s) {
     *s = (vpps_scope){0};
 }
 
-uint32_t vpps_types_of_part(const vpps_batch_work *w, uint32_t part) {
-    uint32_t n = 0;
-    for (uint32_t t = 0; t < w->n_used; t++) n += w->used[t].part == part && w->used[t].needed;
-    return n;
-}
-
 /* ---------------------------------------------------------------- classifiers that lie in cells */
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
@@ -48,25 +42,25 @@ static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy
     return true;
 }
 
-static void note_lazy(const vpps_batch_work *w, const uint64_t *lazy, vpps_output_ref x, uint8_t *heads) {
-    const vpps_vertex_work *v = &w->vertices[x.vertex];
-    if (lazy[v->type] >> (x.output - v->first_output) & 1) heads[x.vertex] = 1;
+static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_ref x, uint8_t *heads) {
+    if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* heads[r]: vertex r has a classifier, or the like, in it. */
-static bool find_heads(const vpps_batch_work *w, uint8_t *heads) {
-    uint64_t *read = calloc(2 * (size_t)w->n_used + 1, sizeof *read), *lazy = read + w->n_used;
+/* heads[v]: vertex v has a classifier, or the like, in it. */
+static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
+    const vpps_reading *r = n->reading;
+    uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
     if (!read) return false;
-    for (size_t s = 0; s < w->n_sources; s++) {
-        const vpps_read *x = &w->sources[s];
-        const vpps_vertex_work *v = &w->vertices[x->vertex];
-        if (w->needed[x->reader]) read[v->type] |= (uint64_t)1 << (w->source_outputs[s] - v->first_output);
+    for (size_t s = 0; s < r->n_sources; s++) {
+        const vpps_read *x = &r->sources[s];
+        const vpps_output_ref source = {r->source_outputs[s], x->vertex};
+        if (n->needed[x->reader]) read[r->vertices[x->vertex].type] |= vpps_output_bit(r, source);
     }
     bool ok = true;
-    for (uint32_t t = 0; t < w->n_used && ok; t++)
-        ok = !w->used[t].needed || find_lazy(w->used[t].type->base, read[t], &lazy[t]);
-    for (uint32_t i = 0; i < w->n_seeds && ok; i++) note_lazy(w, lazy, w->seeds[i].to, heads);
-    for (uint32_t i = 0; i < w->n_requested && ok; i++) note_lazy(w, lazy, w->requested[i], heads);
+    for (uint32_t t = 0; t < r->n_types && ok; t++)
+        ok = !n->types[t].needed || find_lazy(r->types[t].base, read[t], &lazy[t]);
+    for (uint32_t i = 0; i < r->n_seeds && ok; i++) note_lazy(r, lazy, r->seeds[i].to, heads);
+    for (uint32_t i = 0; i < r->n_requested && ok; i++) note_lazy(r, lazy, r->requested[i], heads);
     free(read);
     return ok;
 }
@@ -74,51 +68,51 @@ static bool find_heads(const vpps_batch_work *w, uint8_t *heads) {
 /* ---------------------------------------------------------------- making a scope */
 
 typedef struct maker {
-    const vpps_batch_work *w;
+    const vpps_reading *r;
     vpps_scope *out;
     uint32_t *numbers; /* of the batch's vertices in the scope, or VPPS_NONE */
-    uint32_t *of_used; /* the scope's numbers of types, or VPPS_NONE */
+    uint32_t *of_type; /* the scope's numbers of types, or VPPS_NONE */
     size_t types_capacity;
 } maker;
 
-static uint32_t add_type(maker *m, uint32_t used) {
+static uint32_t add_type(maker *m, uint32_t type) {
     vpps_scope *s = m->out;
-    uint32_t *number = &m->of_used[used == VPPS_NONE ? m->w->n_used : used];
+    uint32_t *number = &m->of_type[type == VPPS_NONE ? m->r->n_types : type];
     if (*number != VPPS_NONE) return *number;
     if (!VPPS_RESERVE(s->types, m->types_capacity, s->graph.n_types + 1u)) return VPPS_NONE;
-    s->types[s->graph.n_types] = used;
+    s->types[s->graph.n_types] = type;
     return *number = s->graph.n_types++;
 }
 
-static const char *name_of(const vpps_batch_work *w, uint32_t used) {
-    return used == VPPS_NONE ? "classifiers in cells" : w->used[used].type->base->name;
+static const char *name_of(const vpps_reading *r, uint32_t type) {
+    return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
 /* Of two types of one name, which ops of several shapes have, the one that was seen first in the model comes first. */
-static bool comes_before(const vpps_batch_work *w, uint32_t a, uint32_t b) {
-    const int order = strcmp(name_of(w, a), name_of(w, b));
+static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
+    const int order = strcmp(name_of(r, a), name_of(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
-    return w->used[a].index < w->used[b].index;
+    return r->types[a].index < r->types[b].index;
 }
 
 /* Types in the order of their names, which is the same for every batch. */
 static void sort_types(maker *m) {
     vpps_scope *s = m->out;
     for (uint32_t t = 1; t < s->graph.n_types; t++) {
-        const uint32_t used = s->types[t];
+        const uint32_t type = s->types[t];
         uint32_t at = t;
-        for (; at && comes_before(m->w, used, s->types[at - 1]); at--) s->types[at] = s->types[at - 1];
-        s->types[at] = used;
+        for (; at && comes_before(m->r, type, s->types[at - 1]); at--) s->types[at] = s->types[at - 1];
+        s->types[at] = type;
     }
     for (uint32_t t = 0; t < s->graph.n_types; t++)
-        m->of_used[s->types[t] == VPPS_NONE ? m->w->n_used : s->types[t]] = t;
+        m->of_type[s->types[t] == VPPS_NONE ? m->r->n_types : s->types[t]] = t;
 }
 
-static bool add_vertex(maker *m, uint32_t vertex, uint32_t used) {
+static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
-    if (add_type(m, used) == VPPS_NONE) return false;
-    g->types[v] = used; /* until types are sorted */
+    if (add_type(m, type) == VPPS_NONE) return false;
+    g->types[v] = type; /* until types are sorted */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -127,34 +121,33 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t used) {
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
 /* A vertex with what it reads in the scope, and what lies in it as another vertex. */
-static bool add_record(maker *m, uint32_t r, bool head) {
-    const vpps_batch_work *w = m->w;
-    const vpps_vertex_work *v = &w->vertices[r];
+static bool add_record(maker *m, uint32_t vertex, bool head) {
+    const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
-    const uint32_t number = m->numbers[r] = g->n;
-    if (!add_vertex(m, r, v->type)) return false;
+    const uint32_t number = m->numbers[vertex] = g->n;
+    if (!add_vertex(m, vertex, v->type)) return false;
     for (uint32_t i = 0; i < vpps_n_sources(v); i++) {
-        const uint32_t source = m->numbers[w->sources[v->first_source + i].vertex];
+        const uint32_t source = m->numbers[m->r->sources[v->first_source + i].vertex];
         if (source != VPPS_NONE) add_source(g, source);
     }
     if (!head) return true;
-    if (!add_vertex(m, r, VPPS_NONE)) return false;
+    if (!add_vertex(m, vertex, VPPS_NONE)) return false;
     add_source(g, number);
     return true;
 }
 
-static bool open_maker(maker *m, const vpps_batch_work *w, vpps_scope *out) {
-    const size_t n = 2 * (size_t)w->n_vertices + 2, n_used = w->n_used + (size_t)1;
+static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
+    const size_t n = 2 * (size_t)r->n_vertices + 2, n_types = r->n_types + (size_t)1;
     *out = (vpps_scope){.vertices = malloc(n * sizeof *out->vertices)};
     out->graph.types = malloc(n * sizeof *out->graph.types);
     out->graph.first = malloc(n * sizeof *out->graph.first);
-    out->graph.sources = malloc((n + w->n_sources) * sizeof *out->graph.sources);
+    out->graph.sources = malloc((n + r->n_sources) * sizeof *out->graph.sources);
     *m = (maker){
-        .w = w, .out = out, .numbers = malloc(n * sizeof *m->numbers), .of_used = malloc(n_used * sizeof *m->of_used)};
-    if (!out->vertices || !out->graph.types || !out->graph.first || !out->graph.sources || !m->numbers || !m->of_used)
+        .r = r, .out = out, .numbers = malloc(n * sizeof *m->numbers), .of_type = malloc(n_types * sizeof *m->of_type)};
+    if (!out->vertices || !out->graph.types || !out->graph.first || !out->graph.sources || !m->numbers || !m->of_type)
         return false;
     memset(m->numbers, 0xff, n * sizeof *m->numbers);
-    memset(m->of_used, 0xff, n_used * sizeof *m->of_used);
+    memset(m->of_type, 0xff, n_types * sizeof *m->of_type);
     out->graph.first[0] = 0;
     return true;
 }
@@ -164,14 +157,14 @@ static bool describe(maker *m) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
     size_t length = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) length += strlen(name_of(m->w, s->types[t])) + 3;
+    for (uint32_t t = 0; t < g->n_types; t++) length += strlen(name_of(m->r, s->types[t])) + 3;
     const size_t edges = (size_t)g->n_types * g->n_types;
     s->names = calloc(length + 1, 1);
     s->key = calloc(length + edges + 1, 1);
     if (!s->names || !s->key) return false;
     size_t at = 0;
     for (uint32_t t = 0; t < g->n_types; t++) /* names may hold commas */
-        at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", name_of(m->w, s->types[t]));
+        at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", name_of(m->r, s->types[t]));
     memcpy(s->key, s->names, length);
     for (uint32_t v = 0; v < g->n; v++)
         for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++)
@@ -185,39 +178,41 @@ static vpps_status close_maker(maker *m, bool ok) {
         vpps_typed_graph *g = &m->out->graph;
         sort_types(m);
         for (uint32_t v = 0; v < g->n; v++)
-            g->types[v] = m->of_used[g->types[v] == VPPS_NONE ? m->w->n_used : g->types[v]];
+            g->types[v] = m->of_type[g->types[v] == VPPS_NONE ? m->r->n_types : g->types[v]];
         ok = describe(m);
     }
     free(m->numbers);
-    free(m->of_used);
+    free(m->of_type);
     if (ok) return VPPS_OK;
     vpps_scope_free(m->out);
     return vpps_no_memory();
 }
 
-vpps_status vpps_scope_of_part(const vpps_batch_work *w, uint32_t part, vpps_scope *out) {
+vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out) {
+    const vpps_reading *r = n->reading;
     maker m;
-    bool ok = open_maker(&m, w, out);
-    for (uint32_t r = 0; r < w->n_vertices && ok; r++)
-        if (w->needed[r] && w->used[w->vertices[r].type].part == part) ok = add_record(&m, r, false);
+    bool ok = open_maker(&m, r, out);
+    for (uint32_t v = 0; v < r->n_vertices && ok; v++)
+        if (n->needed[v] && n->types[r->vertices[v].type].part == part) ok = add_record(&m, v, false);
     return close_maker(&m, ok);
 }
 
 /* Is there anything to do at a vertex, or does it only say where a value lies? */
-static bool does_nothing(const vpps_batch_work *w, const vpps_vertex_work *v) {
-    const vpps_compiled_cell *c = w->used[v->type].type->base;
+static bool does_nothing(const vpps_reading *r, const vpps_read_vertex *v) {
+    const vpps_compiled_cell *c = r->types[v->type].base;
     if (c->is_data) return false;
     for (uint32_t i = 0; i < c->n_values; i++)
         if (is_operation(&c->values[i])) return false;
     return vpps_n_sources(v) == 0;
 }
 
-vpps_status vpps_scope_of_all(const vpps_batch_work *w, vpps_scope *out) {
+vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
+    const vpps_reading *r = n->reading;
     maker m;
-    uint8_t *heads = calloc(w->n_vertices + (size_t)1, 1);
-    bool ok = open_maker(&m, w, out) && heads && find_heads(w, heads);
-    for (uint32_t r = 0; r < w->n_vertices && ok; r++)
-        if (w->needed[r] && !does_nothing(w, &w->vertices[r])) ok = add_record(&m, r, heads[r]);
+    uint8_t *heads = calloc(r->n_vertices + (size_t)1, 1);
+    bool ok = open_maker(&m, r, out) && heads && find_heads(n, heads);
+    for (uint32_t v = 0; v < r->n_vertices && ok; v++)
+        if (n->needed[v] && !does_nothing(r, &r->vertices[v])) ok = add_record(&m, v, heads[v]);
     free(heads);
     return close_maker(&m, ok);
 }
@@ -225,11 +220,11 @@ vpps_status vpps_scope_of_all(const vpps_batch_work *w, vpps_scope *out) {
 /* ---------------------------------------------------------------- levels */
 
 /* A step's level: behind all levels that it reads from, so that steps which do not need each other share one. */
-static bool level_steps(vpps_batch_work *w, const vpps_scope *s, const uint32_t *steps, uint32_t n_steps) {
+static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
-    uint32_t *levels = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *levels);
-    uint32_t *starts = levels + n_steps, *order = starts + n_steps + 2;
-    if (!levels) return false;
+    uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);
+    uint32_t *starts = of_step + n_steps, *order = starts + n_steps + 2;
+    if (!of_step) return false;
     for (uint32_t v = 0; v < g->n; v++) starts[steps[v] + 2]++;
     for (uint32_t i = 2; i < n_steps + 2; i++) starts[i] += starts[i - 1];
     for (uint32_t v = 0; v < g->n; v++) order[starts[steps[v] + 1]++] = v;
@@ -238,31 +233,39 @@ static bool level_steps(vpps_batch_work *w, const vpps_scope *s, const uint32_t 
         for (; i < g->n && steps[order[i]] == k; i++) {
             const uint32_t v = order[i];
             for (uint32_t e = g->first[v]; e < g->first[v + 1]; e++)
-                levels[k] = vpps_max_u32(levels[k], levels[steps[g->sources[e]]] + 1);
+                of_step[k] = vpps_max_u32(of_step[k], of_step[steps[g->sources[e]]] + 1);
         }
-        for (uint32_t p = first; p < i; p++) w->vertices[s->vertices[order[p]]].level = levels[k];
+        for (uint32_t p = first; p < i; p++) levels[s->vertices[order[p]]] = of_step[k];
     }
-    free(levels);
+    free(of_step);
     return true;
 }
 
-static vpps_status level_part(vpps_batch_work *w, uint32_t part) {
-    const vpps_policy *policy = w->request->policy;
+static vpps_status level_part(const vpps_batch_needs *needs, const vpps_batch_request *request, uint32_t part,
+                              uint32_t *levels) {
+    const vpps_policy *policy = request->policy;
     vpps_scope s;
-    VPPS_TRY(vpps_scope_of_part(w, part, &s));
+    VPPS_TRY(vpps_scope_of_part(needs, part, &s));
     const vpps_automaton *a = NULL;
-    if (policy->learned && w->request->learned) a = vpps_learned_for(w->request->learned, &s.graph, &s.kind);
+    if (policy->learned && request->learned) a = vpps_learned_for(request->learned, &s.graph, &s.kind);
     uint32_t n, *steps = malloc((s.graph.n + 1u) * sizeof *steps);
     const bool ok =
-        steps && (a || !policy->learned) && policy->choose(&s.graph, a, steps, &n) && level_steps(w, &s, steps, n);
+        steps && (a || !policy->learned) && policy->choose(&s.graph, a, steps, &n) && level_steps(&s, steps, n, levels);
     free(steps);
     vpps_scope_free(&s);
     return ok ? VPPS_OK : vpps_no_memory();
 }
 
-vpps_status vpps_choose_levels(vpps_batch_work *w) {
-    if (!w->request->policy || w->request->policy == vpps_policies) return VPPS_OK; /* by depth, as they are */
-    for (uint32_t part = 0; part < w->n_parts; part++)
-        if (vpps_types_of_part(w, part) > 1) VPPS_TRY(level_part(w, part));
+vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
+                               const uint32_t **out) {
+    const size_t n_vertices = n->reading->n_vertices;
+    uint32_t *levels;
+    *out = n->levels;
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* by depth, as they are */
+    if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
+    memcpy(levels, n->levels, n_vertices * sizeof *levels);
+    for (uint32_t part = 0; part < n->n_parts; part++)
+        if (vpps_types_of_part(n, part) > 1) VPPS_TRY(level_part(n, request, part, levels));
+    *out = levels;
     return VPPS_OK;
 }

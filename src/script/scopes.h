@@ -3,30 +3,29 @@
 #define VPPS_SCOPES_H
 
 #include "script/learned.h"
-#include "script/work.h"
+#include "script/needs.h"
 
 typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* which of the batch's each is */
-    uint32_t *types;    /* in `used`; VPPS_NONE: classifiers that lie in cells */
+    uint32_t *types;    /* of the reading; VPPS_NONE: classifiers that lie in cells */
     char *names;
     uint8_t *key;
 } vpps_scope;
 
 /* The vertices of a strongly connected part that are needed. A part of one type has nothing to choose. */
-vpps_status vpps_scope_of_part(const vpps_batch_work *w, uint32_t part, vpps_scope *out);
+vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out);
 
 /* All vertices that are needed and do something, forward: without entries of tables and inputs, which are read where they
  * lie. What a vertex computes for the loss alone, as a classifier that lies in a cell, is a vertex of its own, of one type for all
  * cells, since it is lazy. */
-vpps_status vpps_scope_of_all(const vpps_batch_work *w, vpps_scope *out);
+vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
 void vpps_scope_free(vpps_scope *s);
 
-/* In how many types can a policy choose? */
-uint32_t vpps_types_of_part(const vpps_batch_work *w, uint32_t part);
-
-/* Puts the vertices of every recurrence of more than one type into the levels that the request's policy chooses. */
-vpps_status vpps_choose_levels(vpps_batch_work *w);
+/* The level of each vertex: in every recurrence of more than one type as the request's policy chooses it, else by depth. Fails with
+ * MEMORY. */
+vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
+                               const uint32_t **out);
 
 #endif

@@ -1,20 +1,22 @@
 /* script.h - from a graph to a script: one batch's program for the machine.
  *
- *   read.c      what each vertex reads, what the loss is made of
- *   needs.c     what is needed, strongly connected parts of the cells' graph, levels
- *   components.c  the inputs' graphs, dealt to waves and groups; slices.c: heads, dealt to slices of waves
- *   scopes.c    a batch as batching policies see it, and the levels that they choose
- *   policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned
- *   policy.c    compiled cells, levels, blocks
- *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
- *   memory.c    where a batch's tensors lie in the pool; allocate.c: by when they live
- *   contributions.c  how much vertices contribute to which gradients, and the lists of where it lies
- *   encode.c    the words: records, lists, tasks; writer.c: one after the other
- *   schedule.c  one after the other
- *   step.c      a script of the update alone
- *   cost.c      what the tasks cost
+ *   schedule.c  the steps, one after the other. Each makes a value that the next ones only read; a header of the same name
+ *               describes the value. All lie in an arena of the batch.
  *
- * Each hands its result to the next ones, which only read it: a value of values.h, or still members of work.h.
+ *   read.c      the graph as vertices: their types, what each reads, what the loss is made of
+ *   needs.c     what is needed, what has gradients, strongly connected parts of the types' graph
+ *   batching.c  levels, compiled cells, groups of VPs; components.c: the inputs' graphs; heads.c: classifiers and the like
+ *     scopes.c    a batch as batching policies see it, and the levels that they choose
+ *     policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned
+ *   steps.c     blocks, and their vertices level by level
+ *     deal.c      components to waves and groups, heads to slices of waves
+ *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
+ *   contributions.c  how much vertices contribute to which gradients, and the lists of where it lies
+ *   memory.c    where a batch's tensors lie in the pool; allocate.c: by when they live
+ *   encode.c    the words: blocks, lists, tasks; writer.c: one after the other
+ *
+ *   update.c    a script of the update alone
+ *   cost.c      what the tasks cost
  */
 #ifndef VPPS_SCRIPT_H
 #define VPPS_SCRIPT_H
@@ -71,7 +73,7 @@ typedef struct vpps_task_plan {
     uint64_t close_elems;                       /* elements of matrices that stay close to one VP, in its cache */
 } vpps_task_plan;
 
-struct vpps_batch_work;
+struct vpps_schedule;
 
 typedef struct vpps_batch {
     uint32_t *script; /* the result */
@@ -81,13 +83,13 @@ typedef struct vpps_batch {
     size_t cells_capacity;
     vpps_step_part part;
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
-    uint32_t n_vertices, n_nodes; /* of the graph */
-    uint32_t n_steps;             /* forward: vertices of one cell that run together */
-    uint32_t parameter_words;     /* of the pool */
-    uint64_t live_words;          /* of the rest: the most that tensors which live at once take */
-    uint64_t gathered_words;      /* see vpps_gathered_words, of all vertices */
-    uint32_t n_choices;           /* recurrences of several cells, where policies differ */
-    struct vpps_batch_work *work; /* work.h */
+    uint32_t n_vertices, n_nodes;   /* of the graph */
+    uint32_t n_steps;               /* forward: vertices of one cell that run together */
+    uint32_t parameter_words;       /* of the pool */
+    uint64_t live_words;            /* of the rest: the most that tensors which live at once take */
+    uint64_t gathered_words;        /* see vpps_gathered_words, of all vertices */
+    uint32_t n_choices;             /* recurrences of several cells, where policies differ */
+    struct vpps_schedule *schedule; /* schedule.h */
 } vpps_batch;
 
 vpps_status vpps_batch_create(vpps_batch **out);

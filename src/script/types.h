@@ -8,6 +8,7 @@
 typedef struct vpps_type {
     uint64_t hash;
     uint64_t last_used; /* in which batch */
+    uint32_t place;     /* among that batch's types */
     uint32_t *key;      /* what it is, in words */
     uint32_t key_words;
     vpps_compiled_cell *base; /* lowered, not compiled: inputs and outputs */
@@ -19,7 +20,7 @@ typedef struct vpps_type {
     uint32_t n_params;
     vpps_compiled_cell **compiled;
     uint32_t n_compiled;
-    uint32_t last_part; /* in the last batch: see vpps_used_type */
+    uint32_t last_part; /* in the last batch: see vpps_type_needs */
     uint64_t last_differentiable;
     size_t params_capacity, compiled_capacity;
 } vpps_type;

@@ -3,6 +3,7 @@
 #include "common/testing.h"
 #include "models.h"
 #include "runtime/handle.h"
+#include "script/schedule.h"
 #include "script/scopes.h"
 #include "vpps_data.h"
 
@@ -368,7 +369,7 @@ START_TEST(on_trees)
         }
         schedule(&s);
         vpps_scope scope;
-        TEST_OK(vpps_scope_of_all(s.batch->work, &scope));
+        TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
         check_counts(&scope, 0, of_trees[_i].expected);
         close_subject(&s);
         vpps_treebank_destroy(trees);
@@ -388,9 +389,9 @@ static const struct {
 
 static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
     uint32_t part = 0;
-    while (part < b->work->n_parts && vpps_types_of_part(b->work, part) < 2) part++;
-    ck_assert_uint_lt(part, b->work->n_parts);
-    TEST_OK(vpps_scope_of_part(b->work, part, scope));
+    while (part < b->schedule->needs.n_parts && vpps_types_of_part(&b->schedule->needs, part) < 2) part++;
+    ck_assert_uint_lt(part, b->schedule->needs.n_parts);
+    TEST_OK(vpps_scope_of_part(&b->schedule->needs, part, scope));
 }
 
 START_TEST(on_lattices)
@@ -413,7 +414,7 @@ START_TEST(on_lattices)
         if (of_lattices[_i].encoder) {
             find_encoder(s.batch, &scope);
         } else {
-            TEST_OK(vpps_scope_of_all(s.batch->work, &scope));
+            TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
         }
         check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
         close_subject(&s);

@@ -1,5 +1,5 @@
-/* step.c - see step.h. */
-#include "script/step.h"
+/* update.c - see update.h. */
+#include "script/update.h"
 
 #include "script/writer.h"
 

@@ -1,6 +1,6 @@
-/* step.h - the optimiser's step: what a script's header says of it, and the script that does nothing else. */
-#ifndef VPPS_SCRIPT_STEP_H
-#define VPPS_SCRIPT_STEP_H
+/* update.h - the optimiser's step: what a script's header says of it, and the script that does nothing else. */
+#ifndef VPPS_SCRIPT_UPDATE_H
+#define VPPS_SCRIPT_UPDATE_H
 
 #include "script/script.h"
 #include "script/task.h"

@@ -1,0 +1,154 @@
+/* batching.c - see batching.h. Types of vertices and what they read form a graph; its strongly connected parts run one after the
+ * other. A part without a cycle is one step, whatever the levels of its vertices: classifiers, embeddings and everything else
+ * that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
+#include "script/batching.h"
+
+#include "script/heads.h"
+#include "script/scopes.h"
+
+/* A batching as it is made. */
+typedef struct chooser {
+    const vpps_batch_needs *needs;
+    vpps_types *all_types;
+    const vpps_task_plan *machine;
+    vpps_arena *arena;
+    vpps_batching *out;
+    vpps_batched_type *types;
+} chooser;
+
+/* How many vertices and members of lists there are of each type, and in how many levels. */
+static void count_vertices(chooser *c) {
+    const vpps_reading *r = c->needs->reading;
+    for (uint32_t v = 0; v < r->n_vertices; v++) {
+        if (!c->needs->needed[v]) continue;
+        const uint32_t type = r->vertices[v].type;
+        vpps_batched_type *t = &c->types[type];
+        t->items[0]++;
+        t->n_levels = vpps_max_u32(t->n_levels, c->out->levels[v] + 1);
+        for (uint32_t l = 0; l < r->types[type].n_lists; l++) t->items[l + 1] += r->lists[v].members[l];
+    }
+}
+
+/* ---------------------------------------------------------------- groups */
+
+static uint64_t matrix_elems(const vpps_model *model) {
+    uint64_t n = 0;
+    for (uint32_t p = 0; p < model->n_params; p++)
+        if (model->params[p].kind == VPPS_MATRIX) n += vpps_param_elems(&model->params[p]);
+    return n;
+}
+
+/* A batch, as far as its grouping is concerned. */
+typedef struct extent {
+    double flops;   /* of a VP */
+    double vectors; /* of a level of the recurrences */
+    double levels;  /* that all VPs of a group go through together, forward and backward */
+    double elems;   /* of all matrices */
+} extent;
+
+static extent extent_of(const chooser *c) {
+    const vpps_reading *r = c->needs->reading;
+    extent e = {.elems = (double)matrix_elems(r->g->model)};
+    double vertices = 0, levels = 1;
+    for (uint32_t i = 0; i < r->n_types; i++) {
+        const vpps_batched_type *t = &c->types[i];
+        for (uint32_t d = 0; d < VPPS_DOMAINS && t->cell; d++)
+            e.flops += (double)t->items[d] * (double)vpps_cost_of_item(t, d);
+        if (t->n_levels < 2) continue; /* no recurrence */
+        vertices += (double)t->items[0];
+        if (t->n_levels > levels) levels = t->n_levels;
+    }
+    e.flops /= c->machine->n_vps;
+    e.vectors = vertices / levels + 1;
+    e.levels = (r->training ? 2 : 1) * levels;
+    return e;
+}
+
+/* What a batch costs in groups of so many VPs: products, which are the slower the fewer vectors a matrix is fetched for, from
+ * farther away where it does not stay close; and barriers. Measured on two cores: products of 1.3 vectors, where matrices
+ * lie in L2, and of 5.6 beyond it, reach half the rate of many; a barrier takes as long as 1.5 million operations. */
+static double cost_of_batch(const vpps_task_plan *machine, const extent *e, uint32_t group_size) {
+    const double close = 1.3, far = 5.6, barrier = 1.5e6;
+    const double groups = (double)machine->n_vps / group_size,
+                 excess = e->elems / group_size / (double)machine->close_elems - 1;
+    const double half = close + (far - close) * (excess < 0 ? 0 : excess > 1 ? 1 : excess);
+    return e->flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
+}
+
+/* How many groups cost least. */
+static uint32_t cheapest_groups(const chooser *c) {
+    const uint32_t n_vps = c->machine->n_vps;
+    const extent e = extent_of(c);
+    uint32_t best = 1;
+    for (uint32_t groups = 2; groups <= n_vps; groups++)
+        if (n_vps % groups == 0 &&
+            cost_of_batch(c->machine, &e, n_vps / groups) < cost_of_batch(c->machine, &e, n_vps / best))
+            best = groups;
+    return best;
+}
+
+/* As many groups as were asked for, if there are components to deal; else as many as cost least, if there are enough of them.
+ * On a machine that tells how many groups keep the model close, more groups cost less: each VP reads fewer vectors, and waits for
+ * fewer VPs, as long as the components are many enough to be dealt evenly. Four are: predicted for a GPU, Tree-LSTMs with fewer
+ * inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */
+static bool choose_groups(const chooser *c, uint32_t requested) {
+    enum { COMPONENTS_A_GROUP = 4 };
+    vpps_batching *out = c->out;
+    const uint32_t n_vps = c->machine->n_vps, most = c->machine->most_groups, always = c->machine->groups,
+                   asked = always ? always : requested;
+    uint32_t groups = asked ? asked : most ? most : cheapest_groups(c);
+    if (groups == 1) return true;
+    if (!vpps_find_components(c->needs, c->arena, &out->components)) return false;
+    const uint32_t n = out->components.n;
+    while (!asked && most && groups > 1 && (n_vps % groups || n < COMPONENTS_A_GROUP * groups)) groups--;
+    if (!always && n < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return true;
+    out->n_groups = groups;
+    out->group_size = n_vps / groups;
+    return true;
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static vpps_status compile(const chooser *c) {
+    const vpps_reading *r = c->needs->reading;
+    uint32_t n_cells = 0;
+    for (uint32_t t = 0; t < r->n_types; t++) {
+        if (!c->needs->types[t].needed) continue;
+        vpps_cell_needs needs = c->needs->types[t].cell;
+        needs.group = c->out->group_size;
+        needs.row_unit = c->machine->row_unit;
+        needs.least_rows = c->machine->least_rows;
+        needs.columns = c->machine->columns;
+        needs.split_elems = c->machine->split_elems;
+        VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, r->types[t].type, &needs, &c->types[t].cell));
+        c->types[t].cell_number = n_cells++;
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, const vpps_task_plan *machine,
+                                 const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out) {
+    *out = (vpps_batching){.needs = n, .n_groups = 1, .group_size = machine->n_vps, .n_vps = machine->n_vps};
+    chooser c = {.needs = n, .all_types = types, .machine = machine, .arena = arena, .out = out};
+    bool *heads;
+    if (!VPPS_TAKE_ZEROS(arena, c.types, n->reading->n_types) || !VPPS_TAKE_ZEROS(arena, heads, n->reading->n_types))
+        return vpps_no_memory();
+    out->types = c.types;
+    VPPS_TRY(vpps_choose_levels(n, request, arena, &out->levels));
+    count_vertices(&c);
+    vpps_find_heads(n, heads);
+    for (uint32_t t = 0; t < n->reading->n_types; t++) c.types[t].head = heads[t];
+    VPPS_TRY(compile(&c));
+    if (machine->n_vps > 1 && !choose_groups(&c, request->groups)) return vpps_no_memory();
+    return out->n_groups > 1 ? compile(&c) : VPPS_OK;
+}
+
+uint64_t vpps_kept_words(const vpps_batching *b, bool heads) {
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < b->needs->reading->n_types; i++) {
+        const vpps_batched_type *t = &b->types[i];
+        for (uint32_t r = 0; r < VPPS_RECORDS && t->cell && t->head == heads; r++)
+            words += t->items[vpps_domain_of(r)] * t->cell->kept_words[r];
+    }
+    return words;
+}

@@ -1,0 +1,35 @@
+/* batching.h - how a batch may be run together: the level of each vertex, the compiled cell of each type, and the groups of VPs. */
+#ifndef VPPS_SCRIPT_BATCHING_H
+#define VPPS_SCRIPT_BATCHING_H
+
+#include "script/components.h"
+
+typedef struct vpps_batched_type {
+    vpps_compiled_cell *cell;     /* NULL: no vertex of the type is needed */
+    uint32_t cell_number;         /* among the script's cells */
+    uint64_t items[VPPS_DOMAINS]; /* vertices that are needed, and members of their lists */
+    uint32_t n_levels;            /* of these vertices */
+    bool head;                    /* see heads.h */
+} vpps_batched_type;
+
+typedef struct vpps_batching {
+    const vpps_batch_needs *needs;
+    const uint32_t *levels; /* of each vertex: as the policy chose them */
+    const vpps_batched_type *types;
+    vpps_components components; /* n is 0 where they were not asked for */
+    uint32_t n_groups, group_size, n_vps;
+} vpps_batching;
+
+/* Fails with MEMORY, and with what compiling a cell fails with. */
+vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, const vpps_task_plan *machine,
+                                 const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
+
+/* Words that all vertices of heads, or of the others, keep. */
+uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
+
+/* What a vertex of a type costs, or a member of a list: a vertex at least something. */
+static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t domain) {
+    return t->cell->flops[domain] + !domain;
+}
+
+#endif

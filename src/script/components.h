@@ -1,0 +1,16 @@
+/* components.h - the inputs' graphs, which need nothing of each other. */
+#ifndef VPPS_SCRIPT_COMPONENTS_H
+#define VPPS_SCRIPT_COMPONENTS_H
+
+#include "script/needs.h"
+
+/* The components of a batch's graph: needed vertices that are joined through reads. */
+typedef struct vpps_components {
+    const uint32_t *of; /* number of each needed vertex's component, in the order of their first vertices */
+    uint32_t n;
+} vpps_components;
+
+/* False: out of memory. */
+bool vpps_find_components(const vpps_batch_needs *n, vpps_arena *arena, vpps_components *out);
+
+#endif

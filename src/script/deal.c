@@ -1,0 +1,156 @@
+/* deal.c - see deal.h. */
+#include "script/deal.h"
+
+/* ---------------------------------------------------------------- components */
+
+typedef struct component {
+    uint32_t number, depth, place;
+    uint64_t cost;
+} component;
+
+/* Deep ones first: a wave goes through the levels of its deepest. */
+static int deeper_first(const void *a, const void *b) {
+    const component *x = a, *y = b;
+    if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The components in the batch's order; sizes by the flops of their vertices' cells. */
+static void measure(const vpps_batching *b, const vpps_components *c, component *all) {
+    const vpps_reading *r = b->needs->reading;
+    for (uint32_t i = 0; i < c->n; i++) all[i].number = i;
+    for (uint32_t v = 0; v < r->n_vertices; v++) {
+        if (!b->needs->needed[v]) continue;
+        component *x = &all[c->of[v]];
+        x->depth = vpps_max_u32(x->depth, r->vertices[v].depth);
+        const vpps_batched_type *t = &b->types[r->vertices[v].type];
+        x->cost += vpps_cost_of_item(t, 0);
+        for (uint32_t l = 0; l < t->cell->n_lists; l++) x->cost += vpps_cost_of_item(t, l + 1) * r->lists[v].members[l];
+    }
+}
+
+/* Components go to waves of equal cost, and in each to the group with the least so far. `load`: of each group, zeros. */
+static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t *load) {
+    uint64_t total = 0, before = 0;
+    for (uint32_t i = 0; i < n; i++) total += all[i].cost;
+    if (n_waves > 1) qsort(all, n, sizeof *all, deeper_first);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        component *x = &all[i];
+        const uint32_t wave = vpps_min_u32((uint32_t)((before + x->cost / 2) * n_waves / (total + 1)), n_waves - 1);
+        before += x->cost;
+        if (wave != last) memset(load, 0, n_groups * sizeof *load);
+        last = wave;
+        uint32_t best = 0;
+        for (uint32_t g = 1; g < n_groups; g++)
+            if (load[g] < load[best]) best = g;
+        load[best] += x->cost;
+        x->place = wave * n_groups + best;
+    }
+}
+
+bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n_waves, uint32_t *place) {
+    const vpps_batch_needs *needs = b->needs;
+    const uint32_t n_vertices = needs->reading->n_vertices;
+    if (b->n_groups == 1 && *n_waves == 1) {
+        memset(place, 0, n_vertices * sizeof *place);
+        return true;
+    }
+    vpps_components c = b->components;
+    if (!c.n && !vpps_find_components(needs, arena, &c)) return false;
+    *n_waves = vpps_min_u32(*n_waves, c.n);
+    component *all;
+    uint32_t *places;
+    uint64_t *load;
+    if (!VPPS_TAKE_ZEROS(arena, all, c.n) || !VPPS_TAKE(arena, places, c.n) ||
+        !VPPS_TAKE_ZEROS(arena, load, b->n_groups)) {
+        return false;
+    }
+    measure(b, &c, all);
+    deal_components(all, c.n, *n_waves, b->n_groups, load);
+    for (uint32_t i = 0; i < c.n; i++) places[all[i].number] = all[i].place;
+    for (uint32_t v = 0; v < n_vertices; v++) place[v] = needs->needed[v] ? places[c.of[v]] : 0;
+    return true;
+}
+
+/* ---------------------------------------------------------------- heads */
+
+static bool is_head(const vpps_batching *b, uint32_t vertex) {
+    return b->needs->needed[vertex] && b->types[b->needs->reading->vertices[vertex].type].head;
+}
+
+/* Words that a vertex keeps; at least one. */
+static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
+    const vpps_reading *r = b->needs->reading;
+    const vpps_compiled_cell *c = b->types[r->vertices[vertex].type].cell;
+    uint64_t words = 1;
+    for (uint32_t i = 0; i < VPPS_RECORDS; i++) {
+        const uint32_t d = vpps_domain_of(i);
+        words += (uint64_t)c->kept_words[i] * (d && c->kept_words[i] ? r->lists[vertex].members[d - 1] : 1);
+    }
+    return words;
+}
+
+/* The heads' vertices of a wave of a group. */
+typedef struct share {
+    uint64_t words, before; /* that they keep; of those that have been dealt */
+    uint32_t n;             /* that are joined, as one */
+} share;
+
+/* first[v]: of the heads' vertices that v is joined with, because one reads another, the first. */
+static void join(const vpps_batching *b, uint32_t *first) {
+    const vpps_reading *r = b->needs->reading;
+    for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
+    for (size_t s = 0; s < r->n_sources; s++) {
+        const vpps_read *x = &r->sources[s];
+        if (!is_head(b, x->reader) || !is_head(b, x->vertex)) continue;
+        const uint32_t i = vpps_find_root(first, x->reader), j = vpps_find_root(first, x->vertex);
+        if (i != j) first[i > j ? i : j] = i > j ? j : i;
+    }
+    for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
+}
+
+/* Deals heads in the batch's order; all others belong to their wave's last slice. `words` of each vertex, and `shares`: zeros. */
+static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
+                       uint32_t *n_slices, uint32_t *place) {
+    const uint32_t n_vertices = b->needs->reading->n_vertices;
+    uint32_t most = 1;
+    for (uint32_t v = 0; v < n_vertices; v++)
+        if (is_head(b, v)) words[first[v]] += words_of(b, v);
+    for (uint32_t v = 0; v < n_vertices; v++) {
+        if (!words[v]) continue;
+        share *s = &shares[place[v]];
+        s->words += words[v];
+        most = vpps_max_u32(most, ++s->n);
+    }
+    *n_slices = vpps_min_u32(*n_slices, most);
+    for (uint32_t v = 0; v < n_vertices; v++) {
+        const uint32_t wave = place[v] / b->n_groups, group = place[v] % b->n_groups;
+        uint32_t slice = *n_slices - 1;
+        if (words[v]) {
+            share *s = &shares[place[v]];
+            slice = (uint32_t)((s->before + words[v] / 2) * *n_slices / (s->words + 1));
+            s->before += words[v];
+        }
+        if (is_head(b, v) && first[v] != v) {
+            place[v] = place[first[v]]; /* which was dealt before */
+        } else {
+            place[v] = (wave * *n_slices + slice) * b->n_groups + group;
+        }
+    }
+}
+
+bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place) {
+    const uint32_t n_vertices = b->needs->reading->n_vertices;
+    uint32_t *first;
+    uint64_t *words;
+    share *shares;
+    if (*n_slices == 1) return true;
+    if (!VPPS_TAKE(arena, first, n_vertices) || !VPPS_TAKE_ZEROS(arena, words, n_vertices) ||
+        !VPPS_TAKE_ZEROS(arena, shares, (size_t)n_waves * b->n_groups)) {
+        return false;
+    }
+    join(b, first);
+    deal_heads(b, first, words, shares, n_slices, place);
+    return true;
+}

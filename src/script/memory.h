@@ -1,0 +1,25 @@
+/* memory.h - where a batch's tensors lie in the pool. */
+#ifndef VPPS_SCRIPT_MEMORY_H
+#define VPPS_SCRIPT_MEMORY_H
+
+#include "script/contributions.h"
+
+/* Offsets of a block's kept values, by domain. */
+typedef struct vpps_block_memory {
+    uint32_t kept[VPPS_DOMAINS];
+} vpps_block_memory;
+
+typedef struct vpps_placement {
+    const vpps_tasks *tasks;
+    const vpps_block_memory *blocks;
+    const uint32_t *passing, *contributions; /* offsets of what each task passes on, and of what it contributes */
+    uint32_t entry_gradients;                /* offset of the gradients of tables' entries */
+    uint64_t end;                            /* the first word behind all */
+    uint64_t live_words;                     /* see vpps_batch */
+} vpps_placement;
+
+/* From word `begin` on; where `end` is beyond the pool, the offsets mean nothing. False: out of memory. */
+bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64_t begin, vpps_arena *arena,
+                        vpps_placement *out);
+
+#endif

@@ -1,0 +1,41 @@
+/* needs.h - what the loss or the request is made of: which vertices are needed, which of their outputs have gradients, and what that
+ * and the strongly connected parts of the types' graph say about the compiled cells. */
+#ifndef VPPS_SCRIPT_NEEDS_H
+#define VPPS_SCRIPT_NEEDS_H
+
+#include "script/read.h"
+
+typedef struct vpps_type_needs {
+    uint32_t part;   /* strongly connected part, in topological order */
+    bool needed;     /* a vertex of the type is */
+    uint64_t linked; /* outputs that vertices read */
+    vpps_cell_needs cell;
+} vpps_type_needs;
+
+typedef struct vpps_batch_needs {
+    const vpps_reading *reading;
+    const bool *needed;        /* of each vertex: by the loss or the request */
+    const uint64_t *gradients; /* of each vertex, bit k: output k has a gradient */
+    const uint32_t *levels;    /* of each vertex: behind all of its part that it reads */
+    const vpps_type_needs *types;
+    const uint64_t *edges; /* types x types bits: row reads column */
+    uint32_t edge_words;   /* of a row */
+    uint32_t n_parts;
+} vpps_batch_needs;
+
+/* False: out of memory. Types keep the parts that are found here, as the guess for the next batch. */
+bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
+
+/* Does a type read another? */
+static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32_t read) {
+    return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
+}
+
+/* In how many types of a part can a policy choose? */
+static inline uint32_t vpps_types_of_part(const vpps_batch_needs *n, uint32_t part) {
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].part == part && n->types[t].needed;
+    return count;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* phases.h - a batch's tasks: which stage runs over which vertices, and between which two barriers of its group. */
+#ifndef VPPS_SCRIPT_PHASES_H
+#define VPPS_SCRIPT_PHASES_H
+
+#include "script/steps.h"
+
+/* A stage of a block's cell over some of its vertices. */
+typedef struct vpps_stage_task {
+    uint32_t group, phase;
+    uint32_t block, stage, first, n;
+    uint32_t level; /* VPPS_NONE: all of the block's */
+} vpps_stage_task;
+
+/* Phases of a block: the first with a task of it, the first and last with a backward one, the last with a forward one, and the end
+ * of its slice, in which the parameters' gradients are made. The firsts are VPPS_NONE without a task. */
+typedef struct vpps_block_phases {
+    uint32_t first, first_backward, last_forward, last_backward, slice_end;
+} vpps_block_phases;
+
+typedef struct vpps_tasks {
+    const vpps_steps *steps;
+    const vpps_stage_task *all; /* by group and phase */
+    const vpps_block_phases *blocks;
+    const uint32_t *group_phases; /* phases of each group, the ends of slices between them included */
+    uint32_t n;
+    uint32_t n_phases; /* of the group with most, without the ends of slices */
+} vpps_tasks;
+
+/* False: out of memory. */
+bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
+
+/* How many vertices and members a task runs over. */
+static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task *t, uint32_t *items) {
+    const vpps_step_block *b = &s->blocks[t->block];
+    items[0] = t->n;
+    for (uint32_t d = 1; d <= vpps_cell_of_block(s, b)->n_lists; d++)
+        items[d] = vpps_first_member(s, b, t->first + t->n, d) - vpps_first_member(s, b, t->first, d);
+}
+
+#endif

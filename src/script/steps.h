@@ -1,0 +1,115 @@
+/* steps.h - which vertices run together: a batch's blocks, of one type in one group and slice, and their vertices level by level. */
+#ifndef VPPS_SCRIPT_STEPS_H
+#define VPPS_SCRIPT_STEPS_H
+
+#include "script/batching.h"
+
+/* A vertex in the order of its block, with what encoding asks of it. */
+typedef struct vpps_ordered_vertex {
+    uint32_t vertex, first_source, first_output, words; /* see vpps_read_vertex */
+} vpps_ordered_vertex;
+
+typedef struct vpps_step_block {
+    uint32_t type, group, slice;
+    uint32_t n, n_levels;
+    uint32_t members[VPPS_CELL_LISTS]; /* of the vertices' lists */
+    uint64_t gradients;                /* outputs that have one in every vertex */
+    uint32_t first;                    /* in `order` */
+    uint32_t levels;                   /* in `level_starts`: n_levels + 1 */
+} vpps_step_block;
+
+/* Of each vertex, the first member of its lists among those of its block. */
+typedef struct vpps_first_members {
+    uint32_t of[VPPS_CELL_LISTS];
+} vpps_first_members;
+
+typedef struct vpps_steps {
+    const vpps_batching *batching;
+    const vpps_batch_needs *needs; /* this and the next: the batching's */
+    const vpps_reading *reading;
+    /* Of each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after
+     * the other. Vertices of heads are shared out to the slices; all others belong to their wave's last slice: their forward runs in
+     * the wave's first slice, their backward in its last. */
+    const uint32_t *place;
+    const vpps_step_block *blocks;    /* in the order of parts; of one type, place after place */
+    const uint32_t *first_block;      /* of each type; VPPS_NONE: no vertex of it is needed */
+    const vpps_ordered_vertex *order; /* by block and level */
+    const uint32_t *level_starts;
+    const vpps_first_members *first_members; /* of each vertex; only those with lists are set */
+    size_t n_level_starts;
+    uint32_t n_waves, n_slices; /* n_slices: of a wave */
+    uint32_t n_blocks;
+    uint32_t n_levels; /* of the graph */
+    uint32_t n_steps;  /* levels of blocks that have vertices */
+} vpps_steps;
+
+/* In at most so many waves and slices; as there are few components or heads, fewer. False: out of memory. */
+bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
+
+/* A level's first vertex; behind the last level: how many there are. */
+static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
+    return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
+}
+
+static inline const vpps_compiled_cell *vpps_cell_of_block(const vpps_steps *s, const vpps_step_block *b) {
+    return s->batching->types[b->type].cell;
+}
+
+/* The vertices of a block, in its order. */
+static inline const vpps_ordered_vertex *vpps_vertices_of(const vpps_steps *s, const vpps_step_block *b) {
+    return s->order + b->first;
+}
+
+static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
+    return s->first_block[s->reading->vertices[vertex].type] + s->place[vertex];
+}
+
+static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
+    const uint32_t place = s->place[vertex], n = s->batching->n_groups;
+    return n && place >= n ? place % n : place; /* nearly always the latter */
+}
+
+/* The first member of a domain's list that belongs to vertex number `at` of a block; behind the last: how many there are. */
+static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t domain) {
+    if (at >= b->n) return b->members[domain - 1];
+    return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[domain - 1];
+}
+
+/* ---------------------------------------------------------------- slices */
+
+/* Of all waves. */
+static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
+
+/* The last slice of a slice's wave. */
+static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
+    return slice - slice % s->n_slices + s->n_slices - 1;
+}
+
+/* A slice's blocks, in their order: type after type, and of each those of all groups. The first is also the first type's. */
+static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
+    return slice * s->batching->n_groups;
+}
+static inline uint32_t vpps_next_of_slice(const vpps_steps *s, uint32_t block) {
+    const uint32_t n = s->batching->n_groups;
+    return block + 1 + ((block + 1) % n ? 0 : (vpps_all_slices(s) - 1) * n);
+}
+
+/* ---------------------------------------------------------------- what a vertex reads */
+
+static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vertex *v, vpps_input_place place) {
+    size_t at = (size_t)v->first_source + place.n[0];
+    for (uint32_t d = 1; d <= place.n_lists; d++)
+        if (place.n[d]) at += (size_t)place.n[d] * s->reading->lists[v->vertex].members[d - 1];
+    return at;
+}
+
+/* A number that a vertex has of its own: an index that its cell pulled, or its op's. */
+static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
+    return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
+}
+
+static inline uint32_t vpps_row_of(const vpps_steps *s, const vpps_ordered_vertex *v, const vpps_cell_lookup *l) {
+    return l->kind == VPPS_WORD_DROPOUT ? l->value : vpps_word_of(s, v, l->kind, l->value);
+}
+
+#endif
