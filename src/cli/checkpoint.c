@@ -16,6 +16,7 @@
 #include "cli/parse.h"
 #include "cli/save_name.h"
 #include "cli/task.h"
+#include "cli/tokenize.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
@@ -358,6 +359,23 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
+/* A checkpoint may come from anywhere: what it holds is never run as a command. */
+static vpps_status check_command(const char *path, const settings *s) {
+    const char *tokenizer = tokenizer_command(s);
+    if (!tokenizer || options_given(s, "tokenizer")) return VPPS_OK;
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, "tokenizer") != 0 || !options_apply(s, &rows[i])) continue;
+        return vpps_fail(VPPS_ARGUMENT,
+                         "%s%s was trained with --tokenizer '%.200s': a checkpoint's command is not run unless it is "
+                         "given again%s",
+                         VPPS_PATH_ARGS(path), tokenizer,
+                         s->command == COMMAND_TRAIN ? "" : "; --tokenizer none reads text that is split already");
+    }
+    return VPPS_OK;
+}
+
 /* What is given otherwise than the checkpoint has it, and may be, is told. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
@@ -442,6 +460,7 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     free(text);
     VPPS_TRY(other);
     VPPS_TRY(take_options(path, s, c));
+    VPPS_TRY(check_command(path, s));
     VPPS_TRY(need_u32(path, "classes", &c->classes));
     VPPS_TRY(need(path, "vocabulary", &text));
     free(text);

@@ -16,7 +16,7 @@
 typedef struct shapes {
     uint64_t lines, words, barred; /* barred: word|TAG */
     uint64_t with_one_tab, with_tabs;
-    uint64_t trees, objects; /* lines in brackets, and in braces */
+    uint64_t trees; /* lines in brackets */
 } shapes;
 
 static shapes count_shapes(const vpps_text *t) {
@@ -28,7 +28,6 @@ static shapes count_shapes(const vpps_text *t) {
         if (at == end) continue;
         n.lines++;
         n.trees += *at == '(' && end[-1] == ')';
-        n.objects += *at == '{' && end[-1] == '}';
         for (const char *p = at; p < end; p++) tabs += *p == '\t';
         n.with_one_tab += tabs == 1;
         n.with_tabs += tabs > 0;
@@ -45,14 +44,12 @@ void corpus_note_text(corpus *c, const char *name, const char *text, size_t len)
     enum { FEW = 3 };
     const vpps_text t = vpps_text_of(name, text, len, "");
     const shapes n = count_shapes(&t);
-    const char *looks = n.lines < FEW                           ? NULL
-                        : input_form_of_name(name) == INPUT_CSV ? "columns of a table"
-                        : n.objects == n.lines                  ? "an object of JSON"
-                        : n.trees == n.lines                    ? "trees in brackets"
-                        : n.barred == n.words                   ? "word|TAG"
-                        : n.with_tabs < n.lines                 ? NULL
-                        : n.with_one_tab == n.lines             ? "two columns"
-                                                                : "columns";
+    const char *looks = n.lines < FEW               ? NULL
+                        : n.trees == n.lines        ? "trees in brackets"
+                        : n.barred == n.words       ? "word|TAG"
+                        : n.with_tabs < n.lines     ? NULL
+                        : n.with_one_tab == n.lines ? "two columns"
+                                                    : "columns";
     if (looks) {
         corpus_note(c, "%s%s: every line looks like %s: it is read as plain text, a sentence a line",
                     VPPS_PATH_ARGS(name), looks);

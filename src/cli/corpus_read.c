@@ -3,8 +3,10 @@
 #include "base/base.h"
 #include "cli/corpus_form.h"
 #include "cli/corpus_notes.h"
+#include "cli/corpus_records.h"
 #include "cli/data_files.h"
 #include "cli/task.h"
+#include "cli/tokenize.h"
 #include "io/file.h"
 
 #include <xxhash.h>
@@ -32,6 +34,17 @@ static vpps_status read_text(const char *path, const char *ending, char *name, s
     return VPPS_OK;
 }
 
+/* Plain text goes through --tokenizer; what has tags or brackets is words already. */
+static vpps_status split_words(const settings *s, task_text *text) {
+    const net_kind kind = s->network->kind;
+    const bool plain = kind == NET_TEXT || kind == NET_SENTENCES || task_for(s)->paired;
+    char *words = (char *)(uintptr_t)text->text; /* read_text's */
+    const vpps_status status =
+        plain ? tokenize_file(s, text->name, kind == NET_SENTENCES, &words, &text->len) : VPPS_OK;
+    text->text = words;
+    return status;
+}
+
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
 
 static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
@@ -44,24 +57,40 @@ static vpps_status add_file(corpus_split *split, const char *name, const char *t
                                                    : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
 }
 
-/* What the names of a pair's files end in; empty: nothing. */
+/* What the names of a pair's files end in; empty: nothing, and pairs are records of one file. */
 typedef struct endings {
     char source[64], target[64];
 } endings;
 
+static vpps_status fail_endings(const char *name) {
+    return vpps_fail(VPPS_ARGUMENT,
+                     "%s%s: --source and --target must tell how the files of a pair end, as --source de --target en; "
+                     "only JSONL, CSV and TSV have both sides in one file",
+                     VPPS_PATH_ARGS(name));
+}
+
 /* A file of a part, or two where they are paired. */
 static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
     const task *t = task_for(s);
+    const bool two = *e->target;
+    input_form form = INPUT_AUTO;
     char names[2][4096];
     task_text texts[2] = {{0}};
     vpps_status status = read_text(path, e->source, names[0], sizeof names[0], &texts[0]);
-    if (status == VPPS_OK && t->paired) status = read_text(path, e->target, names[1], sizeof names[1], &texts[1]);
-    if (status == VPPS_OK) status = add_file(split, names[0], t->paired ? names[1] : NULL);
+    if (status == VPPS_OK && two) status = read_text(path, e->target, names[1], sizeof names[1], &texts[1]);
+    if (status == VPPS_OK && !two) status = corpus_records_form(c, s, &texts[0], &form);
+    if (status == VPPS_OK && t->paired && !two && form == INPUT_AUTO) status = fail_endings(names[0]);
+    if (status == VPPS_OK) status = add_file(split, names[0], two ? names[1] : NULL);
     for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text; i++) {
         corpus_note_encoding(c, names[i], texts[i].text, texts[i].len);
         split->content = XXH3_64bits_withSeed(texts[i].text, texts[i].len, split->content + 1);
     }
-    if (status == VPPS_OK) status = t->read(c, s, split, &texts[0], t->paired ? &texts[1] : NULL);
+    for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text && !fields_are(form); i++)
+        status = split_words(s, &texts[i]);
+    if (status == VPPS_OK) {
+        status = fields_are(form) ? corpus_records_read(c, s, split, &texts[0], form)
+                                  : t->read(c, s, split, &texts[0], two ? &texts[1] : NULL);
+    }
     free_text(&texts[0]);
     free_text(&texts[1]);
     return status;
@@ -81,10 +110,10 @@ static vpps_status read_files(corpus *c, const settings *s, corpus_split *split,
     return t->finish ? t->finish(c, s, split) : VPPS_OK;
 }
 
-/* False: a pair needs both, and they were not said. */
+/* False: a pair needs both, and one was not said. */
 static bool set_endings(const settings *s, endings *e) {
     *e = (endings){"", ""};
-    if (!task_for(s)->paired) return true;
+    if (!task_for(s)->paired || (!s->source && !s->target)) return true;
     if (!s->source || !s->target) return false;
     snprintf(e->source, sizeof e->source, ".%s", s->source);
     snprintf(e->target, sizeof e->target, ".%s", s->target);
@@ -94,11 +123,9 @@ static bool set_endings(const settings *s, endings *e) {
 static vpps_status read_split(corpus *c, const settings *s, int which, int wanted) {
     char path[4096];
     endings e;
-    if (!set_endings(s, &e)) {
-        return vpps_fail(VPPS_ARGUMENT,
-                         "--source and --target must tell how the files of a pair end, as --source de --target en");
-    }
-    VPPS_TRY(data_file(s, which, wanted, e.source, path, sizeof path));
+    if (!set_endings(s, &e)) return fail_endings(corpus_name(s));
+    const vpps_status found = data_file(s, which, wanted, e.source, path, sizeof path);
+    if (found != VPPS_OK) return task_for(s)->paired && !*e.source ? fail_endings(corpus_name(s)) : found;
     if (!*path) return VPPS_OK;
     VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
     c->split[which].present = true;
@@ -106,19 +133,18 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
 }
 
 /* One file of a part, or two of a pair. */
-static vpps_status see_pair(const task *t, const char *option, const char *path, const endings *e,
+static vpps_status see_pair(const char *option, const char *path, const endings *e,
                             vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
     char name[4096];
     VPPS_TRY(data_name(path, e->source, name, sizeof name));
     VPPS_TRY(see(context, option, name));
-    if (!t->paired) return VPPS_OK;
+    if (!*e->target) return VPPS_OK;
     VPPS_TRY(data_name(path, e->target, name, sizeof name));
     return see(context, option, name);
 }
 
 vpps_status corpus_list_files(const settings *s,
                               vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
-    const task *t = task_for(s);
     endings e;
     const int wanted = s->command == COMMAND_EVAL ? (int)s->split : SPLIT_TRAIN;
     if (!options_name_files(s) || !set_endings(s, &e)) return VPPS_OK;
@@ -131,7 +157,7 @@ vpps_status corpus_list_files(const settings *s,
         const bool folder = list.n != 1 || strcmp(list.paths[0], path) != 0;
         vpps_status status = folder ? see(context, option, path) : VPPS_OK;
         for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
-            status = see_pair(t, option, list.paths[i], &e, see, context);
+            status = see_pair(option, list.paths[i], &e, see, context);
         }
         data_list_close(&list);
         VPPS_TRY(status);

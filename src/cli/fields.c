@@ -11,7 +11,7 @@ bool fields_numbered(const settings *s) {
 }
 
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in) {
-    *r = (field_reader){.s = s, .form = form};
+    *r = (field_reader){.s = s, .form = form, .labels = s->command != COMMAND_PREDICT};
     *in = (input_reading){.form = READ_LINES};
     if (s->network->kind == NET_SENTENCES) in->form = READ_LABELLED;
     if (net_tags(s->network->kind))
@@ -23,12 +23,91 @@ void fields_close(field_reader *r) {
     r->names = NULL;
 }
 
+/* ---------------------------------------------------------------- names */
+
+static bool is_pair(net_kind kind) { return kind == NET_PAIRS || kind == NET_LATTICE_PAIRS; }
+
+/* The names of the field with the text that need not be said; end with NULL. */
+static const char *const *usual_texts(net_kind kind) {
+    static const char *const of_tags[] = {"words", "tokens", "text", "sentence", NULL},
+                             *const of_trees[] = {"tree", "text", NULL},
+                             *const of_pairs[] = {"source", "text", "sentence", NULL},
+                             *const others[] = {"text", "sentence", NULL};
+    return net_tags(kind) ? of_tags : kind == NET_TREES ? of_trees : is_pair(kind) ? of_pairs : others;
+}
+
+/* Of what is learned from it; NULL: that is in the text. */
+static const char *const *usual_labels(net_kind kind) {
+    static const char *const of_tags[] = {"gold", "tags", "labels", NULL},
+                             *const of_pairs[] = {"target", "translation", NULL},
+                             *const of_sentences[] = {"gold", "label", NULL};
+    return net_tags(kind) ? of_tags : is_pair(kind) ? of_pairs : kind == NET_SENTENCES ? of_sentences : NULL;
+}
+
+/* How a message calls the field. */
+static const char *text_name(const settings *s) {
+    const net_kind kind = s->network->kind;
+    return s->text_field ? s->text_field : kind == NET_TREES ? "tree" : is_pair(kind) ? "source" : "text";
+}
+
+static const char *label_name(const settings *s) {
+    const net_kind kind = s->network->kind;
+    return s->label_field ? s->label_field : net_tags(kind) ? "tags" : is_pair(kind) ? "target" : "label";
+}
+
+static const json_t *find(const json_t *object, const char *given, const char *const *usual, const char **name) {
+    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; *n; n++) {
+        const json_t *value = json_object_get(object, *n);
+        *name = *n;
+        if (value) return value;
+    }
+    return NULL;
+}
+
+static bool has_name(const json_t *names, const char *given, const char *const *usual) {
+    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
+        for (size_t i = 0; i < json_array_size(names); i++)
+            if (strcmp(json_string_value(json_array_get(names, i)), *n) == 0) return true;
+    }
+    return !given && !usual;
+}
+
+static bool has_names(const settings *s, const json_t *names) {
+    const net_kind kind = s->network->kind;
+    return has_name(names, s->text_field, usual_texts(kind)) && has_name(names, s->label_field, usual_labels(kind));
+}
+
+static vpps_status names_of(const char *text, size_t len, bool tabs, json_t **names) {
+    const char *begin = vpps_skip_mark(text, text + len);
+    return csv_split(begin, len - (size_t)(begin - text), tabs, names);
+}
+
+bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
+    json_t *names;
+    if (names_of(line, len, true, &names) != VPPS_OK) return false;
+    const bool has = has_names(s, names);
+    json_decref(names);
+    return has;
+}
+
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
-    const char *begin = vpps_skip_mark(text, text + len);
-    return csv_split(begin, len - (size_t)(begin - text), r->form == INPUT_TSV, &r->names);
+    char found[200] = "", wanted[120];
+    VPPS_TRY(names_of(text, len, r->form == INPUT_TSV, &r->names));
+    if (!r->labels || has_names(r->s, r->names)) return VPPS_OK;
+    for (size_t i = 0, at = 0; i < json_array_size(r->names) && at < sizeof found; i++) {
+        at += (size_t)snprintf(found + at, sizeof found - at, "%s%s", i ? ", " : "",
+                               json_string_value(json_array_get(r->names, i)));
+    }
+    const bool labelled = usual_labels(r->s->network->kind) != NULL;
+    snprintf(wanted, sizeof wanted, labelled ? "'%.40s' and '%.40s'" : "'%.40s'", text_name(r->s), label_name(r->s));
+    return vpps_fail(VPPS_FORMAT,
+                     "expected names of fields with %s, found %s: --text-field%s tell%s others, or numbers", wanted,
+                     found, labelled ? " and --label-field" : "", labelled ? "" : "s");
 }
+
+/* ---------------------------------------------------------------- a record */
 
 vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object) {
     *object = NULL;
@@ -60,16 +139,7 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
 
 /* ---------------------------------------------------------------- the text of an example */
 
-static const json_t *find(const json_t *object, const char *given, const char *const *usual, const char **name) {
-    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; *n; n++) {
-        const json_t *value = json_object_get(object, *n);
-        *name = *n;
-        if (value) return value;
-    }
-    return NULL;
-}
-
-static vpps_status fail_missing(const json_t *object, const char *wanted) {
+static vpps_status fail_missing(const json_t *object, const char *wanted, const char *option) {
     char found[200] = "";
     const char *key, *more = "";
     json_t *value;
@@ -78,37 +148,36 @@ static vpps_status fail_missing(const json_t *object, const char *wanted) {
         if (len < sizeof found) len += (size_t)snprintf(found + len, sizeof found - len, "%s%s", more, key);
         more = ", ";
     }
-    return vpps_fail(VPPS_FORMAT, "expected a field '%.40s', found %s: --text-field tells another name", wanted, found);
+    return vpps_fail(VPPS_FORMAT, "expected a field '%.40s', found %s: --%s tells another name", wanted, found, option);
 }
 
 static vpps_status find_text(const field_reader *r, const json_t *object, const json_t **value, const char **name) {
-    static const char *const of_tags[] = {"words", "tokens", "text", "sentence", NULL},
-                             *const of_trees[] = {"tree", "text", NULL},
-                             *const of_pairs[] = {"source", "text", "sentence", NULL},
-                             *const others[] = {"text", "sentence", NULL};
-    const net_kind kind = r->s->network->kind;
-    const bool pairs = kind == NET_PAIRS || kind == NET_LATTICE_PAIRS;
-    const char *const *usual = net_tags(r->s->network->kind) ? of_tags
-                               : kind == NET_TREES           ? of_trees
-                               : pairs                       ? of_pairs
-                                                             : others;
-    *value = find(object, r->s->text_field, usual, name);
+    *value = find(object, r->s->text_field, usual_texts(r->s->network->kind), name);
     if (!*value && !r->s->text_field && json_object_size(object) == 1) {
         *name = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)object));
         *value = json_object_get(object, *name);
     }
-    if (!*value) return fail_missing(object, r->s->text_field ? r->s->text_field : kind == NET_TREES ? "tree" : "text");
-    return VPPS_OK;
+    return *value ? VPPS_OK : fail_missing(object, text_name(r->s), "text-field");
 }
+
+/* What is learned of an example; NULL: there is none, and none is needed. */
+static vpps_status find_label(const field_reader *r, const json_t *object, const json_t **value, const char **name) {
+    *value = find(object, r->s->label_field, usual_labels(r->s->network->kind), name);
+    if (*value || !r->labels) return VPPS_OK;
+    return fail_missing(object, label_name(r->s), "label-field");
+}
+
+static bool is_blank(const char *text) { return text && !text[strspn(text, " \t\r\n\v\f")]; }
 
 /* Writes text with white space of all kinds as single bytes of space. */
 static void put_flat(FILE *f, const char *text) {
     for (; *text; text++) fputc(vpps_is_space(*text) ? ' ' : *text, f);
 }
 
-/* A scalar as text; NULL: it is none. */
+/* A scalar as text that is not blank; NULL: it is none. */
 static const char *scalar(const json_t *value, char *room, size_t n) {
-    if (json_is_string(value)) return json_string_value(value);
+    const char *text = json_string_value(value);
+    if (text) return is_blank(text) ? NULL : text;
     if (json_is_integer(value))
         snprintf(room, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_boolean(value))
@@ -147,11 +216,11 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
 
 /* The tags of n words, as an array of strings or of objects with a label, or words of a text; NULL: there are none. */
 static vpps_status read_tags(const field_reader *r, const json_t *object, size_t n, json_t **tags) {
-    static const char *const usual[] = {"gold", "tags", "labels", NULL};
-    const char *name;
-    const json_t *value = r->s->gold ? find(object, r->s->label_field, usual, &name) : NULL;
+    const char *name = "";
+    const json_t *value = NULL;
     *tags = NULL;
-    if (!value || json_is_null(value)) return VPPS_OK;
+    if (r->labels || r->s->gold) VPPS_TRY(find_label(r, object, &value, &name));
+    if (!value || (json_is_null(value) && !r->labels)) return VPPS_OK;
     *tags = json_array();
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *tag = json_array_get(value, i), *label = json_object_get(tag, "label");
@@ -174,10 +243,12 @@ static vpps_status print_rows(const field_reader *r, const json_t *object, const
     vpps_status status = read_words(r, value, name, &words);
     if (status == VPPS_OK) status = read_tags(r, object, json_array_size(words), &tags);
     for (size_t i = 0; status == VPPS_OK && i < json_array_size(words); i++) {
-        const char *tag = json_string_value(json_array_get(tags, i));
+        char room[40];
+        const char *tag = scalar(json_array_get(tags, i), room, sizeof room);
+        if (!tag && r->labels) status = vpps_fail(VPPS_FORMAT, "expected a tag of word %zu, found none", i + 1);
         put_flat(f, json_string_value(json_array_get(words, i)));
         fputc('\t', f);
-        put_flat(f, tag && *tag ? tag : "_");
+        put_flat(f, tag ? tag : "_");
         fputc('\n', f);
     }
     json_decref(words);
@@ -185,27 +256,28 @@ static vpps_status print_rows(const field_reader *r, const json_t *object, const
     return status;
 }
 
-static void put_label(const field_reader *r, const json_t *object, FILE *f) {
-    static const char *const usual[] = {"gold", "label", NULL};
+static vpps_status put_label(const field_reader *r, const json_t *object, FILE *f) {
     char room[40];
     const char *name;
-    const json_t *value = find(object, r->s->label_field, usual, &name);
-    const char *text = value ? scalar(value, room, sizeof room) : NULL;
-    put_flat(f, text && text[strspn(text, " \t\r\n\v\f")] ? text : "_");
+    const json_t *value;
+    VPPS_TRY(find_label(r, object, &value, &name));
+    const char *text = scalar(value, room, sizeof room);
+    if (!text && r->labels)
+        return vpps_fail(VPPS_FORMAT, "%.40s: expected a label, as text or a whole number, found none", name);
+    put_flat(f, text ? text : "_");
     fputc('\t', f);
+    return VPPS_OK;
 }
 
-static vpps_status print_line(const field_reader *r, const json_t *object, const json_t *value, const char *name,
-                              FILE *f) {
+static vpps_status print_line(const field_reader *r, const json_t *value, const char *name, FILE *f) {
     const bool list = json_is_array(value);
     if (!list && !json_is_string(value))
         return vpps_fail(VPPS_FORMAT, "%.40s: expected a text, or a list of words", name);
     char *text = list ? NULL : tokenize_field(r->s, json_string_value(value));
-    if (text && !text[strspn(text, " \t\r\n\v\f")]) {
+    if (is_blank(text)) {
         free(text);
         return VPPS_OK; /* nothing to answer */
     }
-    if (r->s->network->kind == NET_SENTENCES) put_label(r, object, f);
     if (text) put_flat(f, text);
     free(text);
     for (size_t i = 0; list && i < json_array_size(value); i++) {
@@ -219,19 +291,50 @@ static vpps_status print_line(const field_reader *r, const json_t *object, const
     return VPPS_OK;
 }
 
-vpps_status fields_text(const field_reader *r, const json_t *object, char **text, size_t *len) {
+/* A label, a tab and a sentence. */
+static vpps_status print_labelled(const field_reader *r, const json_t *object, const json_t *value, const char *name,
+                                  FILE *f) {
+    const bool empty = json_is_array(value) ? !json_array_size(value) : is_blank(json_string_value(value));
+    if (empty && r->labels) return vpps_fail(VPPS_FORMAT, "%.40s: expected a text, found none", name);
+    if (empty) return VPPS_OK; /* nothing to answer */
+    VPPS_TRY(put_label(r, object, f));
+    return print_line(r, value, name, f);
+}
+
+static vpps_status print_text(const field_reader *r, const json_t *object, FILE *f) {
+    const net_kind kind = r->s->network->kind;
     const json_t *value;
     const char *name;
+    VPPS_TRY(find_text(r, object, &value, &name));
+    if (net_tags(kind)) return print_rows(r, object, value, name, f);
+    return kind == NET_SENTENCES ? print_labelled(r, object, value, name, f) : print_line(r, value, name, f);
+}
+
+static vpps_status print_target(const field_reader *r, const json_t *object, FILE *f) {
+    const json_t *value;
+    const char *name;
+    VPPS_TRY(find_label(r, object, &value, &name));
+    return value ? print_line(r, value, name, f) : VPPS_OK;
+}
+
+static vpps_status print_to(const field_reader *r, const json_t *object, char **text, size_t *len,
+                            vpps_status (*print)(const field_reader *r, const json_t *object, FILE *f)) {
     *text = NULL;
     *len = 0;
-    VPPS_TRY(find_text(r, object, &value, &name));
     FILE *f = open_memstream(text, len);
     if (!f) return vpps_fail(VPPS_MEMORY, "no memory for an example");
-    const vpps_status status =
-        net_tags(r->s->network->kind) ? print_rows(r, object, value, name, f) : print_line(r, object, value, name, f);
+    const vpps_status status = print(r, object, f);
     const bool closed = fclose(f) == 0;
     if (status == VPPS_OK && closed) return VPPS_OK;
     free(*text);
     *text = NULL;
     return status == VPPS_OK ? vpps_fail(VPPS_MEMORY, "no memory for an example") : status;
+}
+
+vpps_status fields_text(const field_reader *r, const json_t *object, char **text, size_t *len) {
+    return print_to(r, object, text, len, print_text);
+}
+
+vpps_status fields_target(const field_reader *r, const json_t *object, char **text, size_t *len) {
+    return print_to(r, object, text, len, print_target);
 }

@@ -9,19 +9,22 @@
 typedef struct field_reader {
     const settings *s;
     input_form form;
+    bool labels;   /* to train or to measure: an example must have what the network learns */
     json_t *names; /* CSV, TSV: an array of strings; NULL: they are numbers, from 1 */
 } field_reader;
 
-static inline bool fields_are(input_form form) { return form == INPUT_JSONL || form == INPUT_CSV || form == INPUT_TSV; }
-
 /* Does --text-field count columns, which have no names then? */
 bool fields_numbered(const settings *s);
+
+/* Is a table's first line the names of fields, one of them the text's, and one what is learned from it? */
+bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 
 /* Begins a file. How the texts of its examples are read goes into *in. */
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
 void fields_close(field_reader *r);
 
-/* Is the next record the names of fields? It then goes to fields_take_names. Fails with FORMAT. */
+/* Is the next record the names of fields? It then goes to fields_take_names. Fails with FORMAT, also where labels are needed and it
+ * lacks a name. */
 bool fields_want_names(const field_reader *r);
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
 
@@ -31,5 +34,8 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
 /* The example's text, as r's reading wants it; empty: there is none. *text is to be freed. Fails with FORMAT (the field is
  * missing, or no text), MEMORY. */
 vpps_status fields_text(const field_reader *r, const json_t *object, char **text, size_t *len);
+
+/* The same of a pair's target. */
+vpps_status fields_target(const field_reader *r, const json_t *object, char **text, size_t *len);
 
 #endif

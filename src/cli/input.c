@@ -1,6 +1,7 @@
 /* input.c - see input.h. */
 #include "cli/input.h"
 #include "base/base.h"
+#include "cli/fields.h"
 #include "cli/tokenize.h"
 #include "io/descriptor.h"
 #include "io/text.h"
@@ -25,8 +26,7 @@ input_form input_form_of_name(const char *name) {
     return INPUT_AUTO;
 }
 
-/* Is the first line that is not blank a JSON object? */
-static bool is_json(const vpps_text *t) {
+bool input_is_json(const vpps_text *t) {
     vpps_line line = {0};
     while (vpps_text_next_line(t, &line)) {
         if (vpps_line_is_blank(&line)) continue;
@@ -96,12 +96,16 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          VPPS_PATH_ARGS(first->name), names[*form]);
     }
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
-        VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in)); /* what trained may be named so, too */
-        if (in->form == READ_LABELLED || in->form == READ_COLUMNS) *form = INPUT_AUTO;
+        vpps_line line = {0}; /* what trained may be named so, too */
+        VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in));
+        const bool lines = in->form == READ_LABELLED || in->form == READ_COLUMNS;
+        const bool named = lines && vpps_text_next_line(&t, &line) &&
+                           fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
+        if (lines && !named) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};
     }
     const bool open = *form == INPUT_AUTO; /* the lines tell */
-    if (open && is_json(&t)) *form = INPUT_JSONL;
+    if (open && input_is_json(&t)) *form = INPUT_JSONL;
     if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;
     const task *of_kind = task_for(s);
     if (of_kind->look) VPPS_TRY(of_kind->look(c, s, *form, first, in));

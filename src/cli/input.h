@@ -3,9 +3,13 @@
 #define VPPS_CLI_INPUT_H
 
 #include "cli/task.h"
+#include "io/text.h"
 
 /* What a file's name says of its form, also when it is compressed; AUTO: nothing. */
 input_form input_form_of_name(const char *name);
+
+/* Is the first line that is not blank a JSON object? */
+bool input_is_json(const vpps_text *t);
 
 /* `first`: the whole lines that are there. How examples are read goes into *in, unless they are fields (fields_begin). What was
  * concluded from the lines is told on standard error. Fails with ARGUMENT where the network does not read the form. */

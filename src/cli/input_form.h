@@ -1,4 +1,4 @@
-/* input_form.h - the forms of examples that `vpps predict` reads. */
+/* input_form.h - the forms of examples. */
 #ifndef VPPS_CLI_INPUT_FORM_H
 #define VPPS_CLI_INPUT_FORM_H
 
@@ -16,8 +16,12 @@ typedef enum input_form {
     INPUT_TSV
 } input_form;
 
-/* How the text of one example is read, once what is around it was taken away. */
-typedef enum read_form { READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
+/* Are examples records with fields? */
+static inline bool fields_are(input_form form) { return form == INPUT_JSONL || form == INPUT_CSV || form == INPUT_TSV; }
+
+/* How the text of one example is read, once what is around it was taken away. FILE: it is a whole file to train on, as its
+ * network's reader takes it. */
+typedef enum read_form { READ_FILE, READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
 
 typedef struct input_reading {
     read_form form;

@@ -20,12 +20,18 @@ vpps_status lines_open(line_reader *r, const char *path, const char *command, si
     return command ? filter_open(&r->filter, command, r->stream, &r->fd) : VPPS_OK;
 }
 
+void lines_of(line_reader *r, const char *name, const char *text, size_t len) {
+    *r = (line_reader){.name = name, .limit = SIZE_MAX / 4, .fd = -1, .ended = true, .lent = true};
+    r->buffer = (char *)(uintptr_t)text;
+    r->end = len;
+}
+
 vpps_status lines_end(line_reader *r) { return r->filter ? filter_end(r->filter, r->number) : VPPS_OK; }
 
 void lines_close(line_reader *r) {
     filter_close(r->filter);
     if (r->stream) vpps_stream_close(r->stream);
-    free(r->buffer);
+    if (!r->lent) free(r->buffer);
     *r = (line_reader){0};
 }
 

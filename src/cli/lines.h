@@ -16,6 +16,7 @@ typedef struct line_reader {
     uint64_t number; /* of the latest line, from 1 */
     bool ended, skipping;
     bool crlf; /* the latest line ended in CR LF */
+    bool lent; /* the buffer is somebody else's */
 } line_reader;
 
 typedef enum line_kind {
@@ -28,6 +29,8 @@ typedef enum line_kind {
 /* Opens a file, which may be compressed; path NULL or "-": standard input. Its lines go through a shell command where that is not NULL.
  * Both must outlive the reader, which is to be closed in any case. Fails with IO, FORMAT, MEMORY. */
 vpps_status lines_open(line_reader *r, const char *path, const char *command, size_t limit);
+/* The lines of a text, which must outlive the reader and is only read; however long they are. */
+void lines_of(line_reader *r, const char *name, const char *text, size_t len);
 /* After the last line: fails with IO where the command did not do its work (filter_end). */
 vpps_status lines_end(line_reader *r);
 void lines_close(line_reader *r);

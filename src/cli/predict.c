@@ -50,24 +50,9 @@ typedef struct predictor {
 
 /* ---------------------------------------------------------------- lines that are wrong */
 
-/* The name of a line's text in the messages of readers. */
-#define LINE_NAME "line"
-
-/* The thread's message, of the text of an example, with the file and the line that it is about. Columns of a line mean something where
- * the text was read as it stands. */
+/* The thread's message with its place; before a sentence of CoNLL-U Plus stands the line that names the columns. */
 static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
-    const char *name = p->reader.lines.name, *about = vpps_error_message();
-    const bool as_it_stands = !fields_are(p->reader.form);
-    char why[VPPS_MESSAGE_BYTES];
-    uint64_t line = 1;
-    int used = 0;
-    if (sscanf(about, LINE_NAME ":%" SCNu64 "%n", &line, &used) < 1) line = 1;
-    about += used;
-    if (!used && strncmp(about, LINE_NAME, sizeof LINE_NAME - 1) == 0) about += sizeof LINE_NAME - 1;
-    if (*about == ':' && used && !as_it_stands) about += 1 + strspn(about + 1, "0123456789");
-    snprintf(why, sizeof why, "%s%s", *about == ':' ? "" : ": ", about);
-    return vpps_fail(status, "%s%s:%" PRIu64 "%.480s", VPPS_PATH_ARGS(name),
-                     as_it_stands ? number + line - 1 - (p->plus && number > 1) : number, why);
+    return records_place(&p->reader, status, number - (p->plus && number > 1));
 }
 
 /* Is it the line's fault? */
@@ -183,7 +168,7 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
 
 /* Reads an example's text, after those that wait. *added: it has one. */
 static vpps_status read_example(predictor *p, const char *text, size_t len, bool *added) {
-    VPPS_TRY(corpus_add_input(p->c, p->s, LINE_NAME, text, len));
+    VPPS_TRY(corpus_add_input(p->c, p->s, RECORD_NAME, text, len));
     const uint32_t n = corpus_read_so_far(&p->c->split[SPLIT_TEST]) - p->n_examples;
     if (n > 1) return vpps_fail(VPPS_FORMAT, "expected one example, found %u", n);
     *added = n == 1;
@@ -229,8 +214,9 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
     } else if (p->reader.form == INPUT_COLUMNS) {
         text = column_text(p, r, &len);
     } else {
-        text = p->reader.form == INPUT_TEXT ? tokenize_line(p->s, r->text, r->len, &len)
-                                            : copy_bytes(r->text, len = r->len);
+        text = p->reader.form == INPUT_TEXT       ? tokenize_line(p->s, r->text, r->len, &len)
+               : p->reader.form == INPUT_LABELLED ? tokenize_labelled(p->s, r->text, r->len, &len)
+                                                  : copy_bytes(r->text, len = r->len);
     }
     if (kept && !q->fields) q->text = copy_bytes(r->text, q->len = r->len);
     if (kept && !q->fields && !q->text) text = (free(text), NULL);
@@ -343,7 +329,7 @@ static vpps_status predict_lines(predictor *p) {
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;
-    if (p->s->tokenizer || (p->s->input_format != INPUT_AUTO && p->s->input_format != INPUT_TEXT)) {
+    if (options_given(p->s, "tokenizer") || (p->s->input_format != INPUT_AUTO && p->s->input_format != INPUT_TEXT)) {
         return vpps_fail(VPPS_ARGUMENT,
                          "%s%s: %s reads lattices of ids: neither --input-format nor --tokenizer goes with them",
                          VPPS_PATH_ARGS(r->name), p->s->network->name);

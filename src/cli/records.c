@@ -1,11 +1,19 @@
 /* records.c - see records.h. */
 #include "cli/records.h"
 #include "base/base.h"
+#include "io/descriptor.h"
 #include "io/text.h"
+
+#include <inttypes.h>
 
 vpps_status records_open(record_reader *r, const char *path, const char *command, size_t limit) {
     *r = (record_reader){.form = INPUT_TEXT};
     return lines_open(&r->lines, path, command, limit);
+}
+
+void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form) {
+    *r = (record_reader){.form = form};
+    lines_of(&r->lines, name, text, len);
 }
 
 void records_close(record_reader *r) {
@@ -85,4 +93,19 @@ line_kind records_next(record_reader *r, record *out) {
         if (!csv_goes_on(&r->state, line, kind == LINE_WHOLE ? len : 0)) return finish(r, out);
         if (r->whole && r->lines.crlf) put_back_cr(r);
     }
+}
+
+vpps_status records_place(const record_reader *r, vpps_status status, uint64_t number) {
+    const char *about = vpps_error_message();
+    const bool as_it_stands = !fields_are(r->form);
+    char why[VPPS_MESSAGE_BYTES];
+    uint64_t line = 1;
+    int used = 0;
+    if (sscanf(about, RECORD_NAME ":%" SCNu64 "%n", &line, &used) < 1) line = 1;
+    about += used;
+    if (!used && strncmp(about, RECORD_NAME, sizeof RECORD_NAME - 1) == 0) about += sizeof RECORD_NAME - 1;
+    if (*about == ':' && used && !as_it_stands) about += 1 + strspn(about + 1, "0123456789");
+    snprintf(why, sizeof why, "%s%s", *about == ':' ? "" : ": ", about);
+    return vpps_fail(status, "%s%s:%" PRIu64 "%.480s", VPPS_PATH_ARGS(r->lines.name),
+                     as_it_stands ? number + line - 1 : number, why);
 }

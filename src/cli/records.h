@@ -26,6 +26,8 @@ typedef struct record_reader {
 
 /* Opens a file as lines_open does. */
 vpps_status records_open(record_reader *r, const char *path, const char *command, size_t limit);
+/* Those of a text, as lines_of. */
+void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
 void records_close(record_reader *r);
 
 /* Waits for a whole line, or as many bytes as a line may have. The whole lines that are there, which stay: *len bytes. Fails as
@@ -34,5 +36,12 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len);
 
 /* The next record of what is here, as lines_next: LINE_WHOLE, LINE_TOO_LONG (only its number), LINE_NONE, LINE_END. */
 line_kind records_next(record_reader *r, record *out);
+
+/* The name of a record's text in the messages of its reader. */
+#define RECORD_NAME "line"
+
+/* The thread's message, of the text of a record, with the file and the line that it is about: `number` is its first. Columns of a line
+ * mean something where the text was read as it stands. Returns `status`. */
+vpps_status records_place(const record_reader *r, vpps_status status, uint64_t number);
 
 #endif

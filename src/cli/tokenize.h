@@ -10,7 +10,7 @@
  * beyond it, except quotes, dashes, ellipses and full-width marks. */
 char *tokenize_simple(const char *text);
 
-/* The shell command that lines of text go through; NULL: there is none. */
+/* The shell command that lines of text go through; NULL: there is none (--tokenizer none, too). */
 const char *tokenizer_command(const settings *s);
 
 /* The text of a field, with --tokenizer simple as words; to be freed, NULL without memory. */
@@ -18,5 +18,12 @@ char *tokenize_field(const settings *s, const char *text);
 
 /* The same of a line of len bytes; it may hold NUL, and then stays as it is. *words_len: what the result has, without a NUL at its end. */
 char *tokenize_line(const settings *s, const char *line, size_t len, size_t *words_len);
+
+/* The same of a label, a tab and a sentence, whose label stays as it is. */
+char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t *words_len);
+
+/* A file's text, by which it is replaced, with the words of --tokenizer, a line for each line: `labelled`: behind its first tab. *text
+ * was allocated, and is to be freed. Fails with IO where a command does not do its work, MEMORY. */
+vpps_status tokenize_file(const settings *s, const char *name, bool labelled, char **text, size_t *len);
 
 #endif

@@ -40,6 +40,10 @@ uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i) {
     return i < vpps_constituents_size(c) ? c->trees[i].line : 0;
 }
 
+void vpps_constituents_set_line(vpps_constituents *c, uint32_t first, uint32_t line) {
+    for (uint32_t i = first; i < c->n_trees; i++) c->trees[i].line = line;
+}
+
 const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c) { return c ? c->vocab : NULL; }
 
 const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c) { return c ? c->labels : NULL; }

@@ -17,6 +17,9 @@ struct vpps_constituents {
     uint32_t n_trees;
 };
 
+/* Says that the trees from number `first` on stand at `line` of their text. */
+void vpps_constituents_set_line(vpps_constituents *c, uint32_t first, uint32_t line);
+
 /* How long a label is without the function tags and indices at its end. */
 size_t vpps_label_without_tags(const char *label, size_t len);
 

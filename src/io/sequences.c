@@ -115,3 +115,8 @@ vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label)
     s->ends[s->n_sentences++] = (struct vpps_sentence_end){s->n_words, line, label};
     return VPPS_OK;
 }
+
+void vpps_sentences_set_line(vpps_sentences *s, uint32_t first, uint32_t line) {
+    for (size_t k = first_word(s, first); has_lines(s) && k < s->n_words; k++) s->lines[k] = line;
+    for (uint32_t i = first; i < s->n_sentences; i++) s->ends[i].line = line;
+}

@@ -45,6 +45,9 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
 /* `line` is where it begins in its text, 0 without one; `label` VPPS_NO_WORD unless the sentences are labelled. */
 vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label);
 
+/* Says that the sentences from number `first` on, with all their words, stand at `line` of their text. */
+void vpps_sentences_set_line(vpps_sentences *s, uint32_t first, uint32_t line);
+
 /* A line of plain text as a sentence, with the end word when it is not NULL (vpps_lines). Fails with MEMORY. */
 vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, const char *end_word);
 

@@ -37,6 +37,10 @@ uint32_t vpps_treebank_line(const vpps_treebank *tb, uint32_t i) {
     return i < vpps_treebank_size(tb) ? tb->trees[i].line : 0;
 }
 
+void vpps_treebank_set_line(vpps_treebank *tb, uint32_t first, uint32_t line) {
+    for (uint32_t i = first; i < tb->n_trees; i++) tb->trees[i].line = line;
+}
+
 const vpps_vocab *vpps_treebank_vocab(const vpps_treebank *tb) { return tb ? tb->vocab : NULL; }
 
 uint32_t vpps_treebank_classes(const vpps_treebank *tb) { return tb ? tb->classes : 0; }

@@ -34,4 +34,7 @@ vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_no
  * without one. Fails with MEMORY. */
 vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line);
 
+/* Says that the trees from number `first` on stand at `line` of their text. */
+void vpps_treebank_set_line(vpps_treebank *tb, uint32_t first, uint32_t line);
+
 #endif

@@ -242,13 +242,6 @@ check "labelled sentences for a language model" told "labels: every line looks l
 check "word|TAG for a language model" told "bars: every line looks like word|TAG" lstm-lm --embed 4 --train bars
 sed -n 1,3p penn | tr -d '\n' >one-line && { cat one-line; echo; cat one-line; echo; cat one-line; echo; } >three
 check "trees for a language model" told "three: every line looks like trees in brackets" lstm-lm --embed 4 --train three
-printf 'text,label\n"a, b",x\nc d,y\ne,x\n' >table.csv
-gzip -k table.csv
-printf '{"text": "a b"}\n{"text": "c"}\n{"text": "d"}\n' >objects
-check "a table for a language model" told "table.csv: every line looks like columns of a table: it is read as plain text" \
-    lstm-lm --embed 4 --train table.csv
-check "compressed" told "table.csv.gz: every line looks like columns of a table" lstm-lm --embed 4 --train table.csv.gz
-check "JSONL for a language model" told "objects: every line looks like an object of JSON" lstm-lm --embed 4 --train objects
 check "nothing but rare words" told "labels: no word occurs 99 times (--min-count): all are <unk>" bilstm-classifier \
     --embed 4 --train labels --min-count 99
 sed 's/^[^ ]* /x /' blanks >same

@@ -326,7 +326,7 @@ printf 'id\ttext\n1\tgood film\n' >fields.tsv
 check "one with a header, too" exits 0 "$vpps" predict --model small.ckpt fields.tsv
 check "by fields" test "$(cut -f 1,2 out | tail -n 1)" = $'1\tgood film'
 tr '\t' , <small.tsv >small.csv
-check "CSV to train on" fails_with 1 "small.csv:1:1: expected a label, a tab and a sentence, found no tab in the line (CSV and JSONL are for predict alone)" \
+check "CSV without names" fails_with 1 "small.csv:1: expected names of fields with 'text' and 'label', found pos, good film: --text-field" \
     "$vpps" train bilstm-classifier --train small.csv
 
 # ---------------------------------------------------------------- somebody else's file

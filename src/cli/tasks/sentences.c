@@ -1,7 +1,6 @@
 /* sentences.c - sentences with a label each: accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
 #include "cli/answers.h"
-#include "cli/input.h"
 #include "cli/measure.h"
 #include "cli/session.h"
 #include "cli/task.h"
@@ -37,17 +36,12 @@ static vpps_status look(const corpus *c, const settings *s, input_form form, con
 
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
+    (void)s;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (s->command == COMMAND_PREDICT && c->input.form == READ_LINES) {
+    if (c->input.form == READ_LINES)
         return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
-    }
-    const vpps_status status = vpps_sentences_read_labelled_text(split->sentences, text->name, text->text, text->len);
-    const input_form named = input_form_of_name(text->name);
-    if (status != VPPS_FORMAT || (named != INPUT_CSV && named != INPUT_JSONL)) return status;
-    char why[VPPS_MESSAGE_BYTES];
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    return vpps_fail(status, "%.400s (CSV and JSONL are for predict alone)", why);
+    return vpps_sentences_read_labelled_text(split->sentences, text->name, text->text, text->len);
 }
 
 /* Signs, often few and never none, and whether the pluses among them are even or odd: text as it is read. The parity task of

@@ -16,9 +16,10 @@
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     const vpps_lines lines = {.end_word = END_WORD};
+    (void)s;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
-    if (s->command != COMMAND_PREDICT) {
+    if (c->input.form == READ_FILE) {
         corpus_note_text(c, text->name, text->text, text->len);
         corpus_note_reserved(c, text->name, text->text, text->len);
     }
