@@ -153,15 +153,15 @@ $(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(1))): $(call objects,$(1) \
 endef
 $(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 
-# The fake GPU driver, which test_driver_cuda and test_doctor.sh open at run time.
+# The fake GPU driver, which test_driver_cuda, test_doctor.sh and test_compilations.sh open at run time.
 FAKE_CUDA := $(BUILD)/tests/fake_cuda.so
 $(FAKE_CUDA): $(call objects,$(wildcard tests/fake_cuda/*.c))
 	$(call link,-shared)
 $(BUILD)/tests/runtime_test_driver_cuda: | $(FAKE_CUDA)
 
-# The fake NVRTC, of which test_compile makes several versions.
+# The fake NVRTC, of which test_compile makes several versions, and by which test_compilations.sh counts.
 FAKE_NVRTC := $(BUILD)/tests/fake_nvrtc.so
-$(FAKE_NVRTC): $(call objects,$(wildcard tests/fake_nvrtc/*.c))
+$(FAKE_NVRTC): $(call objects,$(wildcard tests/fake_nvrtc/*.c) tests/codegen/compile_elf.c)
 	$(call link,-shared)
 $(BUILD)/tests/codegen_test_compile: | $(FAKE_NVRTC)
 

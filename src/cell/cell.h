@@ -256,6 +256,7 @@ typedef struct vpps_compiled_cell {
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     uint64_t last_used;            /* in which batch: types.h */
+    bool superseded;               /* another one of the type does all that it does, and more */
     struct vpps_program *programs; /* of each stage: program.h */
     void *device_program;          /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);

@@ -114,13 +114,15 @@ static vpps_status compile(const chooser *c) {
     uint32_t n_cells = 0;
     for (uint32_t t = 0; t < r->n_types; t++) {
         if (!c->needs->types[t].needed) continue;
+        vpps_type *type = r->types[t].type;
         vpps_cell_needs needs = c->needs->types[t].cell;
         needs.group = c->out->group_size;
         needs.row_unit = c->machine->row_unit;
         needs.least_rows = c->machine->least_rows;
         needs.columns = c->machine->columns;
         needs.split_elems = c->machine->split_elems;
-        VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, r->types[t].type, &needs, &c->types[t].cell));
+        if (c->machine->widens) vpps_widen_needs(type, &needs);
+        VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;
     }
     return VPPS_OK;

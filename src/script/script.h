@@ -69,8 +69,9 @@ typedef struct vpps_task_plan {
     uint32_t most_groups;                       /* that each keep the whole model close to their VPs; 0: not known */
     uint32_t row_unit, least_rows, split_elems; /* see vpps_cell_needs */
     bool columns;                               /* likewise */
-    uint64_t wave_words;                        /* that a wave's vertices should keep at most; 0: no limit */
-    uint64_t close_elems;                       /* elements of matrices that stay close to one VP, in its cache */
+    bool widens; /* another compiled cell is dear: one that is there is taken for batches that need less of it */
+    uint64_t wave_words;  /* that a wave's vertices should keep at most; 0: no limit */
+    uint64_t close_elems; /* elements of matrices that stay close to one VP, in its cache */
 } vpps_task_plan;
 
 struct vpps_schedule;

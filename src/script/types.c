@@ -264,6 +264,32 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->split_elems == b->split_elems && a->frozen == b->frozen;
 }
 
+/* Adds what a batch happens to read of a cell, and the gradients it gives: of those among `outputs` alone. */
+static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
+    to->gradient_in |= more->gradient_in;
+    to->gradient_out |= more->gradient_out & outputs;
+    to->recurrent_in |= more->recurrent_in;
+    to->recurrent_out |= more->recurrent_out;
+    to->read_out |= more->read_out;
+}
+
+void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs) {
+    for (uint32_t i = 0; i < type->n_compiled; i++) {
+        const vpps_cell_needs *had = &type->compiled[i]->needs;
+        if (had->training == needs->training && had->frozen == needs->frozen && had->fixed == needs->fixed &&
+            had->asked_gradients == needs->asked_gradients)
+            add_needs(needs, had, type->last_differentiable);
+    }
+}
+
+static void supersede(const vpps_type *type, const vpps_cell_needs *needs) {
+    for (uint32_t i = 0; i < type->n_compiled; i++) {
+        vpps_cell_needs both = type->compiled[i]->needs;
+        add_needs(&both, needs, UINT64_MAX);
+        type->compiled[i]->superseded |= same_needs(&both, needs);
+    }
+}
+
 /* The op that a type's key describes, lowered again. */
 static vpps_status lower_again(const vpps_type *type, bool training, vpps_compiled_cell **out) {
     if (type->cell) return vpps_lower_cell(type->cell, training, out);
@@ -294,6 +320,7 @@ vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type 
         vpps_compiled_cell_free(c);
         return status;
     }
+    supersede(type, needs);
     t->compile_ns += vpps_now_ns() - start;
     c->last_used = t->n_batches;
     *out = type->compiled[type->n_compiled++] = c;

@@ -55,6 +55,10 @@ vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t c
 vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 
+/* Adds to the needs what the type's cells that differ from them in nothing else were compiled for, so that one cell does for batches that
+ * happen to read less; gradients only of outputs that are differentiable in this batch, whose needs were found. */
+void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs);
+
 /* The type compiled for these needs, made when it is not there yet. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
                               vpps_compiled_cell **out);

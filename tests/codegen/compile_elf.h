@@ -3,7 +3,7 @@
 #ifndef VPPS_TESTS_COMPILE_ELF_H
 #define VPPS_TESTS_COMPILE_ELF_H
 
-#include "common/testing.h"
+#include "base/base.h"
 
 typedef struct compile_elf {
     const char *function;

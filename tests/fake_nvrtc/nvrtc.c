@@ -1,7 +1,9 @@
-/* nvrtc.c - an NVRTC for tests of which library is taken, and of options that one does not know. Its major version is the number at
- * the end of the name that it was loaded by, libnvrtc.so.12; 12 does not know --jump-table-density. Whatever it compiles becomes
- * the options' number, as PTX. */
+/* nvrtc.c - an NVRTC for tests of which library is taken, of options that one does not know, and of how often something is compiled.
+ * Its major version is the number at the end of the name that it was loaded by, libnvrtc.so.12; 12 does not know --jump-table-density.
+ * Whatever it compiles becomes the options' number, as PTX, or a CUBIN whose function vpps_kernel does nothing; the file that
+ * $VPPS_FAKE_NVRTC_LOG names gets a line. */
 #include "codegen/nvrtc.h"
+#include "../codegen/compile_elf.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -56,6 +58,9 @@ int nvrtcCompileProgram(vpps_nvrtc_program program, int n_options, const char *c
     for (int i = 0; i < n_options; i++)
         if (major < 13 && strstr(options[i], "--jump-table-density")) return VPPS_NVRTC_INVALID_OPTION;
     snprintf(compiled, sizeof compiled, "%d", n_options);
+    const char *log = getenv("VPPS_FAKE_NVRTC_LOG");
+    FILE *f = log ? fopen(log, "a") : NULL;
+    if (f && (fputs("compiled\n", f) == EOF || fclose(f) != 0)) return REFUSED;
     return VPPS_NVRTC_SUCCESS;
 }
 
@@ -71,12 +76,30 @@ int nvrtcGetPTX(vpps_nvrtc_program program, char *ptx) {
     return VPPS_NVRTC_SUCCESS;
 }
 
+static size_t make_cubin(unsigned char cubin[COMPILE_ELF_BYTES]) {
+    const compile_elf kernel = {
+        .function = "vpps_kernel", .registers = 128, .code_bytes = 1024, .shared_bytes = UINT32_MAX};
+    return compile_elf_write(&kernel, cubin);
+}
+
+int nvrtcGetCUBINSize(vpps_nvrtc_program program, size_t *bytes) {
+    unsigned char cubin[COMPILE_ELF_BYTES];
+    (void)program;
+    *bytes = make_cubin(cubin);
+    return VPPS_NVRTC_SUCCESS;
+}
+
+int nvrtcGetCUBIN(vpps_nvrtc_program program, char *to) {
+    unsigned char cubin[COMPILE_ELF_BYTES];
+    (void)program;
+    memcpy(to, cubin, make_cubin(cubin));
+    return VPPS_NVRTC_SUCCESS;
+}
+
 #define NOTHING(function, type)                                                                                        \
     int function(vpps_nvrtc_program program, type *out) {                                                              \
         (void)program, (void)out;                                                                                      \
         return REFUSED;                                                                                                \
     }
-NOTHING(nvrtcGetCUBINSize, size_t)
-NOTHING(nvrtcGetCUBIN, char)
 NOTHING(nvrtcGetProgramLogSize, size_t)
 NOTHING(nvrtcGetProgramLog, char)

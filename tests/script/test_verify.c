@@ -57,6 +57,64 @@ START_TEST(scripts_do_not_depend_on_batches_before)
     }
 END_TEST
 
+/* Schedules a graph with the types of batches before, whose cells are widened; its script is right, and its result that of cells made
+ * for it alone. Cells that were compiled for it. */
+static uint32_t check_widened(vpps_batch *kept, vpps_types *types, vpps_graph *g, vpps_node loss, uint32_t k,
+                              uint64_t seed) {
+    job j;
+    TEST_OK(job_open(&j, g, loss, way_of(k), seed));
+    const uint32_t before = types->n_compiled;
+    j.machine.widens = true;
+    TEST_OK(vpps_schedule_batch(kept, types, &j.machine, g, &j.request));
+    subject widened = j.subject;
+    widened.script = kept->script;
+    widened.words = kept->script_words;
+    widened.cells = kept->cells;
+    widened.n_cells = kept->n_cells;
+    for (uint32_t i = 0; i < j.request.n_outputs; i++) j.offsets[i] = vpps_batch_output(kept, i);
+    const vpps_status status = verify_subject(&widened);
+    ck_assert_msg(status == VPPS_OK, "seed %llu, %s: %s", (unsigned long long)seed, way_text(way_of(k)),
+                  vpps_error_message());
+    if (k < TRAINING_WAYS && is_small(&j)) {
+        const symbolic_order order = {0, false, SYMBOLIC_AT_ONCE, k};
+        const symbolic_result r = symbolic_run(&widened, order), alone = symbolic_run(&j.subject, order);
+        ck_assert_int_eq(r.outcome, SYMBOLIC_DONE);
+        ck_assert_msg(r.hash == alone.hash, "seed %llu: %s give another result", (unsigned long long)seed,
+                      way_text(way_of(k)));
+    }
+    job_close(&j);
+    return types->n_compiled - before;
+}
+
+/* A cell that was compiled for a batch that needs more of it does for one that needs less. */
+START_TEST(widened_cells_do_the_same)
+    {
+        const uint64_t first = test_seed() * 100000;
+        uint32_t again = 0;
+        for (uint64_t seed = first; seed < first + cases(40); seed++) {
+            rg_case c;
+            rg_built built;
+            vpps_types types = {0};
+            vpps_batch *kept;
+            draw_small(&c, seed);
+            c.empty_lists = seed % 2;
+            TEST_OK(rg_build(&built, &c, NULL));
+            TEST_OK(vpps_batch_create(&kept));
+            for (uint32_t k = seed % 5; k < WAYS; k += 5) {
+                for (uint32_t turn = 0; turn < 4; turn++) {
+                    const uint32_t batch = turn % 2 && built.g[1];
+                    const uint32_t made = check_widened(kept, &types, built.g[batch], built.loss[batch], k, seed);
+                    if (turn == 3) again += made;
+                }
+            }
+            vpps_batch_destroy(kept);
+            vpps_types_free(&types);
+            rg_destroy(&built);
+        }
+        ck_assert_uint_eq(again, 0);
+    }
+END_TEST
+
 /* The same batch gives the same result however it is scheduled. Exact arithmetic makes that literal. */
 START_TEST(all_schedules_agree)
     {
@@ -118,6 +176,7 @@ int main(void) {
     tcase_set_timeout(t, 300);
     tcase_add_test(t, correct_scripts_are_accepted);
     tcase_add_test(t, scripts_do_not_depend_on_batches_before);
+    tcase_add_test(t, widened_cells_do_the_same);
     tcase_add_test(t, all_schedules_agree);
     tcase_add_test(t, no_script_leads_the_checker_astray);
     suite_add_tcase(suite, t);

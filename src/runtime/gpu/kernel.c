@@ -1,7 +1,7 @@
 /* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference, by each number of groups.
- * A batch with another cell has its kernel made anew; a network has a few. One with more cells than gpu->most_cells is made of its
- * batch's alone, so that no compilation takes longer and longer. Weights are read anew by each launch, so another kernel costs its
- * compilation, once. */
+ * A batch with another cell has its kernel made anew, without cells that the new one supersedes; a network has a few. One with more
+ * cells than gpu->most_cells is made of its batch's alone, so that no compilation takes longer and longer. Weights are read anew by
+ * each launch, so another kernel costs its compilation, once. */
 #include "runtime/gpu/gpu.h"
 
 /* A kernel on its way. */
@@ -83,8 +83,9 @@ static vpps_status make(vpps_gpu *gpu) {
     k->registers = registers;
     char text[192];
     vpps_kernel_describe(&plan, text, sizeof text);
-    vpps_gpu_log(gpu, "kernel of %s: %u registers%s, ready after %.2f s%s", text, report.registers,
-                 report.spill_bytes ? ", spilling" : "", report.seconds, report.cached ? " (from the cache)" : "");
+    vpps_gpu_log(gpu, "kernel of %s: %u registers%s, %u KB of code, ready after %.2f s%s", text, report.registers,
+                 report.spill_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024, report.seconds,
+                 report.cached ? " (from the cache)" : "");
     return VPPS_OK;
 }
 
@@ -103,6 +104,21 @@ static vpps_gpu_kernel *kernel_of(vpps_gpu *gpu, bool training, uint32_t groups)
     return gpu->kernels = k;
 }
 
+static bool has_cells(const vpps_gpu_kernel *k, const vpps_batch *batch) {
+    for (uint32_t i = 0; i < batch->n_cells; i++)
+        if (find_cell(k, batch->cells[i]) == k->n_cells) return false;
+    return true;
+}
+
+/* The kernel's cells without those that are superseded: then it is gone. */
+static void drop_superseded(vpps_gpu *gpu, vpps_gpu_kernel *k) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < k->n_cells; i++)
+        if (!k->cells[i]->superseded) k->cells[left++] = k->cells[i];
+    if (left < k->n_cells) unload(gpu, k);
+    k->n_cells = left;
+}
+
 /* The kernel's cells, and the batch's behind them, as far as they are new; its numbers in the kernel. */
 static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     for (uint32_t i = 0; i < batch->n_cells; i++) {
@@ -116,11 +132,12 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_kernel *k = gpu->kernel = kernel_of(gpu, training, gpu->header.n_groups);
     if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     if (training) gpu->trained = k;
-    uint32_t before = k->n_cells;
     if (!VPPS_RESERVE(k->number, k->number_capacity, batch->n_cells + 1u) ||
         !VPPS_RESERVE(k->cells, k->cells_capacity, k->n_cells + batch->n_cells + 1u)) {
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     }
+    if (!has_cells(k, batch)) drop_superseded(gpu, k);
+    uint32_t before = k->n_cells;
     add_cells(k, batch);
     if (k->n_cells > before && k->n_cells > gpu->most_cells) {
         unload(gpu, k);

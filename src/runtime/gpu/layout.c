@@ -95,6 +95,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
                                   .row_unit = options->rpw ? options->rpw : 1,
                                   .least_rows = LEAST_ROWS,
                                   .columns = true,
+                                  .widens = true,
                                   .split_elems = SPLIT_ELEMS};
     return VPPS_OK;
 }

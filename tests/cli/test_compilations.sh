@@ -1,0 +1,52 @@
+#!/bin/bash
+# test_compilations.sh - how often a kernel is compiled while a network trains on a GPU: the driver is tests/fake_cuda, which runs
+# nothing, and the compiler tests/fake_nvrtc, which counts. VPPS names the program (default: build/vpps).
+
+folder=$(realpath "$(dirname "$0")")
+# shellcheck source=SCRIPTDIR/common.sh
+source "$folder/common.sh"
+
+tests=$(dirname "$vpps")/tests
+mkdir fake && cp "$tests/fake_nvrtc.so" fake/libnvrtc.so.13 || exit 1
+export VPPS_LIBCUDA=$tests/fake_cuda.so VPPS_NVRTC=$work/fake/libnvrtc.so.13 VPPS_FAKE_NVRTC_LOG=$work/compiled
+
+# Trees of one word, of two and of more: alone in a batch, each kind is read, and reads, differently.
+long='(3 (2 (2 a) (1 b)) (4 (3 c) (0 d)))' short='(1 (0 a) (2 d))' word='(2 c)'
+printf '%s\n' "$long" "$short" "$word" "$long" "$word" "$short" >mixed.txt
+printf '%s\n' "$long" >long.txt
+
+# trains OPTION...: its kernels are in kernels, a line each, and all of them were compiled.
+trains() {
+    rm -rf cache compiled
+    exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" train tree-lstm --device cuda --hidden 64 --embed 64 --dev long.txt \
+        --no-tuning --verify "$@" || return
+    cat out err | grep '^kernel of ' >kernels
+    [ "$(wc -l <kernels)" -eq "$(wc -l <compiled)" ] || { echo "compiled:"; cat compiled kernels; return 1; }
+}
+
+# at_most N: as many kernels for training, and one for inference, of the leaf's cell and the inner one's at most.
+at_most() {
+    if [ "$(wc -l <kernels)" -gt "$(($1 + 1))" ] || grep -qvE '^kernel of [12] cells, ' kernels; then
+        cat kernels
+        return 1
+    fi
+}
+
+all_kinds() { trains --train long.txt --batch 1 --epochs 2 && at_most 1; }
+check "one kernel trains, one infers" all_kinds
+for seed in 1 2 3 4 5 6; do
+    # The widest use of a cell comes after two others at worst, and from then on no batch needs another one.
+    mixed() { trains --train mixed.txt --batch 1 --epochs 4 --seed "$seed" && at_most 3; }
+    check "kinds of trees one after the other, seed $seed" mixed
+done
+from_the_cache() {
+    trains --train mixed.txt --batch 1 --epochs 2 || return
+    local n
+    n=$(wc -l <kernels)
+    exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" train tree-lstm --device cuda --hidden 64 --embed 64 --dev long.txt \
+        --no-tuning --train mixed.txt --batch 1 --epochs 2 && [ "$(wc -l <compiled)" -eq "$n" ] &&
+        [ "$(cat out err | grep -c 'KB of code.*from the cache')" -eq "$n" ]
+}
+check "a second run compiles nothing" from_the_cache
+
+summary
