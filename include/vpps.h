@@ -183,7 +183,8 @@ VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
 /* Leaves. `data` has rows * cols floats, column after column, and is copied. A lookup's index is below the table's
- * count; inside a cell it may come from vpps_pull_index. */
+ * count; inside a cell it may come from vpps_pull_index. A matrix parameter is only multiplied: a trained matrix that is a node is a
+ * lookup table of one entry. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param vector);
@@ -251,12 +252,13 @@ VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* scalar: |a - b|^2 */
 VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* scalar */
-VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x);                       /* x is a vector */
+VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x);                       /* of a vector, or of each column */
 VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
-/* Scalar: the log of the sum of e^x over the elements of a vector; -inf, with a gradient that is no number, where all are -inf. */
+/* The log of the sum of e^x over the elements of a vector, a scalar; of a matrix a vector with an element for each column. -inf, with a
+ * gradient that is no number, where all are -inf. */
 VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
 
-/* Normalisation of a vector x: layer_norm (Ba, Kiros and Hinton 2016) is rms_norm (Zhang and Sennrich 2019) of what is centred.
+/* Normalisation of a vector x, or of each column of a matrix: layer_norm (Ba, Kiros and Hinton 2016) is rms_norm (Zhang and Sennrich 2019) of what is centred.
  *     centre      x - mean(x)
  *     rms_norm    gain x / sqrt(mean(x^2) + epsilon)
  *     layer_norm  gain (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) + bias
@@ -266,6 +268,13 @@ VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_centre(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilon);
 VPPS_API vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon);
+
+/* x as a value of rows x cols, so that elementwise operations take it: a scalar in every element, a vector (rows x 1) in every column, a
+ * row (1 x cols) in every row. It is a product with ones, or x itself. Fails with SHAPE. */
+VPPS_API vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
+/* The sum of a matrix's rows, 1 x cols, and of its columns, rows x 1: products with ones. */
+VPPS_API vpps_node vpps_sum_rows(vpps_graph *g, vpps_node x);
+VPPS_API vpps_node vpps_sum_columns(vpps_graph *g, vpps_node x);
 
 /* sum over k < n of weights[k] * xs[k]; weights is a vector of n (attention). */
 VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs);

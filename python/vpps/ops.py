@@ -247,6 +247,21 @@ def slice(x: Value, first: int, rows: int) -> Node:
     return _one(x, lib.vpps_slice, first, rows)
 
 
+def broadcast(x: Value, rows: int, cols: int) -> Node:
+    """x as rows x cols: a scalar in every element, a vector in every column, a row in every row."""
+    return _one(x, lib.vpps_broadcast, rows, cols)
+
+
+def sum_rows(x: Value) -> Node:
+    """The sum of a matrix's rows: 1 x cols."""
+    return _one(x, lib.vpps_sum_rows)
+
+
+def sum_columns(x: Value) -> Node:
+    """The sum of a matrix's columns: a vector."""
+    return _one(x, lib.vpps_sum_columns)
+
+
 # ---------------------------------------------------------------- over all elements
 
 
@@ -266,33 +281,34 @@ def sum_elements(x: Value) -> Node:
 
 
 def softmax(x: Value) -> Node:
-    """e^x / sum of e^x, of a vector."""
+    """e^x / sum of e^x, of a vector, or of each column."""
     return _one(x, lib.vpps_softmax)
 
 
 def log_softmax(x: Value) -> Node:
-    """log of softmax(x), of a vector."""
+    """log of softmax(x), of a vector, or of each column."""
     return _one(x, lib.vpps_log_softmax)
 
 
 def log_sum_exp(x: Value) -> Node:
-    """log of the sum of e^x over the elements of a vector: a scalar."""
+    """log of the sum of e^x over the elements of a vector: a scalar; of a matrix a vector with an element for each column."""
     return _one(x, lib.vpps_log_sum_exp)
 
 
 def centre(x: Value) -> Node:
-    """x - mean(x), of a vector."""
+    """x - mean(x), of a vector, or of each column."""
     return _one(x, lib.vpps_centre)
 
 
 def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node:
-    """gain * x / sqrt(mean(x^2) + epsilon), of vectors; without a gain ones."""
+    """gain * x / sqrt(mean(x^2) + epsilon), of a vector or of each column; the gain is a vector, without it ones."""
     a, w = _with_optional(x, gain)
     return made(a._e, lib.vpps_rms_norm(a._e.p, a.id, w, epsilon))
 
 
 def layer_norm(x: Value, gain: Value | None = None, bias: Value | None = None, epsilon: float = 1e-5) -> Node:
-    """gain * y / sqrt(mean(y^2) + epsilon) + bias with y = x - mean(x), of vectors: PyTorch's LayerNorm."""
+    """gain * y / sqrt(mean(y^2) + epsilon) + bias with y = x - mean(x), of a vector, or of each column: PyTorch's
+    LayerNorm. gain and bias are vectors."""
     a, w, b = _with_optional(x, gain, bias)
     return made(a._e, lib.vpps_layer_norm(a._e.p, a.id, w, b, epsilon))
 
@@ -392,8 +408,8 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
 __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
-    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "dot", "squared_distance",
-    "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
+    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "broadcast", "sum_rows", "sum_columns",
+    "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
     "smooth_label", "hinge", "binary_log_loss", "argmax",
     "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
 ]

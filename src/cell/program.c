@@ -146,10 +146,10 @@ static void load(builder *b, uint32_t v) {
 
 /* How an argument of this letter is read. */
 static vpps_access access_of(const vpps_cell_value *x, const vpps_cell_value *y, char letter) {
-    const bool elements = vpps_instructions[x->run.opcode].form == VPPS_FORM_EW;
-    if (letter == 's') return VPPS_ACCESS_SCALAR;
+    const vpps_form form = vpps_instructions[x->run.opcode].form;
+    if (letter == 's') return form == VPPS_FORM_ROW && x->cols > 1 ? VPPS_ACCESS_COLUMN : VPPS_ACCESS_SCALAR;
     if (y->domain && (x->run.over_list || (letter == '*' && !x->domain))) return VPPS_ACCESS_MEMBERS;
-    return letter == 'v' || !elements ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_OWN;
+    return letter == 'v' || form != VPPS_FORM_EW ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_OWN;
 }
 
 static bool is_uniform(const vpps_program *p, const vpps_program_step *s) {

@@ -26,6 +26,7 @@ typedef enum vpps_place {
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e, for element e of the result */
     VPPS_ACCESS_SCALAR, /* element `element` */
+    VPPS_ACCESS_COLUMN, /* element c, for column c of the result: of a vector */
     VPPS_ACCESS_WHOLE,  /* all of them */
     VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list */
 } vpps_access;
@@ -115,5 +116,11 @@ static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_
 }
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
+
+/* Columns that the step's instruction goes over one by one: those of a ROW's result; a REDUCE makes an element of each. Else 1. */
+static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
+    const vpps_form form = vpps_instructions[s->run.of.opcode].form;
+    return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;
+}
 
 #endif

@@ -101,11 +101,12 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
     }
 }
 
-/* Is operand k of an instruction a scalar? */
+/* Is operand k of an instruction a scalar? Of one that goes over columns it is a vector. */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
     for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)
-        if (strchr("tsv", *type) && at++ == k) return *type == 's';
+        if (strchr("tsv", *type) && at++ == k)
+            return *type == 's' && !(x->cols > 1 && vpps_instructions[x->run.opcode].form == VPPS_FORM_ROW);
     return false;
 }
 

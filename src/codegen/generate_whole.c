@@ -46,14 +46,29 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
     fprintf(w->out, "; });\n");
 }
 
-void vpps_put_whole(const work *w, const vpps_program_step *s) {
-    char length[32], to[64];
-    fprintf(w->out, "vpps_by_turns(VPPS_WARP, n%u, VPPS_WARPS, [&](unsigned item) {\n", s->axis);
+/* Begins what a warp does of an item, or of a column of one. A brace and a bracket close it. */
+static void begin_columns(const work *w, const vpps_program_step *s) {
+    const uint32_t columns = vpps_step_columns(s);
+    if (columns > 1) {
+        fprintf(w->out,
+                "vpps_by_turns(VPPS_WARP, n%u * %uu, VPPS_WARPS, [&](unsigned i) {\n"
+                "const unsigned item = i / %uu, column = i %% %uu;\n",
+                s->axis, columns, columns, columns);
+    } else {
+        fprintf(w->out, "vpps_by_turns(VPPS_WARP, n%u, VPPS_WARPS, [&](unsigned item) {\n", s->axis);
+    }
     vpps_put_vertex(w, s->axis);
+}
+
+void vpps_put_whole(const work *w, const vpps_program_step *s) {
+    char length[32], to[96];
+    const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_step_operand(w, s, 0)) / columns;
+    begin_columns(w, s);
     for (uint32_t i = 0; i < s->run.tensors; i++) {
         const vpps_operand *o = vpps_step_operand(w, s, i);
         fprintf(w->out, "const float *const p%u = ", i);
         vpps_put_pointer(w, o->value, vpps_item_for(s->axis, o));
+        if (columns > 1) fprintf(w->out, " + column * %uu", elems);
         fprintf(w->out, ";\n");
     }
     for (uint32_t i = 0; i < s->run.scalars; i++) {
@@ -61,11 +76,15 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
         char element[16];
         snprintf(element, sizeof element, "%uu", o->element);
         fprintf(w->out, "const float q%u = ", i);
-        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), element);
+        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), o->access == VPPS_ACCESS_COLUMN ? "column" : element);
         fprintf(w->out, ";\n");
     }
-    snprintf(length, sizeof length, "%uu", vpps_operand_words(vpps_step_operand(w, s, 0)));
-    snprintf(to, sizeof to, "(s%u + item * %uu)", s->to.value, vpps_segment_width(&w->s, s->to.value));
+    snprintf(length, sizeof length, "%uu", elems);
+    const int end = snprintf(to, sizeof to, "(s%u + item * %uu", s->to.value, vpps_segment_width(&w->s, s->to.value));
+    if (columns > 1)
+        snprintf(to + end, sizeof to - (size_t)end, " + column * %uu)", vpps_operand_words(&s->to) / columns);
+    else
+        snprintf(to + end, sizeof to - (size_t)end, ")");
     put_result(w, s, length, to);
     fprintf(w->out, "});\n");
 }

@@ -29,7 +29,7 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
     case VPPS_SHAPE_EQUAL:
     case VPPS_SHAPE_SCALAR:
         if (!equal(a, first)) return unequal_error(g, op, i, a, first), false;
-        if ((op == VPPS_OP_CROSS_ENTROPY || op == VPPS_OP_HINGE || op == VPPS_OP_LOG_SUM_EXP) && a->cols != 1) {
+        if ((op == VPPS_OP_CROSS_ENTROPY || op == VPPS_OP_HINGE) && a->cols != 1) {
             return shape_error(g, op, i, a, "a vector"), false;
         }
         s->rows = vpps_ops[op].shape == VPPS_SHAPE_EQUAL ? a->rows : 1;
@@ -59,6 +59,10 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
         if (s->rows > UINT32_MAX - a->rows) return shape_error(g, op, i, a, "fewer rows in all"), false;
         s->rows += a->rows;
         s->cols = a->cols;
+        return true;
+    case VPPS_SHAPE_COLUMNS:
+        s->rows = a->cols;
+        s->cols = 1;
         return true;
     case VPPS_SHAPE_VECTOR:
         if (a->cols != 1) return shape_error(g, op, i, a, "a vector"), false;

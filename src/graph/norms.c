@@ -1,4 +1,4 @@
-/* norms.c - normalisation of vectors, with a gain and a bias. */
+/* norms.c - normalisation of vectors, and of columns, with a gain and a bias. */
 #include "graph/graph.h"
 
 #include <math.h>
@@ -20,10 +20,6 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
     vpps_signature s;
     uint32_t domain;
     if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &domain)) return false;
-    if (s.cols != 1) {
-        vpps_graph_fail(g, VPPS_SHAPE, "%s: argument 0 is %u x %u; expected a vector", call, s.rows, s.cols);
-        return false;
-    }
     if (!(epsilon > 0 && epsilon < INFINITY)) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: epsilon is %g; expected above 0", call, (double)epsilon);
         return false;
@@ -32,17 +28,22 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
 }
 
 static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
-    vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM, .cols = 1}, a;
+    vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM}, a;
     uint32_t domain, bits;
     if (!vpps_node_signature(g, "rms_norm", x, &a, &domain)) return VPPS_NO_NODE;
     s.rows = a.rows;
+    s.cols = a.cols;
     memcpy(&bits, &epsilon, sizeof bits);
     return vpps_make_node(g, &s, NULL, 1, &x, bits, false);
 }
 
+/* The gain and the bias are the same for every column. */
 static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
-    if (gain != VPPS_NO_NODE) y = vpps_mul(g, y, gain);
-    return bias == VPPS_NO_NODE ? y : vpps_add(g, y, bias);
+    vpps_signature s;
+    uint32_t domain;
+    if (!vpps_node_signature(g, "norm", y, &s, &domain)) return VPPS_NO_NODE;
+    if (gain != VPPS_NO_NODE) y = vpps_mul(g, y, vpps_broadcast(g, gain, s.rows, s.cols));
+    return bias == VPPS_NO_NODE ? y : vpps_add(g, y, vpps_broadcast(g, bias, s.rows, s.cols));
 }
 
 vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilon) {

@@ -236,6 +236,9 @@ static void record_functions(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_gelu_erf(g, x)));
     TEST_OK(vpps_push(g, vpps_log_sum_exp(g, x)));
     TEST_OK(vpps_push(g, vpps_layer_norm(g, x, y, x, 0.1f)));
+    const vpps_node square = vpps_broadcast(g, vpps_slice(g, x, 0, 5), 5, 4);
+    TEST_OK(vpps_push(g, vpps_log_sum_exp(g, vpps_layer_norm(g, square, vpps_slice(g, x, 5, 5), VPPS_NO_NODE, 0.1f))));
+    TEST_OK(vpps_push(g, vpps_softmax(g, vpps_mul(g, square, vpps_pull(g, 5, 4)))));
     TEST_OK(vpps_push(g, vpps_div(g, vpps_abs(g, x), y)));
     TEST_OK(vpps_push(g, vpps_log(g, y)));
     TEST_OK(vpps_push(g, vpps_sqrt(g, y)));

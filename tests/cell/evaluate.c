@@ -143,6 +143,21 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
     o->inner = value->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
 }
 
+/* Columns that an instruction goes over one by one: of a ROW's result; a REDUCE makes an element of each. */
+static uint32_t columns_of(const vpps_cell_value *value) {
+    const vpps_form form = vpps_instructions[value->run.opcode].form;
+    return form == VPPS_FORM_ROW ? value->cols : form == VPPS_FORM_REDUCE ? (uint32_t)words_of(value) : 1;
+}
+
+/* From a column's operands to the next one's. */
+static void next_column(uint32_t opcode, meaning_operands *o) {
+    const char *roles = meaning_of(opcode).roles;
+    for (const char *type = vpps_instructions[opcode].operands; *type; type++, roles++) {
+        if (*type == 't') *meaning_place(o, *roles) += o->n;
+        if (*type == 's') *meaning_place(o, *roles) += 1;
+    }
+}
+
 static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
     const uint32_t n = (uint32_t)words_of(value), members = vpps_members(x->members, value->domain);
@@ -156,7 +171,10 @@ static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const 
     }
     for (uint32_t i = 0; i < members; i++) {
         gather(c, x, v, args, i, &o);
-        meaning_instruction(value->run.opcode, &o.of, n, to + (size_t)i * n, NULL);
+        const uint32_t columns = columns_of(value), made = n / columns;
+        if (columns > 1) o.of.n /= columns;
+        for (uint32_t column = 0; column < columns; column++, next_column(value->run.opcode, &o.of))
+            meaning_instruction(value->run.opcode, &o.of, made, to + (size_t)i * n + (size_t)column * made, NULL);
     }
 }
 

@@ -588,23 +588,23 @@ static void step(builder *b, const rg_step *s) {
     case VPPS_OP_SQUARE: UNARY(square, a * a)
     case VPPS_OP_ABS: UNARY(abs, a)
     case VPPS_OP_SUM_ELEMENTS: UNARY(sum_elements, sqrt(rows * cols) * a)
-    case VPPS_OP_SOFTMAX: unary(b, "softmax", vpps_softmax, operand(b, rows, 1, pick[0]), 1); break;
+    case VPPS_OP_SOFTMAX: unary(b, "softmax", vpps_softmax, X, 1); break;
     case VPPS_OP_LOG_SOFTMAX: {
-        const uint32_t x = operand(b, rows, 1, pick[0]);
+        const uint32_t x = X;
         unary(b, "log_softmax", vpps_log_softmax, x, 2 * size_of(b, x) + log(rows));
         break;
     }
     case VPPS_OP_LOG_SUM_EXP: {
-        const uint32_t x = operand(b, rows, 1, pick[0]);
+        const uint32_t x = X;
         unary(b, "log_sum_exp", vpps_log_sum_exp, x, size_of(b, x) + log(rows));
         break;
     }
     case VPPS_OP_CENTRE: {
-        const uint32_t x = operand(b, rows, 1, pick[0]);
+        const uint32_t x = X;
         unary(b, "centre", vpps_centre, x, 2 * size_of(b, x));
         break;
     }
-    case VPPS_OP_RMS_NORM: normalised(b, operand(b, rows, 1, pick[0]), pick[1]); break;
+    case VPPS_OP_RMS_NORM: normalised(b, X, pick[1]); break;
     case VPPS_OP_EXP: unary(b, "exp", vpps_exp, tame(b, X, 2), 7); break;
     case VPPS_OP_LOG:
     case VPPS_OP_RECIPROCAL:

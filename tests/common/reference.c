@@ -171,6 +171,13 @@ static meaning_operands operands_of(const ref_run *r, const node_view *v, const 
     return o;
 }
 
+/* Columns that the operation goes over one by one; 1: it takes the argument as a whole. */
+static uint32_t columns_of(const node_view *v) {
+    const uint32_t forward = vpps_op_instructions[v->op].forward;
+    if (vpps_ops[v->op].shape == VPPS_SHAPE_COLUMNS) return v->s->rows;
+    return forward < VPPS_I_COUNT && vpps_instructions[forward].form == VPPS_FORM_ROW ? v->s->cols : 1;
+}
+
 /* Sources, whose values have no error: data are single precision. */
 static bool take_source(const ref_run *r, const ref_model *m, const node_view *v, double *y) {
     const double *values = v->s->param == VPPS_NO_PARAM ? NULL : m->values + m->first[v->s->param];
@@ -214,7 +221,10 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     case VPPS_OP_ARGMAX: argmax(a, o.n, y); break;
     default:
         o.rows = v.s->rows, o.inner = o.n / v.s->rows, o.cols = v.s->cols; /* of a matmul */
-        meaning_forward(v.op, &o, (uint32_t)v.elems, y, NULL);
+        const uint32_t columns = columns_of(&v), made = (uint32_t)v.elems / columns;
+        o.n /= columns;
+        for (uint32_t column = 0; column < columns; column++, o.a += o.n)
+            meaning_forward(v.op, &o, made, y + (size_t)column * made, NULL);
     }
     for (size_t i = 0; i < v.elems && r->mode.noise > 0; i++) {
         const double slack = o.n == v.elems ? meaning_slack(v.op, a[i], o.f) : 0;
@@ -308,7 +318,13 @@ static void argument_gradient(const ref_run *r, const node_view *v, meaning_oper
     }
     const bool weighted = v->op == VPPS_OP_WEIGHTED_SUM;
     if (weighted || vpps_ops[v->op].max_args > 2) o->u = k - weighted;
-    meaning_gradient(v->op, weighted ? k > 0 : vpps_ops[v->op].max_args > 2 ? 0 : k, o, elems, da, NULL);
+    const uint32_t argument = weighted ? k > 0 : vpps_ops[v->op].max_args > 2 ? 0 : k, columns = columns_of(v);
+    meaning_operands own = *o;
+    own.n /= columns;
+    for (uint32_t column = 0; column < columns; column++) {
+        meaning_gradient(v->op, argument, &own, elems / columns, da + (size_t)column * (elems / columns), NULL);
+        own.a += own.n, own.y += v->elems / columns, own.d += v->elems / columns;
+    }
 }
 
 /* Adds the node's contributions to the gradients of its arguments and parameters. */

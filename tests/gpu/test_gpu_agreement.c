@@ -164,7 +164,7 @@ END_TEST
 /* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, and a
  * long chain of levels. */
 static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
-    enum { TERMS = 660, FACTORS = 200, STEPS = 150, MIXED = 33 };
+    enum { TERMS = 660, FACTORS = 200, STEPS = 150, MIXED = 33, COLUMNS = 5 };
     static vpps_node terms[TERMS], weights[TERMS];
     vpps_node x = vpps_lookup(g, zoo->E, 1), y = vpps_lookup(g, zoo->E, 2);
     for (uint32_t i = 0; i < TERMS; i++) terms[i] = i % 2 ? x : vpps_scale(g, y, 0.001f * (float)i);
@@ -173,12 +173,17 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     const vpps_node products = vpps_average(g, FACTORS, terms);
     for (uint32_t i = 0; i < TERMS; i++) weights[i] = i % 3 ? x : y;
     const vpps_node w = vpps_softmax(g, x); /* of 33 elements */
+    float factors[MIXED * COLUMNS];
+    for (uint32_t i = 0; i < MIXED * COLUMNS; i++) factors[i] = 0.05f * (float)(i % 37) - 1;
+    const vpps_node matrix = vpps_mul(g, vpps_broadcast(g, x, MIXED, COLUMNS), vpps_input(g, MIXED, COLUMNS, factors));
+    const vpps_node columns = vpps_log_sum_exp(g, vpps_add(g, vpps_log_softmax(g, matrix), /* of each column */
+                                                           vpps_layer_norm(g, matrix, y, x, 0.1f)));
     const vpps_node mixed = vpps_weighted_sum(g, w, MIXED, weights);
     vpps_node chain = x;
     for (uint32_t i = 0; i < STEPS; i++)
         chain = vpps_tanh(g, vpps_affine2(g, zoo->b[1], zoo->A[i % 3], chain, zoo->B[0], chain));
     const vpps_node all[] = {sum, products, mixed, chain};
-    return vpps_sum_elements(g, vpps_tanh(g, vpps_sum(g, 4, all)));
+    return vpps_add(g, vpps_sum_elements(g, vpps_tanh(g, vpps_sum(g, 4, all))), vpps_sum_elements(g, columns));
 }
 
 START_TEST(long_scripts_agree)

@@ -168,6 +168,7 @@ END_TEST
     X(vpps_softmax(g, a), 15, 12)                                                                                      \
     X(vpps_log_softmax(g, a), 15, 12)                                                                                  \
     X(vpps_log_sum_exp(g, a), 12, 9)                                                                                   \
+    X(vpps_broadcast(g, a, 3, 1), 0, 0)                                                                                \
     X(vpps_centre(g, a), 6, 6)                                                                                         \
     X(vpps_rms_norm(g, a, VPPS_NO_NODE, 1), 9, 21)                                                                     \
     X(vpps_layer_norm(g, a, b, c, 1), 21, 33)                                                                          \

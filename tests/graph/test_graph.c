@@ -74,11 +74,10 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_slice(g, v3, 1, UINT32_MAX), SHAPE, "slice|3 x 1")                                                          \
     X(vpps_dot(g, v3, v4), SHAPE, "dot|3 x 1|4 x 1")                                                                   \
     X(vpps_squared_distance(g, v3, m), SHAPE, "squared_distance|3 x 1|3 x 2")                                          \
-    X(vpps_softmax(g, m), SHAPE, "softmax|3 x 2|vector")                                                               \
-    X(vpps_log_softmax(g, m), SHAPE, "log_softmax|3 x 2|vector")                                                       \
-    X(vpps_log_sum_exp(g, m), SHAPE, "log_sum_exp|3 x 2|vector")                                                       \
-    X(vpps_centre(g, m), SHAPE, "centre|3 x 2|vector")                                                                 \
-    X(vpps_rms_norm(g, m, VPPS_NO_NODE, 1), SHAPE, "rms_norm|3 x 2|vector")                                            \
+    X(vpps_broadcast(g, v3, 4, 2), SHAPE, "broadcast|3 x 1|4 rows|2 columns")                                          \
+    X(vpps_broadcast(g, m, 3, 4), SHAPE, "broadcast|3 x 2|3 rows|4 columns")                                           \
+    X(vpps_broadcast(g, s, 0, 4), SHAPE, "broadcast|1 x 1|0 rows")                                                     \
+    X(vpps_broadcast(g, s, 2048, 2048), SHAPE, "broadcast|1 x 1|2^22")                                                 \
     X(vpps_rms_norm(g, v3, v4, 1), SHAPE, "rms_norm|gain|4 x 1|3 x 1")                                                 \
     X(vpps_rms_norm(g, v3, u3, 0), ARGUMENT, "rms_norm|epsilon|0")                                                     \
     X(vpps_layer_norm(g, v3, u3, m, 1), SHAPE, "layer_norm|bias|3 x 2|3 x 1")                                          \

@@ -28,6 +28,7 @@ def run(trainer, build, *inputs):
 
 A = np.array([0.5, -1.5, 2.0], np.float32)
 B = np.array([2.0, 0.25, -1.0], np.float32)
+M = np.array([[0.5, 2.0], [-1.0, 0.25], [1.5, -2.0]], np.float32)
 S = np.array(3.0, np.float32)
 
 
@@ -77,6 +78,17 @@ S = np.array(3.0, np.float32)
     (lambda a, b: vpps.rms_norm(a, b), (A, B), B * A / np.sqrt((A * A).mean() + 1e-5)),
     (lambda a, b: vpps.layer_norm(a, bias=b), (A, B), (A - A.mean()) / np.sqrt(A.var() + 1e-5) + B),
     (lambda a, b: vpps.layer_norm(a, b, a, 0.5), (A, B), B * (A - A.mean()) / np.sqrt(A.var() + 0.5) + A),
+    (lambda m: vpps.softmax(m), (M,), np.exp(M) / np.exp(M).sum(0)),
+    (lambda m: vpps.log_softmax(m), (M,), M - np.log(np.exp(M).sum(0))),
+    (lambda m: vpps.log_sum_exp(m), (M,), np.log(np.exp(M).sum(0))),
+    (lambda m: vpps.centre(m), (M,), M - M.mean(0)),
+    (lambda m, a, b: vpps.layer_norm(m, a, b, 0.5), (M, A, B), A[:, None] * (M - M.mean(0)) / np.sqrt(M.var(0) + 0.5) + B[:, None]),
+    (lambda m, a: m + vpps.broadcast(a, 3, 2), (M, A), M + A[:, None]),
+    (lambda m, a: m * vpps.broadcast(a, 3, 2), (M, M[:1]), M * M[:1]),
+    (lambda a: vpps.broadcast(a[0], 3, 2), (A,), np.full((3, 2), 0.5)),
+    (lambda m: vpps.broadcast(m, 3, 2), (M,), M),
+    (lambda m: vpps.sum_rows(m), (M,), M.sum(0, keepdims=True)),
+    (lambda m: vpps.sum_columns(m), (M,), M.sum(1)),
     (lambda a: vpps.cross_entropy(a, 1), (A,), np.log(np.exp(A).sum()) - A[1]),
     (lambda a: vpps.cross_entropy(a, 1, label_smoothing=0.3), (A,), np.log(np.exp(A).sum()) - 0.7 * A[1] - 0.3 * A.mean()),
     (lambda a, b: vpps.cross_entropy(a, 1, b), (A, B), B[1] * (np.log(np.exp(A).sum()) - A[1])),

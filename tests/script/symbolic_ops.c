@@ -8,6 +8,7 @@ enum { MOST_OPERANDS = 512 };
 typedef struct operands {
     const uint64_t *t[8], *v, *list[MOST_OPERANDS];
     uint64_t s[8], f, u, e;
+    const uint64_t *of_columns[8]; /* each s of every column */
     uint32_t n_t, n_s, n_list;
 } operands;
 
@@ -70,8 +71,10 @@ static bool is_whole(const vpps_program_step *s, const vpps_operand *o, const vp
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     const uint32_t words = vpps_operand_words(o);
     if (o->access != VPPS_ACCESS_WHOLE || o->dealt) return false;
-    if (form == VPPS_FORM_REDUCE) return words == vpps_operand_words(first) && vpps_operand_words(&s->to) == 1;
-    return form != VPPS_FORM_ROW || words == vpps_operand_words(&s->to);
+    const uint32_t made = vpps_operand_words(&s->to);
+    if (form == VPPS_FORM_REDUCE)
+        return words == vpps_operand_words(first) && (made == 1 || (made == first->cols && s->to.cols == 1));
+    return form != VPPS_FORM_ROW || (o->rows == s->to.rows && o->cols == s->to.cols);
 }
 
 static void add_listed(const symbolic_tile *t, const vpps_program_step *s, const vpps_operand *x, const item *at,
@@ -107,8 +110,12 @@ static void gather(const symbolic_tile *t, const vpps_program_step *s, const ite
                 t->m->fault = true;
             o->t[o->n_t++] = of;
         } else if (k < weights) {
-            if (x->access != VPPS_ACCESS_SCALAR || x->element >= words || x->dealt) t->m->fault = true;
-            o->s[o->n_s++] = t->m->fault ? 0 : of[x->element];
+            const bool columns = vpps_step_columns(s) > 1;
+            const bool fits = columns ? x->access == VPPS_ACCESS_COLUMN && words == vpps_step_columns(s)
+                                      : x->access == VPPS_ACCESS_SCALAR && x->element < words;
+            if (!fits || x->dealt) t->m->fault = true;
+            o->s[o->n_s] = t->m->fault ? 0 : of[x->element];
+            o->of_columns[o->n_s++] = columns ? of : NULL;
         } else {
             if (list ? !members || words != 1 : x->access != VPPS_ACCESS_WHOLE || words + 1 < s->n || x->dealt)
                 t->m->fault = true;
@@ -152,6 +159,15 @@ static uint64_t elementwise(const symbolic_tile *t, const operands *o, uint32_t 
         return sum;
     default: return hash_of(o, opcode, e);
     }
+}
+
+/* The operands of a column of `length` elements. */
+static operands in_column(const operands *o, uint32_t column, uint32_t length) {
+    operands own = *o;
+    for (uint32_t i = 0; i < o->n_t; i++) own.t[i] += (size_t)column * length;
+    for (uint32_t i = 0; i < o->n_s; i++)
+        if (o->of_columns[i]) own.s[i] = o->of_columns[i][column];
+    return own;
 }
 
 /* One result of whole vectors. */
@@ -211,11 +227,16 @@ static void run_kernel(const symbolic_tile *t, const vpps_program_step *s) {
                                 : form == VPPS_FORM_REDUCE ? vpps_operand_words(&t->p->operands[s->first])
                                                            : words;
         uint64_t *made = symbolic_take(words, sizeof *made); /* all is read before anything is written */
-        const uint64_t all = form == VPPS_FORM_ROW ? whole(o, opcode, length) : 0;
-        if (form == VPPS_FORM_REDUCE) made[0] = whole(o, opcode, length);
+        const uint32_t columns = vpps_step_columns(s), of_column = length / columns;
+        for (uint32_t column = 0; column < columns && (form == VPPS_FORM_ROW || form == VPPS_FORM_REDUCE); column++) {
+            const operands own = in_column(o, column, of_column);
+            const uint64_t all = whole(&own, opcode, of_column);
+            if (form == VPPS_FORM_REDUCE) made[column] = all;
+            for (uint32_t e = 0; e < s->to.rows && form == VPPS_FORM_ROW; e++)
+                made[column * s->to.rows + e] = symbolic_mix(all, list ? at.member : e);
+        }
         for (uint32_t e = rows.first; e < rows.end; e++) {
             if (form == VPPS_FORM_EW) made[e] = elementwise(t, o, opcode, e);
-            if (form == VPPS_FORM_ROW) made[e] = symbolic_mix(all, list ? at.member : e);
             if (form == VPPS_FORM_MATMUL) made[e] = matmul_element(t, s, o, e);
         }
         for (uint32_t e = rows.first; e < rows.end; e++) {

@@ -155,10 +155,23 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
     }
 }
 
-/* Elements that the kernel takes of an item. */
+/* Elements that the kernel takes of an item, of all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
+}
+
+/* An item's columns, one by one. */
+static void run_columns(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o, float *to) {
+    const uint32_t columns = vpps_step_columns(s), length = length_of(t, s) / columns;
+    const uint32_t made = vpps_width_of(t, &s->to) / columns;
+    const vpps_operand *scalars = operands_of(t, s) + s->run.tensors;
+    for (uint32_t column = 0; column < columns; column++, to += made) {
+        for (uint32_t i = 0; i < s->run.scalars; i++)
+            if (scalars[i].access == VPPS_ACCESS_COLUMN) o->s[i] = operand_at(t, &scalars[i], s->axis, at)[column];
+        t->kernels->run[s->run.of.opcode](length, false, to, o);
+        for (uint32_t i = 0; i < s->run.tensors; i++) o->t[i] += length;
+    }
 }
 
 static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
@@ -181,7 +194,10 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
     float *to = vpps_slot_of(t, &s->to);
     for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += width) {
         if (!set_operands(t, s, &at, &o)) return false;
-        kernel(length, false, to, &o);
+        if (vpps_step_columns(s) > 1)
+            run_columns(t, s, &at, &o, to);
+        else
+            kernel(length, false, to, &o);
         if (s->run.uniform) break;
     }
     return true;

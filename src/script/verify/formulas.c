@@ -103,7 +103,10 @@ static bool fits(const vpps_proof *p, uint32_t i) {
         return members && a->axis == list_of(p) && words == (letter == 'v' ? 1 : made) && rows_alike;
     if (a->axis && a->axis != s->axis && !members) return false;
     switch (letter) {
-    case 's': return a->access == VPPS_ACCESS_SCALAR && a->element < words && !a->dealt;
+    case 's':
+        if (form == VPPS_FORM_ROW && s->to.cols > 1)
+            return a->access == VPPS_ACCESS_COLUMN && !a->element && words == s->to.cols && !a->dealt;
+        return a->access == VPPS_ACCESS_SCALAR && a->element < words && !a->dealt;
     case 'v': return a->access == VPPS_ACCESS_WHOLE && words + 1 == s->n && !a->dealt;
     case '*':
         if (members ? !a->axis || s->axis : a->access != VPPS_ACCESS_OWN) return false;
@@ -112,8 +115,10 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     }
     if (form == VPPS_FORM_EW) return a->access == VPPS_ACCESS_OWN && words == made && rows_alike;
     if (a->access != VPPS_ACCESS_WHOLE || a->dealt) return false;
-    if (form == VPPS_FORM_ROW) return words == made;
-    return form != VPPS_FORM_REDUCE || (words == vpps_operand_words(vpps_proof_operand(p, 0)) && made == 1);
+    if (form == VPPS_FORM_ROW) return a->rows == s->to.rows && a->cols == s->to.cols;
+    if (form != VPPS_FORM_REDUCE) return true;
+    const vpps_operand *first = vpps_proof_operand(p, 0); /* a number of all of it, or a vector of its columns' */
+    return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
 /* May one call of the instruction do all items? */
