@@ -3,11 +3,15 @@
  *     bench_train NETWORK [OPTION of `vpps train`...]        echo "16 0.5" | bench_train tree-lstm --data DIR
  *
  * Each line of standard input, "BATCH SECONDS", is answered by a JSON object on a line. A batch size is warmed up when it comes
- * for the first time, and shortly before each figure; it goes on in the training part where its last line ended, in the order of the
- * file. The time is from building the first graph to the last loss. bench/train.py runs one such process for each network, in turn with its peers.
+ * for the first time, until the profile is over, and shortly before each figure; it goes on in the training part where its last line
+ * ended, in the order of the file. The time is from building the first graph to the last loss. bench/train.py runs one such process for
+ * each network, in turn with its peers.
  *
- * peak_gflops: the mean of the cores' peak (peak.h) right before and right after; gflops: the operations of the examples that
- * were trained, by vpps_graph_cost. Host: building graphs and making scripts.
+ * "BATCH 0 EXAMPLES" trains the first examples of the training part, so many at least, after one batch that does not count: for devices
+ * whose time is simulated (VPPS_LIBCUDA).
+ *
+ * peak_gflops: of a run on the CPU, the mean of the cores' peak (peak.h) right before and right after; gflops: the operations of the
+ * examples that were trained, by vpps_graph_cost. Host: building graphs and making scripts. Gap: how long a GPU had nothing to do.
  */
 #include "base/base.h"
 #include "cli/commands.h"
@@ -75,9 +79,12 @@ static vpps_status train_batch(bench *b, size *z, totals *t) {
     return vpps_fb(z->session.handle, z->session.graph, loss, NULL);
 }
 
-static vpps_status train(bench *b, size *z, double seconds, totals *t, double *spent_ns) {
+/* For so long, and so many examples, at least. */
+static vpps_status train(bench *b, size *z, double seconds, uint32_t examples, totals *t, double *spent_ns) {
     const uint64_t start = vpps_now_ns();
-    do { VPPS_TRY(train_batch(b, z, t)); } while ((double)(vpps_now_ns() - start) < seconds * 1e9);
+    do {
+        VPPS_TRY(train_batch(b, z, t));
+    } while ((double)(vpps_now_ns() - start) < seconds * 1e9 || t->sentences < examples);
     VPPS_TRY(vpps_sync_latest_loss(z->session.handle, NULL));
     *spent_ns = (double)(vpps_now_ns() - start);
     return VPPS_OK;
@@ -92,32 +99,41 @@ static vpps_status find_size(bench *b, uint32_t batch, size **out) {
     if (b->n_sizes == MAX_BATCHES) return vpps_fail(VPPS_ARGUMENT, "more than %d batch sizes", MAX_BATCHES);
     size *z = *out = &b->sizes[b->n_sizes++];
     totals unused = {0};
-    double ns;
+    uint32_t n = 0;
+    bool done = false;
     z->s = b->s;
     z->s.batch = batch;
     z->session.log = log_nothing;
     VPPS_TRY(session_open(&z->session, &z->s, &b->corpus));
     if (b->n_sizes == 1) VPPS_TRY(count_flops(b, &z->session));
-    return train(b, z, WARM_UP_S, &unused, &ns);
+    while (!done) {
+        VPPS_TRY(train_batch(b, z, &unused));
+        VPPS_TRY(vpps_handle_trials(z->session.handle, NULL, &n, &done));
+    }
+    return vpps_sync_latest_loss(z->session.handle, NULL);
 }
 
-static vpps_status answer(bench *b, uint32_t batch, double seconds) {
+static vpps_status answer(bench *b, uint32_t batch, double seconds, uint32_t examples) {
     size *z;
     totals t = {0}, unused = {0};
     double ns;
     vpps_stats before = {.size = sizeof before}, after = before;
     VPPS_TRY(find_size(b, batch, &z));
-    VPPS_TRY(train(b, z, WARM_UP_S, &unused, &ns)); /* caches fill again with what other ways displaced */
+    if (examples)
+        z->next = 0;
+    else
+        VPPS_TRY(train(b, z, WARM_UP_S, 0, &unused, &ns)); /* caches fill again with what other ways displaced */
     VPPS_TRY(vpps_handle_stats(z->session.handle, &before));
-    const uint32_t cores = peak_cores();
+    const uint32_t cores = strcmp(b->s.device, "cpu") == 0 ? peak_cores() : 0;
     double peak = peak_gflops(cores, PEAK_NS);
-    VPPS_TRY(train(b, z, seconds, &t, &ns));
+    VPPS_TRY(train(b, z, seconds, examples, &t, &ns));
     peak = (peak + peak_gflops(cores, PEAK_NS)) / 2;
     VPPS_TRY(vpps_handle_stats(z->session.handle, &after));
     const double batches = (double)t.batches, script_ns = (double)(after.total_host_ns - before.total_host_ns);
-    json_t *o =
-        json_pack("{si sf sf sf sf}", "batch", (int)batch, "rate", (double)t.sentences * 1e9 / ns, "gflops",
-                  t.flops / ns, "peak_gflops", peak, "mflop_per_sentence", t.flops * 1e-6 / (double)t.sentences);
+    json_t *o = json_pack("{si sf sf sf}", "batch", (int)batch, "rate", (double)t.sentences * 1e9 / ns, "gflops",
+                          t.flops / ns, "mflop_per_sentence", t.flops * 1e-6 / (double)t.sentences);
+    json_object_set_new(o, cores ? "peak_gflops" : "gap_ms",
+                        json_real(cores ? peak : (double)(after.total_gap_ns - before.total_gap_ns) * 1e-6 / batches));
     json_object_set_new(o, "batch_ms", json_real(ns * 1e-6 / batches));
     json_object_set_new(o, "host_ms", json_real(((double)t.build_ns + script_ns) * 1e-6 / batches));
     json_object_set_new(o, "device_ms",
@@ -138,15 +154,16 @@ static vpps_status answer(bench *b, uint32_t batch, double seconds) {
 
 static vpps_status run(bench *b) {
     char line[256];
-    unsigned batch;
+    unsigned batch, examples;
     double seconds;
     options_complete(&b->s);
     VPPS_TRY(corpus_open(&b->corpus, &b->s));
     b->n_examples = vpps_min_u32(COUNTED, b->corpus.split[SPLIT_TRAIN].n_examples);
     while (fgets(line, sizeof line, stdin)) {
-        if (sscanf(line, "%u %lf", &batch, &seconds) != 2 || !batch || batch > 4096 || !(seconds >= 0))
+        examples = 0; /* bench/train.py adds a word that is of interest to its other workers */
+        if (sscanf(line, "%u %lf %u", &batch, &seconds, &examples) < 2 || !batch || batch > 4096 || !(seconds >= 0))
             return vpps_fail(VPPS_ARGUMENT, "expected BATCH SECONDS, a batch of 1 to 4096, and got: %s", line);
-        VPPS_TRY(answer(b, batch, seconds));
+        VPPS_TRY(answer(b, batch, seconds, examples));
     }
     return VPPS_OK;
 }

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Workers for bench/train.py: the Tree-LSTM trained from Python with VPPS and with DyNet.
+"""Workers for bench/train.py: the Tree-LSTM trained from Python with VPPS and with DyNet. And what a call from Python costs.
 
     python3 bench/peers.py vpps|dynet --data FOLDER        echo "16 0.5 batching" | ...
+    python3 bench/peers.py calls
 
 All layers are 256 wide; fp32, SGD, the losses of all labelled nodes over the number of sentences, trees in the order of
 FOLDER/train.txt. Each line of standard input, "BATCH SECONDS WAY", is answered by a JSON object on a line. Ways of vpps: bulk (two
 calls for a batch) and each (a call for every vertex), by examples/tree_lstm.py. Ways of DyNet: batching (its automatic
 batching) and written (without). Reading the data is not timed; making a batch of it is.
+
+calls: CPU time, ns, of building graphs of generated trees, batch 16, the least of 30 rounds; nothing is trained.
 """
 import argparse
 import json
@@ -71,42 +74,79 @@ def serve(ways, prepare=lambda step, batch: {}, wait=lambda: None):
         print(json.dumps({"batch": int(batch), "way": way, "rate": rate, **shown}), flush=True)
 
 
-def vpps_ways(folder):
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
-    import numpy as np
-    import vpps
-    from tree_lstm import TreeLstm
-    from vpps.data import Treebank
+class Vpps:
+    """The network of examples/tree_lstm.py on a treebank; a file's, or generated trees."""
 
-    bank = Treebank().read(os.path.join(folder, "train.txt"))
-    trees = bank.arrays()
-    trees = trees.with_words(np.arange(len(bank.vocab)))
-    columns = [x.tolist() for x in (trees.first, trees.label, trees.left, trees.right, trees.word)]
-    model = vpps.Model(seed=1)
-    net = TreeLstm(model, len(bank.vocab), bank.classes, SIZE, SIZE)
-    trainer = vpps.Trainer(model, lr=RATE)
-    graph = model.graph()
+    def __init__(self, path=None):
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
+        import numpy as np
+        import vpps
+        from tree_lstm import TreeLstm
+        from vpps.data import Treebank
+
+        bank = Treebank().read(path) if path else Treebank().generate_listops(400, seed=1)
+        self.trees = bank.arrays().with_words(np.arange(len(bank.vocab)))
+        t, self.take = self.trees, lambda first, last: self.trees.take(np.arange(first, last) % len(self.trees))
+        self.columns = [x.tolist() for x in (t.first, t.label, t.left, t.right, t.word)]
+        self.vpps, self.model = vpps, vpps.Model(seed=1)
+        self.net = TreeLstm(self.model, len(bank.vocab), bank.classes, SIZE, SIZE)
+        self.graph = self.model.graph()
+
+    def vertices(self, begin, end):
+        """A call for each of these trees; the labelled ones."""
+        first, label, left, right, word = self.columns
+        at, labelled = {}, []
+        for i in range(begin, end):
+            tree = i % len(self.trees)
+            for k in range(first[tree], first[tree + 1]):
+                if left[k] < 0:
+                    at[k] = self.net.leaf(indices=(word[k], max(label[k], 0)))
+                else:
+                    at[k] = self.net.inner(at[left[k]], at[right[k]], indices=(max(label[k], 0),))
+                if label[k] >= 0:
+                    labelled.append(at[k])
+        return labelled
+
+
+def vpps_ways(folder):
+    v = Vpps(os.path.join(folder, "train.txt"))
+    trainer = v.vpps.Trainer(v.model, lr=RATE)
 
     def bulk(first, last):
-        with graph:
-            trainer.step(net.loss(graph, trees.take(np.arange(first, last) % len(trees))))
+        with v.graph:
+            trainer.step(v.net.loss(v.graph, v.take(first, last)))
 
-    def each(begin, end):
-        first, label, left, right, word = columns
-        with graph:
-            losses, at = [], {}
-            for i in range(begin, end):
-                tree = i % len(trees)
-                for k in range(first[tree], first[tree + 1]):
-                    if left[k] < 0:
-                        at[k] = net.leaf(indices=(word[k], max(label[k], 0)))
-                    else:
-                        at[k] = net.inner(at[left[k]], at[right[k]], indices=(max(label[k], 0),))
-                    if label[k] >= 0:
-                        losses.append(at[k].pushed(1))
-            trainer.step(vpps.sum(losses) / (end - begin))
+    def each(first, last):
+        with v.graph:
+            trainer.step(v.vpps.sum([x.pushed(1) for x in v.vertices(first, last)]) / (last - first))
 
     serve({"bulk": bulk, "each": each}, wait=trainer.loss)
+
+
+def print_calls(_):
+    v = Vpps()
+    batches = [(k, k + 16, v.take(k, k + 16)) for k in range(0, len(v.trees), 16)]
+
+    def of_trees(add):
+        for first, last, batch in batches:
+            with v.graph:
+                add(first, last, batch)
+
+    def of_nodes():
+        with v.graph:
+            x = v.vpps.input([0.0] * 4)
+            for _ in range(10000):
+                v.vpps.tanh(x)
+
+    for what, n, call in (("vertex, each by a call", len(v.trees.label), lambda: of_trees(lambda first, last, _: v.vertices(first, last))),
+                          ("vertex, two calls for 16 trees", len(v.trees.label), lambda: of_trees(lambda _, __, b: v.net.add(v.graph, b))),
+                          ("node, each by a call", 10000, of_nodes)):
+        times = []
+        for _ in range(30):
+            begin = time.process_time_ns()
+            call()
+            times.append(time.process_time_ns() - begin)
+        print(f"a {what}: {min(times) / n:.0f} ns")
 
 
 def dynet_ways(folder):
@@ -156,7 +196,7 @@ def dynet_ways(folder):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("package", choices=["vpps", "dynet"])
-    parser.add_argument("--data", required=True, metavar="FOLDER")
+    parser.add_argument("what", choices=["vpps", "dynet", "calls"])
+    parser.add_argument("--data", default=".", metavar="FOLDER")
     o = parser.parse_args()
-    {"vpps": vpps_ways, "dynet": dynet_ways}[o.package](o.data)
+    {"vpps": vpps_ways, "dynet": dynet_ways, "calls": print_calls}[o.what](o.data)

@@ -3,8 +3,7 @@
 
     python3 bench/processes.py [--batches 32,128,512] [--rounds N] [--seconds S]
 
-The Tree-LSTM on SST ($VPPS_DATA; generated trees without), hidden 256, SGD, as `vpps train` trains it, in turn, some S seconds each. Then
-bench_processes: the time of sums, which is what exchanging gradients takes.
+The Tree-LSTM on SST ($VPPS_DATA; generated trees without), hidden 256, SGD, as `vpps train` trains it, in turn, some S seconds each.
 """
 import argparse
 import json
@@ -57,7 +56,6 @@ def measure(o):
         last = {key: statistics.median(x[key] for x in together) for key in ("exchange_ms_per_batch", "sent_bytes_per_batch", "imbalance")}
         print(f"| {batch} | {spread(rates[0])} | {spread(rates[1])} | {spread([b / a for a, b in zip(*rates)])} | "
               f"{last['exchange_ms_per_batch']:.1f} | {1e-6 * last['sent_bytes_per_batch']:.2f} | {100 * last['imbalance']:.1f} % |", flush=True)
-    print("\n" + run([*MPIRUN, os.path.join(BUILD, "bench", "bench_processes"), str(o.rounds)]))
 
 
 def main():

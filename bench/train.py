@@ -2,18 +2,20 @@
 """Training speed: sentences a second of networks by batch size, as a share of the machine's peak, beside PyTorch and DyNet.
 
     python3 bench/train.py [--networks A,B|all] [--batches 1,16,128] [--rounds N] [--limit S] [--seconds S]
-                           [--slow] [--details] [--with="OPTIONS"]... [--busy] [--json FILE]
+                           [--device cuda] [--slow] [--details] [--with="OPTIONS"]... [--busy] [--json FILE]
                            [--torch PYTHON] [--dynet PYTHON] [--python PYTHON]
 
 Every network, way and batch size is measured in every round, one after the other, S seconds each, so that a change of the machine's
-speed hits all alike. Printed: median (first - third quartile) of the rounds; ratios are medians of the rounds' ratios. The peak is
-that of fp32 multiply-adds with operands in registers on all cores (bench/peak.h), measured right before and after each figure. Each
+speed hits all alike. Printed: median (first - third quartile) of the rounds; ratios are medians of the rounds' ratios. The peak, on the
+CPU, is that of fp32 multiply-adds with operands in registers on all cores (bench/peak.h), measured right before and after each figure. Each
 network has the sizes of the literature and its data set in $VPPS_DATA (../shared/data unless set); without that, generated data. SGD,
 fp32, every core.
 
-Each way is a process that stays for all rounds, and warms up before each figure: bench_train for VPPS, peers.py for VPPS from Python and for DyNet,
-gpu_torch.py for PyTorch. A peer is found in this Python or in the one that its option names; one that is missing is told.
+Each way is a process that stays for all rounds, and warms up before each figure: bench_train for VPPS, peers_torch.py for PyTorch, peers.py
+for DyNet and for VPPS from Python, both on the CPU alone. A peer is found in this Python or in the one that its option names; one that is
+missing is told.
 
+    --device cuda      VPPS and PyTorch on a GPU
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
     --busy             beside a busy loop on each core
     --slow             also the slow ways of the peers at every batch size: an operation a call, as one writes it first
@@ -115,9 +117,9 @@ def options_of(o, name):
     return [*(["--data", path] if path else []), *options.split(), *COMMON.split()]
 
 
-def find_python(candidates, package, environment=()):
-    """The first Python that has the package, and the package's version, or None."""
-    code = f"import {package}, importlib.metadata as m; print([d.version for d in m.distributions() " \
+def find_python(candidates, package, environment=(), also="pass"):
+    """The first Python that has the package, and can do something else, and the package's version; or None."""
+    code = f"import {package}; {also}; import importlib.metadata as m; print([d.version for d in m.distributions() " \
            f"if d.metadata['Name'].lower().startswith('{package}')][:1])"
     for python in filter(None, candidates):
         try:
@@ -137,14 +139,16 @@ def find_peers(o, networks):
     file = {"tree-lstm": "sst/train.txt", "bilstm-tagger": "wikiner/train.txt", "transformer-tagger": "wikiner/train.txt"}
     have = [n for n in networks if n in file and os.path.isfile(os.path.join(o.data, file[n]))]
     package = {"PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(BUILD, "python"), os.environ.get("PYTHONPATH")]))}
-    mine = [sys.executable, "python3"]
-    places = {"vpps": ([o.python] if o.python else [os.path.join(BUILD, "python-env/bin/python"), *mine], package),
-              "torch": ([o.torch] if o.torch else mine, {}), "dynet": ([o.dynet] if o.dynet else mine, {})}
-    options = {"vpps": "--python", "torch": "--torch", "dynet": "--dynet"}
-    found = {name: find_python(*places[name][:1], name, places[name][1]) if have else None for name in places}
-    for name, place in found.items():
-        if have and not place:
-            left_out.append(f"{name} ({options[name]} PYTHON names a Python that has it)")
+    mine, on_gpu = [sys.executable, "python3"], o.device == "cuda"
+    places = {"torch": ("--torch", [o.torch] if o.torch else mine, {}, "torch.zeros(1, device='cuda')" if on_gpu else "pass")}
+    if not on_gpu:
+        places["vpps"] = ("--python", [o.python] if o.python else [os.path.join(BUILD, "python-env/bin/python"), *mine], package, "pass")
+        places["dynet"] = ("--dynet", [o.dynet] if o.dynet else mine, {}, "pass")
+    found = dict.fromkeys(("vpps", "torch", "dynet"))
+    for name, (option, pythons, environment, also) in places.items():
+        found[name] = find_python(pythons, name, environment, also) if have else None
+        if have and not found[name]:
+            left_out.append(f"{name} ({option} PYTHON names a Python that has it{', and a GPU' if on_gpu else ''})")
     sst = os.path.join(o.data, "sst")
     if "tree-lstm" in have and found["vpps"]:
         worker = Worker([found["vpps"][0], os.path.join(HERE, "peers.py"), "vpps", "--data", sst], package)
@@ -152,8 +156,7 @@ def find_peers(o, networks):
         ways.append(Way("tree-lstm", "VPPS from Python, a call for each vertex", worker, "each"))
     for network in have if found["torch"] else []:
         python, version = found["torch"]
-        worker = Worker([python, os.path.join(HERE, "gpu_torch.py"), "--device", "cpu", "--serve", "--network", network, "--data",
-                         o.data])
+        worker = Worker([python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data])
         ways.append(Way(network, f"PyTorch {version}, batched by hand", worker, "batched"))
         ways.append(Way(network, f"PyTorch {version}, as written", worker, "eager", slow=True))
     if "tree-lstm" in have and found["dynet"]:
@@ -170,7 +173,7 @@ def find_ways(o):
         for more in ["", *o.more]:
             words = shlex.split(more)
             variables = [w.split("=", 1) for w in words if re.match(r"[A-Z_]+=", w)]
-            command = [o.bench_train, network, *options_of(o, network), *(w for w in words if not re.match(r"[A-Z_]+=", w))]
+            command = [o.bench_train, network, "--device", o.device, *options_of(o, network), *(w for w in words if not re.match(r"[A-Z_]+=", w))]
             ways.append(Way(network, f"VPPS {more}".strip(), Worker(command, variables)))
     peers, left_out = find_peers(o, o.networks)
     return sorted(ways + peers, key=lambda way: o.networks.index(way.network)), left_out
@@ -282,8 +285,9 @@ def print_table(header, rows, right):
 
 def print_report(o, summary):
     rows = {(r["network"], r["way"], r["batch"]): r for r in summary["rows"]}
-    print(f"{summary['machine']}; commit {summary['commit']}, {summary['date']}{'; a busy loop on each core' if o.busy else ''}. Peak "
-          f"of multiply-adds: {shown_spread(summary['peak_gflops'])} GFLOP/s.\n")
+    peak = summary["peak_gflops"]
+    print(f"{summary['machine']}; commit {summary['commit']}, {summary['date']}{'; a busy loop on each core' if o.busy else ''}."
+          + (f" Peak of multiply-adds: {shown_spread(peak)} GFLOP/s.\n" if peak else f" On a GPU ({o.device}).\n"))
     print(f"Training, sentences a second: median (quartiles) of {summary['rounds']} rounds of {o.seconds:g} s in turn; of VPPS, the share of "
           "the peak; of the others, how many times as fast VPPS is\n")
     table = []
@@ -294,10 +298,11 @@ def print_report(o, summary):
     print_table(["network", "by", *(f"batch {b}" for b in o.batches)], table, len(o.batches))
     if o.details:
         print("Where a batch's time goes. Host: building the graph and making the script\n")
-        print_table(["network", "by", "batch", "ms", "device ms", "host ms", "nodes", "MFLOP a sentence", "GFLOP/s", "phases", "pool MB"],
-                    [[n, w, str(b), *(shown(r[k]["median"]) for k in ("batch_ms", "device_ms", "host_ms", "nodes",
-                                                                     "mflop_per_sentence", "gflops")),
-                      str(r["phases"]), shown(r["pool_mb"]["median"])] for (n, w, b), r in rows.items() if "gflops" in r], 9)
+        columns = {"batch_ms": "ms", "device_ms": "device ms", **({"gap_ms": "gap ms"} if o.device == "cuda" else {}), "host_ms": "host ms",
+                   "nodes": "nodes", "mflop_per_sentence": "MFLOP a sentence", "gflops": "GFLOP/s"}
+        print_table(["network", "by", "batch", *columns.values(), "phases", "pool MB"],
+                    [[n, w, str(b), *(shown(r[k]["median"]) for k in columns), str(r["phases"]), shown(r["pool_mb"]["median"])]
+                     for (n, w, b), r in rows.items() if "gflops" in r], len(columns) + 2)
         for network in o.networks:
             print(f"- {network}: `vpps train {network} {' '.join(options_of(o, network))}`")
     for name in summary["left_out"]:
@@ -313,6 +318,7 @@ def read_options():
     parser.add_argument("--seconds", type=float, default=0.3, help="of a figure in a round (0.3)")
     parser.add_argument("--rounds", type=int, default=5, help="at most (5)")
     parser.add_argument("--limit", type=float, default=0, metavar="S", help="fewer rounds where all would take longer")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--slow", action="store_true", help="also the slow ways of the peers at every batch size")
     parser.add_argument("--details", action="store_true", help="also where a batch's time goes")
     parser.add_argument("--with", dest="more", action="append", default=[], metavar="OPTIONS", help="also with these")
@@ -370,13 +376,12 @@ def main():
     rounds = max((len(answers) for way in ways for answers in way.answers.values()), default=0)
     peaks = [a["peak_gflops"] for way in ways for answers in way.answers.values() for a in answers if "peak_gflops" in a]
     summary = {"machine": machine(), "commit": commit(), "date": datetime.date.today().isoformat(), "command": shlex.join(sys.argv),
-               "rounds": rounds, "seconds": o.seconds, "peak_gflops": spread(peaks or [0.0]), "rows": rows,
+               "rounds": rounds, "seconds": o.seconds, "peak_gflops": spread(peaks) if peaks else None, "rows": rows,
                "left_out": left_out, "failures": failures}
     print_report(o, summary)
     if o.json:
         with open(o.json, "w", encoding="utf-8") as file:
-            json.dump(summary, file, indent=1)
-            file.write("\n")
+            file.write(json.dumps(summary) + "\n")
     return 1 if failures else 0
 
 

@@ -5,7 +5,7 @@
 #     tools/gpu_check.sh [STEP...]   make gpu-check: every step, or those that are named (GPU_STEPS)
 #     tools/gpu_check.sh prepare     make gpu-prepare: programs for a machine that can neither build nor download
 #
-# The check needs the driver, NVRTC, and some programs: the command, three test programs and bench_gpu. It takes them from
+# The check needs the driver, NVRTC, and some programs: the command, three test programs and two benchmarks. It takes them from
 # build-gpu/ when `prepare` made them there from the very same sources, else it builds them (make, a C compiler and the
 # packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but glibc, no older than here: the other
 # libraries are linked in, and the benchmarks' data come along. build-gpu/ is to be copied along with the sources. NVRTC is also looked for in Python's
@@ -19,10 +19,8 @@
 #     networks     every network against its equations, on the GPU
 #     handle       watchdog, pool, profile, batches in flight, two handles at once
 #                  (these run beside each other, with two cores each: most of their time compiles kernels)
-#     bench        bench_gpu; its lines are JSON objects
-#     bench-bf16x3, bench-bf16
-#                  its training in the other precisions
-#     torch        bench/gpu_torch.py; ends well without PyTorch
+#     training     bench/train.py: training speed in every precision, beside PyTorch where it is installed; skipped without python3
+#     bench        bench_gpu: signals, and where a batch's time goes
 #     profile-1, profile-16, profile-128
 #                  a batch of so many sentences under Nsight Compute; skipped where it is not installed
 #     processes    a training run of two processes, a GPU each where there are two, by NCCL if it is there; skipped without mpirun
@@ -46,8 +44,8 @@ build=${BUILD:-build}
 budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/models_test_networks
-    bench/bench_gpu)
-order=(doctor train agreement precision networks handle bench bench-bf16x3 bench-bf16 torch profile-1 profile-16 profile-128 processes
+    bench/bench_gpu bench/bench_train)
+order=(doctor train agreement precision networks handle training bench profile-1 profile-16 profile-128 processes
     hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
 tests=(agreement precision networks handle)
 cases=(random shapes levels long optimizers dropout lists nonfinite trees "same bits")
@@ -104,7 +102,7 @@ add_step() {
     steps+="${steps:+,}"$'\n'"    {\"step\": \"$1\", \"command\": $(json_string <<< "$2"), \"exit_status\": $3, "
     steps+="\"seconds\": $4, \"last_lines\": $5}"
     local objects
-    objects=$(cat "$steps_out"/bench*.out "$steps_out"/torch.out 2> /dev/null | grep '^{.*}$' | sed 's/^/    /; $!s/$/,/' || true)
+    objects=$(cat "$steps_out"/training.json "$steps_out"/bench.out 2> /dev/null | grep '^{.*}$' | sed 's/^/    /; $!s/$/,/' || true)
     cat > "$out/check.json.part" << JSON
 {
   "date": "$date",
@@ -269,14 +267,23 @@ train_processes() {
         train tree-lstm --device cuda --no-tuning --generate listops --examples 1000 --epochs 1
 }
 
+# Behind it lies the profile, which bench_gpu goes by.
+measure_training() {
+    if ! command -v python3 > /dev/null; then
+        skip training "python3 is not installed"
+        return
+    fi
+    step training 300 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --networks tree-lstm --rounds 3 --seconds 0.2 \
+        --with="--precision bf16x3" --with="--precision bf16" --details --json "$steps_out/training.json"
+}
+
 run_step() {
     case $1 in
     doctor) step doctor 30 "$from/vpps" doctor ;;
     train) step train 60 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 \
         --quiet --json ;;
-    bench) step bench 150 "$from/bench/bench_gpu" --seconds 0.2 ;;
-    bench-*) step "$1" 120 "$from/bench/bench_gpu" --seconds 0.2 --precision "${1#bench-}" ;;
-    torch) step torch 90 python3 bench/gpu_torch.py --rounds 3 --seconds 0.3 --batches 1,16,128 ;;
+    training) measure_training ;;
+    bench) step bench 90 "$from/bench/bench_gpu" ;;
     profile-*) profile "${1#profile-}" ;;
     processes) train_processes ;;
     hidden-*) train_large "${1#hidden-}" ;;

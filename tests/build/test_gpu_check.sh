@@ -60,7 +60,14 @@ echo "a heading"
 echo "{\"n\": \"$*\", \"data\": \"$VPPS_DATA\"}"
 echo "{\"n\": 2}"
 SH
-echo 'print("{\"torch\": 1}")' > bench/gpu_torch.py
+cat > "$work/programs/bench/bench_train" << 'SH'
+#!/bin/bash
+exit 3
+SH
+cat > bench/train.py << 'PY'
+import json, os, sys
+open(sys.argv[sys.argv.index("--json") + 1], "w").write(json.dumps({"speed": " ".join(sys.argv[1:-2]), "build": os.environ["BUILD"]}) + "\n")
+PY
 cat > "$work/bin/ncu" << 'SH'
 #!/bin/bash
 until [ "$1" = details ]; do shift; done
@@ -130,11 +137,11 @@ file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
 check "its steps" json $file "list(s) == ['doctor', 'train', 'agreement-random', 'agreement-shapes', 'agreement-levels', 'agreement-long', \
     'agreement-optimizers', 'agreement-dropout', 'agreement-lists', 'agreement-nonfinite', 'agreement-trees', 'agreement-same-bits', 'precision', \
-    'networks', 'handle', 'bench', 'bench-bf16x3', 'bench-bf16', 'torch', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
+    'networks', 'handle', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
-check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == ['--seconds 0.2 --precision bf16', 2, '--seconds 0.2 --precision bf16x3', 2, '--seconds 0.2', 2, None] \
-    and o['bench'][-1] == {'torch': 1}"
+check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2] and o['bench'][0]['build'] == 'build' \
+    and o['bench'][0]['speed'].startswith('--device cuda --networks tree-lstm')"
 check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small same bits' in s['agreement-same-bits']['last_lines']"
 check "tests have two cores each, three at a time" test "$(sort -u ../cores | tr '\n' ' ')" = '0,1 2,3 4,5 '
 check "sanitizers" json $file "all('--tool ' + t in s[t]['command'] and '--examples 12' in s[t]['last_lines'] for t in ('memcheck', 'racecheck', 'synccheck', 'initcheck'))"

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Three networks in PyTorch, on a GPU or on the CPU, as peers: sentences a second by batch size.
+"""A worker for bench/train.py: networks trained with PyTorch, on the CPU or on a GPU.
 
-    python3 bench/gpu_torch.py [--device cuda|cpu] [--network NAME] [--hidden N] [--batches 1,2,...]
-                               [--rounds N] [--seconds S] [--data DIR] [--trees N]
+    python3 bench/peers_torch.py [--device cpu|cuda] [--network NAME] [--data DIR]        echo "16 0.5 batched" | ...
 
-Needs PyTorch; without it, or without a GPU unless --device cpu is given, it says so and ends well. DIR has sst/train.txt and
-wikiner/train.txt ($VPPS_DATA). fp32 (TF32 off), SGD, the loss of a batch over its number of sentences; all layers of one size; a word
-that a batch does not use costs nothing. nn.LSTM has a second bias that the network of VPPS does not have. Two ways:
+DIR has sst/train.txt and wikiner/train.txt. fp32 (TF32 off), SGD, the loss of a batch over its number of sentences; all layers 256 wide;
+a word that a batch does not use costs nothing. nn.LSTM has a second bias that the network of VPPS does not have. Lines are answered as by
+peers.py, in two ways:
 
     eager     one sentence after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
               sentence to tag is one call of nn.LSTM, or one transformer
@@ -15,22 +14,15 @@ that a batch does not use costs nothing. nn.LSTM has a second bias that the netw
               along. Sentences: packed into one call of nn.LSTM; for a transformer, words of all sentences are rows of one
               matrix, padded for attention alone
 
-Before anything is timed, both must give the same loss and gradients. Batch sizes take turns, round by round; every figure is a line
-of JSON, [median, lowest, highest] of the rounds. On the CPU each figure is by one thread or by all, whichever is faster. Reading the
-data is not timed; making a batch of it, and moving that to the device, is. --serve: a worker for bench/train.py (see peers.py).
+Before anything is timed, both must give the same loss and gradients. On the CPU each figure is by one thread or by all, whichever is
+faster. Reading the data is not timed; making a batch of it, and moving that to the device, is.
 """
 import argparse
-import json
 import os
-import statistics
 import sys
 
-from peers import RATE, rate_of, read_trees, serve
-
-try:
-    import torch
-except ImportError:
-    torch = None
+import torch
+from peers import RATE, SIZE, rate_of, read_trees, serve
 
 CLASSES = 5
 
@@ -42,7 +34,7 @@ class Trees:
     i, o and u are shared, and so is that of both f."""
 
     def __init__(self, o):
-        self.examples, n_words = read_trees(os.path.join(o.data, "sst", "train.txt"), o.trees)
+        self.examples, n_words = read_trees(os.path.join(o.data, "sst", "train.txt"))
         generator = torch.Generator().manual_seed(1)
 
         def uniform(rows, cols):
@@ -256,7 +248,7 @@ def check(net):
             p.grad = None
     for a, b in zip(*results):
         if not torch.allclose(a, b, rtol=1e-3, atol=1e-4):
-            sys.exit(f"gpu_torch: the two ways differ, by {float((a - b).abs().max())} at most")
+            sys.exit(f"peers_torch: the two ways differ, by {float((a - b).abs().max())} at most")
 
 
 def step_of(net, loss_of):
@@ -268,11 +260,6 @@ def step_of(net, loss_of):
                 p.add_(p.grad, alpha=-RATE)
                 p.grad = None
     return step
-
-
-def wait_for(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
 
 
 def choose_threads(step, batch):
@@ -287,51 +274,20 @@ def choose_threads(step, batch):
     return {"threads": best, "use": lambda: torch.set_num_threads(best)}
 
 
-def measure(o, net):
-    steps = {"eager": step_of(net, net.eager), "batched": step_of(net, net.batched)}
-    if o.serve:
-        serve(steps, choose_threads if o.device == "cpu" else lambda step, batch: {}, lambda: wait_for(o.device))
-        return
-    rates = {(way, batch): [] for way in steps for batch in o.batches}
-    at = dict.fromkeys(rates, 0)
-    choices = {(way, batch): choose_threads(steps[way], batch) for way, batch in rates} if o.device == "cpu" else {}
-    for turn in range(o.rounds + 1):  # the first warms up
-        for way, batch in rates:
-            if choices:
-                choices[way, batch]["use"]()
-            wait_for(o.device)
-            rate, at[way, batch] = rate_of(steps[way], at[way, batch], batch, o.seconds, lambda: wait_for(o.device))
-            if turn:
-                rates[way, batch].append(rate)
-    for (way, batch), x in rates.items():
-        print(json.dumps({"bench": "torch", "torch": torch.__version__, "device": o.device, "network": o.network, "way": way,
-                          "hidden": o.hidden, "batch": batch,
-                          "sentences_per_s": [round(y, 2) for y in (statistics.median(x), min(x), max(x))]}))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--network", choices=NETWORKS, default="tree-lstm")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each round")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--data", default=os.environ.get("VPPS_DATA", "."))
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--trees", type=int, default=-1, help="read so many only")
-    parser.add_argument("--batches", default=[1, 2, 4, 8, 16, 32, 64, 128], type=lambda x: [int(y) for y in x.split(",")])
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--data", required=True, metavar="DIR")
     o = parser.parse_args()
-    if torch is None:
-        print("gpu_torch: PyTorch is not installed; nothing was measured", file=sys.stderr)
-        return
-    if o.device == "cuda" and not torch.cuda.is_available():
-        print("gpu_torch: PyTorch finds no GPU; nothing was measured (--device cpu measures the CPU)", file=sys.stderr)
-        return
+    o.hidden = SIZE
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     net = NETWORKS[o.network](o)
     check(net)
-    measure(o, net)
+    on_cpu = o.device == "cpu"
+    serve({"eager": step_of(net, net.eager), "batched": step_of(net, net.batched)},
+          choose_threads if on_cpu else lambda step, batch: {}, (lambda: None) if on_cpu else torch.cuda.synchronize)
 
 
 if __name__ == "__main__":
