@@ -77,7 +77,7 @@ static vpps_handle *open_handle(gpu_trees *t, vpps_optimizer_kind optimizer) {
     o.device = "simt";
     o.no_tuning = true;
     o.optimizer = gpu_optimizer(optimizer);
-    o.threads = 256;
+    o.threads = 64;
     trees_open(t, HIDDEN, HIDDEN);
     TEST_OK(vpps_handle_create(&h, t->model, &o));
     h->device->table->destroy(h->device);

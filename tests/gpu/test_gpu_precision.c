@@ -123,7 +123,7 @@ START_TEST(products_are_within_their_bound)
         static const struct {
             uint32_t rows, length, vectors;
             gpu_layout layout;
-        } shapes[] = {{40, 33, 3, {2, 256, 1, 1}}, {67, 65, 17, {4, 256, 1, 1}}, {64, 300, 37, {5, 384, 2, 1}}};
+        } shapes[] = {{40, 33, 3, {2, 128, 1, 1}}, {67, 65, 17, {4, 64, 1, 1}}, {64, 300, 37, {5, 96, 2, 1}}};
         const vpps_precision precision = precisions[_i % N_PRECISIONS];
         const uint32_t s = (uint32_t)_i / N_PRECISIONS;
         const vpps_options o = options_in(precision, &shapes[s].layout);
@@ -175,7 +175,7 @@ START_TEST(operands_are_rounded_as_on_the_cpu)
                                         0x1.0101p-110f,
                                         0x1.ff00ffp20f};
         enum { DEALT = 4096, BY_ONE = 64, VECTORS = 64 };
-        const gpu_layout layout = {16, 256, 1, 1};
+        const gpu_layout layout = {16, 64, 1, 1};
         const vpps_precision precision = precisions[_i % N_PRECISIONS];
         const uint32_t rows = _i < N_PRECISIONS ? DEALT : BY_ONE;
         vpps_options o = options_in(precision, &layout);

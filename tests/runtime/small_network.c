@@ -59,6 +59,8 @@ vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
     vpps_options o;
     vpps_options_default(&o);
     o.vps = vps;
+    o.rpw = 1;
+    o.threads = 64; /* of a CTA: software SIMT takes its time by them */
     o.pool_bytes = 16u << 20;
     o.verify = true;
     o.optimizer.kind = optimizer;
