@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs test programs (Check suites) and test scripts, those before -- as many at a time as there are cores, those behind it
-# one after another, and prints a line for each as it ends; a failed one's whole output follows its line. The last line is
-# the sum: N passed, N failed, N skipped.
+# Runs test programs (Check suites) and test scripts, those before -- one more at a time than there are cores, since some of
+# them mostly wait for processes that they have stopped; those behind it one after another. Prints a line for each as it
+# ends, with the time that it took and the processors' time of all its processes; a failed one's whole output follows its
+# line. The last line is the sum: N passed, N failed, N skipped.
 #
 #     tools/run_tests.sh [PROGRAM|SCRIPT.sh ...] [-- PROGRAM|SCRIPT.sh ...]
 #
@@ -19,17 +20,21 @@ export VPPS_PROBE_MS=${VPPS_PROBE_MS:-100000} # products are measured however sl
 if [ -z "${VPPS_CXX:-}" ] && command -v clang++ > /dev/null; then export VPPS_CXX=clang++; fi # half of g++'s time
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+TIMEFORMAT='%U %S'
 
 # Runs test number $1, $2. Writes $1.line, and "passed failed skipped" to $1.counts; $1.output is what it printed.
 run_one() {
-    local test=$2 output=$work/$1.output command good=0 bad=0 none=0 code start elapsed summary note='' word=ok
+    local test=$2 output=$work/$1.output command good=0 bad=0 none=0 code start elapsed used summary note='' word=ok
     case $test in
     *.sh) command=(bash "$test") ;;
     *) command=("$test") ;;
     esac
     start=$(date +%s%N)
-    timeout --kill-after=10 "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
-    code=$?
+    {
+        time timeout --kill-after=10 "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
+        code=$?
+    } 2> "$work/$1.time"
+    used=$(awk 'END { printf "%.2f", $1 + $2 }' "$work/$1.time")
     elapsed=$((($(date +%s%N) - start) / 1000000))
 
     if [[ $test == *.sh ]]; then
@@ -56,8 +61,8 @@ run_one() {
     fi
     [ "$bad" -eq 0 ] || word=FAILED
     {
-        printf '%-6s %-44s %4d passed, %d failed, %d skipped  %3d.%03d s%s\n' "$word" "${test#"${BUILD:-build}"/}" "$good" \
-            "$bad" "$none" $((elapsed / 1000)) $((elapsed % 1000)) "$note"
+        printf '%-6s %-44s %4d passed, %d failed, %d skipped  %3d.%03d s, processors %s s%s\n' "$word" \
+            "${test#"${BUILD:-build}"/}" "$good" "$bad" "$none" $((elapsed / 1000)) $((elapsed % 1000)) "$used" "$note"
         sed -nE 's/^(skipped|left out): (.*)/       skipped: \2/p' "$output" | sort | uniq -c |
             sed -E 's/^ +1 //; s/^ +([0-9]+) (.*)/\2 (\1 times)/'
     } > "$work/$1.line"
@@ -79,7 +84,7 @@ report() {
     done
 }
 
-jobs=$(nproc) number=0
+jobs=$(($(nproc) + 1)) number=0
 for test in "$@"; do
     number=$((number + 1))
     if [ "$test" = -- ]; then
