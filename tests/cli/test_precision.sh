@@ -69,12 +69,13 @@ by_name() { # without measuring AVX512-BF16 makes products only where it is aske
         json out "o['precision_unit'] == 'generic'"
 }
 check "AVX512-BF16 is asked for by name" by_name
-on_gpu() { # the GPU's kernel, by software SIMT
-    exits 0 env VPPS_SIMT_SMS=4 "${train[@]}" --device simt --max-batches 1 --precision bf16 --json &&
+on_gpu() { # the GPU's kernel, by software SIMT, which takes its time by the examples that are measured and the threads of a CTA
+    local gpu=(--device simt --eval-every 0 --rpw 1 --threads 64) none=("$vpps" train tree-lstm --generate listops --examples 10 --hidden 24 --epochs 0)
+    exits 0 env VPPS_SIMT_SMS=4 "${train[@]}" "${gpu[@]}" --max-batches 1 --precision bf16 --json &&
         json out "o['precision'] == 'bf16' and o['precision_unit'] == 'mma'" &&
-        exits 0 "$vpps" train tree-lstm --generate listops --examples 10 --hidden 24 --epochs 0 --device simt --precision auto &&
+        exits 0 "${none[@]}" "${gpu[@]}" --precision auto &&
         says err "multiplying in bf16x3: it is faster than fp32" &&
-        exits 0 "$vpps" train tree-lstm --generate listops --examples 10 --hidden 24 --epochs 0 --device simt --precision auto --batch 2 &&
+        exits 0 "${none[@]}" "${gpu[@]}" --precision auto --batch 2 &&
         says err "multiplying in fp32: it is faster than bf16x3 with batches of so few examples"
 }
 check "the GPU's kernel has it" on_gpu
