@@ -87,6 +87,17 @@ static uint32_t cheapest_groups(const chooser *c) {
     return best;
 }
 
+/* Where compiled cells are dear, a batch that wants fewer groups than others takes as many as they do, or the last batch of a data set
+ * would have all its cells compiled for it alone: until such batches come one after the other. */
+static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
+    enum { FEW_BATCHES = 16 };
+    if (groups >= usual->groups) {
+        *usual = (vpps_usual_groups){groups, 0};
+        return groups;
+    }
+    return ++usual->fewer > FEW_BATCHES ? groups : usual->groups;
+}
+
 /* As many groups as were asked for, if there are components to deal; else as many as cost least, if there are enough of them.
  * On a machine that tells how many groups keep the model close, more groups cost less: each VP reads fewer vectors, and waits for
  * fewer VPs, as long as the components are many enough to be dealt evenly. Four are: predicted for a GPU, Tree-LSTMs with fewer
@@ -101,7 +112,8 @@ static bool choose_groups(const chooser *c, uint32_t requested) {
     if (!vpps_find_components(c->needs, c->arena, &out->components)) return false;
     const uint32_t n = out->components.n;
     while (!asked && most && groups > 1 && (n_vps % groups || n < COMPONENTS_A_GROUP * groups)) groups--;
-    if (!always && n < (asked ? 2 : COMPONENTS_A_GROUP * groups)) return true;
+    if (!always && n < (asked ? 2 : COMPONENTS_A_GROUP * groups)) groups = 1;
+    if (!asked && c->machine->widens) groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
     out->n_groups = groups;
     out->group_size = n_vps / groups;
     return true;

@@ -25,6 +25,11 @@ typedef struct vpps_type {
     size_t params_capacity, compiled_capacity;
 } vpps_type;
 
+/* The number of groups that most batches have, and how many batches that want fewer came one after the other. */
+typedef struct vpps_usual_groups {
+    uint32_t groups, fewer;
+} vpps_usual_groups;
+
 typedef struct vpps_types {
     vpps_type **types;
     uint32_t n_types;
@@ -39,6 +44,7 @@ typedef struct vpps_types {
     uint32_t *key;
     size_t key_capacity;
     uint64_t compile_ns;
+    vpps_usual_groups usual[2]; /* of batches that infer, that train */
 } vpps_types;
 
 void vpps_types_free(vpps_types *t);

@@ -39,6 +39,9 @@ for seed in 1 2 3 4 5 6; do
     mixed() { trains --train mixed.txt --batch 1 --epochs 4 --seed "$seed" && at_most 3; }
     check "kinds of trees one after the other, seed $seed" mixed
 done
+for _ in $(seq 37); do printf '%s\n' "$long"; done >many.txt
+last_batches() { trains --train many.txt --dev many.txt --batch 16 --epochs 2 && at_most 1 && ! grep -v 'in groups of 33,' kernels; }
+check "the last batch, of fewer trees, takes the others' kernel" last_batches
 from_the_cache() {
     trains --train mixed.txt --batch 1 --epochs 2 || return
     local n

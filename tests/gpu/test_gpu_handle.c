@@ -558,12 +558,12 @@ static void close_grouped(chains *c, chains *same, vpps_handle *h, vpps_handle *
     chains_close(same);
 }
 
-/* Four inputs each; every number's kernel is made once. */
+/* Four inputs each, and once there are more groups, as many for fewer inputs; every number's kernel is made once. */
 START_TEST(groups_follow_the_batch)
     {
         static const struct {
             uint32_t inputs, groups;
-        } batches[] = {{1, 1}, {16, 4}, {7, 1}, {8, 2}, {15, 2}, {16, 4}, {1, 1}};
+        } batches[] = {{1, 1}, {7, 1}, {8, 2}, {15, 2}, {7, 2}, {16, 4}, {15, 4}, {1, 4}, {16, 4}};
         chains c, same;
         vpps_handle *h, *reference;
         story *s = calloc(1, sizeof *s);

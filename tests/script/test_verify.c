@@ -115,6 +115,78 @@ START_TEST(widened_cells_do_the_same)
     }
 END_TEST
 
+/* Words' classes: every word is a component. */
+typedef struct words {
+    vpps_model *model;
+    vpps_cell cell;
+    vpps_task_plan machine;
+    vpps_types types;
+    vpps_batch *batch;
+} words;
+
+static void open_words(words *w) {
+    enum { WORDS = 7, ROWS = 16, CLASSES = 5, VPS = 4, POOL_WORDS = 1 << 16 };
+    vpps_param e, m;
+    vpps_graph *r;
+    *w = (words){0};
+    TEST_OK(vpps_model_create(&w->model, 1));
+    TEST_OK(vpps_add_lookup(w->model, &e, "E", WORDS, ROWS, 1, NULL));
+    TEST_OK(vpps_add_matrix(w->model, &m, "W", CLASSES, ROWS, NULL));
+    TEST_OK(vpps_cell_begin(w->model, "word", &r));
+    const vpps_node x = vpps_affine1(r, VPPS_NO_PARAM, m, vpps_lookup(r, e, vpps_pull_index(r)));
+    TEST_OK(vpps_push(r, vpps_cross_entropy(r, x, vpps_pull_index(r))));
+    TEST_OK(vpps_cell_end(r, &w->cell));
+    ck_assert(machine_create(&w->machine, w->model, VPS, 0, POOL_WORDS));
+    w->machine.most_groups = VPS;
+    w->machine.widens = true;
+    TEST_OK(vpps_batch_create(&w->batch));
+}
+
+/* In how many groups so many words are trained. */
+static uint32_t groups_of(words *w, uint32_t n) {
+    const vpps_optimizer optimizer = {.kind = VPPS_SGD, .lr = 0.1f};
+    vpps_batch_request request = {.optimizer = &optimizer, .gradients = VPPS_GRADIENTS_DEFERRED};
+    vpps_graph *g;
+    vpps_node losses[64];
+    TEST_OK(vpps_graph_create(&g, w->model));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t indices[] = {i % 7, i % 5};
+        const vpps_application a = {.size = sizeof a, .cell = w->cell, .n_indices = 2, .indices = indices};
+        losses[i] = vpps_pushed(g, vpps_apply(g, &a), 0);
+    }
+    request.loss = vpps_sum(g, n, losses);
+    TEST_OK(vpps_schedule_batch(w->batch, &w->types, &w->machine, g, &request));
+    const vpps_batch *b = w->batch;
+    const subject s = {b->script, b->script_words, b->cells, b->n_cells, &w->machine, g, &request, NULL};
+    TEST_OK(verify_subject(&s));
+    vpps_graph_destroy(g);
+    return b->n_groups;
+}
+
+/* A data set's last batch takes the groups of those before; batches that come one after the other take what suits them. */
+START_TEST(few_small_batches_take_the_groups_of_large_ones)
+    {
+        enum { MANY = 32, SOME = 3, FEW_BATCHES = 16 };
+        words w;
+        open_words(&w);
+        ck_assert_uint_eq(groups_of(&w, SOME), 1);
+        for (uint32_t epoch = 0; epoch < 2 * FEW_BATCHES; epoch++) {
+            ck_assert_uint_eq(groups_of(&w, MANY), 4);
+            ck_assert_uint_eq(groups_of(&w, SOME), 4);
+        }
+        for (uint32_t i = 1; i < FEW_BATCHES; i++) ck_assert_uint_eq(groups_of(&w, SOME), 4);
+        ck_assert_uint_eq(groups_of(&w, SOME), 1);
+        ck_assert_uint_eq(groups_of(&w, SOME), 1);
+        ck_assert_uint_eq(groups_of(&w, MANY), 4);
+        w.machine.widens = false;
+        ck_assert_uint_eq(groups_of(&w, SOME), 1);
+        vpps_batch_destroy(w.batch);
+        vpps_types_free(&w.types);
+        machine_destroy(&w.machine);
+        vpps_model_destroy(w.model);
+    }
+END_TEST
+
 /* The same batch gives the same result however it is scheduled. Exact arithmetic makes that literal. */
 START_TEST(all_schedules_agree)
     {
@@ -177,6 +249,7 @@ int main(void) {
     tcase_add_test(t, correct_scripts_are_accepted);
     tcase_add_test(t, scripts_do_not_depend_on_batches_before);
     tcase_add_test(t, widened_cells_do_the_same);
+    tcase_add_test(t, few_small_batches_take_the_groups_of_large_ones);
     tcase_add_test(t, all_schedules_agree);
     tcase_add_test(t, no_script_leads_the_checker_astray);
     suite_add_tcase(suite, t);
