@@ -40,6 +40,23 @@ static shapes count_shapes(const vpps_text *t) {
     return n;
 }
 
+void corpus_note_quotes(corpus *c, const char *name, const char *text, size_t len) {
+    const vpps_text t = vpps_text_of(name, text, len, "");
+    uint32_t first = 0, n = 0;
+    if (input_form_of_name(name) != INPUT_TSV) return;
+    for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
+        const char *tab = memchr(line.begin, '\t', (size_t)(line.end - line.begin));
+        if (!tab || line.end - tab < 3 || tab[1] != '"' || line.end[-1] != '"') continue;
+        if (!n++) first = line.number;
+    }
+    if (n) {
+        corpus_note(c,
+                    "%s%s:%u: the quotes around this text are words; a first line with the names label and text has "
+                    "them taken off; such lines: %u",
+                    VPPS_PATH_ARGS(name), first, n);
+    }
+}
+
 void corpus_note_text(corpus *c, const char *name, const char *text, size_t len) {
     enum { FEW = 3 };
     const vpps_text t = vpps_text_of(name, text, len, "");

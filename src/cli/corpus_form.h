@@ -7,6 +7,9 @@
 /* Notes plain text that looks like trees, word|TAG or columns. */
 void corpus_note_text(corpus *c, const char *name, const char *text, size_t len);
 
+/* Notes labelled lines of a file in .tsv whose text is in quotes, as a spreadsheet writes it: without names of fields they are words. */
+void corpus_note_quotes(corpus *c, const char *name, const char *text, size_t len);
+
 /* Notes where plain text that is to be said holds END_WORD, and what becomes of it. */
 void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t len);
 

@@ -92,9 +92,23 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
+/* Of two fields with the name that is read, which one is meant? */
+static vpps_status check_once(const json_t *names, const char *given, const char *const *usual) {
+    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
+        size_t times = 0;
+        for (size_t i = 0; i < json_array_size(names); i++)
+            times += strcmp(json_string_value(json_array_get(names, i)), *n) == 0;
+        if (times > 1) return vpps_fail(VPPS_FORMAT, "expected one field '%.40s', found %zu", *n, times);
+        if (times) break;
+    }
+    return VPPS_OK;
+}
+
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     char found[200] = "", wanted[120];
     VPPS_TRY(names_of(text, len, r->form == INPUT_TSV, &r->names));
+    VPPS_TRY(check_once(r->names, r->s->text_field, usual_texts(r->s->network->kind)));
+    VPPS_TRY(check_once(r->names, r->s->label_field, usual_labels(r->s->network->kind)));
     if (!r->labels || has_names(r->s, r->names)) return VPPS_OK;
     for (size_t i = 0, at = 0; i < json_array_size(r->names) && at < sizeof found; i++) {
         at += (size_t)snprintf(found + at, sizeof found - at, "%s%s", i ? ", " : "",

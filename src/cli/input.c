@@ -89,7 +89,10 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          s->network->name, names[*form]);
     }
     const bool lines_alone = tokenizer_command(s) != NULL; /* `first` is what the command prints */
-    if (lines_alone && *form == INPUT_AUTO) *form = INPUT_TEXT;
+    if (lines_alone && *form == INPUT_AUTO) {
+        if (kind == NET_SENTENCES) VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in));
+        *form = in->form == READ_LABELLED ? INPUT_LABELLED : INPUT_TEXT;
+    }
     if (lines_alone && *form != INPUT_TEXT) {
         return vpps_fail(VPPS_ARGUMENT,
                          "%s%s: a command of --tokenizer is given lines of text, not %s: --tokenizer simple",

@@ -120,6 +120,7 @@ bad() { # NETWORK FILE TEXT MESSAGE OPTION...
 }
 check "a header without a label" bad bilstm-classifier a.csv 'text,stars\na,1\n' ":1: expected names of fields with 'text' and 'label', found text, stars: --text-field and --label-field tell others"
 check "a header without a text" bad lstm-lm a.csv 'id,review\n1,a\n' ":1: expected names of fields with 'text', found id, review: --text-field tells others"
+check "a name twice" bad bilstm-classifier a.csv 'text,label,text\na,x,b\n' ":1: expected one field 'text', found 2"
 check "too few fields" bad bilstm-classifier a.csv 'text,label\n"a\nb",x\nc\n' ":4: expected 2 fields, as there are names, found 1"
 check "a quote is open" bad bilstm-classifier a.csv 'text,label\na,x\n"b,y\n' ":3: field 1: expected a closing quote"
 check "no label" bad bilstm-classifier a.csv 'text,label\na,x\nb,\n' ":3: label: expected a label, as text or a whole number, found none"
@@ -145,6 +146,9 @@ check "is its record's" says err ":8: the training part has no label B-X"
 check "<eos> in a record" learns eos lstm-lm --train <(printf '{"text": "a b"}\n{"text": "c <eos> d"}\n')
 check "is told with its line" says err ":2: <eos> marks the end of a sentence"
 printf 'label\ttext\nperson\tada\n' >plain.txt
+printf 'person\tada "sees"\nplace\t"rome, ""a"" b"\nplace\t"oslo"\n' >quotes.tsv
+check "labelled lines in quotes" learns quotes bilstm-classifier --train quotes.tsv
+check "are told" says err "quotes.tsv:2: the quotes around this text are words; a first line with the names label and text has them taken off; such lines: 2"
 check "a name that says nothing: lines, as before" learns plain bilstm-classifier --train plain.txt
 check "and a heading is told" says err "plain.txt:1: 'label' is read as a label"
 
@@ -189,6 +193,10 @@ for run in "predict raw.text" "eval raw.labels" "train --epochs 4"; do
     check "a checkpoint's command is not run: $run" fails_with 1 "a checkpoint's command is not run unless it is given again" "$vpps" "${words[0]}" $model command.ckpt "${words[@]:1}"
     check "it is when given: $run" exits 0 "$vpps" "${words[0]}" $model command.ckpt "${words[@]:1}" --tokenizer "$space"
 done
+head -n 4 raw.labels | tr -d '!' >known.labels # labels that a command leaves alone
+learns known bilstm-classifier --train known.labels --tokenizer cat
+check "a command is not given labels" fails_with 1 "known.labels: a command of --tokenizer is given lines of text, not labelled" "$vpps" predict \
+    --model known.ckpt known.labels --tokenizer cat
 check "--tokenizer none of it" exits 0 "$vpps" eval --model command.ckpt split.labels --tokenizer none
 check "other words when resumed" fails_with 1 "training cannot resume with simple" "$vpps" train --resume command.ckpt --epochs 9 --tokenizer simple
 check "a command that fails" fails_with 1 "the command ended with status 3" "$vpps" train lstm-lm --train raw.text --tokenizer 'cat; exit 3'
