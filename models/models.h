@@ -20,7 +20,9 @@ typedef enum net_kind {
     NET_LATTICES,      /* a lattice with a tag for every character; its nodes but the first */
     NET_PAIRS,         /* a sentence and its translation; the target's words but the first */
     NET_LATTICE_PAIRS, /* a lattice and its translation; the same */
-    NET_DEPENDENCIES   /* a dependency tree: a sentence with heads, and a tag for every word, or for some; its words */
+    NET_DEPENDENCIES,  /* a dependency tree: a sentence with heads, and a tag for every word, or for some; its words */
+    NET_NODES,         /* a graph whose edges have types, and a tag for every node, or for some; its nodes */
+    NET_GRAPHS         /* such a graph with a label; the graph */
 } net_kind;
 
 /* The characters of a word. */
@@ -29,15 +31,23 @@ typedef struct net_spelling {
     uint32_t n;
 } net_spelling;
 
+/* An edge of a graph, between two of its nodes. */
+typedef struct net_edge {
+    uint32_t from, to, type;
+} net_edge;
+
 /* One input with what is to be learned from it. All ids are the network's: words below net_config.words, and so on;
  * VPPS_NO_WORD stands for a tag that is not known. What a kind does not name is zero. */
 typedef struct net_example {
     const vpps_tree *tree;  /* TREES */
     vpps_sentence sentence; /* TAGGING, SENTENCES, TEXT, DEPENDENCIES, PAIRS: the source. SENTENCES: at least 1 word */
-    uint32_t label;         /* SENTENCES */
+    uint32_t label;         /* SENTENCES, GRAPHS */
     const net_spelling *spellings; /* TAGGING: of each word; n is 0 for a word that has an embedding of its own */
     const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS; the characters' ids are those of net_config.characters */
     vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: ids are classes. It begins and ends with the end word. */
+    const net_edge *edges;         /* NODES, GRAPHS, whose nodes' words, and tags, are the sentence's: at least 1 */
+    uint32_t n_edges;
+    const float *numbers; /* NODES, GRAPHS: net_config.numbers of each node */
 } net_example;
 
 /* Where an example's losses are taken, or what it is to say. */
@@ -94,11 +104,12 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 
 /* What shapes a network. The first line follows from the data, the rest are options. */
 typedef struct net_config {
-    uint32_t words, characters, classes;
+    uint32_t words, characters, classes, edge_types;
     uint32_t embed, hidden;
-    uint32_t layers;          /* of the LSTMs, or of the transformer; 0: one */
-    uint32_t heads;           /* of a transformer's attention */
-    uint32_t feed_forward;    /* units of its feed-forward layers; 0: 4 times `hidden` */
+    uint32_t layers;          /* of the LSTMs, or of the transformer; rounds of a graph network; 0: one */
+    uint32_t numbers;         /* NODES, GRAPHS: real numbers of a node */
+    uint32_t heads;           /* of attention */
+    uint32_t feed_forward;    /* units of a transformer's feed-forward layers; 0: 4 times `hidden` */
     uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
     uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
     uint32_t steps;           /* TEXT: words of an example; 0: a sentence */

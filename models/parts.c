@@ -22,6 +22,23 @@ vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, s
     return s;
 }
 
+vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t number, const part_parameter *parameters,
+                                size_t n) {
+    vpps_status s = VPPS_OK;
+    for (const part_parameter *p = parameters; s == VPPS_OK && p < parameters + n; p++) {
+        char text[64];
+        part_parameter named = *p;
+        if (number) {
+            snprintf(text, sizeof text, "%s%u.%s", name, number + 1, p->name);
+        } else {
+            snprintf(text, sizeof text, "%s.%s", name, p->name);
+        }
+        named.name = text;
+        s = parts_declare(model, &named, 1);
+    }
+    return s;
+}
+
 vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x) {
     return c->dropout > 0 ? vpps_dropout(g, x, c->dropout) : x;
 }

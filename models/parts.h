@@ -15,6 +15,9 @@ typedef struct part_parameter {
 } part_parameter;
 
 vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, size_t n);
+/* Those of a layer: their names are NAME.W and so on, in the second layer NAME2.W. `number` is 0 for the first. */
+vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t number, const part_parameter *parameters,
+                                size_t n);
 
 /* Embeddings begin uniform in +-0.05 (Tai, Socher and Manning 2015 train theirs from GloVe; without it, small). */
 extern const vpps_init part_small;
@@ -105,6 +108,13 @@ extern const option_row part_root_options[]; /* without loss: networks that repr
     { "embed", "N", help, OPTION_U32, offsetof(net_config, embed), 1, 65536, true }
 #define PART_LAYERS(help)                                                                                              \
     { "layers", "N", help, OPTION_U32, offsetof(net_config, layers), 1, NET_LAYERS, true }
+/* A cell gathers and scatters 64 values at most, two of them of each head. */
+#define PART_MOST_HEADS 31
+#define PART_HEADS                                                                                                     \
+    {                                                                                                                  \
+        "heads", "N", "Heads of the attention; each has the N-th part of the state", OPTION_U32,                       \
+            offsetof(net_config, heads), 1, PART_MOST_HEADS, true                                                      \
+    }
 #define PART_DROPOUT(help)                                                                                             \
     { "dropout", "P", help, OPTION_F32, offsetof(net_config, dropout), 0, 0.99, false }
 

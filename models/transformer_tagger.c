@@ -54,46 +54,27 @@ enum { X, Q, HEADS };
 static uint32_t key_of(uint32_t head) { return HEADS + 2 * head; }
 static uint32_t value_of(uint32_t head) { return HEADS + 2 * head + 1; }
 
-#define MOST_HEADS 31 /* a cell gathers and scatters 64 values at most */
-
 /* ---------------------------------------------------------------- parameters */
 
-/* A parameter of a layer: its name without the layer's, its sizes. */
-typedef struct layer_parameter {
-    vpps_param *param;
-    const char *name;
-    uint32_t rows, cols;
-    const vpps_init *init;
-} layer_parameter;
-
-/* Their names are LAYER.W_q and so on: of layer, layer2, layer3. */
 static vpps_status declare_layer(layer *l, vpps_model *model, uint32_t number, uint32_t d, uint32_t r, uint32_t f) {
-    const layer_parameter parameters[] = {
-        {&l->attention.gain, "gain_1", d, 0, &part_one},
-        {&l->attention.bias, "bias_1", d, 0, NULL},
-        {&l->W_q, "W_q", r, d, NULL},
-        {&l->b_q, "b_q", r, 0, NULL},
-        {&l->W_k, "W_k", r, d, NULL},
-        {&l->W_v, "W_v", r, d, NULL},
-        {&l->b_v, "b_v", r, 0, NULL},
-        {&l->W_o, "W_o", d, r, NULL},
-        {&l->b_o, "b_o", d, 0, NULL},
-        {&l->feed.gain, "gain_2", d, 0, &part_one},
-        {&l->feed.bias, "bias_2", d, 0, NULL},
-        {&l->W_1, "W_1", f, d, NULL},
-        {&l->b_1, "b_1", f, 0, NULL},
-        {&l->W_2, "W_2", d, f, NULL},
-        {&l->b_2, "b_2", d, 0, NULL},
+    const part_parameter parameters[] = {
+        {&l->attention.gain, "gain_1", 0, d, 0, &part_one},
+        {&l->attention.bias, "bias_1", 0, d, 0, NULL},
+        {&l->W_q, "W_q", 0, r, d, NULL},
+        {&l->b_q, "b_q", 0, r, 0, NULL},
+        {&l->W_k, "W_k", 0, r, d, NULL},
+        {&l->W_v, "W_v", 0, r, d, NULL},
+        {&l->b_v, "b_v", 0, r, 0, NULL},
+        {&l->W_o, "W_o", 0, d, r, NULL},
+        {&l->b_o, "b_o", 0, d, 0, NULL},
+        {&l->feed.gain, "gain_2", 0, d, 0, &part_one},
+        {&l->feed.bias, "bias_2", 0, d, 0, NULL},
+        {&l->W_1, "W_1", 0, f, d, NULL},
+        {&l->b_1, "b_1", 0, f, 0, NULL},
+        {&l->W_2, "W_2", 0, d, f, NULL},
+        {&l->b_2, "b_2", 0, d, 0, NULL},
     };
-    vpps_status s = VPPS_OK;
-    for (size_t i = 0; s == VPPS_OK && i < sizeof parameters / sizeof *parameters; i++) {
-        const layer_parameter *p = &parameters[i];
-        char name[32] = "layer.";
-        if (number) snprintf(name, sizeof name, "layer%u.", number + 1);
-        strncat(name, p->name, sizeof name - strlen(name) - 1);
-        s = parts_declare(model, &(part_parameter){p->param, name, 0, p->rows, p->cols, p->init}, 1);
-    }
-    return s;
+    return parts_declare_layer(model, "layer", number, parameters, sizeof parameters / sizeof *parameters);
 }
 
 static vpps_status declare(void *net, vpps_model *model) {
@@ -105,7 +86,7 @@ static vpps_status declare(void *net, vpps_model *model) {
         {&t->last.bias, "bias", 0, d, 0, NULL},
     };
     t->n_layers = c->layers ? c->layers : 1;
-    if (t->n_layers > NET_LAYERS || !c->heads || c->heads > MOST_HEADS) return VPPS_ARGUMENT;
+    if (t->n_layers > NET_LAYERS || !c->heads || c->heads > PART_MOST_HEADS) return VPPS_ARGUMENT;
     t->head = (d + c->heads - 1) / c->heads;
     vpps_status s = vpps_add_lookup(model, &t->embedding, "embedding", c->words, d, 1, &part_small);
     for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++)
@@ -146,7 +127,7 @@ static vpps_status record_word(transformer_net *t, vpps_model *model) {
 
 /* The heads' sums of values, one below the other. */
 static vpps_node attend(const transformer_net *t, vpps_graph *g, vpps_node q) {
-    vpps_node sums[MOST_HEADS];
+    vpps_node sums[PART_MOST_HEADS];
     for (uint32_t h = 0; h < t->base.config.heads; h++) {
         const vpps_node k = vpps_gather_list_from(g, 1, key_of(h), t->head, 1);
         const vpps_node v = vpps_gather_list_from(g, 1, value_of(h), t->head, 1);
@@ -246,7 +227,7 @@ static const option_row options[] = {
     PART_HIDDEN("Size of a word's embedding and of its state"),
     PART_LAYERS("Layers of attention and feed-forward"),
     {"heads", "N", "Heads of the attention; each has the N-th part of the state", OPTION_U32,
-     offsetof(net_config, heads), 1, MOST_HEADS, true},
+     offsetof(net_config, heads), 1, PART_MOST_HEADS, true},
     {"feed-forward", "N", "Units of the feed-forward layers; 0: 4 times the state's size", OPTION_U32,
      offsetof(net_config, feed_forward), 0, 4 * PART_MOST_HIDDEN, true},
     PART_DROPOUT(

@@ -2,7 +2,7 @@
 #include "cli/corpus.h"
 #include "base/base.h"
 
-const char *const vocab_names[N_VOCABS] = {"vocabulary", "characters", "class_names", "lexicon"};
+const char *const vocab_names[N_VOCABS] = {"vocabulary", "characters", "edge_types", "class_names", "lexicon"};
 
 static uint32_t vocab_size(const corpus *c, int which) {
     return c->vocab[which] ? vpps_vocab_size(c->vocab[which]) : 0;
@@ -13,6 +13,7 @@ static bool needs_vocab(const settings *s, int which) {
     const bool lattices = kind == NET_LATTICES || kind == NET_LATTICE_PAIRS;
     switch (which) {
     case VOCAB_CHARACTERS: return lattices || s->network->spells;
+    case VOCAB_EDGE_TYPES: return kind == NET_NODES || kind == NET_GRAPHS;
     case VOCAB_CLASSES: return kind != NET_TREES && kind != NET_TEXT;
     case VOCAB_LEXICON: return kind == NET_LATTICE_PAIRS || (lattices && (s->lexicon || !options_name_files(s)));
     default: return true;
@@ -57,6 +58,7 @@ void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n) {
 void corpus_set_sizes(const corpus *c, settings *s) {
     s->net.words = vocab_size(c, VOCAB_WORDS);
     s->net.characters = vocab_size(c, VOCAB_CHARACTERS);
+    s->net.edge_types = vocab_size(c, VOCAB_EDGE_TYPES);
     s->net.classes = c->classes;
 }
 
@@ -91,6 +93,7 @@ void corpus_clear_split(corpus_split *split) {
     vpps_sentences_destroy(split->words);
     vpps_lattices_destroy(split->lattices);
     vpps_spellings_destroy(split->spellings);
+    vpps_edge_lists_destroy(split->edge_lists);
     *split = (corpus_split){.present = false};
 }
 
@@ -105,6 +108,7 @@ void corpus_close(corpus *c) {
     free(x->target);
     free(x->characters);
     free(x->spellings);
+    free(x->edges);
     for (uint32_t i = 0; i < c->n_texts; i++) free(c->texts[i]);
     for (size_t i = 0; i < c->n_notes; i++) free(c->notes[i]);
     free(c->notes);

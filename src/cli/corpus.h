@@ -4,11 +4,13 @@
 
 #include "cli/input_form.h"
 #include "cli/options.h"
+#include "io/edge_lists.h"
 
 /* The network's vocabularies; a kind of data has some of them. */
 enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
+    VOCAB_EDGE_TYPES,
     VOCAB_CLASSES, /* tags, target words, labels (behind those of the training part, more); without it numbers */
     VOCAB_LEXICON, /* all words a lattice is built with; their ids are not the network's */
     N_VOCABS
@@ -32,7 +34,8 @@ typedef struct corpus_split {
     vpps_sentences *words; /* LATTICE_PAIRS: the sources, until all files are read */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
-    char *text; /* DEPENDENCIES, for prediction: what was read, text_bytes; the answers so far are of text_at bytes */
+    vpps_edge_lists *edge_lists; /* NODES, GRAPHS: their edges; the nodes are the sentences' words */
+    char *text; /* of an own form (task.h), for prediction: what was read, text_bytes; answered so far: text_at bytes */
     size_t text_bytes, text_at;
     vpps_vocab *numbers[N_VOCABS]; /* of data without names, "0" and so on: the names of its ids */
     uint32_t *stream;              /* TEXT: all words in the network's ids, one example behind the other */
@@ -51,8 +54,9 @@ typedef struct corpus_scratch {
     vpps_lattice_arc *arcs;
     uint32_t *words, *tags, *target, *characters;
     net_spelling *spellings;
-    size_t nodes_capacity, arcs_capacity, words_capacity, tags_capacity, target_capacity, characters_capacity,
-        spellings_capacity;
+    net_edge *edges;
+    size_t edges_capacity, nodes_capacity, arcs_capacity, words_capacity, tags_capacity, target_capacity,
+        characters_capacity, spellings_capacity;
 } corpus_scratch;
 
 typedef struct corpus {

@@ -14,10 +14,10 @@
 
 /* ---------------------------------------------------------------- which files */
 
-/* CoNLL-U and lattices of ids have forms of their own. */
+/* CoNLL-U, lists of edges and lattices of ids are forms of their own. */
 static bool reads_records(const corpus *c, const settings *s) {
     const net_kind kind = s->network->kind;
-    return kind != NET_DEPENDENCIES && (kind != NET_LATTICES || s->lexicon || c->vocab[VOCAB_LEXICON]);
+    return !task_of(kind)->own_form && (kind != NET_LATTICES || s->lexicon || c->vocab[VOCAB_LEXICON]);
 }
 
 /* A name in .tsv may be labelled lines or columns, too. */

@@ -55,11 +55,14 @@ vpps_status init_find_rows(const session *x, init_rows **out) {
     net_config config = x->settings->net;
     config.words = few(config.words);
     config.characters = few(config.characters);
+    config.edge_types = few(config.edge_types);
     config.classes = few(config.classes);
-    net_config larger[N_VOCABS] = {[VOCAB_WORDS] = config, [VOCAB_CHARACTERS] = config, [VOCAB_CLASSES] = config};
+    net_config larger[N_VOCABS] = {
+        [VOCAB_WORDS] = config, [VOCAB_CHARACTERS] = config, [VOCAB_EDGE_TYPES] = config, [VOCAB_CLASSES] = config};
     larger[VOCAB_WORDS].words++;
     larger[VOCAB_WORDS].classes += text;
     larger[VOCAB_CHARACTERS].characters++;
+    larger[VOCAB_EDGE_TYPES].edge_types++;
     larger[VOCAB_CLASSES].classes++;
     vpps_model *model = NULL;
     *out = calloc((size_t)n + 1, sizeof **out);
@@ -72,6 +75,7 @@ vpps_status init_find_rows(const session *x, init_rows **out) {
         vpps_model *other = NULL;
         if (text && k == VOCAB_CLASSES) continue;
         if (k == VOCAB_CHARACTERS && !config.characters) continue;
+        if (k == VOCAB_EDGE_TYPES && !config.edge_types) continue;
         status = make_model(x->settings, &larger[k], &other);
         if (status == VPPS_OK) status = compare(model, other, k, *out);
         vpps_model_destroy(other);

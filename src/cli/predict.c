@@ -354,8 +354,7 @@ static vpps_status predict_whole(predictor *p) {
 
 /* Answers what is in a file; path NULL: on standard input. */
 static vpps_status predict_file(predictor *p, const char *path) {
-    const bool whole =
-        (p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON]) || p->s->network->kind == NET_DEPENDENCIES;
+    const bool whole = (p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON]) || task_for(p->s)->own_form;
     const size_t limit = p->s->line_bytes && !whole ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, tokenizer_command(p->s), limit);
     if (status == VPPS_OK) status = whole ? predict_whole(p) : predict_lines(p);
@@ -378,22 +377,24 @@ static vpps_status open_predictor(predictor *p, settings *s) {
     return vpps_vocab_to_text(c->vocab[VOCAB_CLASSES], &p->class_names);
 }
 
-/* Dependency trees are read from CoNLL-U, whole, and printed so, or as JSON. */
-static vpps_status check_trees(settings *s) {
+/* CoNLL-U and lists of edges are read whole, and printed again, or as JSON. */
+static vpps_status check_own_form(settings *s) {
+    const bool columns = s->network->kind == NET_DEPENDENCIES;
+    const uint32_t in = columns ? INPUT_COLUMNS : INPUT_TEXT, out = columns ? OUTPUT_COLUMNS : OUTPUT_TEXT;
+    const char *form = task_for(s)->own_form;
     if (s->output_format == OUTPUT_JSONL) s->json = true;
-    const char *other = s->input_format != INPUT_AUTO && s->input_format != INPUT_COLUMNS ? "input-format"
-                        : s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_COLUMNS && !s->json
-                            ? "output-format"
-                        : s->tokenizer                 ? "tokenizer"
-                        : s->on_error != ON_ERROR_STOP ? "on-error"
-                                                       : NULL;
-    return other ? vpps_fail(VPPS_ARGUMENT, "--%s: %s reads CoNLL-U, whole, and prints CoNLL-U or JSON", other,
-                             s->network->name)
+    const char *other = s->input_format != INPUT_AUTO && s->input_format != in                   ? "input-format"
+                        : s->output_format != OUTPUT_AUTO && s->output_format != out && !s->json ? "output-format"
+                        : s->tokenizer                                                           ? "tokenizer"
+                        : s->on_error != ON_ERROR_STOP                                           ? "on-error"
+                                                                                                 : NULL;
+    return other ? vpps_fail(VPPS_ARGUMENT, "--%s: %s reads %s, whole, and prints %s or JSON", other, s->network->name,
+                             form, form)
                  : VPPS_OK;
 }
 
 static vpps_status predict(predictor *p, settings *s) {
-    if (s->network->kind == NET_DEPENDENCIES) VPPS_TRY(check_trees(s));
+    if (task_for(s)->own_form) VPPS_TRY(check_own_form(s));
     VPPS_TRY(open_predictor(p, s));
     if (s->n_files == 0) VPPS_TRY(predict_file(p, NULL));
     for (int i = 0; i < s->n_files; i++) VPPS_TRY(predict_file(p, s->files[i]));

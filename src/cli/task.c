@@ -10,6 +10,8 @@ static const task *const tasks[] = {
     [NET_PAIRS] = &task_pairs,
     [NET_LATTICE_PAIRS] = &task_lattice_pairs,
     [NET_DEPENDENCIES] = &task_dependencies,
+    [NET_NODES] = &task_nodes,
+    [NET_GRAPHS] = &task_graphs,
 };
 
 const task *task_of(net_kind kind) { return tasks[kind]; }

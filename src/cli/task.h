@@ -43,6 +43,7 @@ typedef struct task {
     metric metrics[MAX_METRICS];    /* the first ones tell which epoch was best (best.h); ends with a NULL name */
     const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */
     bool paired;                    /* a part is two files, of source and target, unless it is records */
+    const char *own_form;           /* the only form that is read, whole, and printed with labels; NULL: others */
     bool classifies;                /* measuring counts classes, where the session asks for it (classes.h) */
 
     /* For prediction: how the examples of a file are read whose first whole lines `first` is, for a form that was asked for or
@@ -74,6 +75,6 @@ const task *task_of(net_kind kind);
 static inline const task *task_for(const settings *s) { return task_of(s->network->kind); }
 
 extern const task task_trees, task_tagging, task_sentences, task_text_model, task_lattices, task_pairs,
-    task_lattice_pairs, task_dependencies;
+    task_lattice_pairs, task_dependencies, task_nodes, task_graphs;
 
 #endif

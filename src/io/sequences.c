@@ -101,7 +101,8 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
     }
     VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
-    if (tagged) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
+    if (tagged) s->tags[s->n_words] = VPPS_NO_WORD;
+    if (tagged && tag) VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, tag, tag_len, &s->tags[s->n_words]));
     if (has_lines(s)) s->lines[s->n_words] = s->line;
     s->n_words++;
     return VPPS_OK;

@@ -39,7 +39,7 @@ vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind);
 /* The same, of dependency trees: the head of a word that was added is set by the caller. */
 vpps_status vpps_sentences_begin_trees(vpps_sentences *s, vpps_sentences_kind kind);
 
-/* Adds a word (neither empty nor with NUL or LF), and its tag when the sentences are tagged, to the sentence that the
+/* Adds a word (neither empty nor with NUL or LF), and its tag when the sentences are tagged (NULL: VPPS_NO_WORD), to the sentence that the
  * next vpps_sentences_end completes. Fail with MEMORY. */
 vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t len, const char *tag, size_t tag_len);
 /* `line` is where it begins in its text, 0 without one; `label` VPPS_NO_WORD unless the sentences are labelled. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test_tasks.sh - the `vpps` command on every kind of data it trains networks on: trees, tagged sentences, text,
-# lattices, pairs, pairs of lattices, dependency trees; generated and from files. VPPS names the program (default: build/vpps).
+# lattices, pairs, pairs of lattices, graphs, dependency trees; generated and from files. VPPS names the program (default: build/vpps).
 # Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/common.sh
@@ -220,6 +220,8 @@ lattice-lstm lexicon mlp word-column tag-column
 lstm-nmt source target beam max-words length-penalty attention layers
 lattice-gru source target beam max-words length-penalty
 child-sum-tree-lstm subtypes sentence-label
+gat rounds heads numbers
+gat-classifier rounds heads numbers
 LIST
 check "predict tree-gru --help" exits 0 "$vpps" predict tree-gru --help
 check "predict tree-gru --help: its options" belongs tree-gru output
@@ -268,6 +270,7 @@ done <<LIST
 trees|tree-gru --examples 600 --epochs 3|set(m) == {'root', 'nodes'} and m['root'] > 0.3 and m['nodes'] > 0.7
 tagger|bilstm-tagger --examples 500 --epochs 4 --mlp 8|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 speller|bilstm-char-tagger --examples 500 --epochs 4 --mlp 8 --character-embed 8|$tags and m['f1'] > 0.3
+nodes|gat --examples 600 --epochs 4 --heads 2|$accuracy and m['accuracy'] > 0.5
 transformer|transformer-tagger --examples 500 --epochs 6 --layers 2 --heads 3 --feed-forward 24|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 classifier|bilstm-classifier --examples 500 --epochs 5|$accuracy and m['accuracy'] > 0.6
 parity|act --examples 3000 --epochs 6 --batch 16 --lr 0.003 --hidden 64 --embed 16|$accuracy and m['accuracy'] > 0.9
@@ -294,7 +297,7 @@ check "then nothing is measured" json few.json "o['dev'] is None and o['test'] i
 check "nor later" fails_with 1 "all generated test trees occur in training" "$vpps" eval tree-gru --model few.ckpt
 
 for network in bilstm-tagger bilstm-char-tagger bilstm-classifier act lstm-lm lstm-lm-fixed lattice-lstm lstm-nmt lattice-gru \
-    child-sum-tree-lstm transformer-tagger; do
+    child-sum-tree-lstm transformer-tagger gat gat-classifier; do
     read -r -a sizes <<<"$(sizes_of $network 8)"
     check "script $network" exits 0 "$vpps" script "$network" --examples 30 --batch 2 "${sizes[@]}" --vps 1
     check "script $network prints one" test "$(wc -l <out)" -gt 20
@@ -679,6 +682,73 @@ printf 'ab\n\ncd\nef\n' >gaps.de
 printf 'North\nlost\nSouth\n\n' >gaps.en
 check "pairs with an empty line are left out" fit gaps lstm-nmt --data gaps "${pairs[@]}" --epochs 1 --min-count 1
 check "pairs with an empty line are left out: how many" json gaps.json "o['sentences'] == 2"
+# ---------------------------------------------------------------- graphs
+
+graph=(gat --hidden 16 --embed 8 --heads 2)
+check "graphs" fit graphs "${graph[@]}" --examples 1500 --epochs 6
+check "graphs: labels two steps away are learned" learns graphs "m['accuracy'] > 0.98"
+check "graphs are measured again" evaluates graphs gat
+check "graphs: classes" exits 0 "$vpps" eval --model graphs.ckpt --vps 1 --csv classes.csv
+check "graphs: their names" test "$(cut -d, -f1 classes.csv | sort | tr '\n' ' ')" = "black blue class green red "
+check "graphs of one round" fit near "${graph[@]}" --examples 1500 --epochs 6 --rounds 1
+check "graphs of one round: what is two steps away is not known" json near.json "o['metrics']['accuracy'] < 0.6"
+check "labels of graphs" fit whole gat-classifier --examples 1500 --epochs 10 --numbers 1 --heads 2
+check "labels of graphs are learned" learns whole "m['accuracy'] > 0.9"
+check "labels of graphs are measured again" evaluates whole gat-classifier
+check "resumed: graphs, with dropout" resumes links gat --examples 160 --numbers 2 --dropout 0.2
+cat >asked <<'END'
+# a comment
+
+graph
+node white black
+	node  red	- # a comment is none here
+END
+check "a node's line with too much" refuses "$(cat asked)\n" "stdin:5:14: expected the end of the line, found '#'" graphs gat
+# The owner of 1 is 2, of 2 is 3, of 3 is 1; the next of each is 3, 1 and 2.
+edges='edge 1 2 owner\nedge 2 3 owner\n# between\nedge 3 1 owner\nedge 1 3 next\nedge 2 1 next\nedge 3 2 next\n'
+check "predicted labels of nodes" answers "# first\n\ngraph x\nnode red -\n node\tgreen  ?\nnode blue\r\n${edges}" \
+    "# first\n\ngraph x\nnode red red\n node\tgreen  green\nnode blue blue\n${edges}" graphs gat
+printf 'graph p\nnode red -\ngraph\nnode red\n' >two
+check "predicted labels of graphs" fit kinds gat-classifier --examples 200 --epochs 1
+check "predicted labels of graphs: each its own" predict kinds gat-classifier two --batch 1
+check "predicted labels of graphs: in their place" test "$(sed 's/^graph [a-z]*$/graph LABEL/' said)" = \
+    "$(printf 'graph LABEL\nnode red -\ngraph LABEL\nnode red')"
+check "predicted labels of graphs: JSON" predict kinds gat-classifier two --json
+check "predicted labels of graphs: JSON's members" json said "o['label'] in ('red', 'green', 'blue', 'black')"
+check "predicted labels of nodes: JSON" predict graphs gat two --output-format jsonl
+check "predicted labels of nodes: JSON's members" json said "[set(n) for n in o['nodes']] == [{'label', 'score'}]"
+check "a form that graphs do not have" fails_with 1 "--output-format: gat reads lists of edges, whole, and prints lists of edges or JSON" \
+    "$vpps" predict --model graphs.ckpt --output-format csv two
+printf 'graph\nnode red green\nnode blue red\nedge 1 2 owner\n' >typed
+check "types of edges" fit typed gat --train typed --test typed --min-count 1 --epochs 1
+sed 's/owner/other/' typed >untyped
+check "an edge of a type that training does not have" exits 0 "$vpps" train gat --vps 1 --hidden 8 --train typed --test untyped \
+    --min-count 1 --epochs 1
+check "it is told" says err "the training part has no edge of type 'other'"
+check "graphs without edges" fails_with 1 "the training graphs have no edges" "$vpps" train gat "${small[@]}" --train two
+check "labels that no graph has" fails_with 1 "the training graphs have 0 classes" "$vpps" train gat-classifier "${small[@]}" \
+    --train typed
+check "graphs with other numbers" fails_with 1 "typed:2:15: expected a label and 1 numbers" "$vpps" train gat "${small[@]}" \
+    --train typed --numbers 1
+# Edges of a type keep what they learned, whatever their order in the data.
+printf 'graph\nnode red green\nnode blue red\nedge 2 1 next\nedge 1 2 owner\n' >further
+check "--init: more types" exits 0 "$vpps" train gat "${small[@]}" --train further --min-count 1 --epochs 0 --eval-every 0 \
+    --init typed.ckpt --save more.ckpt --force
+same_type() {
+    python3 - <<'PY'
+import json, struct
+def row(f, word):
+    b = open(f, 'rb').read()
+    n = struct.unpack('<Q', b[:8])[0]
+    h = json.loads(b[8:8 + n])
+    t, k = h['round.forward'], h['__metadata__']['edge_types'].split('\n').index(word)
+    size, at = t['shape'][1], 8 + n + t['data_offsets'][0]
+    return b[at + 4 * size * k:at + 4 * size * (k + 1)]
+assert row('more.ckpt', 'owner') == row('typed.ckpt', 'owner') != row('more.ckpt', 'next')
+PY
+}
+check "--init: types by their names" same_type
+
 # ---------------------------------------------------------------- dependency trees
 
 check "dependency trees" fit depends child-sum-tree-lstm --data depends --epochs 4
@@ -1038,6 +1108,7 @@ lexicon lattice-lstm lexicon
 pairs lstm-nmt class_names
 lattice-pairs lattice-gru lexicon
 depends child-sum-tree-lstm class_names
+graphs gat edge_types
 LIST
 # The position is training's alone.
 check "text without train.batch" strip text.ckpt stripped.ckpt train.batch

@@ -4,6 +4,7 @@
 #include "golden/act_golden.h"
 #include "golden/bilstm_tagger_golden.h"
 #include "golden/child_sum_tree_lstm_golden.h"
+#include "golden/gat_golden.h"
 #include "golden/lattice_lstm_golden.h"
 #include "golden/lstm_lm_golden.h"
 #include "golden/lstm_nmt_golden.h"
@@ -14,11 +15,24 @@
 #include <math.h>
 
 static const golden *const goldens[] = {
-    &tree_lstm_golden,           &tree_gru_golden,           &lstm_lm_golden,
-    &bilstm_tagger_golden,       &bilstm_char_tagger_golden, &lstm_nmt_golden,
-    &lstm_nmt_attention_golden,  &lattice_lstm_golden,       &act_golden,
-    &child_sum_tree_lstm_golden, &lstm_lm_3_layers_golden,   &bilstm_tagger_2_layers_golden,
-    &lstm_nmt_2_layers_golden,   &transformer_tagger_golden, &transformer_tagger_2_layers_golden,
+    &tree_lstm_golden,
+    &tree_gru_golden,
+    &lstm_lm_golden,
+    &bilstm_tagger_golden,
+    &bilstm_char_tagger_golden,
+    &lstm_nmt_golden,
+    &lstm_nmt_attention_golden,
+    &lattice_lstm_golden,
+    &act_golden,
+    &child_sum_tree_lstm_golden,
+    &lstm_lm_3_layers_golden,
+    &bilstm_tagger_2_layers_golden,
+    &lstm_nmt_2_layers_golden,
+    &transformer_tagger_golden,
+    &transformer_tagger_2_layers_golden,
+    &gat_1_golden,
+    &gat_2_golden,
+    &gat_classifier_2_golden,
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens, MOST_POSITIONS = 64 };
 

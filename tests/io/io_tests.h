@@ -20,6 +20,7 @@ TCase *language_meaning_tests(void);
 TCase *lattices_tests(void);
 TCase *constituents_tests(void);
 TCase *dependencies_tests(void);
+TCase *edge_lists_tests(void);
 TCase *vectors_tests(void);
 TCase *f1_tests(void);
 TCase *bleu_tests(void);

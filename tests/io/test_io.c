@@ -84,6 +84,7 @@ int main(void) {
     suite_add_tcase(suite, lattices_tests());
     suite_add_tcase(suite, constituents_tests());
     suite_add_tcase(suite, dependencies_tests());
+    suite_add_tcase(suite, edge_lists_tests());
     suite_add_tcase(suite, vectors_tests());
     suite_add_tcase(suite, f1_tests());
     suite_add_tcase(suite, bleu_tests());

@@ -173,6 +173,64 @@ static void each_dependent(subject *s) {
     }
 }
 
+/* A node is seen from as many edges away as there are rounds. */
+static void mark_near(const net_example *x, uint32_t rounds, bool *seen) {
+    for (uint32_t r = 0; r < rounds; r++) {
+        bool further[MOST_POSITIONS];
+        memcpy(further, seen, sizeof further);
+        for (uint32_t e = 0; e < x->n_edges; e++) {
+            further[x->edges[e].to] |= seen[x->edges[e].from];
+            further[x->edges[e].from] |= seen[x->edges[e].to];
+        }
+        memcpy(seen, further, sizeof further);
+    }
+}
+
+static void check_near(subject *s, const net_example *other, const bool *seen, const char *what, uint32_t j) {
+    double change[MOST_POSITIONS] = {0};
+    changes(s, other, change);
+    for (uint32_t k = 0; k < net_positions(s->f.net->kind, s->x); k++) {
+        const bool sees = s->f.net->kind == NET_GRAPHS || seen[k];
+        ck_assert_msg(sees ? change[k] > SEEN : change[k] < UNTOUCHED, "%s, graph %u: %s %u changes position %u by %g",
+                      s->f.name, s->i, what, j, k, change[k]);
+    }
+}
+
+static void each_node(subject *s) {
+    for (uint32_t j = 0; j < s->x->sentence.n_words; j++) {
+        net_example other = *s->x;
+        copied copy;
+        bool seen[MOST_POSITIONS] = {false};
+        float numbers[MOST_NUMBERS * MOST_POSITIONS];
+        seen[j] = true;
+        mark_near(s->x, s->f.config.layers, seen);
+        replace_word(&other.sentence, j, s->f.config.words, &copy);
+        check_near(s, &other, seen, "word", j);
+        other = *s->x;
+        memcpy(numbers, other.numbers, MOST_NUMBERS * s->x->sentence.n_words * sizeof *numbers);
+        numbers[MOST_NUMBERS * j + 1] += 1;
+        other.numbers = numbers;
+        check_near(s, &other, seen, "a number of node", j);
+    }
+}
+
+static void each_edge(subject *s) {
+    for (uint32_t j = 0; j < s->x->n_edges; j++) {
+        net_example other = *s->x;
+        net_edge edges[MOST_EDGES];
+        bool seen[MOST_POSITIONS] = {false};
+        memcpy(edges, other.edges, other.n_edges * sizeof *edges);
+        edges[j].type = (edges[j].type + 1) % s->f.config.edge_types;
+        other.edges = edges;
+        seen[edges[j].from] = seen[edges[j].to] = true;
+        mark_near(s->x, s->f.config.layers - 1, seen);
+        check_near(s, &other, seen, "the type of edge", j);
+        const uint32_t from = edges[j].from;
+        edges[j] = (net_edge){edges[j].to, from, s->x->edges[j].type};
+        if (from != edges[j].from) check_near(s, &other, seen, "the direction of edge", j);
+    }
+}
+
 static void replace_everything(subject *s) {
     switch (s->f.net->kind) {
     case NET_TREES: each_leaf(s); break;
@@ -184,6 +242,11 @@ static void replace_everything(subject *s) {
     case NET_TEXT: each_text_word(s); break;
     case NET_LATTICES: each_arc(s); break;
     case NET_DEPENDENCIES: each_dependent(s); break;
+    case NET_NODES:
+    case NET_GRAPHS:
+        each_node(s);
+        each_edge(s);
+        break;
     case NET_PAIRS:
         each_source_word(s);
         each_target_word(s);

@@ -28,6 +28,8 @@ static const struct {
     {"lattice-gru", lattice_gru_equations},
     {"child-sum-tree-lstm", child_sum_tree_lstm_equations},
     {"transformer-tagger", transformer_tagger_equations},
+    {"gat", gat_equations},
+    {"gat-classifier", gat_classifier_equations},
 };
 
 equations *equations_of(const char *name) {
@@ -74,6 +76,12 @@ layer_name name_of_layer(const char *name, uint32_t layer) {
     layer_name n;
     if (layer == 1) snprintf(n.text, sizeof n.text, "%s", name);
     if (layer != 1) snprintf(n.text, sizeof n.text, "%s%u", name, layer);
+    return n;
+}
+
+layer_name name_in_layer(const layer_name *layer, const char *parameter) {
+    layer_name n = *layer;
+    strncat(n.text, parameter, sizeof n.text - strlen(n.text) - 1);
     return n;
 }
 

@@ -22,6 +22,7 @@ equations tree_lstm_equations, tree_lstm_2type_equations, tree_gru_equations, rv
     td_rnn_equations, td_lstm_equations, tree_fc_equations;
 equations bilstm_tagger_equations, bilstm_char_tagger_equations, bilstm_classifier_equations, act_equations,
     lattice_lstm_equations, child_sum_tree_lstm_equations, transformer_tagger_equations;
+equations gat_equations, gat_classifier_equations;
 equations lstm_lm_equations, lstm_nmt_equations, lattice_gru_equations;
 
 /* ---------------------------------------------------------------- what several networks have */
@@ -47,6 +48,9 @@ layer_name name_of_layer(const char *name, uint32_t layer);
 typedef vertex_state step_equations(const weights *w, const char *name, vec x, vertex_state before);
 vec step_layers(const subject *s, step_equations *step, const char *name, vec x, vertex_state at[MOST_LAYERS]);
 void start_layers(const subject *s, vertex_state at[MOST_LAYERS]);
+
+/* The name of a parameter of a layer: NAME2.W_q of (NAME2, ".W_q"). */
+layer_name name_in_layer(const layer_name *layer, const char *parameter);
 
 vec hidden_layer(const weights *w, vec h); /* tanh(W_h h + b_h) */
 vec output_layer(const weights *w, vec h); /* W_s h + b_s */

@@ -160,13 +160,7 @@ static vec normalised(const weights *w, const char *gain, const char *bias, vec 
     return sum_of(product_of(x, vector(w, gain)), vector(w, bias));
 }
 
-/* The name of a parameter of a layer. */
-static layer_name of_layer(const layer_name *layer, const char *name) {
-    layer_name n = *layer;
-    strncat(n.text, name, sizeof n.text - strlen(n.text) - 1);
-    return n;
-}
-#define OF(layer, name) (of_layer(&(layer), (name)).text)
+#define OF(layer, name) (name_in_layer(&(layer), (name)).text)
 
 /* One head of word `at`: the mean of values, with weights by the products of its query and all keys. */
 static vec attend(vec q, const vec *keys, const vec *values, uint32_t n, uint32_t first, uint32_t size) {

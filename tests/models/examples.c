@@ -157,6 +157,34 @@ static const net_example dependencies[] = {
     {.sentence = {WORDS(0, 4), HEADS(2, 0)}},
 };
 
+/* ---------------------------------------------------------------- graphs
+ *
+ * A node without edges, one with an edge to itself, two edges between the same nodes, a circle, parts that no edge joins; labels at all
+ * nodes, at some, at none, and unknown ones of graphs. */
+
+#define EDGES(...)                                                                                                     \
+    .edges = (const net_edge[]){__VA_ARGS__}, .n_edges = sizeof((const net_edge[]){__VA_ARGS__}) / sizeof(net_edge)
+#define NUMBERS(...)                                                                                                   \
+    .numbers = (const float[]) { __VA_ARGS__ }
+
+static const net_example graphs[] = {
+    {.sentence = {WORDS(0, 3, 8, 5), .tags = ARRAY(0, 1, 2, 3)},
+     .label = 1,
+     EDGES({0, 1, 0}, {1, 2, 2}, {2, 0, 1}, {3, 2, 2}),
+     NUMBERS(0.5f, 1, -1, 0, 0, 0.25f, 2, -0.5f)},
+    {.sentence = {WORDS(8), .tags = ARRAY(2)}, .label = 0, NUMBERS(1, 0.5f)},
+    {.sentence = {WORDS(3, 5, 4), .tags = ARRAY(NO, 3, 7)},
+     .label = NO,
+     EDGES({1, 1, 0}, {0, 2, 3}, {0, 2, 0}),
+     NUMBERS(0, 0.5f, 0.75f, -1, 1, 1)},
+    {.sentence = {WORDS(4, 0, 3, 8, 5), .tags = ARRAY(1, NO, 0, 2, NO)},
+     .label = 7,
+     EDGES({4, 0, 1}, {0, 4, 1}, {2, 1, 3}),
+     NUMBERS(1, 2, 0.5f, -0.25f, 0, 0, -1, 0.5f, 0.25f, 1)},
+    {.sentence = {WORDS(5, 3), .tags = ARRAY(3, 1)}, .label = 2, EDGES({1, 0, 3}), NUMBERS(0, 1, 2, 0)},
+    {.sentence = {WORDS(6, 4)}, .label = 3, EDGES({0, 1, 2}), NUMBERS(-0.5f, 0, 0, 1)},
+};
+
 /* ---------------------------------------------------------------- what they are made of */
 
 /* Sizes of tables differ, so that one in the place of another is found. */
@@ -170,6 +198,10 @@ static const examples kinds[] = {
     [NET_LATTICE_PAIRS] = {NET_LATTICE_PAIRS, VPPS_COUNT(lattice_pairs), lattice_pairs, .words = 6, .characters = 7,
                            .classes = 8},
     [NET_DEPENDENCIES] = {NET_DEPENDENCIES, VPPS_COUNT(dependencies), dependencies, .words = 9, .classes = 4},
+    [NET_NODES] = {NET_NODES, VPPS_COUNT(graphs), graphs, .words = 9, .classes = 4, .edge_types = 5,
+                   .numbers = MOST_NUMBERS},
+    [NET_GRAPHS] = {NET_GRAPHS, VPPS_COUNT(graphs), graphs, .words = 9, .classes = 4, .edge_types = 5,
+                    .numbers = MOST_NUMBERS},
 };
 
 const examples *examples_of(net_kind kind) { return &kinds[kind]; }
@@ -178,8 +210,10 @@ uint32_t example_label(net_kind kind, const net_example *x, uint32_t k) {
     switch (kind) {
     case NET_TREES: return (uint32_t)x->tree->nodes[k].label; /* -1 is VPPS_NO_WORD */
     case NET_TAGGING:
-    case NET_DEPENDENCIES: return x->sentence.tags ? x->sentence.tags[k] : VPPS_NO_WORD;
-    case NET_SENTENCES: return x->label;
+    case NET_DEPENDENCIES:
+    case NET_NODES: return x->sentence.tags ? x->sentence.tags[k] : VPPS_NO_WORD;
+    case NET_SENTENCES:
+    case NET_GRAPHS: return x->label;
     case NET_TEXT: return x->sentence.words[k + 1];
     case NET_LATTICES: return x->lattice->tags[k + 1];
     case NET_PAIRS:
@@ -224,6 +258,11 @@ void example_read_ids(net_kind kind, const net_example *x, bool spells, example_
         break;
     case NET_SENTENCES:
     case NET_DEPENDENCIES: read_words(&x->sentence, x->sentence.n_words, ids->words); break;
+    case NET_NODES:
+    case NET_GRAPHS:
+        for (uint32_t e = 0; e < x->n_edges; e++) ids->edge_types[x->edges[e].type] = true;
+        read_words(&x->sentence, x->sentence.n_words, ids->words);
+        break;
     case NET_TEXT: read_words(&x->sentence, x->sentence.n_words - 1, ids->words); break;
     case NET_LATTICES: read_arcs(x->lattice, ids); break;
     case NET_PAIRS: read_words(&x->sentence, x->sentence.n_words, ids->words); break;

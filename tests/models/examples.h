@@ -11,7 +11,7 @@ typedef struct examples {
     net_kind kind;
     uint32_t n;
     const net_example *x;
-    uint32_t words, characters, classes;
+    uint32_t words, characters, classes, edge_types, numbers; /* numbers: of each node */
 } examples;
 
 /* Among them are the shortest ones, and labels that are unknown or beyond the classes. Equal inputs have equal labels,
@@ -19,7 +19,7 @@ typedef struct examples {
 const examples *examples_of(net_kind kind);
 
 /* The same with examples of random shape, size, ids and labels: equal seeds, equal examples. They point into *d. */
-enum { DRAWN_EXAMPLES = 8 };
+enum { DRAWN_EXAMPLES = 8, MOST_EDGES = 24, MOST_NUMBERS = 2 };
 typedef struct drawn_examples {
     examples e;
     net_example x[DRAWN_EXAMPLES];
@@ -31,6 +31,8 @@ typedef struct drawn_examples {
         net_spelling spellings[MOST_POSITIONS];
         uint32_t words[MOST_POSITIONS], tags[MOST_POSITIONS], targets[MOST_POSITIONS], first_arc[MOST_POSITIONS],
             heads[MOST_POSITIONS], characters[4 * MOST_POSITIONS];
+        net_edge edges[MOST_EDGES];
+        float numbers[MOST_NUMBERS * MOST_POSITIONS];
     } of[DRAWN_EXAMPLES];
 } drawn_examples;
 void draw_examples(drawn_examples *d, net_kind kind, uint64_t seed);
@@ -40,7 +42,8 @@ uint32_t example_label(net_kind kind, const net_example *x, uint32_t k);
 
 /* Which ids of the three kinds a network reads. */
 typedef struct example_ids {
-    bool words[MOST_IDS], characters[MOST_IDS], classes[MOST_IDS]; /* classes: the words of targets */
+    bool words[MOST_IDS], characters[MOST_IDS], classes[MOST_IDS],
+        edge_types[MOST_IDS]; /* classes: the words of targets */
 } example_ids;
 
 /* `spells`: the network takes words with a spelling for their characters. */

@@ -62,12 +62,16 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     f->config.words = f->e->words;
     f->config.characters = f->e->characters;
     f->config.classes = f->e->classes;
+    f->config.edge_types = f->e->edge_types;
+    f->config.numbers = f->e->numbers;
     f->config.hidden = hidden;
     f->config.embed = embed;
     f->config.character_embed = embed - 1;
     f->config.mlp = f->c.mlp ? hidden + 1 : 0;
     f->config.attention = f->c.attention;
     f->config.layers = f->c.layers;
+    f->config.heads = 2;
+    f->config.feed_forward = hidden + 2;
     f->config.dropout = dropout;
     ck_assert_uint_le(f->e->n, MOST_EXAMPLES);
     TEST_OK(vpps_model_create(&f->model, test_seed()));

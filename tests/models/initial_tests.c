@@ -67,6 +67,14 @@ static const struct {
     {"lattice-gru", "target", SMALL},
     {"child-sum-tree-lstm", "embedding", SMALL},
     {"child-sum-tree-lstm", "b_f", OPEN},
+    {"gat", "embedding", SMALL},
+    {"gat", "round.forward", SMALL},
+    {"gat", "round.backward", SMALL},
+    {"gat", "round.a", SMALL},
+    {"gat-classifier", "embedding", SMALL},
+    {"gat-classifier", "round.forward", SMALL},
+    {"gat-classifier", "round.backward", SMALL},
+    {"gat-classifier", "round.a", SMALL},
     {"transformer-tagger", "embedding", SMALL},
     {"transformer-tagger", "gain", OPEN},
     {"transformer-tagger", "layer.gain_1", OPEN},
@@ -156,7 +164,7 @@ static bool begins(double *x, size_t n, const vpps_param_info *info, beginning h
 /* ---------------------------------------------------------------- the networks */
 
 /* Sizes that give samples enough, all different, so that bounds are. */
-static const examples none = {.words = 101, .characters = 83, .classes = 37};
+static const examples none = {.words = 101, .characters = 83, .classes = 37, .edge_types = 29, .numbers = 31};
 enum { WIDE_HIDDEN = 52, WIDE_EMBED = 44 };
 
 START_TEST(parameters_begin_as_documented)

@@ -108,6 +108,7 @@ END_TEST
 static const bool *ids_for(const fixture *f, const example_ids *ids, uint32_t count) {
     if (count == f->config.words) return ids->words;
     if (count == f->config.characters) return ids->characters;
+    if (count == f->config.edge_types) return ids->edge_types;
     ck_assert_msg(count == f->config.classes, "%s: a table of %u", f->name, count);
     return ids->classes;
 }

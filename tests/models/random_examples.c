@@ -74,6 +74,12 @@ static void draw_heads(draw *d, uint32_t *heads, uint32_t n) {
 
 /* ---------------------------------------------------------------- any kind */
 
+static uint32_t draw_edges(draw *d, net_edge *edges, uint32_t n_nodes, uint32_t types) {
+    const uint32_t n = below(d, MOST_EDGES + 1);
+    for (uint32_t e = 0; e < n; e++) edges[e] = (net_edge){below(d, n_nodes), below(d, n_nodes), below(d, types)};
+    return n;
+}
+
 static void draw_spellings(draw *d, net_spelling *spellings, uint32_t n, uint32_t *characters) {
     for (uint32_t k = 0; k < n; k++, characters += MOST_CHARACTERS) {
         spellings[k] = (net_spelling){characters, below(d, 2) ? 0 : 1 + below(d, MOST_CHARACTERS)};
@@ -96,6 +102,14 @@ static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i)
     draw_ids(d, to->of[i].targets, targets, sizes->classes);
     draw_heads(d, to->of[i].heads, words);
 
+    const bool linked = sizes->edge_types > 0;
+    const uint32_t n_edges = linked ? draw_edges(d, to->of[i].edges, words, sizes->edge_types) : 0;
+    for (uint32_t k = 0; linked && k < sizes->numbers * words; k++) to->of[i].numbers[k] = (float)below(d, 9) / 4 - 1;
+    const net_example graph = {.sentence = {to->of[i].words, to->of[i].tags, words, NULL},
+                               .label = to->of[i].tags[0],
+                               .edges = to->of[i].edges,
+                               .n_edges = n_edges,
+                               .numbers = to->of[i].numbers};
     const vpps_sentence sentence = {
         .words = to->of[i].words, .tags = kind == NET_TAGGING ? to->of[i].tags : NULL, .n_words = words};
     const vpps_sentence target = {.words = to->of[i].targets, .n_words = targets};
@@ -107,6 +121,8 @@ static void draw_example(draw *d, net_kind kind, drawn_examples *to, uint32_t i)
         [NET_LATTICES] = {.lattice = &to->of[i].lattice},
         [NET_PAIRS] = {.sentence = sentence, .target = target},
         [NET_LATTICE_PAIRS] = {.lattice = &to->of[i].lattice, .target = target},
+        [NET_NODES] = graph,
+        [NET_GRAPHS] = graph,
         [NET_DEPENDENCIES] = {.sentence = {to->of[i].words, to->of[i].tags, words, to->of[i].heads}},
     };
     to->x[i] = all[kind];

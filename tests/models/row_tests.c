@@ -56,6 +56,8 @@ static uint64_t documented(const char *name, const net_config *c) {
                    r = c->heads ? c->heads * ((d + c->heads - 1) / c->heads) : 0;
     const uint64_t layers = (L - 1) * 4 * d * (2 * d + 1);
     const uint64_t language = V * e + lstm(e, d) + layers + classifier;
+    const uint64_t graph =
+        V * e + d * (e + c->numbers + 1) + L * (3 * r * d + 2 * c->edge_types * r + 2 * r + d * d + d) + classifier;
     const struct {
         const char *name;
         uint64_t count;
@@ -77,6 +79,8 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"lattice-lstm", (A + V) * e + 2 * lstm(e, d) + hidden_layer},
         {"child-sum-tree-lstm", V * e + lstm(e, d) + classifier},
         {"transformer-tagger", V * d + L * (4 * r * d + 2 * r + 2 * f * d + f + 6 * d) + 2 * d + classifier},
+        {"gat", graph},
+        {"gat-classifier", graph},
         {"act", V * e + d * (e + d + 2) + d + 1 + classifier},
         {"lattice-gru", (A + V + C) * e + 2 * gru(e, d) + d * d + d + classifier + attention * 2 * d * d},
     };

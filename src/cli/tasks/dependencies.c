@@ -203,6 +203,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 
 const task task_dependencies = {
     .examples = "sentences",
+    .own_form = "CoNLL-U",
     .generated = "generated sentences",
     .n_generated = 5000,
     .classifies = true,

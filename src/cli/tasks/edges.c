@@ -1,0 +1,215 @@
+/* edges.c - graphs whose edges have types: accuracy of nodes' labels, or of graphs'. */
+#include "cli/tasks/edges.h"
+#include "base/base.h"
+#include "cli/answers.h"
+#include "cli/corpus_notes.h"
+#include "cli/measure.h"
+#include "cli/session.h"
+#include "cli/tasks/tags.h"
+#include "cli/tasks/words.h"
+#include "io/text.h"
+
+static bool whole(const settings *s) { return s->network->kind == NET_GRAPHS; }
+
+/* ---------------------------------------------------------------- reading */
+
+/* Prediction answers with the text: it is kept. */
+static vpps_status keep_text(corpus_split *split, const task_text *text) {
+    char *grown = realloc(split->text, split->text_bytes + text->len + 1);
+    if (!grown) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
+    if (text->len) memcpy(grown + split->text_bytes, text->text, text->len);
+    split->text = grown;
+    split->text_bytes += text->len;
+    return VPPS_OK;
+}
+
+static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                             const task_text *target) {
+    const bool predict = s->command == COMMAND_PREDICT;
+    const vpps_edge_labels labels = predict ? VPPS_NO_LABELS : whole(s) ? VPPS_GRAPH_LABELS : VPPS_NODE_LABELS;
+    (void)c;
+    (void)target;
+    VPPS_TRY(task_need_sentences(&split->sentences));
+    if (!split->edge_lists) VPPS_TRY(vpps_edge_lists_create(&split->edge_lists));
+    split->edge_lists->numbers = s->net.numbers;
+    VPPS_TRY(vpps_edge_lists_read_text(split->edge_lists, split->sentences, text->name, text->text, text->len, labels));
+    return predict ? keep_text(split, text) : VPPS_OK;
+}
+
+static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    size_t bytes;
+    char *text = edges_generate(seed, n, s->net.numbers, &bytes);
+    if (!text) return vpps_fail(VPPS_MEMORY, "no memory for %u graphs", n);
+    const task_text generated = {"generated", text, bytes};
+    const vpps_status status = read_part(c, s, split, &generated, NULL);
+    free(text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- ids */
+
+static vpps_status learn(corpus *c, const settings *s) {
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    if (!train->edge_lists->n_edges) return vpps_fail(VPPS_FORMAT, "the training graphs have no edges");
+    VPPS_TRY(task_copy_vocab(&c->vocab[VOCAB_EDGE_TYPES], train->edge_lists->types));
+    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train->sentences)));
+    return task_cut_words(c, &c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
+}
+
+/* Edges whose type training did not have. */
+static void note_types(corpus *c, const corpus_split *split) {
+    const vpps_edge_lists *e = split->edge_lists;
+    size_t n = 0, first = 0;
+    for (size_t i = 0; i < e->n_edges; i++) {
+        if (split->ids[VOCAB_EDGE_TYPES][e->edges[i].type] == VPPS_NO_WORD && !n++) first = i;
+    }
+    if (!n) return;
+    corpus_note(c,
+                "the training part has no edge of type '%.40s': such edges are left out, with others of unknown types "
+                "%zu of %zu",
+                vpps_vocab_word(e->types, e->edges[first].type), n, e->n_edges);
+}
+
+static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
+    (void)s;
+    split->n_all = vpps_sentences_size(split->sentences);
+    VPPS_TRY(task_map_ids(split, VOCAB_EDGE_TYPES, split->edge_lists->types, c->vocab[VOCAB_EDGE_TYPES], VPPS_NO_WORD));
+    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
+    VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
+                          VPPS_NO_WORD));
+    note_types(c, split);
+    return VPPS_OK;
+}
+
+/* The network's class for a label of the split; VPPS_NO_WORD: there is none, or one that training did not have. */
+static uint32_t class_of_label(const corpus_split *split, uint32_t label) {
+    return label == VPPS_NO_WORD ? label : split->ids[VOCAB_CLASSES][label];
+}
+
+/* The edges of types that the network knows. */
+static vpps_status copy_edges(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const struct vpps_edge_list *g = &split->edge_lists->graphs[i];
+    corpus_scratch *scratch = &c->scratch;
+    if (!VPPS_RESERVE(scratch->edges, scratch->edges_capacity, (size_t)g->n_edges + 1))
+        return vpps_fail(VPPS_MEMORY, "no memory for %u edges", g->n_edges);
+    x->edges = scratch->edges;
+    for (uint32_t k = 0; k < g->n_edges; k++) {
+        const vpps_edge *edge = &split->edge_lists->edges[g->first_edge + k];
+        const uint32_t type = split->ids[VOCAB_EDGE_TYPES][edge->type];
+        if (type != VPPS_NO_WORD) scratch->edges[x->n_edges++] = (net_edge){edge->from, edge->to, type};
+    }
+    return VPPS_OK;
+}
+
+static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
+    const vpps_sentence nodes = vpps_sentences_get(split->sentences, i);
+    const vpps_edge_lists *e = split->edge_lists;
+    corpus_scratch *scratch = &c->scratch;
+    VPPS_TRY(
+        task_copy_ids(&scratch->words, &scratch->words_capacity, nodes.words, nodes.n_words, split->ids[VOCAB_WORDS]));
+    VPPS_TRY(copy_edges(c, split, i, x));
+    x->sentence = (vpps_sentence){.words = scratch->words, .n_words = nodes.n_words};
+    x->numbers = e->numbers ? e->values + e->graphs[i].first_node * e->numbers : NULL;
+    x->label = class_of_label(split, vpps_sentences_label(split->sentences, i));
+    if (!nodes.tags) return VPPS_OK;
+    VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, nodes.tags, nodes.n_words, NULL));
+    for (uint32_t k = 0; k < nodes.n_words; k++) scratch->tags[k] = class_of_label(split, scratch->tags[k]);
+    x->sentence.tags = scratch->tags;
+    return VPPS_OK;
+}
+
+/* Is a label known? */
+static bool usable(const net_example *x, const settings *s, bool training) {
+    bool known = x->label < s->net.classes;
+    (void)training;
+    for (uint32_t k = 0; x->sentence.tags && k < x->sentence.n_words; k++)
+        known |= x->sentence.tags[k] < s->net.classes;
+    return known;
+}
+
+/* ---------------------------------------------------------------- measuring */
+
+static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
+    const vpps_sentence nodes = vpps_sentences_get(split->sentences, i);
+    *n = nodes.tags ? nodes.n_words : 1;
+    for (uint32_t k = 0; k < *n; k++) {
+        const uint32_t label = nodes.tags ? nodes.tags[k] : vpps_sentences_label(split->sentences, i);
+        if (label != VPPS_NO_WORD) accuracy_count(context, class_of_label(split, label), (uint32_t)predicted[k]);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status measure(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    accuracy a = {.classes = x->classes};
+    VPPS_TRY(session_predict_all(x, c, split, stop, count, &a));
+    return measure_accuracy(x, a, 0, m);
+}
+
+/* ---------------------------------------------------------------- prediction */
+
+/* A line with the network's label in place of its own, which is at label .. end. */
+static void print_labelled(FILE *f, const vpps_line *line, const char *label, const char *end, const char *said) {
+    const bool had = label < end;
+    fprintf(f, "%.*s%s%s%.*s", (int)(label - line->begin), line->begin, had ? "" : " ", said, (int)(line->end - end),
+            end);
+}
+
+/* The lines of the next graph of the text, with the network's labels in place of theirs. Lines before the first graph are answered with
+ * it. */
+static vpps_status answer_lines(answers *a, const corpus *c, corpus_split *split, const float *const *logits,
+                                bool of_graph) {
+    const vpps_text t = vpps_text_of("text", split->text + split->text_at, split->text_bytes - split->text_at, "");
+    const vpps_edge_labels labels = of_graph ? VPPS_GRAPH_LABELS : VPPS_NODE_LABELS;
+    const char *at = t.begin, *label, *end;
+    bool begun = false;
+    for (vpps_line line = {0}; vpps_text_next_line(&t, &line); at = line.next) {
+        if (vpps_edge_lists_label(line.begin, line.end, VPPS_GRAPH_LABELS, &label, &end)) {
+            if (begun) break;
+            begun = true;
+        }
+        if (line.number > 1) fputc('\n', a->file);
+        if (vpps_edge_lists_label(line.begin, line.end, labels, &label, &end)) {
+            const uint32_t said = likeliest_class(*logits++, c->classes);
+            print_labelled(a->file, &line, label, end, vpps_vocab_word(c->vocab[VOCAB_CLASSES], said));
+        } else {
+            fprintf(a->file, "%.*s", (int)(line.end - line.begin), line.begin);
+        }
+    }
+    split->text_at = (size_t)(at - split->text);
+    return answers_end(a);
+}
+
+static vpps_status answer_json(answers *a, const corpus *c, const float *const *logits, uint32_t n_nodes,
+                               bool of_graph) {
+    if (of_graph) return answers_end_json(a, answer_class(a, *logits, c->classes));
+    json_t *o = json_object(), *labels = json_array();
+    for (uint32_t k = 0; k < n_nodes; k++) json_array_append_new(labels, answer_class(a, logits[k], c->classes));
+    json_object_set_new(o, "nodes", labels);
+    return answers_end_json(a, o);
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    const bool of_graph = whole(x->settings);
+    position_logits p;
+    size_t at = 0;
+    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        const uint32_t n_nodes = vpps_sentences_get(split->sentences, i).n_words;
+        status =
+            a->json ? answer_json(a, c, p.of + at, n_nodes, of_graph) : answer_lines(a, c, split, p.of + at, of_graph);
+        at += of_graph ? 1 : n_nodes;
+    }
+    position_logits_free(&p);
+    return status;
+}
+
+#define EDGES_TASK(of)                                                                                                 \
+    {                                                                                                                  \
+        .examples = "graphs", .own_form = "lists of edges", .generated = "generated graphs", .n_generated = 3000,      \
+        .classifies = true, .metrics = {{"accuracy", "accuracy", true, false, of}}, .read = read_part,                 \
+        .generate = generate, .learn = learn, .map = map, .usable = usable, .lacks = "a label", .example = example,    \
+        .measure = measure, .predict = predict                                                                         \
+    }
+
+const task task_nodes = EDGES_TASK("nodes");
+const task task_graphs = EDGES_TASK("graphs");
