@@ -99,6 +99,7 @@ full)
     for hidden in $large; do compile "large-$hidden" tree-lstm --hidden "$hidden" --embed "$hidden" --arch sm_90; done
     wait
     check "hidden 64, all architectures" clean all-64 "'registers' in levels"
+    check "of which there are several" json all-64.json "len({k['arch'] for k in o['kernels']}) >= 2"
     for hidden in 256 512; do
         for optimizer in sgd adam; do check "hidden $hidden, $optimizer" clean "$hidden-$optimizer" "'registers' in levels"; done
     done
