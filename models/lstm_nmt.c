@@ -2,12 +2,14 @@
  * "Sequence to Sequence Learning with Neural Networks" (NeurIPS 2014), section 2. Both have --layers layers: each layer
  * of the decoder starts from the last (h, c) of the encoder's layer of that number. With --attention the decoder also
  * reads h_j of the encoder's last layer: Luong, Pham and Manning, "Effective Approaches to Attention-based Neural Machine
- * Translation" (EMNLP 2015), section 3, global, score "dot". Equations: sequence.h for the LSTM, translate.c for the rest.
+ * Translation" (EMNLP 2015), section 3, global, score "dot". With --input-feeding (section 3.3) it has attention, too, and its
+ * first layer reads the attentional vector of the word before. Equations: sequence.h for the LSTM, translate.c for the rest.
  *
  * The paper reads the source backwards; here it is read as it is given.
  *
  * Parameters, with V source words, C target words, e = embed, d = hidden, L = layers:
- *     V e + C e + 8 d (e + d + 1) + (L - 1) 8 d (2 d + 1) + C d + C; with attention 2 d^2 more.
+ *     V e + C e + 8 d (e + d + 1) + (L - 1) 8 d (2 d + 1) + C d + C; with attention 2 d^2 more; with
+ *     input feeding, which has attention, 4 d^2 more than that.
  */
 #include "translate.h"
 
@@ -65,6 +67,8 @@ static const option_row options[] = {
     PART_DROPOUT("Dropout on embeddings, between layers and before the output layer"),
     {"attention", NULL, "Let the decoder read the encoder's state at each word", OPTION_FLAG,
      offsetof(net_config, attention), 0, 0, true},
+    {"input-feeding", NULL, "Attention, whose result the decoder reads at the next word, too", OPTION_FLAG,
+     offsetof(net_config, input_feeding), 0, 0, true},
     {0},
 };
 

@@ -80,7 +80,7 @@ static inline bool net_tags(net_kind kind) { return kind == NET_TAGGING || kind 
 #define NET_LAYERS 16
 
 /* What a network of pairs, or of text, keeps while it makes a target, or a text, word by word. */
-#define NET_STATES (2 * NET_LAYERS) /* an LSTM's h and c, of each layer */
+#define NET_STATES (2 * NET_LAYERS + 1) /* an LSTM's h and c of each layer, and what it fed to itself */
 typedef struct net_decoding {
     vpps_node states[NET_STATES]; /* vectors that change with every word */
     uint32_t n_states;
@@ -117,6 +117,7 @@ typedef struct net_config {
     uint32_t turns;           /* of a network that decides how many it takes: the most */
     float ponder;             /* what such a turn costs */
     bool attention;
+    bool input_feeding; /* of a decoder, which then has attention */
     float dropout;
     float label_smoothing;    /* of the training loss: vpps_cross_entropy_with */
     bool weighted;            /* so are its weights of classes: */

@@ -181,8 +181,9 @@ void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, 
     }
 }
 
-vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, vpps_node x, vpps_node *states) {
+vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, bool dropout, vpps_node x, vpps_node *states) {
     for (uint32_t l = 0; l < s->n; l++) {
+        if (dropout && s->layers[l].dropout) x = part_dropout(s->layers[l].dropout, recorder, x);
         part_recurrent_next(&s->layers[l], recorder, x, states);
         x = states[0];
         states += part_recurrent_states(&s->layers[l]);

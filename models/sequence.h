@@ -87,8 +87,8 @@ vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, v
  * to a decoding. */
 uint32_t part_stack_states(const part_stack *s);
 void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, net_decoding *d);
-/* As part_recurrent_next, without dropout: x goes through all layers, whose states are replaced. Its result is h of the
- * last one. */
-vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, vpps_node x, vpps_node *states);
+/* As part_recurrent_next: x goes through all layers, whose states are replaced, with the dropout between them if it is wanted. Its
+ * result is h of the last one. */
+vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, bool dropout, vpps_node x, vpps_node *states);
 
 #endif

@@ -8,25 +8,33 @@
  *     (6) p(word k + 1) = softmax(W_s s~ + b_s)                   without attention W_s s_k + b_s
  *     (8) score(s, h) = s . h ("dot")
  *
- * There is no input feeding (section 3.3): s~ is not read by the next step, so that attention at all words is one level
- * of the graph.
+ * Without input feeding (section 3.3) s~ is not read by the next step, so that attention at all words is one level of the
+ * graph. With it, the decoder's first layer reads [embedding; s~] with s~ of the step before, zeros at the first one.
  *
  * With --layers, s_k and h_j are those of the last layer.
  *
  * Parameters, with C target words, d = hidden, e = embed: C e for the table, 4 d (e + d + 1) for an LSTM or
- * 3 d (e + d + 1) for a GRU (with d for e in layers above the first), C d + C for the output layer; attention: 2 d^2.
+ * 3 d (e + d + 1) for a GRU (with d for e in layers above the first), C d + C for the output layer; attention: 2 d^2; input feeding: 4 d^2 for an LSTM, 3 d^2 for a GRU.
  */
 #include "translate.h"
 
 #include <stdlib.h>
 
+static bool attends(const translate_net *t) { return t->base.config.attention || t->base.config.input_feeding; }
+
+/* Vectors that a step hands to the next: the states of all layers, and with input feeding s~. */
+static uint32_t n_handed(const translate_net *t) {
+    return part_stack_states(&t->decoder) + t->base.config.input_feeding;
+}
+
 /* ---------------------------------------------------------------- parameters */
 
 vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder) {
     const net_config *c = &t->base.config;
+    if (c->input_feeding) decoder.inputs += c->hidden;
     vpps_status s = part_embedding_declare(&t->target, model, "target", c->classes, c->embed);
     if (s == VPPS_OK) s = part_stack_declare(&t->decoder, model, "decoder", decoder);
-    if (s == VPPS_OK && c->attention) s = vpps_add_matrix(model, &t->W_a, "W_a", c->hidden, 2 * c->hidden, NULL);
+    if (s == VPPS_OK && attends(t)) s = vpps_add_matrix(model, &t->W_a, "W_a", c->hidden, 2 * c->hidden, NULL);
     if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
     return s;
 }
@@ -57,27 +65,48 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
+/* h of the last layer, after a step that reads x and, with input feeding, s~ of the step before, the last of what it handed on. */
+static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
+    if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
+    return part_stack_next(&t->decoder, g, dropout, x, handed);
+}
+
+/* Pulls the word's embedding, and a list, the memory. */
+static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
+    const uint32_t hidden = t->base.config.hidden, n = n_handed(t);
+    vpps_node handed[NET_STATES] = {0};
+    vpps_graph *g;
+    const vpps_status status = vpps_cell_begin(model, "decoder", &g);
+    if (status != VPPS_OK) return status;
+    for (uint32_t i = 0; i < n; i++) handed[i] = vpps_gather(g, 0, i, hidden, 1);
+    const vpps_node top = next_top(t, g, true, vpps_pull(g, t->base.config.embed, 1), handed);
+    handed[n - 1] = attend(t, g, vpps_pull_list(g, hidden, 1), top);
+    for (uint32_t i = 0; i < n; i++) vpps_scatter(g, handed[i]);
+    return vpps_cell_end(g, &t->fed_step);
+}
+
 /* What a turn of greedy search hands to the next: is there one, the word that was said, the log-probability of all so far, the
- * word's embedding, the decoder's states. */
+ * word's embedding, what the decoder's steps hand on. */
 enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
 
 /* Reads the word before, of which it gathers the embedding, and says the likeliest next one. Pulled: the end word's number, a
  * list, the memory. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
-    const uint32_t n_states = part_stack_states(&t->decoder);
+    const uint32_t n = n_handed(t);
     vpps_graph *g;
     const vpps_status status = vpps_cell_begin(model, "greedy turn", &g);
     if (status != VPPS_OK) return status;
-    vpps_node before[STATES + NET_STATES] = {0}, states[NET_STATES] = {0};
-    for (uint32_t i = 0; i < STATES + n_states; i++)
+    vpps_node before[STATES + NET_STATES] = {0}, handed[NET_STATES] = {0};
+    for (uint32_t i = 0; i < STATES + n; i++)
         before[i] = vpps_gather(g, 0, i, i < EMBEDDING ? 1 : i == EMBEDDING ? c->embed : c->hidden, 1);
     const vpps_node end_word = vpps_pull(g, 1, 1);
     vpps_condition(g, before[GOES_ON]);
 
-    for (uint32_t i = 0; i < n_states; i++) states[i] = before[STATES + i];
-    const vpps_node h = part_stack_next(&t->decoder, g, before[EMBEDDING], states);
-    const vpps_node s = c->attention ? attend(t, g, vpps_pull_list(g, c->hidden, 1), h) : h;
+    for (uint32_t i = 0; i < n; i++) handed[i] = before[STATES + i];
+    const vpps_node h = next_top(t, g, false, before[EMBEDDING], handed);
+    const vpps_node s = attends(t) ? attend(t, g, vpps_pull_list(g, c->hidden, 1), h) : h;
+    if (c->input_feeding) handed[n - 1] = s;
     const vpps_node best = vpps_argmax(g, part_logits(&t->base.classifier, g, s));
     const vpps_node word = vpps_slice(g, best, 0, 1);
 
@@ -85,14 +114,15 @@ static vpps_status record_turn(translate_net *t, vpps_model *model) {
     vpps_scatter_else(g, word, before[WORD]);
     vpps_scatter_else(g, vpps_add(g, before[LOG_P], vpps_slice(g, best, 1, 1)), before[LOG_P]);
     vpps_scatter_else(g, vpps_lookup_at(g, t->target.table, word), before[EMBEDDING]);
-    for (uint32_t i = 0; i < n_states; i++) vpps_scatter_else(g, states[i], before[STATES + i]);
+    for (uint32_t i = 0; i < n; i++) vpps_scatter_else(g, handed[i], before[STATES + i]);
     return vpps_cell_end(g, &t->turn);
 }
 
 vpps_status translate_record(translate_net *t, vpps_model *model) {
     vpps_status s = part_embedding_record(&t->target, &t->base.config, model, "target");
-    if (s == VPPS_OK) s = part_stack_record(&t->decoder, model, "decoder");
-    if (s == VPPS_OK && t->base.config.attention) s = record_attention(t, model);
+    if (s == VPPS_OK && t->base.config.input_feeding) s = record_fed_step(t, model);
+    if (s == VPPS_OK && !t->base.config.input_feeding) s = part_stack_record(&t->decoder, model, "decoder");
+    if (s == VPPS_OK && attends(t) && !t->base.config.input_feeding) s = record_attention(t, model);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
     if (s == VPPS_OK) s = record_turn(t, model);
     return s;
@@ -114,7 +144,8 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
     const uint32_t first = n > 1 ? 1 : 0;
     *d = (net_decoding){.logits = VPPS_NO_NODE};
     part_stack_keep(&t->decoder, g, last, d);
-    if (!t->base.config.attention) return vpps_graph_status(g);
+    if (t->base.config.input_feeding) d->states[d->n_states++] = vpps_zeros(g, t->base.config.hidden, 1);
+    if (!attends(t)) return vpps_graph_status(g);
 
     const vpps_status s = reserve(t, n);
     if (s != VPPS_OK) return s;
@@ -128,21 +159,34 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* The decoder before its first word, or before its next one. */
 typedef struct place {
-    vpps_vertex at[NET_LAYERS]; /* scatter the states */
+    vpps_vertex at[NET_LAYERS]; /* scatter the states; with input feeding at[0] all that is handed on */
     const vpps_node *memory;
     uint32_t n_memory;
 } place;
 
 static vpps_status begin(const translate_net *t, vpps_graph *g, const net_decoding *d, place *p) {
     *p = (place){.memory = d->memory, .n_memory = d->n_memory};
-    part_stack_resume(&t->decoder, g, d->states, p->at);
+    if (t->base.config.input_feeding) {
+        p->at[0] = vpps_source(g, n_handed(t), d->states);
+    } else {
+        part_stack_resume(&t->decoder, g, d->states, p->at);
+    }
     return vpps_graph_status(g);
+}
+
+static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
+    const vpps_node x = part_embed(&t->target, g, word);
+    p->at[0] = vpps_apply(g, VPPS_APPLICATION(.cell = t->fed_step, .n_children = 1, .children = &p->at[0], .n_pulls = 1,
+                                              .pulls = &x, .n_pull_lists = 1, .n_members = p->n_memory,
+                                              .pull_lists = &p->memory));
+    return vpps_scattered(g, p->at[0], n_handed(t) - 1);
 }
 
 /* Reads a word; what the output layer is to read: s~, or without attention s. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
+    if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));
-    if (!t->base.config.attention) return s;
+    if (!attends(t)) return s;
     return vpps_pushed(
         g,
         vpps_apply(g, VPPS_APPLICATION(.cell = t->attention, .n_pulls = 1, .pulls = &s, .n_pull_lists = 1,
@@ -174,7 +218,11 @@ vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decodi
     const vpps_node output = read_word(t, g, word, &p);
     part_classify(&t->base.classifier, g, 0, &output, VPPS_NO_WORD, NET_HEADS_ALL,
                   &(net_scores){.logits = &d->logits, .nll = &nll});
-    part_stack_keep(&t->decoder, g, p.at, d);
+    if (t->base.config.input_feeding) {
+        for (uint32_t i = 0; i < n_handed(t); i++) d->states[i] = vpps_scattered(g, p.at[0], i);
+    } else {
+        part_stack_keep(&t->decoder, g, p.at, d);
+    }
     return vpps_graph_status(g);
 }
 
@@ -191,11 +239,11 @@ vpps_status translate_greedy(void *net, vpps_graph *g, const net_decoding *d, ne
     const vpps_vertex start = vpps_source(g, STATES + d->n_states, first);
     vpps_vertex *turns = malloc(out->limit * sizeof *turns);
     if (!turns) return VPPS_MEMORY;
-    const vpps_vertex last = vpps_while(
-        g,
-        VPPS_APPLICATION(.cell = t->turn, .n_children = 1, .children = &start, .n_pulls = 1, .pulls = &end_word,
-                         .n_pull_lists = t->base.config.attention, .n_members = d->n_memory, .pull_lists = &d->memory),
-        out->limit, turns);
+    const vpps_vertex last = vpps_while(g,
+                                        VPPS_APPLICATION(.cell = t->turn, .n_children = 1, .children = &start,
+                                                         .n_pulls = 1, .pulls = &end_word, .n_pull_lists = attends(t),
+                                                         .n_members = d->n_memory, .pull_lists = &d->memory),
+                                        out->limit, turns);
     for (uint32_t i = 0; i < out->limit; i++) out->words[i] = vpps_scattered(g, turns[i], WORD);
     out->log_p = vpps_scattered(g, last, LOG_P);
     free(turns);

@@ -6,13 +6,14 @@
 #include "sequence.h"
 
 /* What a translating network's struct begins with. The decoder is described by base.config (classes: the target's
- * words, embed, hidden, attention). */
+ * words, embed, hidden, attention, input_feeding). */
 typedef struct translate_net {
     part_net base; /* its classifier is the output layer */
     part_embedding target;
     part_stack decoder;
     vpps_param W_a; /* with attention */
     vpps_cell attention;
+    vpps_cell fed_step;    /* with input feeding: the decoder's layers and attention, in the place of theirs */
     vpps_cell turn;        /* of greedy search: a word */
     vpps_node *remembered; /* what attention reads of the latest source */
     uint32_t n_remembered;

@@ -42,22 +42,29 @@ typedef struct candidate {
     uint32_t word;
 } candidate;
 
+/* A hypothesis that has ended. */
+typedef struct ending {
+    double score;
+    size_t last; /* link */
+} ending;
+
 typedef struct source {
     uint64_t max_words;
     uint32_t n_states, n_memory;
     size_t memory;    /* the first of its memory among the encoders' values */
     hypothesis *live; /* from good to bad */
     uint32_t n_live;
-    bool ended; /* is there a best one? */
-    double score;
-    size_t best; /* its last link */
+    ending *ended; /* the best, from good to bad */
+    uint32_t n_ended;
 } source;
 
 typedef struct batch {
     const decoder *d;
     uint32_t n;
     source *sources;
+    uint32_t n_best;
     hypothesis *live;   /* all sources' */
+    ending *ended;      /* likewise */
     fetched encoded;    /* of each source its states, then its memory */
     fetched made[2];    /* of each hypothesis its states, then its logits; of this step and of the one before */
     vpps_node *memory;  /* one source's */
@@ -86,6 +93,7 @@ static void close_batch(batch *b) {
     free_fetched(&b->made[1], b->d);
     free(b->sources);
     free(b->live);
+    free(b->ended);
     free(b->memory);
     free(b->choices);
     free(b->links);
@@ -95,11 +103,15 @@ static vpps_status open_batch(batch *b) {
     const size_t beam = b->d->options.beam;
     b->sources = calloc(b->n, sizeof *b->sources);
     b->live = calloc(b->n * beam, sizeof *b->live);
+    b->ended = calloc((size_t)b->n * b->n_best, sizeof *b->ended);
     b->choices = calloc(2 * beam, sizeof *b->choices);
-    if (!b->sources || !b->live || !b->choices) {
+    if (!b->sources || !b->live || !b->ended || !b->choices) {
         return vpps_fail(VPPS_MEMORY, "no memory for %u beams of %zu hypotheses", b->n, beam);
     }
-    for (uint32_t i = 0; i < b->n; i++) b->sources[i].live = b->live + i * beam;
+    for (uint32_t i = 0; i < b->n; i++) {
+        b->sources[i].live = b->live + i * beam;
+        b->sources[i].ended = b->ended + (size_t)i * b->n_best;
+    }
     return VPPS_OK;
 }
 
@@ -246,12 +258,13 @@ static vpps_status continue_all(batch *b, const source *s, const fetched *made, 
     return VPPS_OK;
 }
 
-static void end(const decoder *d, source *s, const hypothesis *h, uint64_t length) {
-    const double points = score(d, h->sum, length);
-    if (s->ended && points <= s->score) return;
-    s->ended = true;
-    s->score = points;
-    s->best = h->last;
+/* Of equals, the first to end stays in front. */
+static void end(const batch *b, source *s, const hypothesis *h, uint64_t length) {
+    const double points = score(b->d, h->sum, length);
+    if (s->n_ended == b->n_best && points <= s->ended[s->n_ended - 1].score) return;
+    uint32_t i = s->n_ended < b->n_best ? s->n_ended++ : s->n_ended - 1;
+    for (; i > 0 && s->ended[i - 1].score < points; i--) s->ended[i] = s->ended[i - 1];
+    s->ended[i] = (ending){points, h->last};
 }
 
 static vpps_status keep(batch *b, source *s, const candidate *c) {
@@ -265,8 +278,8 @@ static vpps_status keep(batch *b, source *s, const candidate *c) {
 }
 
 /* What all words that may still come can do for a hypothesis is to be certain, and many. */
-static bool has_lost(const decoder *d, const source *s, const hypothesis *h) {
-    return s->ended && s->score >= score(d, h->sum, s->max_words);
+static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
+    return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
 }
 
 /* The next hypotheses of a source, which then have `length` words. */
@@ -281,12 +294,12 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
         if (c->word != d->end_word) {
             if (s->n_live < d->options.beam) VPPS_TRY(keep(b, s, c));
         } else if (rank < d->options.beam) {
-            end(d, s, &c->from, length);
+            end(b, s, &c->from, length);
         }
     }
-    while (s->n_live && has_lost(d, s, &s->live[s->n_live - 1])) s->n_live--;
+    while (s->n_live && has_lost(b, s, &s->live[s->n_live - 1])) s->n_live--;
     if (length == s->max_words) {
-        if (!s->ended) end(d, s, &s->live[0], length);
+        if (!s->n_ended) end(b, s, &s->live[0], length);
         s->n_live = 0;
     }
     return VPPS_OK;
@@ -326,35 +339,49 @@ static size_t count_words(const batch *b, size_t last) {
     return n;
 }
 
-static vpps_status collect(const batch *b, decoded *out) {
-    out->n = b->n;
-    out->first = calloc((size_t)b->n + 1, sizeof *out->first);
-    out->scores = calloc((size_t)b->n + 1, sizeof *out->scores);
-    for (uint32_t i = 0; out->first && i < b->n; i++) {
-        out->first[i + 1] = out->first[i] + count_words(b, b->sources[i].best);
-    }
-    if (out->first) out->words = calloc(out->first[b->n] + 1, sizeof *out->words);
-    if (!out->first || !out->scores || !out->words) {
-        return vpps_fail(VPPS_MEMORY, "no memory for %u translations", b->n);
-    }
-    for (uint32_t i = 0; i < b->n; i++) {
-        size_t at = out->first[i + 1];
-        for (size_t k = b->sources[i].best; k != NO_LINK; k = b->links[k].before) out->words[--at] = b->links[k].word;
-        out->scores[i] = b->sources[i].score;
-    }
-    return VPPS_OK;
+bool decoded_create(decoded *out, uint32_t n, size_t total) {
+    out->n = n;
+    out->of = calloc((size_t)n + 1, sizeof *out->of);
+    out->first = calloc(total + 1, sizeof *out->first);
+    out->scores = calloc(total + 1, sizeof *out->scores);
+    return out->of && out->first && out->scores;
 }
 
 void decoded_destroy(decoded *out) {
+    free(out->of);
     free(out->first);
     free(out->words);
     free(out->scores);
     memset(out, 0, sizeof *out);
 }
 
+static vpps_status collect(const batch *b, decoded *out) {
+    size_t total = 0, n_words = 0, k = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const source *s = &b->sources[i];
+        total += s->n_ended;
+        for (uint32_t e = 0; e < s->n_ended; e++) n_words += count_words(b, s->ended[e].last);
+    }
+    if (!decoded_create(out, b->n, total) || !(out->words = calloc(n_words + 1, sizeof *out->words)))
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu translations", total);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const source *s = &b->sources[i];
+        for (uint32_t e = 0; e < s->n_ended; e++, k++) {
+            out->scores[k] = s->ended[e].score;
+            size_t at = out->first[k + 1] = out->first[k] + count_words(b, s->ended[e].last);
+            for (size_t l = s->ended[e].last; l != NO_LINK; l = b->links[l].before) out->words[--at] = b->links[l].word;
+        }
+        out->of[i + 1] = k;
+    }
+    return VPPS_OK;
+}
+
 static vpps_status check(const decoder *d) {
     if (!d->net->encode || !d->net->decode) return vpps_fail(VPPS_ARGUMENT, "%s does not translate", d->net->name);
     if (!d->options.beam) return vpps_fail(VPPS_ARGUMENT, "a beam of 0; expected 1 or more");
+    if (d->options.n_best > d->options.beam)
+        return vpps_fail(VPPS_ARGUMENT, "the %u best translations of a beam of %u; expected a beam at least as wide",
+                         d->options.n_best, d->options.beam);
     if (d->end_word >= d->classes) {
         return vpps_fail(VPPS_ARGUMENT, "end word %u; expected less than %u classes", d->end_word, d->classes);
     }
@@ -372,7 +399,7 @@ vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, 
     memset(out, 0, sizeof *out);
     VPPS_TRY(check(d));
     if (decode_by_device(d)) return decode_greedy(d, n, example, context, out);
-    batch b = {.d = d, .n = n};
+    batch b = {.d = d, .n = n, .n_best = d->options.n_best ? d->options.n_best : 1};
     vpps_status status = n ? open_batch(&b) : VPPS_OK;
     if (status == VPPS_OK && n) status = encode(&b, example, context);
     if (status == VPPS_OK) status = search(&b);

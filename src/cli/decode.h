@@ -8,6 +8,7 @@ typedef struct decoder_options {
     uint32_t beam;        /* hypotheses of a source that are kept; 1: greedy search */
     uint32_t max_words;   /* of a translation, its end word counted; 0: 10 and twice the source's words or characters */
     float length_penalty; /* alpha below; 0: none. Greedy search has none */
+    uint32_t n_best;      /* translations of a source that are told, at most as many as `beam`; 0: 1 */
 } decoder_options;
 
 /* Whose translations: a network, as it was recorded on a graph, and the handle of its model. */
@@ -23,10 +24,14 @@ typedef struct decoder {
 
 typedef struct decoded {
     uint32_t n;
-    size_t *first;   /* n + 1: translation i is words[first[i] .. first[i + 1]), without the end word */
+    size_t *of; /* n + 1: source i's translations are those from of[i] up to of[i + 1], the best first; at least one */
+    size_t *first;   /* translation k is words[first[k] .. first[k + 1]), without the end word */
     uint32_t *words; /* ids of classes */
-    double *scores;  /* n: what translations are ranked by */
+    double *scores;  /* of each translation: what they are ranked by */
 } decoded;
+
+/* Room for n sources' `total` translations. False: out of memory. */
+bool decoded_create(decoded *out, uint32_t n, size_t total);
 
 /* Makes *x source number i; what it points to needs to live until the next call. */
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
@@ -37,8 +42,8 @@ typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
  * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha,
  * of Wu et al. 2016 ("Google's Neural Machine Translation System", eq. 14 without the coverage of sources); |Y| counts
  * the end word. At every step a source keeps the `beam` best hypotheses that go on; one that ends counts if it is among
- * the `beam` best of the step. A hypothesis that goes on is dropped once its score cannot become better than the best
- * ended one's; a source is done when it has none left, or max_words. What has not ended by then counts only if nothing
+ * the `beam` best of the step. A hypothesis that goes on is dropped once its score cannot become better than that of the last
+ * of the n_best best ended ones; a source is done when it has none left, or max_words. What has not ended by then counts only if nothing
  * has. Of equals the hypothesis that was the better one before wins, then the word with the lower id, and an ended one
  * against later ones.
  *

@@ -66,11 +66,7 @@ static vpps_status run(spoken *s, uint32_t n) {
 
 /* A translation's words but the end word. */
 static vpps_status collect(const spoken *s, uint32_t n, decoded *out) {
-    out->n = n;
-    out->first = calloc((size_t)n + 1, sizeof *out->first);
-    out->scores = calloc((size_t)n + 1, sizeof *out->scores);
-    out->words = calloc(s->n + 1, sizeof *out->words);
-    if (!out->first || !out->scores || !out->words) return no_memory(n);
+    if (!decoded_create(out, n, n) || !(out->words = calloc(s->n + 1, sizeof *out->words))) return no_memory(n);
     size_t at = 0;
     for (uint32_t i = 0; i < n; i++) {
         const double score = (double)s->values[s->n + i];
@@ -79,6 +75,7 @@ static vpps_status collect(const spoken *s, uint32_t n, decoded *out) {
         for (size_t k = s->first[i]; k < s->first[i + 1] && s->values[k] != (float)s->d->end_word; k++)
             out->words[at++] = (uint32_t)s->values[k];
         out->first[i + 1] = at;
+        out->of[i + 1] = i + 1;
     }
     return VPPS_OK;
 }

@@ -30,7 +30,7 @@
 #define GOLD (TREES | TAGS | 1u << NET_SENTENCES)
 #define CLASSES (GOLD | DEPENDENCIES | 1u << NET_NODES | 1u << NET_GRAPHS)
 #define WORDS (TAGS | PAIRS | 1u << NET_SENTENCES | 1u << NET_TEXT)
-#define CLASSES_SAID (CLASSES | 1u << NET_TEXT)
+#define RANKED (CLASSES | PAIRS | 1u << NET_TEXT)
 #define U32_MAX 4294967295.0
 
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
@@ -200,8 +200,8 @@ static const cli_option table[] = {
     ROW(OPTION_U64, "seed", drawn_seed, "N", 0, 0, 0, COMMAND_GENERATE, 0, "Seed of what is drawn"),
     ROW(OPTION_FLAG, "json", json, NULL, 0, 0, 'j', COMMAND_PREDICT | COMMAND_GENERATE, 0,
         "Print a JSON object a line, with scores, and spans where there are some"),
-    ROW_FOR(CLASSES_SAID, OPTION_U32, "top", top, "N", 1, 1e6, 0, COMMAND_PREDICT, 0,
-            "With --json: the N likeliest classes, and how likely they are"),
+    ROW_FOR(RANKED, OPTION_U32, "top", top, "N", 1, 1e6, 0, COMMAND_PREDICT, 0,
+            "With --json: the N likeliest classes, and how likely they are; or the N best translations of the beam"),
     CHOICE("input-format", input_format, "auto|text|tagged|columns|labelled|jsonl|csv|tsv", 0, COMMAND_PREDICT, 0,
            "The form of what is read; auto: by the file's name or its first lines"),
     CHOICE("output-format", output_format, "auto|text|columns|jsonl|csv|tsv", 0, COMMAND_PREDICT, 0,
@@ -281,6 +281,8 @@ const option_alias option_aliases[] = {
     {"load", "model", NULL},
     {"load-model", "model", NULL},
     {"max-epochs", "epochs", NULL},
+    {"n-best", "top", NULL},
+    {"nbest", "top", NULL},
     {"num-epochs", "epochs", NULL},
     {"valid", "dev", NULL},
     {"validation", "dev", NULL},

@@ -248,6 +248,13 @@ pair_json() {
         printf 'a b\n' | objects "isinstance(o[0]['translation'], str) and o[0]['score'] <= 0" --model pairs.ckpt --beam 2
 }
 check "translations" pair_json
+best_json() {
+    printf 'a b\n' | objects "1 <= len(o[0]['top']) <= 4 and o[0]['top'][0] == {k: o[0][k] for k in ('translation', 'score')} and
+        all(x['score'] >= y['score'] for x, y in zip(o[0]['top'], o[0]['top'][1:])) and
+        len({t['translation'] for t in o[0]['top']}) == len(o[0]['top'])" --model pairs.ckpt --beam 4 --n-best 4
+}
+check "the best translations" best_json
+check "more of them than the beam has" fails_with 1 "--top 5: expected --beam 5 or more" "$vpps" predict --model pairs.ckpt --json --top 5 --beam 4 </dev/null
 strange_json() { printf 'a\377b\n' | objects "o[0]['words'] == ['a\ufffdb']" --model tags.ckpt; }
 check "bytes that are not UTF-8" strange_json
 spans() { # of tags as conlleval takes them apart

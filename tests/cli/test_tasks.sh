@@ -192,7 +192,7 @@ pairs=(--source de --target en)
 belongs() { # NETWORK OPTION...: these and no other kind's are in --help
     local network=$1 o
     shift
-    for o in generate leaves function-tags output lexicon source target beam max-words length-penalty attention steps \
+    for o in generate leaves function-tags output lexicon source target beam max-words length-penalty attention input-feeding steps \
         character-embed layers mlp turns ponder loss word-column tag-column subtypes sentence-label; do
         if [[ " $* " == *" $o "* ]]; then
             says out "--$o" || return 1
@@ -217,7 +217,7 @@ act turns ponder
 lstm-lm layers
 lstm-lm-fixed layers steps carry
 lattice-lstm lexicon mlp word-column tag-column
-lstm-nmt source target beam max-words length-penalty attention layers
+lstm-nmt source target beam max-words length-penalty attention input-feeding layers
 lattice-gru source target beam max-words length-penalty
 child-sum-tree-lstm subtypes sentence-label
 gat rounds heads numbers
@@ -248,6 +248,7 @@ train lstm-lm --steps=4
 predict lattice-lstm --beam=4
 eval lstm-lm-fixed --beam=4
 eval lstm-nmt --attention
+train lattice-gru --input-feeding
 LIST
 check "predict bilstm-tagger --output=label" fails_with 2 "--output-format: 'label' is not one of" "$vpps" predict bilstm-tagger --output=label
 check "--beam 0" fails_with 2 "--beam: '0' is not" "$vpps" train lstm-nmt --beam 0

@@ -72,6 +72,19 @@ oracle_result oracle_exhaustive(const oracle *o, double alpha) {
     return best;
 }
 
+static int falling(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    return (*x < *y) - (*x > *y);
+}
+
+void oracle_rank(const oracle *o, double alpha, double scores[ORACLE_PREFIXES]) {
+    for (uint32_t p = 0; p < ORACLE_PREFIXES; p++) {
+        uint32_t words[ORACLE_WORDS];
+        scores[p] = oracle_score(o, words, spell(p, words), alpha);
+    }
+    qsort(scores, ORACLE_PREFIXES, sizeof *scores, falling);
+}
+
 oracle_result oracle_greedy(const oracle *o) {
     uint32_t prefix = 0;
     double sum = 0;

@@ -25,8 +25,9 @@ void oracle_open(oracle *o, vpps_handle *h, vpps_graph *g, const network *net, v
 /* Of a sentence without its end word; as many words as there may be need not have one. */
 double oracle_score(const oracle *o, const uint32_t *words, uint32_t n, double alpha);
 
-/* The best of all sentences. */
+/* The best of all sentences; and the scores of all, from good to bad. */
 oracle_result oracle_exhaustive(const oracle *o, double alpha);
+void oracle_rank(const oracle *o, double alpha, double scores[ORACLE_PREFIXES]);
 /* The likeliest word after the likeliest word. */
 oracle_result oracle_greedy(const oracle *o);
 /* A beam that is never narrowed and never stops early. */

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { MOST_WORDS = 5, SOURCES = 6, NO_FAILURE = 1000 };
+enum { MOST_WORDS = 5, SOURCES = 6, KINDS = 3, NO_FAILURE = 1000 };
 
 /* ---------------------------------------------------------------- sources */
 
@@ -111,7 +111,7 @@ static void same_by_host(fixture *f, uint32_t n) {
 static vpps_status search(fixture *f, uint32_t n, uint32_t beam, uint32_t max_words, double alpha) {
     decoded_destroy(&f->out);
     f->given.next = 0;
-    f->d.options = (decoder_options){beam, max_words, (float)alpha};
+    f->d.options = (decoder_options){beam, max_words, (float)alpha, 1};
     const vpps_status status = decode_batch(&f->d, n, give, &f->given, &f->out);
     vpps_stats stats = {.size = sizeof stats};
     TEST_OK(vpps_handle_stats(f->d.handle, &stats));
@@ -291,15 +291,16 @@ END_TEST
 
 /* ---------------------------------------------------------------- every network of pairs */
 
-/* Row / 2 of the table, with attention if it is odd. Sources of 1 to MOST_WORDS words. */
+/* Row / 3 of the table: without attention, with it, with input feeding, too. Sources of 1 to MOST_WORDS words. */
 static void open_row(fixture *f, int row) {
-    const network *net = networks[row / 2];
+    const network *net = networks[row / KINDS];
     net_config config = net->defaults;
     config.words = config.characters = 4;
     config.classes = ORACLE_CLASSES;
     config.embed = 3;
     config.hidden = 5;
-    config.attention = row % 2;
+    config.attention = row % KINDS > 0;
+    config.input_feeding = row % KINDS > 1;
     open(f, net, &config, true);
     f->d.end_word = ORACLE_END;
     uint64_t random = test_seed() + 9;
@@ -356,6 +357,43 @@ START_TEST(searches_find_what_they_should)
                 }
             }
         }
+        close(&f);
+    }
+END_TEST
+
+/* A beam that holds every sentence tells those that are worth most, from good to bad, each once. */
+START_TEST(the_best_ones_are_ranked)
+    {
+        enum { ALL = 400, BEST = 12 };
+        fixture f;
+        oracle oracles[SOURCES];
+        open_row(&f, _i);
+        open_oracles(&f, oracles);
+        for (size_t a = 0; a < VPPS_COUNT(alphas); a++) {
+            f.d.options = (decoder_options){ALL, ORACLE_WORDS, (float)alphas[a], BEST};
+            f.given.next = 0;
+            decoded_destroy(&f.out);
+            TEST_OK(decode_batch(&f.d, SOURCES, give, &f.given, &f.out));
+            for (uint32_t i = 0; i < SOURCES; i++) {
+                double scores[ORACLE_PREFIXES];
+                oracle_rank(&oracles[i], alphas[a], scores);
+                ck_assert_uint_eq(f.out.of[i + 1] - f.out.of[i], BEST);
+                for (size_t k = f.out.of[i], n = 0; k < f.out.of[i + 1]; k++, n++) {
+                    const uint32_t words = (uint32_t)(f.out.first[k + 1] - f.out.first[k]);
+                    const double worth = oracle_score(&oracles[i], f.out.words + f.out.first[k], words, alphas[a]);
+                    ck_assert_msg(fabs(f.out.scores[k] - worth) < 1e-4, "%s, source %u, place %zu: %.9g; worth %.9g",
+                                  f.d.net->name, i, n, f.out.scores[k], worth);
+                    ck_assert_msg(fabs(worth - scores[n]) < 1e-4, "%s, source %u, place %zu: %.9g; expected %.9g",
+                                  f.d.net->name, i, n, worth, scores[n]);
+                    for (size_t l = f.out.of[i]; l < k; l++)
+                        ck_assert(f.out.first[l + 1] - f.out.first[l] != words ||
+                                  memcmp(f.out.words + f.out.first[l], f.out.words + f.out.first[k],
+                                         words * sizeof *f.out.words) != 0);
+                }
+            }
+        }
+        f.d.options = (decoder_options){.beam = 2, .n_best = 3};
+        ck_assert_int_eq(decode_batch(&f.d, SOURCES, give, &f.given, &f.out), VPPS_ARGUMENT);
         close(&f);
     }
 END_TEST
@@ -429,9 +467,10 @@ int main(void) {
     tcase_add_test(chains, failures);
     for (int row = 0; networks[row]; row++) {
         if (networks[row]->kind != NET_PAIRS && networks[row]->kind != NET_LATTICE_PAIRS) continue;
-        tcase_add_loop_test(all, searches_find_what_they_should, 2 * row, 2 * row + 2);
-        tcase_add_loop_test(all, a_batch_is_its_sources, 2 * row, 2 * row + 2);
-        tcase_add_loop_test(all, the_device_decides_as_the_host_does, 2 * row, 2 * row + 2);
+        tcase_add_loop_test(all, searches_find_what_they_should, KINDS * row, KINDS * row + KINDS);
+        tcase_add_loop_test(all, the_best_ones_are_ranked, KINDS * row, KINDS * row + KINDS);
+        tcase_add_loop_test(all, a_batch_is_its_sources, KINDS * row, KINDS * row + KINDS);
+        tcase_add_loop_test(all, the_device_decides_as_the_host_does, KINDS * row, KINDS * row + KINDS);
     }
     return test_main(suite);
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Golden losses of small translators, with and without attention and of two layers, by torch.nn.LSTM.
+"""Golden losses of small translators, with and without attention, with input feeding, and of two layers, by torch.nn.LSTM.
 
     python3 tests/golden/lstm_nmt.py > tests/golden/lstm_nmt_golden.h
 
 Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks" (2014), section 2: the decoder
 starts from the encoder's last state, each layer from that of its number, and says every word of the target but the first from those before it.
 Attention is that of Luong, Pham and Manning, "Effective Approaches to Attention-based Neural Machine Translation"
-(2015), section 3.1, eqs. 5, 7 and 8 with the score dot, without input feeding. The loss is the sum of the negative log
+(2015), section 3.1, eqs. 5, 7 and 8 with the score dot; input feeding is section 3.3's. The loss is the sum of the negative log
 likelihoods over the batch's number of pairs.
 """
 import torch
@@ -18,12 +18,12 @@ TARGET_WORDS, END = 26, 0
 
 
 
-def tensors(layers):
+def tensors(layers, fed=0):
     return [
         table("source", WORDS, EMBED),
         table("target", TARGET_WORDS, EMBED),
         *lstm_layers("encoder", layers, EMBED, HIDDEN),
-        *lstm_layers("decoder", layers, EMBED, HIDDEN),
+        *lstm_layers("decoder", layers, EMBED + fed, HIDDEN),
         matrix("W_s", TARGET_WORDS, HIDDEN),
         vector("b_s", TARGET_WORDS),
     ]
@@ -43,6 +43,20 @@ def loss(p, pair):
     return nll(h @ p["W_s"].T + p["b_s"], target[1:])
 
 
+def fed_loss(p, pair):
+    """Word by word: the decoder reads the word's embedding and what was said of the word before."""
+    source, target = pair
+    memory, state = run_lstm(p, "encoder", p["source"][source], layers=1)
+    said, logits = torch.zeros(HIDDEN, dtype=torch.float64), []
+    for word in target[:-1]:
+        x = torch.cat([p["target"][word], said])
+        h, state = run_lstm(p, "decoder", x[None], state, layers=1)
+        weights = torch.softmax(h @ memory.T, 1)
+        said = torch.tanh(torch.cat([weights @ memory, h], 1) @ p["W_a"].T)[0]
+        logits.append(p["W_s"] @ said + p["b_s"])
+    return nll(torch.stack(logits), target[1:])
+
+
 def draw_pair(random):
     """Words other than END; a target also begins and ends with END."""
     source = random.ids(1 + random.below(10), WORDS)
@@ -58,6 +72,8 @@ def main():
         print_golden("lstm-nmt", tensors(1), loss, pairs, "golden_pairs", classes=TARGET_WORDS)
         print_golden("lstm-nmt", [*tensors(1), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-attention",
                      classes=TARGET_WORDS, attention="true")
+        print_golden("lstm-nmt", [*tensors(1, HIDDEN), ATTENTION], fed_loss, pairs, "golden_pairs",
+                     name="lstm-nmt-input-feeding", classes=TARGET_WORDS, input_feeding="true")
         print_golden("lstm-nmt", [*tensors(2), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-2-layers",
                      classes=TARGET_WORDS, attention="true", layers=2)
 

@@ -130,6 +130,27 @@ static const golden lstm_nmt_attention_golden = {
         18.5154702294, 7.08881530198, 11.0954587026, 15.1679744065, 22.134356416, 8.11721058599},
 };
 
+static const golden lstm_nmt_input_feeding_golden = {
+    .name = "lstm-nmt-input-feeding",
+    .network = "lstm-nmt",
+    .config = {.words = 30, .classes = 26, .embed = 20, .hidden = 24, .input_feeding = true},
+    .n_tensors = 29,
+    .tensors = (const golden_tensor[]){{"source", 0.5}, {"target", 0.5}, {"encoder.W_i", 0.3}, {"encoder.U_i", 0.3},
+        {"encoder.b_i", 0.1}, {"encoder.W_f", 0.3}, {"encoder.U_f", 0.3}, {"encoder.b_f", 0.1}, {"encoder.W_o", 0.3},
+        {"encoder.U_o", 0.3}, {"encoder.b_o", 0.1}, {"encoder.W_u", 0.3}, {"encoder.U_u", 0.3}, {"encoder.b_u", 0.1},
+        {"decoder.W_i", 0.3}, {"decoder.U_i", 0.3}, {"decoder.b_i", 0.1}, {"decoder.W_f", 0.3}, {"decoder.U_f", 0.3},
+        {"decoder.b_f", 0.1}, {"decoder.W_o", 0.3}, {"decoder.U_o", 0.3}, {"decoder.b_o", 0.1}, {"decoder.W_u", 0.3},
+        {"decoder.U_u", 0.3}, {"decoder.b_u", 0.1}, {"W_s", 0.3}, {"b_s", 0.1}, {"W_a", 0.3}},
+    .n_examples = 40,
+    .examples = golden_pairs,
+    .sgd = {16.9828626946, 11.2725868877, 12.6613700797, 24.9602634634, 21.190645893, 9.20794103791, 13.5825474646,
+        17.0743367032, 25.4917734666, 9.82148187249, 15.769374022, 10.0928856193, 11.6235079014, 25.0022991446,
+        20.4399039264, 9.0552379501, 12.8603942182, 16.5960068115, 24.3405151149, 9.53888449819},
+    .adam = {16.9828626946, 11.2989377492, 12.295370146, 26.8208531477, 21.3817735128, 9.33745070711, 13.6860330915,
+        17.8781547471, 24.8651180045, 9.95998355687, 15.8314121957, 9.65273536571, 10.8381517299, 23.4773306839,
+        19.191999211, 8.11368803587, 11.6635174234, 15.9238374012, 22.628356809, 8.47563443676},
+};
+
 static const golden lstm_nmt_2_layers_golden = {
     .name = "lstm-nmt-2-layers",
     .network = "lstm-nmt",

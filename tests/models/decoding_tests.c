@@ -16,7 +16,8 @@ static const vpps_sentence *made(const network *n, const net_example *x) {
 static void check_decoding(const fixture *f, const net_decoding *d) {
     ck_assert_uint_ge(d->n_states, 1);
     ck_assert_uint_le(d->n_states, NET_STATES);
-    ck_assert_msg((d->n_memory > 0) == f->config.attention, "%s: %u vectors of memory", f->name, d->n_memory);
+    ck_assert_msg((d->n_memory > 0) == (f->config.attention || f->config.input_feeding), "%s: %u vectors of memory",
+                  f->name, d->n_memory);
 }
 
 /* ---------------------------------------------------------------- on one graph */

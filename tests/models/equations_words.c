@@ -30,14 +30,19 @@ static vec attended(const weights *w, const vec *memory, uint32_t n, vec s) {
     return tanh_of(times(w, "W_a", concatenation(context, s)));
 }
 
-/* now: the encoder's last states, of each layer. h[0 .. n): h of its last layer; the first is the start's, which attention
+/* With input feeding (3.3) the first layer reads the word and what was said before, zeros at first.
+ * now: the encoder's last states, of each layer. h[0 .. n): h of its last layer; the first is the start's, which attention
  * reads only where there is no other. */
 static void say_target(const subject *s, step_equations *step, vertex_state now[MOST_LAYERS], const vec *h, uint32_t n,
                        const vpps_sentence *target, vec logits[MOST_POSITIONS]) {
     const vec *memory = n > 1 ? h + 1 : h;
+    const bool feeding = s->config->input_feeding, attention = s->config->attention || feeding;
+    vec said = zeros(s->config->hidden);
     for (uint32_t k = 0; k + 1 < target->n_words; k++) {
-        const vec top = step_layers(s, step, "decoder", entry(s->w, "target", target->words[k]), now);
-        logits[k] = output_layer(s->w, s->config->attention ? attended(s->w, memory, n > 1 ? n - 1 : 1, top) : top);
+        const vec word = entry(s->w, "target", target->words[k]);
+        const vec top = step_layers(s, step, "decoder", feeding ? concatenation(word, said) : word, now);
+        said = attention ? attended(s->w, memory, n > 1 ? n - 1 : 1, top) : top;
+        logits[k] = output_layer(s->w, said);
     }
 }
 

@@ -18,8 +18,10 @@ const option_row *option_of(const network *n, size_t offset) {
 bool roots_only(const network *n) { return n->kind == NET_TREES && !HAS_OPTION(n, loss); }
 
 static int choices_of(const network *n) {
-    return (HAS_OPTION(n, attention) ? 2 : 1) * (HAS_OPTION(n, mlp) ? 2 : 1) *
-           (HAS_OPTION(n, layers) ? MOST_LAYERS : 1);
+    return (HAS_OPTION(n, input_feeding) ? 3
+            : HAS_OPTION(n, attention)   ? 2
+                                         : 1) *
+           (HAS_OPTION(n, mlp) ? 2 : 1) * (HAS_OPTION(n, layers) ? MOST_LAYERS : 1);
 }
 
 int case_count(void) {
@@ -33,7 +35,11 @@ net_case case_at(int i) {
     while (i >= choices_of(*n)) i -= choices_of(*n++);
     net_case c = {.net = *n, .attention = (*n)->defaults.attention, .mlp = (*n)->defaults.mlp > 0};
     c.fullest = i == 0;
-    if (HAS_OPTION(*n, attention)) {
+    if (HAS_OPTION(*n, input_feeding)) {
+        c.input_feeding = i % 3 == 0;
+        c.attention = i % 3 == 1;
+        i /= 3;
+    } else if (HAS_OPTION(*n, attention)) {
         c.attention = i % 2 == 0;
         i /= 2;
     }
@@ -42,7 +48,10 @@ net_case case_at(int i) {
         i /= 2;
     }
     if (HAS_OPTION(*n, layers)) c.layers = MOST_LAYERS - (uint32_t)i;
-    snprintf(c.name, sizeof c.name, "%s%s%s%s", (*n)->name, c.attention ? " with attention" : "",
+    snprintf(c.name, sizeof c.name, "%s%s%s%s", (*n)->name,
+             c.input_feeding ? " with input feeding"
+             : c.attention   ? " with attention"
+                             : "",
              c.mlp ? " with mlp" : "",
              c.layers > 2   ? ", 3 layers"
              : c.layers > 1 ? ", 2 layers"
@@ -69,6 +78,7 @@ void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_
     f->config.character_embed = embed - 1;
     f->config.mlp = f->c.mlp ? hidden + 1 : 0;
     f->config.attention = f->c.attention;
+    f->config.input_feeding = f->c.input_feeding;
     f->config.layers = f->c.layers;
     f->config.heads = 2;
     f->config.feed_forward = hidden + 2;

@@ -12,7 +12,7 @@
 /* A network of the table, and a choice of the options that make it another network. */
 typedef struct net_case {
     const network *net;
-    bool attention, mlp;
+    bool attention, input_feeding, mlp;
     uint32_t layers; /* 3, 2 or 1; 0: there is no such option */
     bool fullest;    /* everything is chosen */
     char name[64];

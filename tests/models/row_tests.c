@@ -44,10 +44,10 @@ static uint64_t lstm(uint64_t e, uint64_t d) { return 4 * d * (e + d + 1); }
 static uint64_t gru(uint64_t e, uint64_t d) { return 3 * d * (e + d + 1); }
 
 /* The head comments' formulas: V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m = mlp,
- * L = layers; 1 or 0 for attention. */
+ * L = layers; 1 or 0 for attention and input feeding. */
 static uint64_t documented(const char *name, const net_config *c) {
     const uint64_t V = c->words, A = c->characters, C = c->classes, e = c->embed, a = c->character_embed, d = c->hidden,
-                   m = c->mlp, attention = c->attention, L = c->layers;
+                   m = c->mlp, feeding = c->input_feeding, attention = c->attention || feeding, L = c->layers;
     const uint64_t classifier = C * d + C, leaf = V * e + 3 * d * e, inner = 10 * d * d + 4 * d;
     const uint64_t hidden_layer = m ? m * d + m + C * m + C : classifier;
     const uint64_t tagger = V * e + 8 * d * (e + d + 1) + (L - 1) * 8 * d * (3 * d + 1) +
@@ -75,7 +75,8 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"bilstm-classifier", tagger},
         {"lstm-lm", language},
         {"lstm-lm-fixed", language},
-        {"lstm-nmt", V * e + C * e + 2 * lstm(e, d) + 2 * layers + classifier + attention * 2 * d * d},
+        {"lstm-nmt",
+         V * e + C * e + 2 * lstm(e, d) + 2 * layers + classifier + attention * 2 * d * d + feeding * 4 * d * d},
         {"lattice-lstm", (A + V) * e + 2 * lstm(e, d) + hidden_layer},
         {"child-sum-tree-lstm", V * e + lstm(e, d) + classifier},
         {"transformer-tagger", V * d + L * (4 * r * d + 2 * r + 2 * f * d + f + 6 * d) + 2 * d + classifier},

@@ -170,7 +170,7 @@ static vpps_status source(void *context, uint32_t i, net_example *x) {
 }
 
 static vpps_status translate(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                             decoded *out) {
+                             uint32_t n_best, decoded *out) {
     const settings *s = x->settings;
     const decoder d = {.handle = x->handle,
                        .graph = x->graph,
@@ -179,7 +179,7 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .classes = c->classes,
                        .end_word = end_word(c),
                        .by_host = s->command == COMMAND_TRAIN, /* whose batches may need the whole pool */
-                       .options = {s->beam, s->max_words, s->length_penalty}};
+                       .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};
     return decode_batch(&d, n, source, &list, out);
 }
@@ -206,7 +206,7 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
     for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         decoded d = {0};
-        status = translate(x, c, split, split->examples + i, n, &d);
+        status = translate(x, c, split, split->examples + i, n, 1, &d);
         if (status == VPPS_NONFINITE) { /* the measures say so; other processes go on measuring */
             x->nonfinite = true;
             status = VPPS_OK;
@@ -241,26 +241,40 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 static const char *signature(void) { return vpps_bleu_signature(VPPS_BLEU_NONE); }
 
-/* A translation, without its end word; as JSON with what it is ranked by. */
-static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i) {
+static void put_translation(FILE *f, const corpus *c, const decoded *d, size_t k) {
+    for (size_t w = d->first[k]; w < d->first[k + 1]; w++)
+        fprintf(f, "%s%s", w > d->first[k] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d->words[w]));
+}
+
+/* With what it is ranked by. NULL: out of memory. */
+static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *f = a->json ? open_memstream(&text, &bytes) : a->file;
-    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for a translation");
-    for (size_t k = d->first[i]; k < d->first[i + 1]; k++) {
-        fprintf(f, "%s%s", k > d->first[i] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d->words[k]));
-    }
-    if (!a->json) return answers_end(a);
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return NULL;
+    put_translation(f, c, d, k);
     fclose(f);
     json_t *o =
-        json_pack("{so so}", "translation", answer_text(text ? text : "", bytes), "score", report_number(d->scores[i]));
+        json_pack("{so so}", "translation", answer_text(text ? text : "", bytes), "score", report_number(d->scores[k]));
     free(text);
-    return answers_end_json(a, o);
+    return o;
+}
+
+/* The best translation of source i, without its end word; as JSON with its score, and with --top the best ones. */
+static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i) {
+    if (!a->json) {
+        put_translation(a->file, c, d, d->of[i]);
+        return answers_end(a);
+    }
+    json_t *o = translation_json(c, d, d->of[i]), *top = a->top > 1 ? json_array() : NULL;
+    for (size_t k = d->of[i]; top && k < d->of[i + 1]; k++) json_array_append_new(top, translation_json(c, d, k));
+    if (top) json_object_set_new(o, "top", top);
+    return o ? answers_end_json(a, o) : vpps_fail(VPPS_MEMORY, "no memory for a translation");
 }
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     decoded d = {0};
-    vpps_status status = translate(x, c, split, split->examples + first, n, &d);
+    vpps_status status = translate(x, c, split, split->examples + first, n, a->json && a->top > 1 ? a->top : 1, &d);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = answer(a, c, &d, i);
     decoded_destroy(&d);
     return status;
