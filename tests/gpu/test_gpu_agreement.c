@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 /* Few VPs and more, one row at a time and several, one group and two. */
-static const gpu_layout layouts[] = {{4, 256, 1, 1}, {5, 384, 2, 1}, {6, 256, 4, 2}, {2, 512, 3, 1}};
+static const gpu_layout layouts[] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
 static const vpps_precision precisions[] = {VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
@@ -40,6 +40,7 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
     rg_case c;
     rg_draw(&c, test_seed() * 1000003 + layout * 1000 + number, 6 + number % 24);
     memcpy(c.sizes, sizes[layout], sizeof c.sizes);
+    if (!test_full() && number % 3) c.batches = 1; /* a second has a kernel of its own */
     c.columns = 2 + layout % 3;
     c.alike = true;
     for (uint32_t i = 0; i < c.n_steps; i++) *seen |= 1ull << c.steps[i].what;
@@ -86,8 +87,8 @@ typedef struct shapes {
 static const shapes all_shapes[] = {
     {{31, 512, 33, 1}, VPPS_SGD, {{1, 256, 1, 1}, {16, 256, 8, 1}, {64, 256, 1, 4}}},
     {{33, 100, 1, 31}, VPPS_MOMENTUM, {{2, 512, 5, 1}, {5, 384, 1, 1}}},
-    {{100, 257, 31, 33}, VPPS_SGD, {{5, 256, 4, 1}, {16, 512, 1, 2}, {64, 384, 2, 1}}},
-    {{257, 33, 512, 100}, VPPS_MOMENTUM, {{16, 256, 6, 1}, {64, 256, 1, 1}, {64, 384, 8, 2}}},
+    {{100, 257, 31, 33}, VPPS_SGD, {{5, 128, 4, 1}, {16, 512, 1, 2}, {64, 384, 2, 1}}},
+    {{257, 33, 512, 100}, VPPS_MOMENTUM, {{16, 64, 6, 1}, {64, 256, 1, 1}, {64, 384, 8, 2}}},
 };
 
 START_TEST(shapes_agree)
