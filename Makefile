@@ -144,6 +144,7 @@ $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 
 # A part of the command that a test program links; in front of the library, whose parts it asks for.
 $(BUILD)/tests/decode_test_decode: $(call objects,src/cli/decode.c src/cli/decode_greedy.c)
+$(BUILD)/tests/decode_test_chain: $(call objects,src/cli/chain.c)
 $(BUILD)/tests/comm_test_deal: $(call objects,src/cli/deal.c)
 
 define test_rule

@@ -79,7 +79,8 @@ vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *mod
     const vpps_status s = bilstm_declare(b, model, "forward", "backward", sizes);
     if (s != VPPS_OK) return s;
     c->n_pulls = 2;
-    return part_classifier_declare(c, model, config, 2 * config->hidden, config->mlp);
+    const vpps_status declared = part_classifier_declare(c, model, config, 2 * config->hidden, config->mlp);
+    return declared == VPPS_OK && config->crf ? part_crf_declare(&b->crf, model, config->classes) : declared;
 }
 
 vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name) {
@@ -88,15 +89,21 @@ vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *mode
     for (int i = 0; i < 3; i++) snprintf(names[i], sizeof names[i], "%s %s", name, cells[i]);
     vpps_status s = bilstm_record(b, model, names[0], names[1]);
     if (s == VPPS_OK && b->forward.n > 1) s = bilstm_record_join(b, c->config, model, names[2]);
-    return s == VPPS_OK ? part_classifier_record(c, model) : s;
+    if (s == VPPS_OK) s = part_classifier_record(c, model);
+    return s == VPPS_OK && c->config->crf ? part_crf_record(&b->crf, model) : s;
 }
 
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,
                        net_heads heads, const net_scores *scores) {
+    const bool crf = c->config->crf;
     bilstm_run(b, g, sentence->n_words);
     for (uint32_t k = 0; k < sentence->n_words; k++) {
         const vpps_node h[] = {vpps_scattered(g, b->forward_at[k], 0), vpps_scattered(g, b->backward_at[k], 0)};
-        part_classify(c, g, k, h, sentence->tags ? sentence->tags[k] : VPPS_NO_WORD, heads, scores);
+        part_classify(c, g, k, h, sentence->tags ? sentence->tags[k] : VPPS_NO_WORD, crf ? NET_HEADS_ALL : heads,
+                      scores);
     }
+    if (crf) part_crf_add(&b->crf, g, sentence->n_words, sentence->tags, scores);
     return vpps_graph_status(g);
 }
+
+void bilstm_chain(const bilstm *b, vpps_graph *g, vpps_node chain[NET_CHAIN]) { part_crf_chain(&b->crf, g, chain); }

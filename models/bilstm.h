@@ -6,12 +6,14 @@
 #ifndef VPPS_BILSTM_H
 #define VPPS_BILSTM_H
 
+#include "crf.h"
 #include "sequence.h"
 
 /* What the two LSTMs of the last layer made of a sequence x_0 .. x_n-1: the vertex forward_at[k] has read x_0 .. x_k,
  * backward_at[k] x_n-1 .. x_k. */
 typedef struct bilstm {
     part_stack forward, backward;
+    part_crf crf;   /* of a tagger, with net_config.crf */
     vpps_cell join; /* children: a vertex of each; pushes D([h_f; h_b]) */
     vpps_node *x;
     vpps_vertex *forward_at, *backward_at;
@@ -46,7 +48,15 @@ vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *mode
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,
                        net_heads heads, const net_scores *scores);
 
+/* `chain` of a tagger. */
+void bilstm_chain(const bilstm *b, vpps_graph *g, vpps_node chain[NET_CHAIN]);
+
 /* Rows of both taggers' option tables. */
+#define BILSTM_CRF                                                                                                     \
+    {                                                                                                                  \
+        "crf", NULL, "Learn which tag follows which, too: a conditional random field over a sentence's tags",          \
+            OPTION_FLAG, offsetof(net_config, crf), 0, 0, true                                                         \
+    }
 #define BILSTM_OPTIONS                                                                                                 \
     PART_HIDDEN("Size of the state of each of the two LSTMs"),                                                         \
         PART_LAYERS("Layers of two LSTMs, which read both of the layer below"),                                        \

@@ -98,11 +98,17 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 /* ---------------------------------------------------------------- the table row */
 
 /* A word's embedding has two halves. */
+static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
+    const bilstm_char_tagger_net *t = net;
+    bilstm_chain(&t->sentence, g, nodes);
+}
+
 static const option_row options[] = {
     {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 2, 65536, true},
     {"character-embed", "N", "Size of a character's embedding", OPTION_U32, offsetof(net_config, character_embed), 1,
      65536, true},
     BILSTM_OPTIONS,
+    BILSTM_CRF,
     {0},
 };
 
@@ -118,5 +124,6 @@ const network bilstm_char_tagger = {
     .spells = true,
     .create = create,
     .add = add,
+    .chain = chain,
     .destroy = destroy,
 };

@@ -1,5 +1,5 @@
 /* bilstm_tagger.c - the bidirectional LSTM tagger: the BI-LSTM network of Huang, Xu and Yu, "Bidirectional LSTM-CRF
- * Models for Sequence Tagging" (2015), section 2.2, without features other than the word, and without a CRF. Its
+ * Models for Sequence Tagging" (2015), section 2.2, without features other than the word; with --crf section 2.4, whose field is in crf.h. Its
  * classifier has a hidden layer, as in the benchmark of Neubig et al., "DyNet: The Dynamic Neural Network Toolkit"
  * (2017), and in VPPS (MICRO 2018).
  *
@@ -15,7 +15,7 @@
  *
  * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp, L = layers:
  *     V e + 8 d (e + d + 1) + (L - 1) 8 d (3 d + 1) + m (2 d + 1) + C (m + 1);
- * without the hidden layer the last two terms are C (2 d + 1).
+ * without the hidden layer the last two terms are C (2 d + 1). With --crf C (C + 2) more.
  */
 #include "bilstm.h"
 
@@ -58,7 +58,12 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     return bilstm_tag(&t->sentence, &t->base.classifier, g, sentence, heads, scores);
 }
 
-static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, {0}};
+static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
+    const bilstm_tagger_net *t = net;
+    bilstm_chain(&t->sentence, g, nodes);
+}
+
+static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, BILSTM_CRF, {0}};
 
 extern const network bilstm_tagger;
 const network bilstm_tagger = {
@@ -71,5 +76,6 @@ const network bilstm_tagger = {
     .defaults = {.embed = 256, .hidden = 256, .layers = 1, .mlp = 256},
     .create = create,
     .add = add,
+    .chain = chain,
     .destroy = destroy,
 };

@@ -62,7 +62,7 @@ typedef enum net_heads {
 struct net_decoding;
 typedef struct net_scores {
     vpps_node *logits; /* classes x 1 */
-    vpps_node *nll;    /* scalar: -log softmax(logits)[label]; only where the label is known */
+    vpps_node *nll;    /* scalar: -log softmax(logits)[label], or crf.h's; only where the label is known */
     vpps_node *cost; /* one, may be NULL: scalar that the example's training loss has beside them, where there is one */
     uint32_t *labels; /* may be NULL: the label that nll is of; VPPS_NO_WORD where there is none */
     /* TEXT, may be NULL. Given: the states that the first word is read with; none: zeros. `add` replaces them by the states after the last
@@ -97,6 +97,10 @@ typedef struct net_greedy {
     vpps_node log_p;  /* scalar: log-probability of these words, up to the end word */
 } net_greedy;
 
+/* Scores of a sentence's tags: classes x classes, of the tag before (a row) and the tag; and of the first and the last tag, a vector
+ * each. */
+enum { NET_CHAIN_NEXT, NET_CHAIN_BEGIN, NET_CHAIN_END, NET_CHAIN };
+
 /* ---------------------------------------------------------------- configuration */
 
 /* What a network on trees is trained on when no data is given, in the order of --generate's words. */
@@ -118,6 +122,7 @@ typedef struct net_config {
     float ponder;             /* what such a turn costs */
     bool attention;
     bool input_feeding; /* of a decoder, which then has attention */
+    bool crf;           /* TAGGING: a conditional random field over a sentence's tags (crf.h) */
     float dropout;
     float label_smoothing;    /* of the training loss: vpps_cross_entropy_with */
     bool weighted;            /* so are its weights of classes: */
@@ -173,6 +178,8 @@ typedef struct network {
     /* PAIRS, LATTICE_PAIRS, or NULL: adds greedy search behind an encode on the same graph, without dropout; for
      * vpps_forward, where the device decides (vpps_stats). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
+    /* TAGGING, or NULL: with net_config.crf, the scores that tags have besides the logits, as nodes. */
+    void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
     void (*destroy)(void *net);
 } network;
 

@@ -110,10 +110,14 @@ json_t *answer_top(const answers *a, const float *logits, uint32_t classes) {
     return top;
 }
 
-json_t *answer_class(const answers *a, const float *logits, uint32_t classes) {
-    json_t *o = scored(a, logits, next_best(logits, classes, VPPS_NO_WORD), log_total(logits, classes));
+json_t *answer_class_of(const answers *a, const float *logits, uint32_t classes, uint32_t label) {
+    json_t *o = scored(a, logits, label, log_total(logits, classes));
     if (a->top > 1) json_object_set_new(o, "top", answer_top(a, logits, classes));
     return o;
+}
+
+json_t *answer_class(const answers *a, const float *logits, uint32_t classes) {
+    return answer_class_of(a, logits, classes, next_best(logits, classes, VPPS_NO_WORD));
 }
 
 /* ---------------------------------------------------------------- spans */

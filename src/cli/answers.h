@@ -39,6 +39,9 @@ const char *answers_get(const answers *a, size_t i, size_t *len);
  * probabilities, made of the logits of all classes. */
 json_t *answer_class(const answers *a, const float *logits, uint32_t classes);
 
+/* The same of another class than the likeliest. */
+json_t *answer_class_of(const answers *a, const float *logits, uint32_t classes, uint32_t label);
+
 /* The likeliest ones alone. */
 json_t *answer_top(const answers *a, const float *logits, uint32_t classes);
 

@@ -76,6 +76,7 @@ typedef struct settings {
     const char *svg;
     uint32_t vps_shown;
 
+    uint32_t scheme; /* tags: a chain_scheme */
     const char *csv;
     uint32_t classes_of; /* trees: roots, or all labelled nodes */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;

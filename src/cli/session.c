@@ -1,6 +1,7 @@
 /* session.c - from settings to a specialised engine, and from examples to a batch's graph. */
 #include "cli/session.h"
 #include "base/base.h"
+#include "cli/chain.h"
 #include "cli/corpus_read.h"
 #include "cli/finite.h"
 #include "cli/init.h"
@@ -64,6 +65,9 @@ vpps_options session_options(const settings *s) {
 
 vpps_status session_open(session *x, const settings *s, const corpus *c) {
     x->settings = s;
+    if (s->net.crf && (s->class_weights || s->net.label_smoothing > 0))
+        return vpps_fail(VPPS_ARGUMENT, "--crf: its loss is of all tags of a sentence together; expected no --%s",
+                         s->class_weights ? "class-weights" : "label-smoothing");
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
     if (s->shard_tables && x->team) VPPS_TRY(vpps_shard_tables(x->model, x->team->c));
     net_config net = s->net;
@@ -308,6 +312,24 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     return status;
 }
 
+static void predict_alone(const position_logits *p, uint32_t classes, int32_t *predicted) {
+    for (uint32_t k = 0; k < p->n; k++) predicted[k] = p->of[k] ? (int32_t)likeliest_class(p->of[k], classes) : -1;
+}
+
+/* The tags of each example's positions together. */
+static vpps_status predict_chains(const session *x, corpus *c, const corpus_split *split, const uint32_t *examples,
+                                  uint32_t n, const position_logits *p, int32_t *predicted) {
+    size_t at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        net_example example;
+        VPPS_TRY(corpus_example(c, x->settings->network->kind, split, examples[i], &example));
+        const uint32_t positions = net_positions(x->settings->network->kind, &example);
+        VPPS_TRY(chain_decode(x->chain, positions, p->of + at, predicted + at));
+        at += positions;
+    }
+    return VPPS_OK;
+}
+
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted, size_t *capacity) {
     position_logits p;
@@ -315,9 +337,10 @@ vpps_status session_predict(session *x, corpus *c, const corpus_split *split, co
     if (status == VPPS_OK && !VPPS_RESERVE(*predicted, *capacity, p.n)) {
         status = vpps_fail(VPPS_MEMORY, "no memory for %u predictions", p.n);
     }
-    for (uint32_t k = 0; status == VPPS_OK && k < p.n; k++) {
-        (*predicted)[k] = p.of[k] ? (int32_t)likeliest_class(p.of[k], x->settings->net.classes) : -1;
-    }
+    if (status == VPPS_OK && x->chain)
+        status = predict_chains(x, c, split, examples, n, &p, *predicted);
+    else if (status == VPPS_OK)
+        predict_alone(&p, x->settings->net.classes, *predicted);
     position_logits_free(&p);
     return status;
 }

@@ -58,7 +58,8 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
                              float *means);
 
 /* The same, and then: the class of every position where `heads` asks for one (elsewhere -1), one example after the
- * other in *predicted, which is made to fit (*capacity) and freed by the caller. */
+ * other in *predicted, which is made to fit (*capacity) and freed by the caller. With x->chain, which wants NET_HEADS_ALL, the likeliest
+ * classes of an example's positions together. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted, size_t *capacity);
 

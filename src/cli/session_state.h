@@ -30,12 +30,13 @@ typedef struct session {
     vpps_node *costs;  /* of its examples, those that have one (net_scores) */
     uint32_t n_costs;
     size_t logits_capacity, nll_capacity, labels_capacity, costs_capacity;
-    uint32_t n_positions;         /* of scores */
-    vpps_param class_weights;     /* with --class-weights: a frozen vector */
-    carry *carry;                 /* what examples that are added begin with, and leave; NULL: nothing */
-    struct team *team;            /* the processes that train together; NULL: this one alone */
-    struct class_counts *classes; /* where a measure counts which class is taken for which; NULL: nowhere */
-    vpps_vectors_found vectors;   /* which words' embeddings were pretrained; all zero without --vectors */
+    uint32_t n_positions;          /* of scores */
+    vpps_param class_weights;      /* with --class-weights: a frozen vector */
+    carry *carry;                  /* what examples that are added begin with, and leave; NULL: nothing */
+    struct team *team;             /* the processes that train together; NULL: this one alone */
+    const struct tag_chain *chain; /* how a sentence's tags depend on each other; NULL: they do not */
+    struct class_counts *classes;  /* where a measure counts which class is taken for which; NULL: nowhere */
+    vpps_vectors_found vectors;    /* which words' embeddings were pretrained; all zero without --vectors */
     init_found init;
     parameter_rate *rates; /* of --lr-of, n_rates */
     uint32_t n_rates;

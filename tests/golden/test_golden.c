@@ -4,6 +4,7 @@
 #include "golden/act_golden.h"
 #include "golden/bilstm_tagger_golden.h"
 #include "golden/child_sum_tree_lstm_golden.h"
+#include "golden/crf_golden.h"
 #include "golden/gat_golden.h"
 #include "golden/lattice_lstm_golden.h"
 #include "golden/lstm_lm_golden.h"
@@ -34,6 +35,7 @@ static const golden *const goldens[] = {
     &gat_1_golden,
     &gat_2_golden,
     &gat_classifier_2_golden,
+    &bilstm_tagger_crf_golden,
 };
 enum { N_GOLDENS = sizeof goldens / sizeof *goldens, MOST_POSITIONS = 64 };
 

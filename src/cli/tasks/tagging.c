@@ -118,8 +118,10 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     const vpps_vocab *words = vpps_sentences_vocab(split->sentences);
-    position_logits p;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    position_logits p = {0};
+    tag_chain chain;
+    vpps_status status = tags_chain(x, c, &chain);
+    if (status == VPPS_OK) status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
     size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
@@ -129,11 +131,13 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
                                       .gold = sentence.tags ? vpps_sentences_tag_vocab(split->sentences) : NULL,
                                       .gold_ids = sentence.tags,
                                       .lines = split->sentences,
-                                      .i = i};
+                                      .i = i,
+                                      .chain = &chain};
         status = tags_answer(a, c, &tagged, p.of + at);
         at += sentence.n_words;
     }
     position_logits_free(&p);
+    chain_close(&chain);
     return status;
 }
 

@@ -29,6 +29,24 @@ static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_
     return vpps_vocab_map(split_tags, *out, VPPS_NO_WORD, ids);
 }
 
+static vpps_status read_scores(const tag_chain *ch, session *x) {
+    vpps_node nodes[NET_CHAIN];
+    float *outs[NET_CHAIN] = {[NET_CHAIN_NEXT] = ch->next, [NET_CHAIN_BEGIN] = ch->begin, [NET_CHAIN_END] = ch->end};
+    vpps_graph_clear(x->graph);
+    x->settings->network->chain(x->net, x->graph, nodes);
+    VPPS_TRY(vpps_graph_status(x->graph));
+    return vpps_forward(x->handle, x->graph, NET_CHAIN, nodes, outs);
+}
+
+vpps_status tags_chain(session *x, const corpus *c, tag_chain *chain) {
+    const settings *s = x->settings;
+    *chain = (tag_chain){0};
+    if (!s->net.crf && s->scheme == CHAIN_ANY) return VPPS_OK;
+    VPPS_TRY(chain_open(chain, s->net.classes));
+    if (s->net.crf) VPPS_TRY(read_scores(chain, x));
+    return chain_forbid(chain, (chain_scheme)s->scheme, c->vocab[VOCAB_CLASSES]);
+}
+
 typedef struct tag_counter {
     vpps_vocab *tags;
     uint32_t *ids;
@@ -86,8 +104,13 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m) {
     tag_counter t = {.words = {.classes = x->classes}, .gold = gold};
+    tag_chain chain = {0};
     vpps_status status = open_counter(&t, c, all);
+    if (status == VPPS_OK) status = tags_chain(x, c, &chain);
+    if (chain.classes) x->chain = &chain;
     if (status == VPPS_OK) status = session_predict_all(x, c, split, stop, count, &t);
+    x->chain = NULL;
+    chain_close(&chain);
     if (status == VPPS_OK) status = take_measures(x, &t, m);
     if (x->classes && t.f1) { /* which needs the tags' words */
         x->classes->chunks = t.f1;
@@ -112,7 +135,7 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
     json_t *o = json_object(), *all_words = json_array(), *all_tags = json_array();
     for (uint32_t k = 0; k < x->n; k++) {
         const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : NULL, *gold = gold_tag(x, k);
-        json_t *tag = answer_class(a, logits[k], c->classes);
+        json_t *tag = answer_class_of(a, logits[k], c->classes, (uint32_t)tags[k]);
         if (word) json_array_append_new(all_words, answer_text(word, strlen(word)));
         if (a->gold) json_object_set_new(tag, "gold", gold ? answer_text(gold, strlen(gold)) : json_null());
         json_array_append_new(all_tags, tag);
@@ -122,6 +145,20 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
     json_object_set_new(o, "tags", all_tags);
     json_object_set_new(o, "spans", answer_spans(a, tags, logits, c->classes, x->n));
     return answers_end_json(a, o);
+}
+
+/* With the probability of each word's tag whatever the others are, in the place of what its logits say. */
+static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence *x, const float *const *logits,
+                                const int32_t *tags) {
+    float *log_p = malloc(((size_t)x->n * c->classes + 1) * sizeof *log_p);
+    const float **of = malloc(((size_t)x->n + 1) * sizeof *of);
+    vpps_status status = log_p && of ? chain_marginals(x->chain, x->n, logits, log_p)
+                                     : vpps_fail(VPPS_MEMORY, "no memory for %u tags", x->n);
+    for (uint32_t k = 0; status == VPPS_OK && k < x->n; k++) of[k] = log_p + (size_t)k * c->classes;
+    if (status == VPPS_OK) status = answer_json(a, c, x, of, tags);
+    free(log_p);
+    free(of);
+    return status;
 }
 
 /* In the form that is read, or as rows. */
@@ -145,8 +182,13 @@ static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence
 vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits) {
     int32_t *tags = malloc(((size_t)sentence->n + 1) * sizeof *tags);
     if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", sentence->n);
-    for (uint32_t k = 0; k < sentence->n; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
-    const vpps_status status = a->json ? answer_json(a, c, sentence, logits, tags) : answer_plain(a, c, sentence, tags);
+    const bool chained = sentence->chain && sentence->chain->classes;
+    for (uint32_t k = 0; k < sentence->n && !chained; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
+    vpps_status status = chained ? chain_decode(sentence->chain, sentence->n, logits, tags) : VPPS_OK;
+    if (status == VPPS_OK && a->json && chained)
+        status = answer_chain(a, c, sentence, logits, tags);
+    else if (status == VPPS_OK)
+        status = a->json ? answer_json(a, c, sentence, logits, tags) : answer_plain(a, c, sentence, tags);
     free(tags);
     return status;
 }

@@ -2,6 +2,7 @@
 #ifndef VPPS_CLI_TASKS_TAGS_H
 #define VPPS_CLI_TASKS_TAGS_H
 
+#include "cli/chain.h"
 #include "cli/task.h"
 
 /* Reads sentences with tags: word|TAG lines, columns, or CoNLL-U, whichever the text looks like, or what options say of
@@ -24,6 +25,11 @@ vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);
+
+/* How a sentence's tags depend on each other: by the network's parameters as they are now (--crf), and by --scheme. Uses the session's
+ * graph. Close in any case. Fails with ARGUMENT, MEMORY, and as vpps_forward does. */
+vpps_status tags_chain(session *x, const corpus *c, tag_chain *chain);
+
 /* A sentence to be tagged. */
 typedef struct tags_sentence {
     uint32_t n;                  /* words */
@@ -33,10 +39,12 @@ typedef struct tags_sentence {
     const uint32_t *gold_ids;    /* "_" stands for a missing one */
     const vpps_sentences *lines; /* where its words' lines are, as sentence `i`; NULL: they have none */
     uint32_t i;
+    const tag_chain *chain; /* tags_chain */
 } tags_sentence;
 
 /* What a network says of a sentence: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
- * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. */
+ * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. Where tags depend on each other, scores are the probabilities of a
+ * word's tag whatever the others are. */
 vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits);
 
 #define TAGS_METRICS                                                                                                   \

@@ -1,0 +1,93 @@
+/* crf.c - see crf.h. The forward algorithm keeps a_k, the log of the sums of e^s over the tags up to word k, less its own log sum exp, so
+ * that it stays small however long the sentence is. What is taken off is how much the log of all sums has grown by word k. */
+#include "crf.h"
+
+vpps_status part_crf_declare(part_crf *c, vpps_model *model, uint32_t classes) {
+    static const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+    c->classes = classes;
+    vpps_status s = vpps_add_lookup(model, &c->transitions, "crf.transitions", 1, classes, classes, &zero);
+    if (s == VPPS_OK) s = vpps_add_vector(model, &c->begin, "crf.begin", classes, &zero);
+    return s == VPPS_OK ? vpps_add_vector(model, &c->end, "crf.end", classes, &zero) : s;
+}
+
+/* ---------------------------------------------------------------- cells */
+
+static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
+    return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
+}
+
+/* Offers a, and pushes the loss of this word: what all paths have gained, less what the right one has. */
+static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
+    vpps_scatter(g, vpps_log_softmax(g, a));
+    vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));
+}
+
+static vpps_status record_first(part_crf *c, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "crf first", &g);
+    if (s != VPPS_OK) return s;
+    const vpps_node a = vpps_add(g, vpps_pull(g, c->classes, 1), vpps_parameter(g, c->begin));
+    finish(g, a, vpps_dot(g, a, one_hot(c, g, vpps_pull_index(g))));
+    return vpps_cell_end(g, &c->first);
+}
+
+/* Column i of T + a is what leads to tag i. */
+static vpps_status record_next(part_crf *c, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "crf next", &g);
+    if (s != VPPS_OK) return s;
+    const uint32_t n = c->classes;
+    const vpps_node before = vpps_gather(g, 0, 0, n, 1), e = vpps_pull(g, n, 1), T = vpps_lookup(g, c->transitions, 0);
+    const vpps_node left = one_hot(c, g, vpps_pull_index(g)), tag = one_hot(c, g, vpps_pull_index(g));
+    const vpps_node paths = vpps_log_sum_exp(g, vpps_add(g, T, vpps_broadcast(g, before, n, n)));
+    const vpps_node right = vpps_add(g, vpps_dot(g, e, tag), vpps_dot(g, left, vpps_matmul(g, T, tag)));
+    finish(g, vpps_add(g, e, paths), right);
+    return vpps_cell_end(g, &c->next);
+}
+
+static vpps_status record_last(part_crf *c, vpps_model *model) {
+    vpps_graph *g;
+    const vpps_status s = vpps_cell_begin(model, "crf last", &g);
+    if (s != VPPS_OK) return s;
+    const vpps_node before = vpps_gather(g, 0, 0, c->classes, 1), f = vpps_parameter(g, c->end);
+    const vpps_node right = vpps_dot(g, f, one_hot(c, g, vpps_pull_index(g)));
+    vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, vpps_add(g, before, f)), right));
+    return vpps_cell_end(g, &c->last);
+}
+
+vpps_status part_crf_record(part_crf *c, vpps_model *model) {
+    vpps_status s = record_first(c, model);
+    if (s == VPPS_OK) s = record_next(c, model);
+    return s == VPPS_OK ? record_last(c, model) : s;
+}
+
+/* ---------------------------------------------------------------- a sentence */
+
+static bool knows_all(const part_crf *c, uint32_t n, const uint32_t *tags) {
+    for (uint32_t k = 0; tags && k < n; k++)
+        if (tags[k] >= c->classes) return false;
+    return tags && n;
+}
+
+void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores) {
+    for (uint32_t k = 0; k < n; k++) scores->nll[k] = VPPS_NO_NODE;
+    if (!knows_all(c, n, tags)) return;
+    const vpps_node *e = scores->logits;
+    vpps_vertex at =
+        vpps_apply(g, VPPS_APPLICATION(.cell = c->first, .n_pulls = 1, .pulls = e, .n_indices = 1, .indices = tags));
+    scores->nll[0] = vpps_pushed(g, at, 0);
+    for (uint32_t k = 1; k < n; k++) {
+        at = vpps_apply(g, VPPS_APPLICATION(.cell = c->next, .n_children = 1, .children = &at, .n_pulls = 1,
+                                            .pulls = &e[k], .n_indices = 2, .indices = &tags[k - 1]));
+        scores->nll[k] = vpps_pushed(g, at, 0);
+    }
+    const vpps_vertex end = vpps_apply(g, VPPS_APPLICATION(.cell = c->last, .n_children = 1, .children = &at,
+                                                           .n_indices = 1, .indices = &tags[n - 1]));
+    scores->nll[n - 1] = vpps_add(g, scores->nll[n - 1], vpps_pushed(g, end, 0));
+}
+
+void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]) {
+    chain[NET_CHAIN_NEXT] = vpps_lookup(g, c->transitions, 0);
+    chain[NET_CHAIN_BEGIN] = vpps_parameter(g, c->begin);
+    chain[NET_CHAIN_END] = vpps_parameter(g, c->end);
+}

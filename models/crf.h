@@ -1,0 +1,29 @@
+/* crf.h - a conditional random field over the tags of a sentence (Lafferty, McCallum and Pereira 2001), as the taggers of Huang, Xu
+ * and Yu (2015) and Lample et al. (2016, section 2.2) have it.
+ *
+ * Of n words with the scores e_1 .. e_n, of C tags each, and tags y_1 .. y_n:
+ *     s(y) = b[y_1] + sum over k of e_k[y_k] + sum over k > 1 of T[y_k-1, y_k] + f[y_n]      p(y) = e^s(y) / sum over all y' of e^s(y')
+ * T, b and f are the parameters crf.transitions (a table with one entry of C x C, of the tag before and the tag), crf.begin and
+ * crf.end; all begin with zeros. */
+#ifndef VPPS_CRF_H
+#define VPPS_CRF_H
+
+#include "models.h"
+
+typedef struct part_crf {
+    uint32_t classes;
+    vpps_param transitions, begin, end;
+    vpps_cell first, next, last;
+} part_crf;
+
+vpps_status part_crf_declare(part_crf *c, vpps_model *model, uint32_t classes);
+vpps_status part_crf_record(part_crf *c, vpps_model *model);
+
+/* Puts -log p(y) of a sentence in the place of scores' losses, whose logits are all there: word k's is what p's logarithm loses by it,
+ * so that they add up. Where a tag is not one of the classes, there are none. */
+void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
+
+/* T, b and f as nodes. */
+void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]);
+
+#endif

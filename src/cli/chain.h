@@ -1,0 +1,35 @@
+/* chain.h - tags of a sentence that depend on each other: by a network's scores of which tag follows which (models/crf.h), and by what a
+ * scheme of chunks allows. */
+#ifndef VPPS_CLI_CHAIN_H
+#define VPPS_CLI_CHAIN_H
+
+#include "vpps_data.h"
+
+/* Which tags may follow each other, in the order of --scheme's words. */
+typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } chain_scheme;
+
+/* Scores of tags behind each other. */
+typedef struct tag_chain {
+    uint32_t classes;   /* 0: there is no chain: tags do not depend on each other */
+    float *next;        /* of tag j and tag i behind it: [i * classes + j] */
+    float *begin, *end; /* of the first tag and of the last */
+} tag_chain;
+
+/* A chain of zeros. Close in any case. Fails with MEMORY. */
+vpps_status chain_open(tag_chain *ch, uint32_t classes);
+void chain_close(tag_chain *ch);
+
+/* -inf for what the scheme does not allow. Fails with ARGUMENT where tags are not those of chunks, or O is not among them. */
+vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags);
+
+/* The likeliest tags of n words together (Viterbi 1967). logits: each word's. Fails with MEMORY. */
+vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags);
+
+/* log_p[k * classes + i]: the log of the probability of tag i at word k, whatever the other tags are. Fails with
+ * MEMORY. */
+vpps_status chain_marginals(const tag_chain *ch, uint32_t n, const float *const *logits, float *log_p);
+
+/* May a tag come behind another one? Before the first and behind the last there is O. */
+bool chain_allows(chain_scheme scheme, const char *before, const char *now);
+
+#endif
