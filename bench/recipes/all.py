@@ -21,6 +21,7 @@ RECIPES = {  # name: script and arguments
     "gum-labels": ["dependencies.sh", "labels"],
     "wikiner-bilstm-tagger": ["wikiner.sh", "bilstm-tagger"],
     "wikiner-bilstm-char-tagger": ["wikiner.sh", "bilstm-char-tagger"],
+    "wikiner-transformer-tagger": ["wikiner.sh", "transformer-tagger"],
     "ptb-lstm-lm": ["ptb.sh", "lstm-lm"],
     "ptb-lstm-lm-fixed": ["ptb.sh", "lstm-lm-fixed"],
     "multi30k-lstm-nmt": ["multi30k.sh"],
