@@ -113,9 +113,13 @@ static void print_columns(const answer_printer *p, const asked *q, const char *t
 
 /* ---------------------------------------------------------------- records */
 
+/* Is it of what the text itself says? */
+static bool is_gold(const char *name) { return strncmp(name, "gold", 4) == 0; }
+
 /* What a network's answer has, as columns of a table. */
 static const char *const *answer_columns(const settings *s) {
-    static const char *const tags[] = {"words", "tags", "gold", NULL}, *const pairs[] = {"translation", "score", NULL},
+    static const char *const tags[] = {"words", "tags", "gold", NULL},
+                             *const pairs[] = {"translation", "score", "gold_log_probability", NULL},
                              *const text[] = {"perplexity", "log_probability", NULL},
                              *const labels[] = {"label", "score", "gold", NULL};
     switch (s->network->kind) {
@@ -135,8 +139,7 @@ static json_t *merge(const answer_printer *p, const asked *q, const char *text, 
     json_t *answer = text ? json_loadb(text, len, 0, NULL) : NULL;
     if (o && answer) json_object_update(o, answer);
     for (const char *const *c = answer_columns(p->s); o && !text && *c; c++) {
-        if (strcmp(*c, "words") != 0 && strcmp(*c, "gold") != 0 && json_object_get(o, *c))
-            json_object_set_new(o, *c, json_null());
+        if (strcmp(*c, "words") != 0 && !is_gold(*c) && json_object_get(o, *c)) json_object_set_new(o, *c, json_null());
     }
     json_decref(answer);
     return o;
@@ -210,7 +213,7 @@ static vpps_status begin_table(answer_printer *p, const json_t *fields, bool tab
     json_object_foreach((json_t *)(uintptr_t)fields, key, value) VPPS_TRY(add_column(p, key)); /* it is only read */
     if (!fields && !net_tags(p->s->network->kind)) VPPS_TRY(add_column(p, "text"));
     for (const char *const *c = answer_columns(p->s); *c; c++) {
-        if (strcmp(*c, "gold") != 0 || p->s->gold) VPPS_TRY(add_column(p, *c));
+        if (!is_gold(*c) || p->s->gold) VPPS_TRY(add_column(p, *c));
     }
     if (p->numbered) return VPPS_OK;
     for (size_t i = 0; i < p->n_columns; i++) {

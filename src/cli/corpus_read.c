@@ -296,9 +296,8 @@ vpps_status corpus_open(corpus *c, settings *s) {
     return vpps_fail(VPPS_FORMAT, "all generated %s %s occur in training, too", split_names[wanted], t->examples);
 }
 
-vpps_status corpus_add_input(corpus *c, const settings *s, const char *name, const char *text, size_t len) {
-    const task_text input = {name, text, len};
-    return task_for(s)->read(c, s, &c->split[SPLIT_TEST], &input, NULL);
+vpps_status corpus_add_input(corpus *c, const settings *s, const task_text *text, const task_text *target) {
+    return task_for(s)->read(c, s, &c->split[SPLIT_TEST], text, target);
 }
 
 vpps_status corpus_end_input(corpus *c, const settings *s) {

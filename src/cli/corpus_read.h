@@ -2,7 +2,7 @@
 #ifndef VPPS_CLI_CORPUS_READ_H
 #define VPPS_CLI_CORPUS_READ_H
 
-#include "cli/corpus.h"
+#include "cli/task.h"
 
 /* What s trains on or measures, for people: a path or the generator. */
 const char *corpus_name(const settings *s);
@@ -19,8 +19,8 @@ vpps_status corpus_list_files(const settings *s,
                               vpps_status (*see)(void *context, const char *option, const char *path), void *context);
 
 /* For prediction, where nothing needs a label: adds the examples of a text to the test part, behind those before; on
- * failure it is as before. `name` stands for the text in messages. */
-vpps_status corpus_add_input(corpus *c, const settings *s, const char *name, const char *text, size_t len);
+ * failure it is as before. `target`: of a pair, where it is known; else NULL. */
+vpps_status corpus_add_input(corpus *c, const settings *s, const task_text *text, const task_text *target);
 
 /* Makes what was added ready, all of it to be used. Afterwards nothing more is added until corpus_clear_split. */
 vpps_status corpus_end_input(corpus *c, const settings *s);

@@ -6,12 +6,15 @@
 
 #include <ctype.h>
 
+static bool is_pair(net_kind kind) { return kind == NET_PAIRS || kind == NET_LATTICE_PAIRS; }
+
 bool fields_numbered(const settings *s) {
     return s->text_field && *s->text_field && !s->text_field[strspn(s->text_field, "0123456789")];
 }
 
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in) {
-    *r = (field_reader){.s = s, .form = form, .labels = s->command != COMMAND_PREDICT};
+    *r = (field_reader){
+        .s = s, .form = form, .labels = s->command != COMMAND_PREDICT || (s->gold && is_pair(s->network->kind))};
     *in = (input_reading){.form = READ_LINES};
     if (s->network->kind == NET_SENTENCES) in->form = READ_LABELLED;
     if (net_tags(s->network->kind))
@@ -24,8 +27,6 @@ void fields_close(field_reader *r) {
 }
 
 /* ---------------------------------------------------------------- names */
-
-static bool is_pair(net_kind kind) { return kind == NET_PAIRS || kind == NET_LATTICE_PAIRS; }
 
 /* The names of the field with the text that need not be said; end with NULL. */
 static const char *const *usual_texts(net_kind kind) {

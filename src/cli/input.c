@@ -115,7 +115,10 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     *form = form_of_reading(in->form);
     if (s->gold && *form == INPUT_TEXT && kind != NET_TREES) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: --gold needs examples with %s, found lines of text",
-                         VPPS_PATH_ARGS(first->name), net_tags(kind) ? "tags" : "labels");
+                         VPPS_PATH_ARGS(first->name),
+                         task_for(s)->paired ? "targets"
+                         : net_tags(kind)    ? "tags"
+                                             : "labels");
     }
     const uint32_t columns = open && *form == INPUT_TEXT && net_tags(kind) ? columns_of(&t) : 0;
     if (columns) {

@@ -166,9 +166,16 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     return n;
 }
 
-/* Reads an example's text, after those that wait. *added: it has one. */
-static vpps_status read_example(predictor *p, const char *text, size_t len, bool *added) {
-    VPPS_TRY(corpus_add_input(p->c, p->s, RECORD_NAME, text, len));
+/* Reads an example's text, and with --gold a pair's target, after those that wait. *added: it has one. */
+static vpps_status read_example(predictor *p, const char *text, size_t len, const json_t *fields, bool *added) {
+    task_text source = {RECORD_NAME, text, len}, target = {.name = RECORD_NAME};
+    char *own = NULL;
+    if (p->s->gold && task_for(p->s)->paired) VPPS_TRY(fields_target(&p->fields, fields, &own, &target.len));
+    target.text = own;
+    const vpps_status status = own && !target.len ? vpps_fail(VPPS_FORMAT, "expected words in the target, found none")
+                                                  : corpus_add_input(p->c, p->s, &source, own ? &target : NULL);
+    free(own);
+    VPPS_TRY(status);
     const uint32_t n = corpus_read_so_far(&p->c->split[SPLIT_TEST]) - p->n_examples;
     if (n > 1) return vpps_fail(VPPS_FORMAT, "expected one example, found %u", n);
     *added = n == 1;
@@ -221,7 +228,7 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
     if (kept && !q->fields) q->text = copy_bytes(r->text, q->len = r->len);
     if (kept && !q->fields && !q->text) text = (free(text), NULL);
     const vpps_status status = !text ? vpps_fail(VPPS_MEMORY, "no memory for an example")
-                               : len ? read_example(p, text, len, added)
+                               : len ? read_example(p, text, len, q->fields, added)
                                      : VPPS_OK;
     free(text);
     q->tag_column = p->c->input.words_only ? 0 : p->c->input.seen.tag;
@@ -336,7 +343,7 @@ static vpps_status predict_whole(predictor *p) {
     }
     VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
     do { VPPS_TRY(lines_fill(r)); } while (!r->ended);
-    VPPS_TRY(corpus_add_input(p->c, p->s, r->name, r->buffer, r->end));
+    VPPS_TRY(corpus_add_input(p->c, p->s, &(task_text){r->name, r->buffer, r->end}, NULL));
     VPPS_TRY(corpus_end_input(p->c, p->s));
     corpus_split *split = &p->c->split[SPLIT_TEST];
     for (uint32_t i = 0; i < split->n_examples; i += p->s->batch) {

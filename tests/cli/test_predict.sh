@@ -254,6 +254,24 @@ best_json() {
         len({t['translation'] for t in o[0]['top']}) == len(o[0]['top'])" --model pairs.ckpt --beam 4 --n-best 4
 }
 check "the best translations" best_json
+gold_json() { # together they are the perplexity that eval measures
+    printf '{"source": "%s", "target": "%s"}\n' 'a b' 'x y' b 'kasu heku babu' 'c a b' x >records.jsonl
+    predict --model pairs.ckpt --gold records.jsonl &&
+        "$vpps" eval --vps 1 --model pairs.ckpt --test records.jsonl --split test --json >measured 2>err && python3 - <<'PY'
+import json, math
+said = [json.loads(l) for l in open('out')]
+words = sum(len(o['target'].split()) + 1 for o in said)
+perplexity = math.exp(-sum(o['gold_log_probability'] for o in said) / words)
+assert len({o['gold_log_probability'] for o in said}) == 3, said
+measured = json.load(open('measured'))['metrics']['perplexity']
+assert abs(perplexity / measured - 1) < 1e-3, (perplexity, measured)
+PY
+}
+check "how likely a record's own translation is" gold_json
+no_gold() { printf '{"source": "a b"}\n' | predict --model pairs.ckpt --gold; [ $? = 1 ] && says err "expected a field 'target'"; }
+check "a record without one" no_gold
+lines_gold() { printf 'a b\n' | predict --model pairs.ckpt --gold; [ $? = 1 ] && says err "--gold needs examples with targets"; }
+check "lines have none" lines_gold
 check "more of them than the beam has" fails_with 1 "--top 5: expected --beam 5 or more" "$vpps" predict --model pairs.ckpt --json --top 5 --beam 4 </dev/null
 strange_json() { printf 'a\377b\n' | objects "o[0]['words'] == ['a\ufffdb']" --model tags.ckpt; }
 check "bytes that are not UTF-8" strange_json

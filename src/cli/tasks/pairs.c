@@ -260,8 +260,9 @@ static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     return o;
 }
 
-/* The best translation of source i, without its end word; as JSON with its score, and with --top the best ones. */
-static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i) {
+/* The best translation of source i, without its end word; as JSON with its score, with --top the best ones, and with --gold the
+ * log-probability of the target that the text has. */
+static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i, const double *gold) {
     if (!a->json) {
         put_translation(a->file, c, d, d->of[i]);
         return answers_end(a);
@@ -269,14 +270,32 @@ static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_
     json_t *o = translation_json(c, d, d->of[i]), *top = a->top > 1 ? json_array() : NULL;
     for (size_t k = d->of[i]; top && k < d->of[i + 1]; k++) json_array_append_new(top, translation_json(c, d, k));
     if (top) json_object_set_new(o, "top", top);
+    if (o && gold) json_object_set_new(o, "gold_log_probability", report_number(gold[i]));
     return o ? answers_end_json(a, o) : vpps_fail(VPPS_MEMORY, "no memory for a translation");
 }
 
+/* Log-probabilities of the targets, their end words counted; to be freed. */
+static vpps_status score_targets(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
+                                 double **scores) {
+    float *means = malloc((n + (size_t)1) * sizeof *means);
+    *scores = malloc((n + (size_t)1) * sizeof **scores);
+    vpps_status status = means && *scores ? session_mean_nll(x, c, split, examples, n, means)
+                                          : vpps_fail(VPPS_MEMORY, "no memory for %u scores", n);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++)
+        (*scores)[i] = -(double)means[i] * vpps_sentences_get(split->target, examples[i]).n_words;
+    free(means);
+    return status;
+}
+
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    const uint32_t *examples = split->examples + first;
     decoded d = {0};
-    vpps_status status = translate(x, c, split, split->examples + first, n, a->json && a->top > 1 ? a->top : 1, &d);
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = answer(a, c, &d, i);
+    double *gold = NULL;
+    vpps_status status = translate(x, c, split, examples, n, a->json && a->top > 1 ? a->top : 1, &d);
+    if (status == VPPS_OK && a->gold && a->json) status = score_targets(x, c, split, examples, n, &gold);
+    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = answer(a, c, &d, i, gold);
     decoded_destroy(&d);
+    free(gold);
     return status;
 }
 
