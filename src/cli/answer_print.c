@@ -2,6 +2,7 @@
 #include "cli/answer_print.h"
 #include "base/base.h"
 #include "cli/fields.h"
+#include "cli/task.h"
 #include "io/sequences.h"
 
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form) {
@@ -17,6 +18,13 @@ vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, i
         return vpps_fail(VPPS_ARGUMENT, "%s does not tag words: it prints no columns (--output-format)",
                          s->network->name);
     }
+    if (s->gold && task_for(s)->paired && out == OUTPUT_TEXT) {
+        return vpps_fail(VPPS_ARGUMENT,
+                         "--gold: lines of translations do not say how likely a target is; expected --output-format "
+                         "jsonl, csv or tsv");
+    }
+    if (s->top > 1 && out != OUTPUT_JSONL)
+        return vpps_fail(VPPS_ARGUMENT, "--top: the likeliest ones are printed in JSON; expected --json");
     p->s = s;
     p->form = out;
     p->lines = form == INPUT_TEXT || form == INPUT_TAGGED || form == INPUT_LABELLED || form == INPUT_JSONL;

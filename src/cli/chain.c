@@ -22,6 +22,39 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     }
 }
 
+/* Which tags a path leads to that begins where ends[tag] allows; tag a comes next to tag b where next[a * of_a + b * of_b] allows. */
+static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t of_b, bool *reached) {
+    const uint32_t n = ch->classes;
+    for (uint32_t a = 0; a < n; a++) reached[a] = ends[a] > -INFINITY;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t a = 0; a < n; a++) {
+            for (uint32_t b = 0; b < n && !reached[a]; b++)
+                more |= reached[a] = reached[b] && ch->next[a * of_a + b * of_b] > -INFINITY;
+        }
+    }
+}
+
+/* A tag that no sentence may have is one of another scheme. */
+static vpps_status check_tags(const tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags) {
+    const uint32_t n = ch->classes;
+    const char *other = NULL;
+    bool *from_begin = calloc(2 * (size_t)n + 1, sizeof *from_begin);
+    if (!from_begin) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", n);
+    bool *const to_end = from_begin + n;
+    spread(ch, ch->begin, n, 1, from_begin);
+    spread(ch, ch->end, 1, n, to_end);
+    for (uint32_t i = 0; i < n && !other; i++) {
+        vpps_chunk_tag tag;
+        vpps_chunk_tag_read(vpps_vocab_word(tags, i), &tag);
+        const bool ends = tag.part == 'E' || tag.part == 'S';
+        if (!from_begin[i] || !to_end[i] || (ends && scheme != CHAIN_IOBES)) other = vpps_vocab_word(tags, i);
+    }
+    free(from_begin);
+    if (!other) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--scheme: the network's tag '%.40s' is of another scheme", other);
+}
+
 vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags) {
     if (scheme == CHAIN_ANY) return VPPS_OK;
     if (!tags || vpps_vocab_find(tags, "O", 1) == VPPS_NO_WORD || !vpps_f1_applies(tags))
@@ -34,7 +67,16 @@ vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *t
         for (uint32_t j = 0; j < ch->classes; j++)
             if (!chain_allows(scheme, vpps_vocab_word(tags, j), tag)) ch->next[(size_t)i * ch->classes + j] = -INFINITY;
     }
-    return VPPS_OK;
+    return check_tags(ch, scheme, tags);
+}
+
+vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags) {
+    tag_chain ch = {0};
+    if (scheme == CHAIN_ANY) return VPPS_OK;
+    VPPS_TRY(chain_open(&ch, tags ? vpps_vocab_size(tags) : 0));
+    const vpps_status status = chain_forbid(&ch, scheme, tags);
+    chain_close(&ch);
+    return status;
 }
 
 /* ---------------------------------------------------------------- memory */

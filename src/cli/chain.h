@@ -19,8 +19,12 @@ typedef struct tag_chain {
 vpps_status chain_open(tag_chain *ch, uint32_t classes);
 void chain_close(tag_chain *ch);
 
-/* -inf for what the scheme does not allow. Fails with ARGUMENT where tags are not those of chunks, or O is not among them. */
+/* -inf for what the scheme does not allow. Fails with ARGUMENT where tags are not those of chunks, O is not among them, or one is of
+ * another scheme: no sentence may have it, as B-x with IOBES and without E-x, or it is E-x or S-x without IOBES. Fails with MEMORY. */
 vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags);
+
+/* Would chain_forbid fail? As it does. */
+vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags);
 
 /* The likeliest tags of n words together (Viterbi 1967). logits: each word's. Fails with MEMORY. */
 vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags);

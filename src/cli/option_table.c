@@ -27,7 +27,8 @@
 #define TAGS (1u << NET_TAGGING | 1u << NET_LATTICES)
 #define PAIRS (1u << NET_PAIRS | 1u << NET_LATTICE_PAIRS)
 #define DEPENDENCIES (1u << NET_DEPENDENCIES)
-#define GOLD (TREES | TAGS | 1u << NET_SENTENCES)
+#define LABELS (TAGS | 1u << NET_SENTENCES)
+#define GOLD (TREES | LABELS)
 #define RECORDS (GOLD | PAIRS | 1u << NET_TEXT)
 #define CLASSES (GOLD | DEPENDENCIES | 1u << NET_NODES | 1u << NET_GRAPHS)
 #define WORDS (TAGS | PAIRS | 1u << NET_SENTENCES | 1u << NET_TEXT)
@@ -93,7 +94,7 @@ static const cli_option table[] = {
             "Files of translations end in .ENDING, as en"),
     ROW_FOR(RECORDS, OPTION_TEXT, "text-field", text_field, "NAME", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
             "The field of JSONL, CSV or TSV that holds the text; a number, from 1: the first line has no names (default: text, or words)"),
-    ROW_FOR(GOLD | PAIRS, OPTION_TEXT, "label-field", label_field, "NAME", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
+    ROW_FOR(LABELS | PAIRS, OPTION_TEXT, "label-field", label_field, "NAME", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
             "The field that holds the label, tags or translation, for predict with --gold (default: gold, label, tags, or target)"),
     ROW_FOR(WORDS, OPTION_TEXT, "tokenizer", tokenizer, "COMMAND", 0, 0, 0, DATA | COMMAND_PREDICT, OF_FILES,
             "Split text into words first; simple: at punctuation; else a shell command that prints a line for each line it reads; none: do not (default: none, or a checkpoint's)"),

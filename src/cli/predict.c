@@ -402,7 +402,7 @@ static vpps_status check_own_form(settings *s) {
 
 static vpps_status predict(predictor *p, settings *s) {
     if (task_for(s)->own_form) VPPS_TRY(check_own_form(s));
-    if (task_for(s)->paired && s->json && s->top > s->beam)
+    if (task_for(s)->paired && s->top > s->beam)
         return vpps_fail(VPPS_ARGUMENT, "--top %u: expected --beam %u or more, found %u", s->top, s->top, s->beam);
     VPPS_TRY(open_predictor(p, s));
     if (s->n_files == 0) VPPS_TRY(predict_file(p, NULL));

@@ -68,6 +68,10 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
     if (s->net.crf && (s->class_weights || s->net.label_smoothing > 0))
         return vpps_fail(VPPS_ARGUMENT, "--crf: its loss is of all tags of a sentence together; expected no --%s",
                          s->class_weights ? "class-weights" : "label-smoothing");
+    if (s->command == COMMAND_TRAIN && s->train_accuracy && (s->net.crf || s->scheme != CHAIN_ANY))
+        return vpps_fail(VPPS_ARGUMENT, "--train-accuracy counts each word's tag by itself; expected no --%s",
+                         s->net.crf ? "crf" : "scheme");
+    VPPS_TRY(chain_check((chain_scheme)s->scheme, c->vocab[VOCAB_CLASSES]));
     VPPS_TRY(vpps_model_create(&x->model, s->seed));
     if (s->shard_tables && x->team) VPPS_TRY(vpps_shard_tables(x->model, x->team->c));
     net_config net = s->net;

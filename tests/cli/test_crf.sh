@@ -81,5 +81,9 @@ check "--scheme wants tags of chunks" fails_with 1 "--scheme: the network's tags
     --min-count 1 --epochs 1 --scheme iob2 --quiet
 check "--label-smoothing" fails_with 1 "--crf: its loss is of all tags of a sentence together; expected no --label-smoothing" "${net[@]}" --label-smoothing 0.1
 check "--class-weights" fails_with 1 "expected no --class-weights" "${net[@]}" --class-weights balanced
+check "--train-accuracy" fails_with 1 "--train-accuracy counts each word's tag by itself; expected no --crf" "${net[@]}" --train-accuracy
+check "--train-accuracy and a scheme" fails_with 1 "by itself; expected no --scheme" "${net[@]/--crf/--quiet}" --train-accuracy --scheme iob2
+check "tags of another scheme" fails_with 1 "--scheme: the network's tag 'B-" "${net[@]}" --scheme iobes
+check "tags of another scheme, in predict" fails_with 1 "is of another scheme" "$vpps" predict --model poor.st --scheme iobes words.txt
 
 summary

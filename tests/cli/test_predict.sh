@@ -272,6 +272,8 @@ no_gold() { printf '{"source": "a b"}\n' | predict --model pairs.ckpt --gold; [ 
 check "a record without one" no_gold
 lines_gold() { printf 'a b\n' | predict --model pairs.ckpt --gold; [ $? = 1 ] && says err "--gold needs examples with targets"; }
 check "lines have none" lines_gold
+check "text does not say it" fails_with 1 "--gold: lines of translations do not say how likely a target is" "$vpps" predict --model pairs.ckpt --gold --output-format text records.jsonl
+check "text does not say the best ones" fails_with 1 "--top: the likeliest ones are printed in JSON" "$vpps" predict --model labels.ckpt --top 2 --output-format csv records.jsonl
 check "more of them than the beam has" fails_with 1 "--top 5: expected --beam 5 or more" "$vpps" predict --model pairs.ckpt --json --top 5 --beam 4 </dev/null
 strange_json() { printf 'a\377b\n' | objects "o[0]['words'] == ['a\ufffdb']" --model tags.ckpt; }
 check "bytes that are not UTF-8" strange_json

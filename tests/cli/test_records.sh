@@ -137,6 +137,7 @@ check "a bad tree" bad tree-lstm a.csv 'tree\n(3 (2 a) (1 b))\n(3 (2 a)\n' ":3: 
 check "two trees" bad tree-lstm a.csv 'tree\n(3 (2 a) (1 b)) (3 (2 a) (1 b))\n' ":2: expected"
 check "not UTF-8" bad bilstm-classifier a.csv 'text,label\na,x\n\377,y\n' ":3: field 1: expected text in UTF-8"
 check "plain text has no fields" bad bilstm-classifier a.txt 'x\ta\n' ": --text-field names fields of files that end in .jsonl, .csv or .tsv" --text-field review
+check "a tree's labels are in it" fails_with 2 "unrecognized option '--label-field'" "$vpps" train tree-lstm --train trees.jsonl --label-field tree
 check "nor have edges" bad gat a.jsonl '{"text": "a"}\n' ": gat does not read JSONL"
 check "CoNLL-U has no fields" bad child-sum-tree-lstm a.csv 'text\na\n' ": child-sum-tree-lstm does not read CSV"
 check "one file of text is no pair" bad lstm-nmt a.txt 'a\n' ": --source and --target must tell"

@@ -125,12 +125,46 @@ START_TEST(a_scheme_forbids)
     }
 END_TEST
 
+START_TEST(tags_of_another_scheme_are_refused)
+    {
+        static const struct {
+            chain_scheme scheme;
+            const char *tags[6], *refused;
+        } rows[] = {
+            {CHAIN_IOB1, {"O", "I-A", "B-A"}, NULL},
+            {CHAIN_IOB1, {"O", "I-A", "B-B"}, "B-B"},
+            {CHAIN_IOB1, {"O", "I-A", "E-A"}, "E-A"},
+            {CHAIN_IOB2, {"O", "I-A", "B-A", "B-B"}, NULL},
+            {CHAIN_IOB2, {"O", "I-A", "I-B", "B-A"}, "I-B"},
+            {CHAIN_IOB2, {"O", "B-A", "S-A"}, "S-A"},
+            {CHAIN_IOBES, {"O", "B-A", "I-A", "E-A", "S-A"}, NULL},
+            {CHAIN_IOBES, {"O", "B-A", "L-A", "U-B"}, NULL},
+            {CHAIN_IOBES, {"O", "B-A", "I-A"}, "B-A"},
+            {CHAIN_IOBES, {"O", "S-A", "I-A", "E-A"}, "I-A"},
+            {CHAIN_ANY, {"I-A", "E-B"}, NULL},
+        };
+        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+            vpps_vocab *tags;
+            uint32_t id;
+            TEST_OK(vpps_vocab_create(&tags));
+            for (size_t k = 0; k < VPPS_COUNT(rows[i].tags) && rows[i].tags[k]; k++)
+                TEST_OK(vpps_vocab_add(tags, rows[i].tags[k], strlen(rows[i].tags[k]), &id));
+            if (rows[i].refused)
+                TEST_FAILS(chain_check(rows[i].scheme, tags), VPPS_ARGUMENT, rows[i].refused);
+            else
+                TEST_OK(chain_check(rows[i].scheme, tags));
+            vpps_vocab_destroy(tags);
+        }
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("chain");
     TCase *t = tcase_create("chain");
     tcase_add_test(t, the_best_of_all_paths_is_found);
     tcase_add_test(t, schemes_allow_what_they_say);
     tcase_add_test(t, a_scheme_forbids);
+    tcase_add_test(t, tags_of_another_scheme_are_refused);
     suite_add_tcase(s, t);
     return test_main(s);
 }
