@@ -97,12 +97,12 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 
 /* ---------------------------------------------------------------- the table row */
 
-/* A word's embedding has two halves. */
 static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
     const bilstm_char_tagger_net *t = net;
     bilstm_chain(&t->sentence, g, nodes);
 }
 
+/* A word's embedding has two halves: the size is 2 at least. */
 static const option_row options[] = {
     {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 2, 65536, true},
     {"character-embed", "N", "Size of a character's embedding", OPTION_U32, offsetof(net_config, character_embed), 1,

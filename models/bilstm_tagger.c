@@ -1,6 +1,6 @@
 /* bilstm_tagger.c - the bidirectional LSTM tagger: the BI-LSTM network of Huang, Xu and Yu, "Bidirectional LSTM-CRF
- * Models for Sequence Tagging" (2015), section 2.2, without features other than the word; with --crf section 2.4, whose field is in crf.h. Its
- * classifier has a hidden layer, as in the benchmark of Neubig et al., "DyNet: The Dynamic Neural Network Toolkit"
+ * Models for Sequence Tagging" (2015), section 2.2, without features other than the word; with --crf that of section 2.4,
+ * whose conditional random field is in crf.h. The classifier has a hidden layer, as in the benchmark of Neubig et al., "DyNet: The Dynamic Neural Network Toolkit"
  * (2017), and in VPPS (MICRO 2018).
  *
  * For the words w_1 .. w_n, with the embeddings E:
@@ -10,8 +10,8 @@
  *     s_k = tanh(W_h [h_f(k); h_b(k)] + b_h)                      with --mlp 0: s_k = [h_f(k); h_b(k)]
  *     p(tag of w_k) = softmax(W_s s_k + b_s)
  * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the layer below it, where D is dropout;
- * s_k has those of the last. Both LSTMs begin with zeros. Their equations are in sequence.h; the paper's LSTM (section 2.1) also has weights from
- * c to the gates, which these do not have.
+ * s_k has those of the last. Both LSTMs begin with zeros. Their equations are in sequence.h; the paper's LSTM
+ * (section 2.1) also has weights from c to the gates, which these do not have.
  *
  * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp, L = layers:
  *     V e + 8 d (e + d + 1) + (L - 1) 8 d (3 d + 1) + m (2 d + 1) + C (m + 1);

@@ -14,7 +14,8 @@
  * With --layers, s_k and h_j are those of the last layer.
  *
  * Parameters, with C target words, d = hidden, e = embed: C e for the table, 4 d (e + d + 1) for an LSTM or
- * 3 d (e + d + 1) for a GRU (with d for e in layers above the first), C d + C for the output layer; attention: 2 d^2; input feeding: 4 d^2 for an LSTM, 3 d^2 for a GRU.
+ * 3 d (e + d + 1) for a GRU (with d for e in layers above the first), C d + C for the output layer; attention: 2 d^2;
+ * input feeding: 4 d^2 for an LSTM, 3 d^2 for a GRU.
  */
 #include "translate.h"
 

@@ -140,8 +140,8 @@ static const char *const *answer_columns(const settings *s) {
     }
 }
 
-/* The example's fields with those of the answer in them, to be freed; NULL: no memory. Without an answer, fields of its names are null: what
- * the input had there is no answer. */
+/* The example's fields with those of the answer in them, to be freed; NULL: no memory. Without an answer, fields of its names are
+ * null: what the input had there is no answer. */
 static json_t *merge(const answer_printer *p, const asked *q, const char *text, size_t len) {
     json_t *o = q->fields ? json_copy(q->fields) : json_object();
     json_t *answer = text ? json_loadb(text, len, 0, NULL) : NULL;

@@ -69,6 +69,15 @@ static vpps_status fail_endings(const char *name) {
                      VPPS_PATH_ARGS(name));
 }
 
+/* The thread's message; pairs may be in files of other names. */
+static vpps_status add_endings(vpps_status status) {
+    char why[VPPS_MESSAGE_BYTES];
+    snprintf(why, sizeof why, "%s", vpps_error_message());
+    return vpps_fail(
+        status,
+        "%.300s; of pairs in two files --source and --target must tell how they end, as --source de --target en", why);
+}
+
 /* A file of a part, or two where they are paired. */
 static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
     const task *t = task_for(s);
@@ -125,7 +134,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     endings e;
     if (!set_endings(s, &e)) return fail_endings(corpus_name(s));
     const vpps_status found = data_file(s, which, wanted, e.source, path, sizeof path);
-    if (found != VPPS_OK) return task_for(s)->paired && !*e.source ? fail_endings(corpus_name(s)) : found;
+    if (found != VPPS_OK) return task_for(s)->paired && !*e.source ? add_endings(found) : found;
     if (!*path) return VPPS_OK;
     VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
     c->split[which].present = true;

@@ -93,6 +93,20 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
+/* predict prints all fields again, by their names. */
+static vpps_status check_all_once(const json_t *names) {
+    json_t *found = json_object();
+    vpps_status status = found ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the names of fields");
+    for (size_t i = 0; i < json_array_size(names) && status == VPPS_OK; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (json_object_get(found, name))
+            status = vpps_fail(VPPS_FORMAT, "two fields have the name '%.40s'; expected one", name);
+        json_object_set_new(found, name, json_null());
+    }
+    json_decref(found);
+    return status;
+}
+
 /* Of two fields with the name that is read, which one is meant? */
 static vpps_status check_once(const json_t *names, const char *given, const char *const *usual) {
     for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
@@ -110,6 +124,7 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     VPPS_TRY(names_of(text, len, r->form == INPUT_TSV, &r->names));
     VPPS_TRY(check_once(r->names, r->s->text_field, usual_texts(r->s->network->kind)));
     VPPS_TRY(check_once(r->names, r->s->label_field, usual_labels(r->s->network->kind)));
+    if (r->s->command == COMMAND_PREDICT) VPPS_TRY(check_all_once(r->names));
     if (!r->labels || has_names(r->s, r->names)) return VPPS_OK;
     for (size_t i = 0, at = 0; i < json_array_size(r->names) && at < sizeof found; i++) {
         at += (size_t)snprintf(found + at, sizeof found - at, "%s%s", i ? ", " : "",
@@ -209,7 +224,7 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
     for (size_t i = 0; i < json_array_size(value); i++) {
         json_t *word = json_array_get(value, i);
         if (!json_is_string(word))
-            return vpps_fail(VPPS_FORMAT, "%.40s: expected words, found something else at %zu", name, i);
+            return vpps_fail(VPPS_FORMAT, "%.40s: expected words, found something else as word %zu", name, i + 1);
         json_array_append(*words, word);
     }
     if (json_is_array(value)) return VPPS_OK;
@@ -298,8 +313,8 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
     for (size_t i = 0; list && i < json_array_size(value); i++) {
         const char *word = json_string_value(json_array_get(value, i));
         if (!word || !*word || strpbrk(word, " \t\r\n\v\f")) {
-            return vpps_fail(VPPS_FORMAT, "%.40s: expected words without white space, found something else at %zu",
-                             name, i);
+            return vpps_fail(VPPS_FORMAT, "%.40s: expected words without white space, found something else as word %zu",
+                             name, i + 1);
         }
         fprintf(f, "%s%s", i ? " " : "", word);
     }

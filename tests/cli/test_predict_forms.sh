@@ -273,4 +273,10 @@ PY
 check "as it comes" unbuffered
 check "records are not for commands" fails_with 1 "is given lines of text, not csv" "$vpps" predict --model labels.ckpt some.csv --tokenizer cat
 
+doubled() { # one of both would be lost
+    printf 'id,id,text\n1,2,ada\n' >doubled.csv
+    fails_with 1 "doubled.csv:1: two fields have the name 'id'; expected one" "$vpps" predict --model "$1" doubled.csv
+}
+check "a name twice, of a field that is not read" doubled labels.ckpt
+
 summary

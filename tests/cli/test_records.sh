@@ -140,6 +140,11 @@ check "plain text has no fields" bad bilstm-classifier a.txt 'x\ta\n' ": --text-
 check "a tree's labels are in it" fails_with 2 "unrecognized option '--label-field'" "$vpps" train tree-lstm --train trees.jsonl --label-field tree
 check "nor have edges" bad gat a.jsonl '{"text": "a"}\n' ": gat does not read JSONL"
 check "CoNLL-U has no fields" bad child-sum-tree-lstm a.csv 'text\na\n' ": child-sum-tree-lstm does not read CSV"
+two_files() {
+    mkdir -p both && cp pairs.csv both/train.csv && cp pairs.jsonl both/train.jsonl
+    fails_with 1 "train part: name one by --train; of pairs in two files --source and --target must tell" "$vpps" train lstm-nmt --data both --hidden 8
+}
+check "two files of a part" two_files
 check "one file of text is no pair" bad lstm-nmt a.txt 'a\n' ": --source and --target must tell"
 check "where an odd label is" learns odd bilstm-classifier --train labels.csv --dev <(printf '{"text": "ada", "label": "person"}\n{"text": "ada", "label": "thing"}\n')
 check "is its line" says err ":2: the training part has no label thing"

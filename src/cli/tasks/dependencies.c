@@ -21,16 +21,6 @@ static vpps_dependencies how_of(const settings *s) {
                                .label = s->sentence_label};
 }
 
-/* Prediction answers with the text: it is kept. */
-static vpps_status keep_text(corpus_split *split, const task_text *text) {
-    char *grown = realloc(split->text, split->text_bytes + text->len + 1);
-    if (!grown) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
-    if (text->len) memcpy(grown + split->text_bytes, text->text, text->len);
-    split->text = grown;
-    split->text_bytes += text->len;
-    return VPPS_OK;
-}
-
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     const vpps_dependencies how = how_of(s);
@@ -38,7 +28,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
     VPPS_TRY(vpps_sentences_read_dependencies_text(split->sentences, text->name, text->text, text->len, &how));
-    return how.heads_only ? keep_text(split, text) : VPPS_OK;
+    return how.heads_only ? task_keep_text(split, text) : VPPS_OK;
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {

@@ -13,16 +13,6 @@ static bool whole(const settings *s) { return s->network->kind == NET_GRAPHS; }
 
 /* ---------------------------------------------------------------- reading */
 
-/* Prediction answers with the text: it is kept. */
-static vpps_status keep_text(corpus_split *split, const task_text *text) {
-    char *grown = realloc(split->text, split->text_bytes + text->len + 1);
-    if (!grown) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
-    if (text->len) memcpy(grown + split->text_bytes, text->text, text->len);
-    split->text = grown;
-    split->text_bytes += text->len;
-    return VPPS_OK;
-}
-
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     const bool predict = s->command == COMMAND_PREDICT;
@@ -33,7 +23,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     if (!split->edge_lists) VPPS_TRY(vpps_edge_lists_create(&split->edge_lists));
     split->edge_lists->numbers = s->net.numbers;
     VPPS_TRY(vpps_edge_lists_read_text(split->edge_lists, split->sentences, text->name, text->text, text->len, labels));
-    return predict ? keep_text(split, text) : VPPS_OK;
+    return predict ? task_keep_text(split, text) : VPPS_OK;
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {

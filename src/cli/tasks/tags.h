@@ -43,8 +43,8 @@ typedef struct tags_sentence {
 } tags_sentence;
 
 /* What a network says of a sentence: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
- * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. Where tags depend on each other, scores are the probabilities of a
- * word's tag whatever the others are. */
+ * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. Where tags depend on
+ * each other, a score is the probability of the word's tag whatever the others are. */
 vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits);
 
 #define TAGS_METRICS                                                                                                   \

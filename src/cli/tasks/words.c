@@ -73,3 +73,12 @@ vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids,
     for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
     return VPPS_OK;
 }
+
+vpps_status task_keep_text(corpus_split *split, const task_text *text) {
+    char *grown = realloc(split->text, split->text_bytes + text->len + 1);
+    if (!grown) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
+    if (text->len) memcpy(grown + split->text_bytes, text->text, text->len);
+    split->text = grown;
+    split->text_bytes += text->len;
+    return VPPS_OK;
+}
