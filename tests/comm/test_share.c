@@ -1,6 +1,7 @@
 /* test_share.c - vpps_fb in several processes (here threads): the same losses as one, the same bits in every process and
  * every run, failures alike everywhere. */
 #include "comm/threads.h"
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "graph/model.h"
 #include "runtime/gpu/gpu.h"
@@ -728,6 +729,7 @@ int main(int argc, char **argv) {
     const char *slash = strrchr(argv[0], '/');
     snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
     stand_in = path;
+    gpu_ask_compiler();
     Suite *suite = suite_create("share");
     TCase *cases = tcase_create("share");
     tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_OPTIMIZERS);

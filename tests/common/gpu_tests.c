@@ -1,12 +1,18 @@
 /* gpu_tests.c - see gpu_tests.h. */
 #include "common/gpu_tests.h"
 
+#include "runtime/simt/compiler.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/simt.h"
 
 #include <stdio.h>
 
 bool gpu_is_simulated(void) { return !strcmp(test_gpu_device(), "simt"); }
+
+void gpu_ask_compiler(void) {
+    char text[2048];
+    if (!VPPS_SIMT_TSAN) (void)vpps_simt_toolchain(text, sizeof text); /* a test that needs it says what is wrong */
+}
 
 START_TEST(a_sanitizer_is_refused)
     {
@@ -17,6 +23,7 @@ START_TEST(a_sanitizer_is_refused)
 END_TEST
 
 int gpu_main(Suite *(*make)(void)) {
+    if (gpu_is_simulated()) gpu_ask_compiler();
     if (!VPPS_SIMT_TSAN || !gpu_is_simulated()) return test_main(make());
     Suite *suite = suite_create("gpu");
     TCase *tests = tcase_create("refused");

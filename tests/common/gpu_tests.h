@@ -9,6 +9,9 @@
 
 bool gpu_is_simulated(void);
 
+/* Asks software SIMT's compiler for its version now, so that no test, which is a process of its own, asks again. */
+void gpu_ask_compiler(void);
+
 /* Runs the suite that make() makes; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */
 int gpu_main(Suite *(*make)(void));
 

@@ -1,5 +1,6 @@
 /* test_inference.c - handles for inference beside the one that trains, each in a thread of its own: they see parameters as they were
  * when a batch was over. */
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
@@ -190,6 +191,7 @@ START_TEST(readers_keep_values_of_their_own)
 END_TEST
 
 int main(void) {
+    gpu_ask_compiler();
     Suite *suite = suite_create("inference");
     TCase *t = tcase_create("inference");
     tcase_set_timeout(t, 120);

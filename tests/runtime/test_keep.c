@@ -1,6 +1,7 @@
 /* test_keep.c - values that stay on the device: graphs that are cut, and go on from what was kept, give what whole ones give. */
 #include "runtime/handle.h"
 
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
@@ -382,6 +383,7 @@ START_TEST(values_stay)
 END_TEST
 
 int main(void) {
+    gpu_ask_compiler();
     Suite *suite = suite_create("keep");
     TCase *t = tcase_create("keep");
     const int n = (int)VPPS_COUNT(settings);

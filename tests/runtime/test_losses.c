@@ -1,5 +1,6 @@
 /* test_losses.c - vpps_cross_entropy_with against its definition in double precision, and its gradient against central differences:
  * on the graph and in a cell, with weights of all kinds, on the CPU and under software SIMT. */
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
@@ -199,6 +200,7 @@ START_TEST(without_both_it_is_cross_entropy)
 END_TEST
 
 int main(void) {
+    gpu_ask_compiler();
     Suite *s = suite_create("losses");
     TCase *t = tcase_create("losses");
     tcase_set_timeout(t, 120);

@@ -1,4 +1,5 @@
 /* test_requests.c - what vpps_backward gives on request: values of nodes in the same step, and gradients of nodes. */
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
@@ -450,6 +451,7 @@ START_TEST(requests_that_make_no_sense)
 END_TEST
 
 int main(void) {
+    gpu_ask_compiler();
     Suite *suite = suite_create("requests");
     TCase *t = tcase_create("requests");
     tcase_set_timeout(t, 120);

@@ -1,4 +1,5 @@
 /* test_steps.c - a training step in parts: vpps_backward, what can be done with gradients, vpps_update. */
+#include "common/gpu_tests.h"
 #include "common/reference.h"
 #include "common/testing.h"
 #include "graph/graph.h"
@@ -566,6 +567,7 @@ START_TEST(dropout_differs_from_call_to_call)
 END_TEST
 
 int main(void) {
+    gpu_ask_compiler();
     Suite *suite = suite_create("steps");
     TCase *t = tcase_create("steps");
     tcase_set_timeout(t, 120);
