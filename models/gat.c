@@ -28,8 +28,8 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
     vpps_cell type[DIRECTIONS]; /* pushes the type's vector, a head's rows each */
-    vpps_cell
-        node; /* children: the node before the round, then its neighbours; pulls lists: a head's rows of each edge's type */
+    /* Children: the node, then its neighbours. Pulls a list for each head: its rows of the edges' types. */
+    vpps_cell node;
 } gat_round;
 
 typedef struct gat_net {

@@ -33,8 +33,7 @@ typedef struct norm {
 typedef struct layer {
     norm attention, feed;
     vpps_param W_q, b_q, W_k, W_v, b_v, W_o, b_o, W_1, b_1, W_2, b_2;
-    vpps_cell
-        cell; /* children: the word below, which scatters x, q, k, v; then all words below. Scatters the same for the layer above */
+    vpps_cell cell; /* children: the word below, then all words below, which scatter x, q, k, v; so does the cell */
 } layer;
 
 typedef struct transformer_net {

@@ -143,8 +143,12 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
     *object = NULL;
     if (r->form == INPUT_JSONL) {
         json_error_t error;
-        *object = json_loadb(text, len, 0, &error);
-        if (!*object) return vpps_fail(VPPS_FORMAT, "byte %d: not JSON: %s", error.position + 1, error.text);
+        *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+        if (!*object) {
+            const bool twice = json_error_code(&error) == json_error_duplicate_key;
+            return vpps_fail(VPPS_FORMAT, "byte %d: %s: %s", error.position + 1, twice ? "two fields" : "not JSON",
+                             error.text);
+        }
         if (json_is_object(*object)) return VPPS_OK;
         json_decref(*object);
         *object = NULL;

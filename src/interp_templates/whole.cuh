@@ -49,8 +49,8 @@ template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned la
     for (unsigned k = lane; k < length; k += 32) body(k);
 }
 
-/* HEAD is one of VPPS_HEAD. TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to a scalar;
- * VALUE is an element of the result, with t.sum what FINISH made. */
+/* HEAD is one of VPPS_HEAD. TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to
+ * a scalar; VALUE is an element of the result, with t.sum what FINISH made. */
 #define VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                 \
     enum { vpps_head_##ID = VPPS_HEAD_##HEAD };                                                                        \
     __device__ __forceinline__ float vpps_term_##ID ARGUMENTS { return TERM; }                                         \

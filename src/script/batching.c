@@ -1,6 +1,6 @@
-/* batching.c - see batching.h. Types of vertices and what they read form a graph; its strongly connected parts run one after the
- * other. A part without a cycle is one step, whatever the levels of its vertices: classifiers, embeddings and everything else
- * that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
+/* batching.c - see batching.h. Types of vertices and what they read form a graph; its strongly connected components (needs.h: parts) run
+ * one after the other. A component without a cycle is one step, whatever the levels of its vertices: classifiers, embeddings and
+ * everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
 #include "script/batching.h"
 
 #include "script/heads.h"

@@ -36,9 +36,8 @@ typedef struct vpps_contributions {
     const uint32_t *counts;    /* to each output; nobody adds them up where it has no gradient */
     const vpps_entry *entries; /* in the order of their first use */
     const uint32_t *of_table;  /* of each parameter, how many of the entries are a table's */
-    const uint32_t
-        *uses; /* entries that vertices contribute to, block after block, in the order of their contributions */
-    const uint32_t *runs; /* numbers of tasks */
+    const uint32_t *uses;      /* entries that vertices contribute to, block after block, by contribution */
+    const uint32_t *runs;      /* numbers of tasks */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
 } vpps_contributions;

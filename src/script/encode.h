@@ -6,11 +6,9 @@
 
 /* Where what a script names lies. */
 typedef struct vpps_script_places {
-    const uint32_t *output_at; /* offset of every needed output's value */
-    const uint32_t *
-        gradient_at; /* of every output whose gradient is kept for the host, its offset; else VPPS_NONE. NULL: the request
-                                  * names no gradients */
-    uint64_t pool_words; /* of the pool, that the script needs */
+    const uint32_t *output_at;   /* offset of every needed output's value */
+    const uint32_t *gradient_at; /* of the gradients that the request names; else VPPS_NONE. NULL: it names none */
+    uint64_t pool_words;         /* of the pool, that the script needs */
 } vpps_script_places;
 
 /* Makes b->script, and sets its n_tasks. Fails with MEMORY; and with POOL, without a message, where the pool has fewer than

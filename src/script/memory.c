@@ -29,9 +29,9 @@ typedef struct placer {
     bool *requested;      /* of each block: the host reads a value or a gradient of one of its vertices */
     uint32_t *level_ends; /* like level_starts: the last phase of a level's backward pass */
     uint32_t *last_reads; /* likewise: the last phase that reads what a level contributes */
-    uint32_t
-        *passing_at; /* likewise, of both passes: where a level's passing records lie. Where a part over all levels */
-    uint32_t *passing_life;        /* needs them, those of all vertices are level 0's. passing_life: in `lives` */
+    /* Likewise, of both passes: where a level's passing records lie, and their number in `lives`. Where a stage over all levels needs
+     * them, level 0's are those of all vertices. */
+    uint32_t *passing_at, *passing_life;
     const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
 } placer;
 

@@ -1,12 +1,13 @@
 /* needs.h - what the loss or the request is made of: which vertices are needed, which of their outputs have gradients, and what that
- * and the strongly connected parts of the types' graph say about the compiled cells. */
+ * and the strongly connected components of the types' graph say about the compiled cells. Such a component is called a part here, since
+ * components are those of the inputs' graph (components.h). */
 #ifndef VPPS_SCRIPT_NEEDS_H
 #define VPPS_SCRIPT_NEEDS_H
 
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
-    uint32_t part;   /* strongly connected part, in topological order */
+    uint32_t part;   /* strongly connected component, in topological order */
     bool needed;     /* a vertex of the type is */
     uint64_t linked; /* outputs that vertices read */
     vpps_cell_needs cell;
@@ -16,7 +17,7 @@ typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* of each vertex: by the loss or the request */
     const uint64_t *gradients; /* of each vertex, bit k: output k has a gradient */
-    const uint32_t *levels;    /* of each vertex: behind all of its part that it reads */
+    const uint32_t *levels;    /* of each vertex: after all vertices of its part that it reads */
     const vpps_type_needs *types;
     const uint64_t *edges; /* types x types bits: row reads column */
     uint32_t edge_words;   /* of a row */

@@ -1,6 +1,6 @@
 /* phases.c - see phases.h.
  *
- * Forward goes through the strongly connected parts in order, backward in reverse. A task runs in the first phase in which all
+ * Forward goes through the strongly connected components (needs.h: parts) in order, backward in reverse. A task runs in the first phase in which all
  * that it reads or overwrites is done: what other VPs do of that, in an earlier phase, what the VP does itself, in the same one
  * at the earliest (cell/order.c). What runs in a phase stands in the order in which it was added.
  *
@@ -35,7 +35,7 @@ typedef struct progress {
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_part, n_of_part; /* types of the strongly connected part at hand */
+    uint32_t *of_part, n_of_part; /* types of the part at hand */
     uint32_t begin;               /* of the slice */
     vpps_stage_task *tasks;       /* those of a group in the order in which they are added */
     uint32_t n_tasks;
@@ -96,7 +96,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* A part of the part's cells over a level, or all of them (VPPS_NONE). */
+/* The eager, main or lazy stages of the types at hand, over a level, or over all levels (VPPS_NONE). */
 static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_part; i++) made = latest(made, p->types[p->of_part[i]].made);
@@ -123,7 +123,7 @@ static void find_others(phases *p, uint32_t part) {
     }
 }
 
-/* One of the two passes over the part for a slice of a group. */
+/* The forward or the backward pass over a part, for a slice of a group. */
 static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
     const uint32_t levels = last_level(p, place);

@@ -88,8 +88,7 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes what a vertex reads, and where that puts it in the graph, and in its strongly connected part as far as that is known: see
- * needs.c. */
+/* Notes what a vertex reads, its depth in the graph, and its level in its part (needs.h), by the parts of the batch before. */
 static vpps_status read_sources(reader *r, uint32_t vertex, uint32_t n, const vpps_node *args) {
     vpps_reading *out = r->out;
     VPPS_TRY(vpps_need_count(out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));

@@ -56,7 +56,7 @@ typedef struct vpps_reading {
     bool fixed;                       /* no parameter has a gradient */
     const vpps_read_vertex *vertices; /* and one behind the last */
     const vpps_vertex_lists *lists;   /* of each vertex; only those whose cells have lists or dropout are set */
-    const uint32_t *levels;           /* of each vertex, if strongly connected parts are those of the batch before */
+    const uint32_t *levels;           /* of each vertex, if parts (needs.h) are those of the batch before */
     const vpps_read *sources;         /* reader after reader */
     const vpps_node *source_outputs;  /* of each, the node that it is; apart: passes over blocks read nothing else */
     const vpps_output_ref *requested; /* outputs of the request */

@@ -14,7 +14,7 @@ typedef struct vpps_scope {
     uint8_t *key;
 } vpps_scope;
 
-/* The vertices of a strongly connected part that are needed. A part of one type has nothing to choose. */
+/* The vertices of a part (needs.h) that are needed. A part of one type has nothing to choose. */
 vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out);
 
 /* All vertices that are needed and do something, forward: without entries of tables and inputs, which are read where they

@@ -4,7 +4,7 @@
  *               describes the value. All lie in an arena of the batch.
  *
  *   read.c      the graph as vertices: their types, what each reads, what the loss is made of
- *   needs.c     what is needed, what has gradients, strongly connected parts of the types' graph
+ *   needs.c     what is needed, what has gradients, strongly connected components of the types' graph
  *   batching.c  levels, compiled cells, groups of VPs; components.c: the inputs' graphs; heads.c: classifiers and the like
  *     scopes.c    a batch as batching policies see it, and the levels that they choose
  *     policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned

@@ -7,7 +7,7 @@
  *   blocks, lists, tables
  *   tasks (vpps_task), group after group
  *
- * A block is the vertices of one cell that one group runs: of one strongly connected part of the cells' graph, sorted by
+ * A block is the vertices of one cell that one group runs: of one strongly connected component of the cells' graph, sorted by
  * level. They are numbered from 0, and so are the members of all their lists 0, of all their lists 1, and so on. Word arrays of
  * a block follow each other:
  *

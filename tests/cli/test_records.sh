@@ -127,6 +127,7 @@ check "no label" bad bilstm-classifier a.csv 'text,label\na,x\nb,\n' ":3: label:
 check "no text" bad bilstm-classifier a.csv 'text,label\na,x\n,y\n' ":3: text: expected a text, found none"
 check "null" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n\n{"text": "b", "label": null}\n' ":3: label: expected a label"
 check "no JSON" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n{"text"\n' ":2: byte "
+check "a key twice" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n{"text": "b", "label": "x", "label": "y"}\n' ":2: byte 36: two fields: duplicate object key"
 check "no such key" bad bilstm-classifier a.jsonl '{"text": "a", "stars": 1}\n' ":1: expected a field 'label', found text, stars: --label-field tells another name"
 check "no number" bad bilstm-classifier a.csv 'a,x\n' ":1: expected a field 'label', found 1, 2: --label-field" --text-field 1
 check "tags for fewer words" bad bilstm-tagger a.jsonl '{"tokens": ["a", "b"], "tags": ["O"]}\n' ":1: tags: expected a tag for each of 2 words, found 1"
