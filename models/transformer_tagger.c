@@ -225,8 +225,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 static const option_row options[] = {
     PART_HIDDEN("Size of a word's embedding and of its state"),
     PART_LAYERS("Layers of attention and feed-forward"),
-    {"heads", "N", "Heads of the attention; each has the N-th part of the state", OPTION_U32,
-     offsetof(net_config, heads), 1, PART_MOST_HEADS, true},
+    PART_HEADS,
     {"feed-forward", "N", "Units of the feed-forward layers; 0: 4 times the state's size", OPTION_U32,
      offsetof(net_config, feed_forward), 0, 4 * PART_MOST_HIDDEN, true},
     PART_DROPOUT(

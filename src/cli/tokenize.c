@@ -2,6 +2,7 @@
 #include "cli/tokenize.h"
 #include "base/base.h"
 #include "cli/filter.h"
+#include "io/descriptor.h"
 #include "io/text.h"
 
 #include <ctype.h>
@@ -120,6 +121,13 @@ static vpps_status read_printed(int fd, FILE *to, uint64_t *lines) {
     return VPPS_OK;
 }
 
+/* The thread's message, with the file whose lines the command was given. */
+static vpps_status name_file(vpps_status status, const char *name) {
+    char why[VPPS_MESSAGE_BYTES];
+    snprintf(why, sizeof why, "%s", vpps_error_message());
+    return vpps_fail(status, "%s%s: %.400s", VPPS_PATH_ARGS(name), why);
+}
+
 static vpps_status run_command(const char *command, const char *name, const char *text, size_t len, FILE *to) {
     vpps_stream *stream;
     filter *f = NULL;
@@ -129,6 +137,7 @@ static vpps_status run_command(const char *command, const char *name, const char
     vpps_status status = filter_open(&f, command, stream, &fd);
     if (status == VPPS_OK) status = read_printed(fd, to, &lines);
     if (status == VPPS_OK) status = filter_end(f, lines);
+    if (status != VPPS_OK) status = name_file(status, name);
     filter_close(f);
     vpps_stream_close(stream);
     return status;

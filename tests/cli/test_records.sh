@@ -207,7 +207,7 @@ check "a command is not given labels" fails_with 1 "known.labels: a command of -
     --model known.ckpt known.labels --tokenizer cat
 check "--tokenizer none of it" exits 0 "$vpps" eval --model command.ckpt split.labels --tokenizer none
 check "other words when resumed" fails_with 1 "training cannot resume with simple" "$vpps" train --resume command.ckpt --epochs 9 --tokenizer simple
-check "a command that fails" fails_with 1 "the command ended with status 3" "$vpps" train lstm-lm --train raw.text --tokenizer 'cat; exit 3'
+check "a command that fails" fails_with 1 "raw.text: --tokenizer 'cat; exit 3': the command ended with status 3" "$vpps" train lstm-lm --train raw.text --tokenizer 'cat; exit 3'
 check "too few lines" fails_with 1 "expected a line for each of 16, found 1" "$vpps" train bilstm-classifier --train raw.labels --tokenizer 'head -n 1'
 check "records are not for commands" fails_with 1 "raw.jsonl: a command of --tokenizer is given lines of text, not records: --tokenizer simple" \
     "$vpps" train bilstm-classifier --train raw.jsonl --tokenizer cat
