@@ -249,6 +249,14 @@ VPPS_API vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p);
 VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs);
 VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows);
 
+/* The transpose of x. */
+VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
+/* x as rows x cols, with the same elements in the same order, which is column after column. x itself, if it has that shape. Fails with
+ * SHAPE: x has more elements, or fewer. */
+VPPS_API vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
+/* n nodes with equal rows side by side. It is a concat and a reshape. Fails with SHAPE, ARGUMENT. */
+VPPS_API vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs);
+
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* scalar: |a - b|^2 */
 VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* scalar */

@@ -247,6 +247,21 @@ def slice(x: Value, first: int, rows: int) -> Node:
     return _one(x, lib.vpps_slice, first, rows)
 
 
+def transpose(x: Value) -> Node:
+    """Rows as columns."""
+    return _one(x, lib.vpps_transpose)
+
+
+def reshape(x: Value, rows: int, cols: int = 1) -> Node:
+    """The elements of x, column after column, as rows x cols: numpy's x.reshape((rows, cols), order="F")."""
+    return _one(x, lib.vpps_reshape, rows, cols)
+
+
+def hstack(xs: Many) -> Node:
+    """Nodes of equally many rows side by side."""
+    return _many(xs, lib.vpps_hstack, "hstack")
+
+
 def broadcast(x: Value, rows: int, cols: int) -> Node:
     """x as rows x cols: a scalar in every element, a vector in every column, a row in every row."""
     return _one(x, lib.vpps_broadcast, rows, cols)
@@ -408,7 +423,7 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
 __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
-    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "broadcast", "sum_rows", "sum_columns",
+    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "transpose", "reshape", "hstack", "broadcast", "sum_rows", "sum_columns",
     "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
     "smooth_label", "hinge", "binary_log_loss", "argmax",
     "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",

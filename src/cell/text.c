@@ -20,6 +20,7 @@ static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_MATMUL] = "$0 $1",
     [VPPS_I_MATMUL_NT] = "$0 $1^T",
     [VPPS_I_MATMUL_TN] = "$0^T $1",
+    [VPPS_I_TRANSPOSE] = "$0^T",
     [VPPS_I_SIGMOID_B] = "$0 * $1 * (1 - $1)",
     [VPPS_I_TANH_B] = "$0 * (1 - $1^2)",
     [VPPS_I_RELU_B] = "$1 > 0 ? $0 : 0",

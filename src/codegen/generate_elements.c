@@ -153,6 +153,17 @@ static void make_matmul(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
+/* An element of a matrix, in another place. */
+static void make_moved(const work *w, const vpps_program_step *s) {
+    const vpps_operand *a = vpps_step_operand(w, s, 0);
+    char element[64] = "element";
+    if (s->run.of.opcode == VPPS_I_TRANSPOSE)
+        snprintf(element, sizeof element, "vpps_turned<%u, %u>(element)", s->to.rows, s->to.cols);
+    fprintf(w->out, "const float v%u = ", s->to.value);
+    vpps_put_at(w, a->value, vpps_item_for(s->axis, a), element);
+    fprintf(w->out, ";\n");
+}
+
 /* A stack of the vertex's members, or a member's rows of one. */
 static void make_members(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
@@ -209,6 +220,8 @@ static void make_element(const work *w, const vpps_program_step *s) {
         make_parts(w, s);
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MATMUL) {
         make_matmul(w, s);
+    } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MOVE) {
+        make_moved(w, s);
     } else {
         switch (s->run.of.opcode) {
         case VPPS_I_SUM: make_sum(w, s); break;

@@ -64,6 +64,10 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
         s->rows = a->cols;
         s->cols = 1;
         return true;
+    case VPPS_SHAPE_TURNED:
+        s->rows = a->cols;
+        s->cols = a->rows;
+        return true;
     case VPPS_SHAPE_VECTOR:
         if (a->cols != 1) return shape_error(g, op, i, a, "a vector"), false;
         s->rows = a->rows;

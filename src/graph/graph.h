@@ -38,6 +38,7 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_STACKED, /* equal cols -> sum of rows */
     VPPS_SHAPE_SCALAR,  /* all arguments equal -> 1 x 1 */
     VPPS_SHAPE_COLUMNS, /* r x c -> c x 1 */
+    VPPS_SHAPE_TURNED,  /* r x c -> c x r */
     VPPS_SHAPE_VECTOR,  /* r x 1 -> r x 1 */
     VPPS_SHAPE_WEIGHTED /* n x 1, then n equal ones -> like those */
 } vpps_shape_rule;

@@ -165,3 +165,8 @@ __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right
 template <unsigned ROWS, unsigned OTHER_ROWS> __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first) {
     return element / ROWS * OTHER_ROWS + (element % ROWS + first);
 }
+
+/* Where the transpose of a value of ROWS x COLS has its element. */
+template <unsigned ROWS, unsigned COLS> __device__ __forceinline__ unsigned vpps_turned(unsigned element) {
+    return element % ROWS * COLS + element / ROWS;
+}

@@ -17,6 +17,7 @@ typedef enum vpps_form {
     VPPS_FORM_REDUCE,
     VPPS_FORM_ROW,
     VPPS_FORM_MATMUL,
+    VPPS_FORM_MOVE,
     VPPS_FORM_PARTS,
     VPPS_FORM_DECIDED
 } vpps_form;

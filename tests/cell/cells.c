@@ -239,6 +239,8 @@ static void record_functions(vpps_graph *g) {
     const vpps_node square = vpps_broadcast(g, vpps_slice(g, x, 0, 5), 5, 4);
     TEST_OK(vpps_push(g, vpps_log_sum_exp(g, vpps_layer_norm(g, square, vpps_slice(g, x, 5, 5), VPPS_NO_NODE, 0.1f))));
     TEST_OK(vpps_push(g, vpps_softmax(g, vpps_mul(g, square, vpps_pull(g, 5, 4)))));
+    const vpps_node columns[] = {square, vpps_slice(g, y, 0, 5)}, beside = vpps_hstack(g, 2, columns);
+    TEST_OK(vpps_push(g, vpps_matmul(g, vpps_transpose(g, beside), vpps_square(g, beside))));
     TEST_OK(vpps_push(g, vpps_div(g, vpps_abs(g, x), y)));
     TEST_OK(vpps_push(g, vpps_log(g, y)));
     TEST_OK(vpps_push(g, vpps_sqrt(g, y)));

@@ -136,10 +136,10 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
             }
         }
     }
-    if (vpps_instructions[value->run.opcode].form != VPPS_FORM_MATMUL) return;
-    const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
     o->rows = value->rows;
     o->cols = value->cols;
+    if (vpps_instructions[value->run.opcode].form != VPPS_FORM_MATMUL) return;
+    const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
     o->inner = value->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
 }
 

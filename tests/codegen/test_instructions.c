@@ -132,10 +132,11 @@ static test_case *add_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
     const char *roles = meaning_of((vpps_opcode)opcode).roles;
     test_case *c = &b->cases[b->n_cases++];
     *c = (test_case){.of = {.what = opcode, .length = length, .items = items}, .accumulate = accumulate};
-    if (row->form == VPPS_FORM_MATMUL) { /* as many rows as divide the length */
+    const bool matrix = row->form == VPPS_FORM_MATMUL || row->form == VPPS_FORM_MOVE;
+    if (matrix) { /* as many rows as divide the length */
         c->rows = length % 11 == 0 ? 11 : length % 5 == 0 ? 5 : length % 2 ? 1 : length;
         c->cols = length / c->rows;
-        c->inner = 1 + vpps_random_below(&state, 40);
+        c->inner = row->form == VPPS_FORM_MATMUL ? 1 + vpps_random_below(&state, 40) : 0;
     }
     c->of.to = tensor(&b->pool, results_of(c), -1, 1);
     uint32_t tensors = 0, scalars = 0;
@@ -163,7 +164,7 @@ static test_case *add_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
         default: ck_abort_msg("operand letter %c", row->operands[k]);
         }
     }
-    if (over < tensors && row->form != VPPS_FORM_REDUCE && row->form != VPPS_FORM_MATMUL) c->of.to = c->of.t[over];
+    if (over < tensors && row->form != VPPS_FORM_REDUCE && !matrix) c->of.to = c->of.t[over];
     return c;
 }
 
@@ -537,9 +538,9 @@ END_TEST
 
 START_TEST(every_instruction_has_what_runs_it)
     {
-        static const uint32_t written_out[] = {
-            VPPS_I_SUM,    VPPS_I_MAX_OF,    VPPS_I_MIN_OF,   VPPS_I_WEIGHTED_SUM,
-            VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN}; /* in each stage of a kernel, by the generator */
+        static const uint32_t written_out[] = {VPPS_I_SUM,    VPPS_I_MAX_OF,    VPPS_I_MIN_OF,    VPPS_I_WEIGHTED_SUM,
+                                               VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN, VPPS_I_TRANSPOSE,
+                                               VPPS_I_RESHAPE}; /* in each stage of a kernel, by the generator */
         for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
             const bool runs = vpps_instructions[opcode].form < VPPS_FORM_PARTS;
             bool templates = runs;

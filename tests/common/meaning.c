@@ -50,6 +50,11 @@ static double product(meaning_operands *o, const double *x, bool x_transposed, c
     return sum;
 }
 
+/* Element i of the transpose, of rows x cols. */
+static double turned(const meaning_operands *o, const double *x, uint32_t i) {
+    return x[i / o->rows + i % o->rows * o->cols];
+}
+
 /* The list's member that has the greatest or least element i: the first of equal ones, or one that is not a number. */
 static uint32_t extreme(const meaning_operands *o, uint32_t i, bool greatest) {
     uint32_t best = 0;

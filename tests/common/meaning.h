@@ -38,7 +38,7 @@ typedef struct meaning_operands {
     uint32_t u;              /* K */
     uint64_t key;            /* of dropout, and the number of the first element */
     uint32_t e;
-    uint32_t rows, inner, cols; /* of a product: rows x inner times inner x cols */
+    uint32_t rows, inner, cols; /* of the result; of a product: rows x inner times inner x cols */
     double terms;               /* out: the sum of the sizes of what was summed up for the latest element */
 } meaning_operands;
 

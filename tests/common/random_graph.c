@@ -577,6 +577,15 @@ static void step(builder *b, const rg_step *s) {
         SOME(some)
         many(b, "concat", vpps_concat, some, xs, total);
         break;
+    case VPPS_OP_TRANSPOSE: {
+        const uint32_t x = X, y = unary(b, "transpose", vpps_transpose, x, size_of(b, x));
+        if (pick[2] % 2) binary(b, "matmul", vpps_matmul, y, x, rows * size_of(b, x) * size_of(b, x));
+        break;
+    }
+    case VPPS_OP_RESHAPE:
+        SOME(some)
+        many(b, "hstack", vpps_hstack, some, xs, total);
+        break;
     case VPPS_OP_CONSTANT: constant(b, rows, cols, pick[0]); break;
     case VPPS_OP_NEGATE: UNARY(negate, a)
     case VPPS_OP_ONE_MINUS: UNARY(one_minus, a + 1)

@@ -179,12 +179,16 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     const vpps_node matrix = vpps_mul(g, vpps_broadcast(g, x, MIXED, COLUMNS), vpps_input(g, MIXED, COLUMNS, factors));
     const vpps_node columns = vpps_log_sum_exp(g, vpps_add(g, vpps_log_softmax(g, matrix), /* of each column */
                                                            vpps_layer_norm(g, matrix, y, x, 0.1f)));
+    const vpps_node beside[] = {x, matrix, y}, wide = vpps_hstack(g, 3, beside);
+    const vpps_node turned = vpps_matmul(g, vpps_transpose(g, wide), matrix);
     const vpps_node mixed = vpps_weighted_sum(g, w, MIXED, weights);
     vpps_node chain = x;
     for (uint32_t i = 0; i < STEPS; i++)
         chain = vpps_tanh(g, vpps_affine2(g, zoo->b[1], zoo->A[i % 3], chain, zoo->B[0], chain));
     const vpps_node all[] = {sum, products, mixed, chain};
-    return vpps_add(g, vpps_sum_elements(g, vpps_tanh(g, vpps_sum(g, 4, all))), vpps_sum_elements(g, columns));
+    const vpps_node sums[] = {vpps_sum_elements(g, vpps_tanh(g, vpps_sum(g, 4, all))), vpps_sum_elements(g, columns),
+                              vpps_sum_elements(g, vpps_tanh(g, turned))};
+    return vpps_sum(g, 3, sums);
 }
 
 START_TEST(long_scripts_agree)

@@ -72,6 +72,11 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_slice(g, v3, 0, 0), SHAPE, "slice|3 x 1")                                                                   \
     X(vpps_slice(g, v3, UINT32_MAX, 2), SHAPE, "slice|3 x 1")                                                          \
     X(vpps_slice(g, v3, 1, UINT32_MAX), SHAPE, "slice|3 x 1")                                                          \
+    X(vpps_reshape(g, v3, 2, 2), SHAPE, "reshape|3 x 1|2 x 2")                                                         \
+    X(vpps_reshape(g, v3, 65536, 65537), SHAPE, "reshape|3 x 1|65536 x 65537")                                         \
+    X(vpps_hstack(g, 0, NULL), ARGUMENT, "hstack|0")                                                                   \
+    X(vpps_hstack(g, 2, NULL), ARGUMENT, "hstack|NULL")                                                                \
+    X(vpps_hstack(g, 2, ((vpps_node[]){m, v4})), SHAPE, "hstack|argument 1|4 x 1|3 rows")                              \
     X(vpps_dot(g, v3, v4), SHAPE, "dot|3 x 1|4 x 1")                                                                   \
     X(vpps_squared_distance(g, v3, m), SHAPE, "squared_distance|3 x 1|3 x 2")                                          \
     X(vpps_broadcast(g, v3, 4, 2), SHAPE, "broadcast|3 x 1|4 rows|2 columns")                                          \

@@ -125,6 +125,10 @@ static vpps_node build_slice(builder *b, uint32_t rows, uint32_t cols) {
     const uint32_t first = vpps_random_below(&b->random, 40), after = vpps_random_below(&b->random, 40);
     return vpps_slice(b->g, leaf(b, first + rows + after, cols, ANY, 0), first, rows);
 }
+static vpps_node build_reshape(builder *b, uint32_t rows, uint32_t cols) {
+    if (vpps_random_below(&b->random, 2)) return vpps_reshape(b->g, leaf(b, rows, 2 * cols, ANY, 0), 2 * rows, cols);
+    return vpps_reshape(b->g, leaf(b, 2 * rows, cols, ANY, 0), rows, 2 * cols);
+}
 static vpps_node build_weighted_sum(builder *b, uint32_t rows, uint32_t cols) {
     vpps_node xs[5];
     const uint32_t n = 1 + vpps_random_below(&b->random, 5);

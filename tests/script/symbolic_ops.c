@@ -195,6 +195,16 @@ static uint64_t matmul_element(const symbolic_tile *t, const vpps_program_step *
     return sum;
 }
 
+static uint64_t moved_element(const symbolic_tile *t, const vpps_program_step *s, const operands *o, uint32_t e) {
+    const vpps_operand *a = &t->p->operands[s->first];
+    const bool transpose = s->run.of.opcode == VPPS_I_TRANSPOSE;
+    const uint32_t at = transpose ? e / s->to.rows + e % s->to.rows * a->rows : e;
+    if (vpps_operand_words(a) != vpps_operand_words(&s->to) || at >= vpps_operand_words(a) ||
+        (transpose && a->rows != s->to.cols))
+        return t->m->fault = true, 0;
+    return o->t[0][at];
+}
+
 /* As many operands as letters, and places for results. */
 static bool letters_fit(const vpps_program_step *s) {
     uint32_t tensors = 0, scalars = 0, weights = 0;
@@ -238,6 +248,7 @@ static void run_kernel(const symbolic_tile *t, const vpps_program_step *s) {
         for (uint32_t e = rows.first; e < rows.end; e++) {
             if (form == VPPS_FORM_EW) made[e] = elementwise(t, o, opcode, e);
             if (form == VPPS_FORM_MATMUL) made[e] = matmul_element(t, s, o, e);
+            if (form == VPPS_FORM_MOVE) made[e] = moved_element(t, s, o, e);
         }
         for (uint32_t e = rows.first; e < rows.end; e++) {
             to[e] = made[e];

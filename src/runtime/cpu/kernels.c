@@ -311,6 +311,14 @@ static void MATMUL_TN_kernel(uint32_t n, bool accumulate, float *dst, const vpps
     gemm_tn(o->k, o->c, o->r, o->t[0], o->k, o->t[1], o->k, dst, o->r, accumulate);
 }
 
+static void TRANSPOSE_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+    (void)n;
+    for (uint32_t col = 0; col < o->c; col++, dst += o->r)
+        for (uint32_t row = 0; row < o->r; row++)
+            dst[row] = (accumulate ? dst[row] : 0) + o->t[0][col + (size_t)row * o->c];
+}
+ELEMENTWISE(RESHAPE, 1, (void)0, x)
+
 /* ---------------------------------------------------------------- parameters */
 
 static void add(uint32_t n, float *dst, const float *x) {
@@ -391,6 +399,7 @@ static void update(uint32_t n, const vpps_step *step, float *w, const float *g, 
 #define KERNEL_REDUCE(id) id##_kernel
 #define KERNEL_ROW(id) id##_kernel
 #define KERNEL_MATMUL(id) id##_kernel
+#define KERNEL_MOVE(id) id##_kernel
 #define KERNEL_PARTS(id) NULL
 #define KERNEL_DECIDED(id) NULL
 

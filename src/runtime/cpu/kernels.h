@@ -20,11 +20,11 @@ typedef struct vpps_operands {
     const float *weights;     /* v */
     const float *const *list; /* * */
     uint32_t n_list;
-    uint32_t r, k, c; /* MATMUL forms */
+    uint32_t r, k, c; /* MATMUL, MOVE: rows and columns of the result; k: of MATMUL, what is summed over */
     uint64_t key;     /* dropout */
 } vpps_operands;
 
-/* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL forms n is r * c. */
+/* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL and MOVE n is r * c. */
 typedef void (*vpps_cpu_kernel)(uint32_t n, bool accumulate, float *dst, const vpps_operands *o);
 
 /* What an optimiser step needs besides w and g; the script's header with the clip factor and step worked in. */

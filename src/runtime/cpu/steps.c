@@ -184,10 +184,10 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         run_over_lists(t, s, kernel);
         return true;
     }
+    o.r = s->to.rows;
+    o.c = s->to.cols;
     if (vpps_instructions[opcode].form == VPPS_FORM_MATMUL) {
         const vpps_operand *a = operands_of(t, s);
-        o.r = s->to.rows;
-        o.c = s->to.cols;
         o.k = opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
     }
     const uint32_t length = s->run.uniform ? n * width : length_of(t, s);

@@ -141,6 +141,12 @@ static bool products_fit(const vpps_proof *p) {
     return a->cols == x->rows && a->rows == b->rows && b->cols == x->cols;
 }
 
+static bool moves_fit(const vpps_proof *p) {
+    const vpps_operand *x = &p->step->to, *a = vpps_proof_operand(p, 0);
+    if (p->step->run.of.opcode == VPPS_I_TRANSPOSE) return a->rows == x->cols && a->cols == x->rows;
+    return vpps_operand_words(a) == vpps_operand_words(x);
+}
+
 static uint32_t express_instruction(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
@@ -158,6 +164,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     }
     if (run.average && s->run.of.opcode == VPPS_I_SUM) ok = ok && !memcmp(&count, &s->run.of.f.count, sizeof count);
     if (ok && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MATMUL) ok = products_fit(p);
+    if (ok && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MOVE) ok = moves_fit(p);
     ok = ok && uniform_fits(p);
     const uint32_t is = ok ? vpps_express_run(p->s, &run) : VPPS_NONE;
     if (!operands) p->s->failed = true;

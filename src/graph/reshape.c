@@ -1,0 +1,65 @@
+/* reshape.c - values whose elements are in other places: in another shape, side by side. */
+#include "graph/graph.h"
+
+#include <inttypes.h>
+
+static vpps_node reshaped(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {
+    vpps_signature s = {.op = VPPS_OP_RESHAPE, .rows = rows, .cols = cols, .param = VPPS_NO_PARAM};
+    return vpps_make_node(g, &s, NULL, 1, &x, 0, false);
+}
+
+vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    vpps_signature s;
+    uint32_t domain;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "reshape", x, &s, &domain)) return VPPS_NO_NODE;
+    if ((uint64_t)rows * cols != vpps_words(&s)) {
+        return vpps_graph_fail(g, VPPS_SHAPE,
+                               "reshape: argument 0 is %u x %u; expected as many elements as %u x %u has", s.rows,
+                               s.cols, rows, cols);
+    }
+    return s.rows == rows ? x : reshaped(g, x, rows, cols);
+}
+
+/* Do so many nodes fit side by side? Their rows and their columns in all. */
+static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t *rows, uint64_t *cols) {
+    *cols = 0;
+    if (!n || n >= VPPS_MANY || !xs) {
+        vpps_graph_fail(g, VPPS_ARGUMENT, "hstack: %u nodes%s; expected 1 to 2^20 - 1", n, xs ? "" : ", xs is NULL");
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_signature s;
+        uint32_t domain;
+        if (!vpps_node_signature(g, "hstack", xs[i], &s, &domain)) return false;
+        if (!i) *rows = s.rows;
+        *cols += s.cols;
+        if (s.rows != *rows) {
+            vpps_graph_fail(g, VPPS_SHAPE, "hstack: argument %u is %u x %u; expected %u rows, as argument 0 has", i,
+                            s.rows, s.cols, *rows);
+            return false;
+        }
+    }
+    if (*cols * *rows < VPPS_MANY_ELEMS) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "hstack: the result would be %u x %" PRIu64 "; expected fewer than 2^22 elements",
+                    *rows, *cols);
+    return false;
+}
+
+/* Values lie column after column, so side by side is one vector below the other. */
+vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    uint32_t rows;
+    uint64_t cols;
+    if (g->status != VPPS_OK || !check_rows(g, n, xs, &rows, &cols)) return VPPS_NO_NODE;
+    vpps_node *vectors = malloc(n * sizeof *vectors);
+    if (!vectors) return vpps_graph_fail(g, VPPS_MEMORY, "hstack: out of memory");
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t r, c;
+        vpps_node_shape(g, xs[i], &r, &c);
+        vectors[i] = vpps_reshape(g, xs[i], r * c, 1);
+    }
+    const vpps_node all = n == 1 ? vectors[0] : vpps_concat(g, n, vectors);
+    free(vectors);
+    return vpps_reshape(g, all, rows, (uint32_t)cols);
+}
