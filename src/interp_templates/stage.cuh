@@ -2,7 +2,7 @@
  * for each; steps over lists; sums of gradients. A generated stage calls these with the numbers of its cell. */
 
 #define VPPS_STAGE_PARAMETERS                                                                                          \
-    const vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t
+    const vpps_arguments &a, float(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t
 
 /* ---------------------------------------------------------------- arrays and values
  *
@@ -38,11 +38,14 @@ __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsig
 }
 
 /* An element of a vector that begins at word `place`. */
-__device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned element) { return (pool + place + element)[0]; }
+__device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned element) {
+    return (pool + place + element)[0];
+}
 
 /* An element of an item's contribution, WORDS long; `contributions`: the word where item 0's would begin. */
 template <unsigned WORDS>
-__device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item, unsigned element) {
+__device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
+                                                   unsigned element) {
     return pool[contributions + item * WORDS + element];
 }
 
@@ -58,7 +61,8 @@ __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsig
 
 /* The word where item 0 of the block would have its part of the task's next contribution. The task has n items, from `first` on, of
  * WORDS each. */
-template <unsigned WORDS> __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
+template <unsigned WORDS>
+__device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;
     next += (n * WORDS + 15) & ~15u;
     return at;
@@ -67,7 +71,8 @@ template <unsigned WORDS> __device__ __forceinline__ unsigned vpps_next_contribu
 /* ---------------------------------------------------------------- loops */
 
 /* body(first, n) for each tile of the vertices [begin, end). All threads call it. A barrier separates two tiles. */
-template <unsigned TILE, class BODY> __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const BODY &body) {
+template <unsigned TILE, class BODY>
+__device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const BODY &body) {
     if (begin >= end) return;
 #pragma unroll 1
     for (unsigned first = begin;; first += TILE) {
@@ -96,7 +101,8 @@ __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_
 }
 
 /* body(i) for i = first, first + step ... below n. */
-template <class BODY> __device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsigned step, const BODY &body) {
+template <class BODY>
+__device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsigned step, const BODY &body) {
 #pragma unroll 1
     for (unsigned i = first; i < n; i += step) body(i);
 }
@@ -109,7 +115,8 @@ __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsig
 
 /* body(m) for each member of the vertex's list; m counts from member `first` of the block. */
 template <class BODY>
-__device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsigned vertex, unsigned first, const BODY &body) {
+__device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsigned vertex, unsigned first,
+                                                 const BODY &body) {
     for (unsigned m = starts[vertex] - first; m < starts[vertex + 1] - first; m++) body(m);
 }
 
@@ -162,7 +169,8 @@ __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right
 
 /* The element of a value of OTHER_ROWS rows that is in the same column as `element` of a value of ROWS rows, and `first` rows further
  * down. */
-template <unsigned ROWS, unsigned OTHER_ROWS> __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first) {
+template <unsigned ROWS, unsigned OTHER_ROWS>
+__device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first) {
     return element / ROWS * OTHER_ROWS + (element % ROWS + first);
 }
 
