@@ -726,6 +726,15 @@ sed 's/owner/other/' typed >untyped
 check "an edge of a type that training does not have" exits 0 "$vpps" train gat --vps 1 --hidden 8 --train typed --test untyped \
     --min-count 1 --epochs 1
 check "it is told" says err "the training part has no edge of type 'other'"
+never_right() { # NAME LABELS EXPRESSION: of a file with such labels, what is measured
+    # shellcheck disable=SC2059 # escapes are wanted
+    printf "$2" >strange && exits 0 "$vpps" eval --model "$1.ckpt" --vps 1 --test strange --json && json out "$3" &&
+        says err "strange:$4: the training part has no label odd: it is never right"
+}
+check "graphs whose every label training does not have" never_right typed 'graph\nnode red odd\ngraph\nnode blue red\ngraph\nnode red\n' \
+    "o['sentences'] == 2 and o['metrics']['accuracy'] <= 0.5" 2
+check "labels of graphs that training does not have" never_right kinds 'graph odd\nnode red\ngraph red\nnode red\ngraph\nnode red\n' \
+    "o['sentences'] == 2 and o['metrics']['accuracy'] <= 0.5" 1
 check "graphs without edges" fails_with 1 "the training graphs have no edges" "$vpps" train gat "${small[@]}" --train two
 check "labels that no graph has" fails_with 1 "the training graphs have 0 classes" "$vpps" train gat-classifier "${small[@]}" \
     --train typed

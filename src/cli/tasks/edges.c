@@ -100,18 +100,23 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     VPPS_TRY(copy_edges(c, split, i, x));
     x->sentence = (vpps_sentence){.words = scratch->words, .n_words = nodes.n_words};
     x->numbers = e->numbers ? e->values + e->graphs[i].first_node * e->numbers : NULL;
-    x->label = class_of_label(split, vpps_sentences_label(split->sentences, i));
+    x->label = vpps_sentences_label(split->sentences, i);
+    if (x->label != VPPS_NO_WORD) /* c->classes: a label that training did not have */
+        x->label = vpps_min_u32(class_of_label(split, x->label), c->classes);
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, nodes.tags, nodes.n_words, NULL));
-    for (uint32_t k = 0; k < nodes.n_words; k++) scratch->tags[k] = class_of_label(split, scratch->tags[k]);
+    for (uint32_t k = 0; k < nodes.n_words; k++) {
+        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* is anything labelled? */
+        scratch->tags[k] = class_of_label(split, nodes.tags[k]);
+    }
     x->sentence.tags = scratch->tags;
     return VPPS_OK;
 }
 
-/* Is a label known? */
+/* To train, a label that is known; to measure, any label: one that training did not have is never right. */
 static bool usable(const net_example *x, const settings *s, bool training) {
-    bool known = x->label < s->net.classes;
-    (void)training;
+    bool known = !x->sentence.tags && x->label < s->net.classes;
+    if (!training) return x->label != VPPS_NO_WORD;
     for (uint32_t k = 0; x->sentence.tags && k < x->sentence.n_words; k++)
         known |= x->sentence.tags[k] < s->net.classes;
     return known;
