@@ -226,6 +226,10 @@ static uint64_t hash_example(const net_example *x) {
             h = vpps_mix64(h + ((uint64_t)l->arcs[a].from << 32 | l->arcs[a].id));
         }
     }
+    for (uint32_t e = 0; e < x->n_edges; e++) {
+        h = vpps_mix64(h + ((uint64_t)x->edges[e].from << 32 | x->edges[e].to));
+        h = vpps_mix64(h + x->edges[e].type);
+    }
     return h;
 }
 

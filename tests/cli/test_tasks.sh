@@ -689,6 +689,8 @@ graph=(gat --hidden 16 --embed 8 --heads 2)
 check "graphs" fit graphs "${graph[@]}" --examples 1500 --epochs 6
 check "graphs: labels two steps away are learned" learns graphs "m['accuracy'] > 0.98"
 check "graphs are measured again" evaluates graphs gat
+other_edges() { exits 0 "$vpps" eval --model graphs.ckpt --vps 1 --split test --json && json out "o['sentences'] > 0.95 * 150"; }
+check "graphs of the same words with other edges are other graphs" other_edges
 check "graphs: classes" exits 0 "$vpps" eval --model graphs.ckpt --vps 1 --csv classes.csv
 check "graphs: their names" test "$(cut -d, -f1 classes.csv | sort | tr '\n' ' ')" = "black blue class green red "
 check "graphs of one round" fit near "${graph[@]}" --examples 1500 --epochs 6 --rounds 1
