@@ -5,7 +5,7 @@
 #include "runtime/comm/comm.h"
 
 static uint32_t cost_of(const net_example *x, net_kind kind) {
-    uint32_t cost = 1 + x->sentence.n_words + x->target.n_words;
+    uint32_t cost = 1 + x->sentence.n_words + x->target.n_words + x->n_edges;
     if (x->tree) cost += x->tree->n_nodes;
     if (x->lattice) cost += x->lattice->n_nodes + x->lattice->first_arc[x->lattice->n_nodes];
     for (uint32_t k = 0; kind == NET_TAGGING && x->spellings && k < x->sentence.n_words; k++) cost += x->spellings[k].n;

@@ -7,14 +7,17 @@
 
 enum { EXAMPLES = 60 };
 
-/* Stands for the corpus: example i is a tree of so many nodes over a sentence half as long. */
+/* Stands for the corpus: example i is a tree of so many nodes over a sentence half as long; or a node with so many edges. */
 static uint32_t sizes[EXAMPLES];
 
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x) {
     static vpps_tree tree;
     (void)c;
-    (void)kind;
     (void)split;
+    if (kind == NET_NODES) {
+        *x = (net_example){.sentence.n_words = 1, .n_edges = sizes[i]};
+        return VPPS_OK;
+    }
     tree = (vpps_tree){.n_nodes = sizes[i]};
     x->tree = &tree;
     x->sentence.n_words = sizes[i] / 2;
@@ -92,11 +95,26 @@ START_TEST(what_is_large_counts_as_such)
     }
 END_TEST
 
+START_TEST(edges_cost)
+    {
+        uint32_t numbers[] = {0, 1}, *costs;
+        vpps_communicator c;
+        const team t = team_of(&c, 0, 2);
+        const corpus_split split = {.n_examples = 2, .n_all = 2, .examples = numbers};
+        sizes[0] = 3;
+        sizes[1] = 40;
+        TEST_OK(team_costs(&t, NULL, NET_NODES, &split, &costs));
+        ck_assert_uint_eq(costs[1] - costs[0], 37);
+        free(costs);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("deal");
     TCase *cases = tcase_create("deal");
     tcase_add_test(cases, every_example_goes_to_one_process);
     tcase_add_test(cases, what_is_large_counts_as_such);
+    tcase_add_test(cases, edges_cost);
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }
