@@ -23,9 +23,9 @@ struct vpps_arena_chunk {
 static bool add_chunk(vpps_arena *a, size_t bytes) {
     vpps_arena_chunk *c = malloc(sizeof *c + ALIGNMENT + bytes);
     if (!c) return false;
-    char *behind = (char *)(c + 1);
-    const size_t off = (uintptr_t)behind % ALIGNMENT;
-    *c = (vpps_arena_chunk){a->last, behind + (off ? ALIGNMENT - off : 0), bytes, 0};
+    char *after = (char *)(c + 1);
+    const size_t off = (uintptr_t)after % ALIGNMENT;
+    *c = (vpps_arena_chunk){a->last, after + (off ? ALIGNMENT - off : 0), bytes, 0};
     a->last = c;
     return true;
 }

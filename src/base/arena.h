@@ -17,7 +17,8 @@ typedef struct vpps_arena_mark {
     size_t used;
 } vpps_arena_mark;
 
-/* An array of n elements, not initialised, aligned to 64 bytes, until the arena goes back behind this call. NULL: out of memory. */
+/* An array of n elements, not initialised, aligned to 64 bytes. Valid until the arena is cleared, freed, or goes back to a mark of
+ * before this call. NULL: out of memory. */
 void *vpps_arena_take(vpps_arena *a, size_t n, size_t element_bytes);
 /* The same, all zero. */
 void *vpps_arena_zeros(vpps_arena *a, size_t n, size_t element_bytes);

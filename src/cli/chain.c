@@ -84,7 +84,8 @@ vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags) {
 vpps_status chain_open(tag_chain *ch, uint32_t classes) {
     const size_t n = classes;
     *ch = (tag_chain){.classes = classes, .next = calloc(n * n + 2 * n + 1, sizeof *ch->next)};
-    if (!ch->next) return vpps_fail(VPPS_MEMORY, "no memory for the scores of %u tags behind each other", classes);
+    if (!ch->next)
+        return vpps_fail(VPPS_MEMORY, "no memory for the scores of which of %u tags follow each other", classes);
     ch->begin = ch->next + n * n;
     ch->end = ch->begin + n;
     return VPPS_OK;
@@ -149,7 +150,8 @@ static double log_add(double a, double b) {
     return most == -INFINITY ? most : most + log1p(exp(least - most));
 }
 
-/* forward[k][i]: log of the sum over the tags before word k, of all that end in tag i; backward[k][i]: over the tags behind it. */
+/* forward[k][i]: the log of the sum of e^score over all tags of the words up to k, of which word k's is i; backward[k][i]: over all tags
+ * of the words after k, where word k's is i. */
 static void sum_paths(const tag_chain *ch, uint32_t n, const float *const *logits, double *forward, double *backward) {
     const uint32_t classes = ch->classes;
     for (size_t a = 0; a < (size_t)n * classes; a++) forward[a] = backward[a] = -INFINITY;

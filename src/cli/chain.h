@@ -8,10 +8,10 @@
 /* Which tags may follow each other, in the order of --scheme's words. */
 typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } chain_scheme;
 
-/* Scores of tags behind each other. */
+/* Scores of which tag follows which. */
 typedef struct tag_chain {
     uint32_t classes;   /* 0: there is no chain: tags do not depend on each other */
-    float *next;        /* of tag j and tag i behind it: [i * classes + j] */
+    float *next;        /* of tag j and, after it, tag i: [i * classes + j] */
     float *begin, *end; /* of the first tag and of the last */
 } tag_chain;
 
@@ -33,7 +33,7 @@ vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *lo
  * MEMORY. */
 vpps_status chain_marginals(const tag_chain *ch, uint32_t n, const float *const *logits, float *log_p);
 
-/* May a tag come behind another one? Before the first and behind the last there is O. */
+/* May `now` follow `before`? O stands before the first tag of a sentence and after the last. */
 bool chain_allows(chain_scheme scheme, const char *before, const char *now);
 
 #endif

@@ -12,6 +12,8 @@
 #include "io/sequences.h"
 #include "io/treebank.h"
 
+#include <inttypes.h>
+
 /* ---------------------------------------------------------------- which files */
 
 /* CoNLL-U, lists of edges and lattices of ids are forms of their own. */
@@ -74,9 +76,14 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
     return VPPS_OK;
 }
 
+/* Records of a file that are no examples. */
+typedef struct empty_records {
+    uint64_t n, first; /* first: its line */
+} empty_records;
+
 /* An empty text, or a pair that lacks a side, is no example. */
 static vpps_status read_record(corpus *c, const settings *s, corpus_split *split, const field_reader *fields,
-                               const record *r) {
+                               const record *r, empty_records *empty) {
     const bool paired = task_for(s)->paired;
     char *text[2] = {NULL};
     size_t len[2] = {0};
@@ -87,6 +94,8 @@ static vpps_status read_record(corpus *c, const settings *s, corpus_split *split
     const task_text source = {RECORD_NAME, text[0], len[0]}, target = {RECORD_NAME, text[1], len[1]};
     if (status == VPPS_OK && len[0] && (len[1] || !paired))
         status = add_example(c, s, split, r, &source, paired ? &target : NULL);
+    else if (status == VPPS_OK && !empty->n++)
+        empty->first = r->number;
     json_decref(object);
     free(text[0]);
     free(text[1]);
@@ -95,13 +104,18 @@ static vpps_status read_record(corpus *c, const settings *s, corpus_split *split
 
 static vpps_status read_records(corpus *c, const settings *s, corpus_split *split, record_reader *records,
                                 field_reader *fields) {
+    empty_records empty = {0};
     record r;
     while (records_next(records, &r) == LINE_WHOLE) {
         if (r.blank) continue;
-        const vpps_status status =
-            fields_want_names(fields) ? fields_take_names(fields, r.text, r.len) : read_record(c, s, split, fields, &r);
+        const vpps_status status = fields_want_names(fields) ? fields_take_names(fields, r.text, r.len)
+                                                             : read_record(c, s, split, fields, &r, &empty);
         if (status != VPPS_OK) return records_place(records, status, r.number);
     }
+    if (empty.n)
+        corpus_note(c, "%s%s:%" PRIu64 ": a record without words%s is left out; such records: %" PRIu64,
+                    VPPS_PATH_ARGS(records->lines.name), empty.first, task_for(s)->paired ? " on one side" : "",
+                    empty.n);
     return VPPS_OK;
 }
 

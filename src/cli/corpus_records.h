@@ -9,7 +9,7 @@
  * file that has none. */
 vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *text, input_form *form);
 
-/* Reads the records of a file into a part, behind the examples before. Fails with FORMAT and the record's line, MEMORY. */
+/* Reads the records of a file into a part, after the examples that it has. Fails with FORMAT and the record's line, MEMORY. */
 vpps_status corpus_records_read(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                                 input_form form);
 

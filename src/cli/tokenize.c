@@ -86,7 +86,7 @@ char *tokenize_line(const settings *s, const char *line, size_t len, size_t *wor
     return words;
 }
 
-/* Where the sentence of a labelled line begins: behind its first tab, or, without one, at its end. */
+/* Where the sentence of a labelled line begins: after its first tab, or, without one, at its end. */
 static size_t sentence_at(const char *line, size_t len) {
     const char *tab = len ? memchr(line, '\t', len) : NULL;
     return tab ? (size_t)(tab - line) + 1 : len;

@@ -22,8 +22,8 @@ char *tokenize_line(const settings *s, const char *line, size_t len, size_t *wor
 /* The same of a label, a tab and a sentence, whose label stays as it is. */
 char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t *words_len);
 
-/* A file's text, by which it is replaced, with the words of --tokenizer, a line for each line: `labelled`: behind its first tab. *text
- * was allocated, and is to be freed. Fails with IO where a command does not do its work, MEMORY. */
+/* Replaces a file's text by the words of --tokenizer, a line for each line; `labelled`: only what follows a line's first tab. *text was
+ * allocated, and is to be freed. Fails with IO where a command does not do its work, MEMORY. */
 vpps_status tokenize_file(const settings *s, const char *name, bool labelled, char **text, size_t *len);
 
 #endif

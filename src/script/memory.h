@@ -14,7 +14,7 @@ typedef struct vpps_placement {
     const vpps_block_memory *blocks;
     const uint32_t *passing, *contributions; /* offsets of what each task passes on, and of what it contributes */
     uint32_t entry_gradients;                /* offset of the gradients of tables' entries */
-    uint64_t end;                            /* the first word behind all */
+    uint64_t end;                            /* the first word after all */
     uint64_t live_words;                     /* see vpps_batch */
 } vpps_placement;
 

@@ -54,7 +54,7 @@ typedef struct vpps_reading {
     const vpps_graph *g;
     bool training;
     bool fixed;                       /* no parameter has a gradient */
-    const vpps_read_vertex *vertices; /* and one behind the last */
+    const vpps_read_vertex *vertices; /* and one after the last */
     const vpps_vertex_lists *lists;   /* of each vertex; only those whose cells have lists or dropout are set */
     const uint32_t *levels;           /* of each vertex, if parts (needs.h) are those of the batch before */
     const vpps_read *sources;         /* reader after reader */
@@ -83,7 +83,7 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* Where the sources of an input lie among a vertex's: behind those of the inputs before it, of each domain. */
+/* Where the sources of an input lie among a vertex's: after those of the inputs before it, of each domain. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_DOMAINS];
     uint32_t n_lists; /* of the cell */

@@ -46,7 +46,7 @@ typedef struct vpps_steps {
 /* In at most so many waves and slices; as there are few components or heads, fewer. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* A level's first vertex; behind the last level: how many there are. */
+/* A level's first vertex; after the last level: how many there are. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -69,7 +69,7 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place; /* nearly always the latter */
 }
 
-/* The first member of a domain's list that belongs to vertex number `at` of a block; behind the last: how many there are. */
+/* The first member of a domain's list that belongs to vertex number `at` of a block; after the last: how many there are. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t domain) {
     if (at >= b->n) return b->members[domain - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[domain - 1];

@@ -138,6 +138,13 @@ check "a bad tree" bad tree-lstm a.csv 'tree\n(3 (2 a) (1 b))\n(3 (2 a)\n' ":3: 
 check "two trees" bad tree-lstm a.csv 'tree\n(3 (2 a) (1 b)) (3 (2 a) (1 b))\n' ":2: expected"
 check "not UTF-8" bad bilstm-classifier a.csv 'text,label\na,x\n\377,y\n' ":3: field 1: expected text in UTF-8"
 check "plain text has no fields" bad bilstm-classifier a.txt 'x\ta\n' ": --text-field names fields of files that end in .jsonl, .csv or .tsv" --text-field review
+left_out() { # a note of pairs that lack a side, and of empty texts
+    printf 'source,target\na b,c\nd,\n"x\ny",z\n,f\n' >gaps.csv && exits 0 "$vpps" train lstm-nmt "${small[@]}" --epochs 1 --train gaps.csv &&
+        says err 'lstm-nmt on gaps.csv: 2 pairs' && says err 'gaps.csv:3: a record without words on one side is left out; such records: 2' &&
+        printf '{"text": "a b"}\n{"text": " "}\n' >gaps.jsonl && exits 0 "$vpps" train lstm-lm "${small[@]}" --epochs 1 --train gaps.jsonl &&
+        says err 'gaps.jsonl:2: a record without words is left out; such records: 1'
+}
+check "records without words" left_out
 check "a tree's labels are in it" fails_with 2 "unrecognized option '--label-field'" "$vpps" train tree-lstm --train trees.jsonl --label-field tree
 check "nor have edges" bad gat a.jsonl '{"text": "a"}\n' ": gat does not read JSONL"
 check "CoNLL-U has no fields" bad child-sum-tree-lstm a.csv 'text\na\n' ": child-sum-tree-lstm does not read CSV"
