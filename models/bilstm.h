@@ -52,11 +52,6 @@ vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const
 void bilstm_chain(const bilstm *b, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
 /* Rows of both taggers' option tables. */
-#define BILSTM_CRF                                                                                                     \
-    {                                                                                                                  \
-        "crf", NULL, "Learn which tag follows which, too: a conditional random field over a sentence's tags",          \
-            OPTION_FLAG, offsetof(net_config, crf), 0, 0, true                                                         \
-    }
 #define BILSTM_OPTIONS                                                                                                 \
     PART_HIDDEN("Size of the state of each of the two LSTMs"),                                                         \
         PART_LAYERS("Layers of two LSTMs, which read both of the layer below"),                                        \

@@ -108,7 +108,7 @@ static const option_row options[] = {
     {"character-embed", "N", "Size of a character's embedding", OPTION_U32, offsetof(net_config, character_embed), 1,
      65536, true},
     BILSTM_OPTIONS,
-    BILSTM_CRF,
+    PART_CRF,
     {0},
 };
 

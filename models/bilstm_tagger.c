@@ -63,7 +63,7 @@ static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
     bilstm_chain(&t->sentence, g, nodes);
 }
 
-static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, BILSTM_CRF, {0}};
+static const option_row options[] = {PART_EMBED("Size of a word's embedding"), BILSTM_OPTIONS, PART_CRF, {0}};
 
 extern const network bilstm_tagger;
 const network bilstm_tagger = {

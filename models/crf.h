@@ -26,4 +26,11 @@ void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *
 /* T, b and f as nodes. */
 void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
+/* A row of a tagger's option table. */
+#define PART_CRF                                                                                                       \
+    {                                                                                                                  \
+        "crf", NULL, "Learn which tag follows which, too: a conditional random field over a sentence's tags",          \
+            OPTION_FLAG, offsetof(net_config, crf), 0, 0, true                                                         \
+    }
+
 #endif

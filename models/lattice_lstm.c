@@ -20,8 +20,10 @@
  * LSTM step for every arc, and states summed.
  *
  * Parameters, with A characters, V words, C classes, d = hidden, e = embed: (A + V) e + 8 d (e + d + 1) + C d + C; with a
- * hidden layer of m = mlp in the classifier, d m + m + C m + C instead of the last two.
+ * hidden layer of m = mlp in the classifier, d m + m + C m + C instead of the last two. With --crf (crf.h), which the paper has,
+ * C (C + 2) more.
  */
+#include "crf.h"
 #include "sequence.h"
 
 enum { I, F, O, U };          /* gates of a character, in the order of part_recurrent's */
@@ -34,6 +36,7 @@ typedef struct lattice_lstm_net {
     part_recurrent step; /* a character where no word ends */
     vpps_param W[4], U[4], b[4];
     vpps_cell character, word, join; /* where words end */
+    part_crf crf;
 } lattice_lstm_net;
 
 /* ---------------------------------------------------------------- parameters */
@@ -55,6 +58,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     if (s == VPPS_OK) s = part_recurrent_declare(&t->step, PART_LSTM, model, "char", e, d);
     if (s == VPPS_OK) s = parts_declare(model, of_words, sizeof of_words / sizeof *of_words);
     if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, d, c->mlp);
+    if (s == VPPS_OK && c->crf) s = part_crf_declare(&t->crf, model, c->classes);
     return s;
 }
 
@@ -130,6 +134,7 @@ static vpps_status record(void *net, vpps_model *model) {
     if (s == VPPS_OK) s = record_word(t, model);
     if (s == VPPS_OK) s = record_join(t, model);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
+    if (s == VPPS_OK && t->base.config.crf) s = part_crf_record(&t->crf, model);
     return s;
 }
 
@@ -160,6 +165,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     lattice_lstm_net *t = net;
     const vpps_lattice *lattice = x->lattice;
     const uint32_t n = lattice->n_nodes;
+    const bool crf = t->base.config.crf;
     vpps_vertex *at = part_reserve_vertices(&t->base.scratch, n + lattice->first_arc[n]);
     if (!at) return VPPS_MEMORY;
 
@@ -167,9 +173,15 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     for (uint32_t k = 1; k < n; k++) {
         at[k] = add_node(t, g, lattice, k, at, at + n);
         const vpps_node h = vpps_scattered(g, at[k], 0);
-        part_classify(&t->base.classifier, g, k - 1, &h, lattice->tags[k], heads, scores);
+        part_classify(&t->base.classifier, g, k - 1, &h, lattice->tags[k], crf ? NET_HEADS_ALL : heads, scores);
     }
+    if (crf) part_crf_add(&t->crf, g, n - 1, lattice->tags + 1, scores);
     return vpps_graph_status(g);
+}
+
+static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
+    const lattice_lstm_net *t = net;
+    part_crf_chain(&t->crf, g, nodes);
 }
 
 static const option_row options[] = {
@@ -178,6 +190,7 @@ static const option_row options[] = {
     {"mlp", "N", "Size of the classifier's hidden layer; 0: none", OPTION_U32, offsetof(net_config, mlp), 0, 65536,
      true},
     PART_DROPOUT("Dropout on embeddings and before the classifier"),
+    PART_CRF,
     {0},
 };
 
@@ -192,5 +205,6 @@ const network lattice_lstm = {
     .defaults = {.embed = 50, .hidden = 200}, /* the paper's */
     .create = create,
     .add = add,
+    .chain = chain,
     .destroy = part_destroy,
 };

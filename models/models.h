@@ -122,7 +122,7 @@ typedef struct net_config {
     float ponder;             /* what such a turn costs */
     bool attention;
     bool input_feeding; /* of a decoder, which then has attention */
-    bool crf;           /* TAGGING: a conditional random field over a sentence's tags (crf.h) */
+    bool crf;           /* TAGGING, LATTICES: a conditional random field over a sentence's tags (crf.h) */
     float dropout;
     float label_smoothing;    /* of the training loss: vpps_cross_entropy_with */
     bool weighted;            /* so are its weights of classes: */
@@ -178,7 +178,7 @@ typedef struct network {
     /* PAIRS, LATTICE_PAIRS, or NULL: adds greedy search behind an encode on the same graph, without dropout; for
      * vpps_forward, where the device decides (vpps_stats). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
-    /* TAGGING, or NULL: with net_config.crf, the scores that tags have besides the logits, as nodes. */
+    /* TAGGING, LATTICES, or NULL: with net_config.crf, the scores that tags have besides the logits, as nodes. */
     void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
     void (*destroy)(void *net);
 } network;

@@ -17,8 +17,9 @@
  * A word is a vertex of each layer. It reads its own x and q, and the list of k and v of all words.
  *
  * Parameters, with V words, C classes, d = hidden, f = feed-forward (4 d where it is 0), r = H s, L = layers:
- *     V d + L (4 r d + 2 r + d + 2 f d + f + d + 4 d) + 2 d + C (d + 1).
+ *     V d + L (4 r d + 2 r + d + 2 f d + f + d + 4 d) + 2 d + C (d + 1); with --crf (crf.h) C (C + 2) more.
  */
+#include "crf.h"
 #include "parts.h"
 
 #include <math.h>
@@ -42,6 +43,7 @@ typedef struct transformer_net {
     vpps_param embedding;
     layer layers[NET_LAYERS];
     norm last;
+    part_crf crf;
     vpps_cell word; /* pulls its position's vector; scatters x, q, k, v */
     float *positions;
     uint32_t n_positions;
@@ -91,7 +93,8 @@ static vpps_status declare(void *net, vpps_model *model) {
     for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++)
         s = declare_layer(&t->layers[l], model, l, d, c->heads * t->head, f);
     if (s == VPPS_OK) s = parts_declare(model, last, 2);
-    return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, d, 0) : s;
+    if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, d, 0);
+    return s == VPPS_OK && c->crf ? part_crf_declare(&t->crf, model, c->classes) : s;
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -161,7 +164,8 @@ static vpps_status record(void *net, vpps_model *model) {
     transformer_net *t = net;
     vpps_status s = record_word(t, model);
     for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++) s = record_layer(t, model, l);
-    return s == VPPS_OK ? part_classifier_record(&t->base.classifier, model) : s;
+    if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
+    return s == VPPS_OK && t->base.config.crf ? part_crf_record(&t->crf, model) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -206,6 +210,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     transformer_net *t = net;
     const vpps_sentence *s = &x->sentence;
     const uint32_t n = s->n_words;
+    const bool crf = t->base.config.crf;
     vpps_vertex *at = part_reserve_vertices(&t->base.scratch, 2 * n + 1);
     if (!at || !reserve_positions(t, n)) return VPPS_MEMORY;
     const vpps_node first = vpps_input_many(g, n, t->base.config.hidden, 1, t->positions);
@@ -217,9 +222,16 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     for (uint32_t l = 0; l < t->n_layers; l++) add_layer(&t->layers[l], g, n, at, at + n);
     for (uint32_t k = 0; k < n; k++) {
         const vpps_node h = vpps_scattered(g, at[k], X);
-        part_classify(&t->base.classifier, g, k, &h, s->tags ? s->tags[k] : VPPS_NO_WORD, heads, scores);
+        part_classify(&t->base.classifier, g, k, &h, s->tags ? s->tags[k] : VPPS_NO_WORD, crf ? NET_HEADS_ALL : heads,
+                      scores);
     }
+    if (crf) part_crf_add(&t->crf, g, n, s->tags, scores);
     return vpps_graph_status(g);
+}
+
+static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
+    const transformer_net *t = net;
+    part_crf_chain(&t->crf, g, nodes);
 }
 
 static const option_row options[] = {
@@ -230,6 +242,7 @@ static const option_row options[] = {
      offsetof(net_config, feed_forward), 0, 4 * PART_MOST_HIDDEN, true},
     PART_DROPOUT(
         "Dropout on embeddings, on what attention and feed-forward add, within feed-forward and before the classifier"),
+    PART_CRF,
     {0},
 };
 
@@ -244,5 +257,6 @@ const network transformer_tagger = {
     .defaults = {.hidden = 256, .layers = 1, .heads = 4},
     .create = create,
     .add = add,
+    .chain = chain,
     .destroy = destroy,
 };

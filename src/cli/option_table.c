@@ -147,7 +147,7 @@ static const cli_option table[] = {
     REAL("clip", clip, 0, 1e9, TRAIN, SAVED, "Largest norm of all gradients together; 0: no limit"),
     REAL("label-smoothing", net.label_smoothing, 0, 1, TRAIN, SAVED,
          "Share of the training loss that all classes have alike, instead of the label alone"),
-    ROW_FOR(1u << NET_TAGGING, OPTION_CHOICE, "scheme", scheme, "any|iob1|iob2|iobes", 0, 0, 0, RESULTS, SAVED,
+    ROW_FOR(TAGS, OPTION_CHOICE, "scheme", scheme, "any|iob1|iob2|iobes", 0, 0, 0, RESULTS, SAVED,
             "Predict only tags that the scheme of chunks lets follow each other; iobes: BILOU and BMES, too"),
     ROW_FOR(CLASSES, OPTION_TEXT, "class-weights", class_weights, "balanced|FILE", 0, 0, 0, TRAIN, FIXED | OPTION_INPUT,
             "Weights of labels in the training loss: a file with a label and its weight a line, or by how rare they are"),

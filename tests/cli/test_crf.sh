@@ -51,6 +51,14 @@ begins() { # with the parameters of a tagger without one, and of one with one
 }
 check "--init" begins
 check "with characters" exits 0 "$vpps" train bilstm-char-tagger --crf --examples 60 --hidden 6 --embed 4 --character-embed 4 --mlp 0 --epochs 1 --quiet --verify
+check "a transformer" exits 0 "$vpps" train transformer-tagger --crf --train train.txt --hidden 8 --heads 2 --min-count 1 --vps 2 --quiet --epochs 1 --verify
+lattices() { # characters; what predict says is what eval counts, and the tags stand by the scheme
+    "$vpps" train lattice-lstm --crf --examples 40 --hidden 6 --embed 4 --vps 2 --epochs 2 --quiet --verify --save lattices.st >out 2>err || return 1
+    holds "len(floats(load('lattices.st')['crf.begin']))**2 == len(floats(load('lattices.st')['crf.transitions']))" &&
+        printf 'abc\nca b\n' >characters.txt && exits 0 "$vpps" predict --model lattices.st characters.txt && mv out predicted.txt &&
+        exits 0 "$vpps" eval --model lattices.st --test predicted.txt --json && json out "o['metrics']['accuracy'] == 1"
+}
+check "lattices" lattices
 check "under software SIMT" exits 0 "${net[@]}" --quiet --epochs 1 --max-batches 2 --device simt --verify
 
 # ---------------------------------------------------------------- schemes

@@ -129,12 +129,14 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* As tagged words, a sentence a line. Of ids there are only the tags. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    position_logits p;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    position_logits p = {0};
+    tag_chain chain;
+    vpps_status status = tags_chain(x, c, &chain);
+    if (status == VPPS_OK) status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
     size_t at = 0;
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
-        tags_sentence tagged = {.lines = split->sentences, .i = i};
+        tags_sentence tagged = {.lines = split->sentences, .i = i, .chain = &chain};
         tagged.gold_ids = gold(split, i, &tagged.n);
         if (vpps_vocab_size(tags) > 0) tagged.gold = tags; /* plain text has none */
         if (split->sentences) {
@@ -145,6 +147,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         at += tagged.n;
     }
     position_logits_free(&p);
+    chain_close(&chain);
     return status;
 }
 
