@@ -266,7 +266,8 @@ VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
  * gradient that is no number, where all are -inf. */
 VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
 
-/* Normalisation of a vector x, or of each column of a matrix: layer_norm (Ba, Kiros and Hinton 2016) is rms_norm (Zhang and Sennrich 2019) of what is centred.
+/* Normalisation of a vector x, or of each column of a matrix: layer_norm (Ba, Kiros and Hinton 2016) is rms_norm (Zhang and
+ * Sennrich 2019) of what is centred.
  *     centre      x - mean(x)
  *     rms_norm    gain x / sqrt(mean(x^2) + epsilon)
  *     layer_norm  gain (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) + bias

@@ -9,7 +9,7 @@
 typedef struct field_reader {
     const settings *s;
     input_form form;
-    bool labels;   /* to train or to measure: an example must have what the network learns */
+    bool labels;   /* an example must have what the network learns: to train, to measure, or for --gold of a pair */
     json_t *names; /* CSV, TSV: an array of strings; NULL: they are numbers, from 1 */
 } field_reader;
 
