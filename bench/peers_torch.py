@@ -174,6 +174,34 @@ class Tagger:
         return self.nll(h.data, tags.data) / len(sentences)
 
 
+class FieldTagger(Tagger):
+    """With a conditional random field (models/crf.h): the forward algorithm word by word, over all sentences."""
+
+    def __init__(self, o):
+        super().__init__(o)
+        n = self.head[-1].out_features
+        self.next, self.begin, self.end = (torch.zeros(*shape, device=o.device, requires_grad=True) for shape in ((n, n), (n,), (n,)))
+        self.parameters += [self.next, self.begin, self.end]
+
+    def loss(self, e, tags, lengths):  # e: words x sentences x tags
+        each, a = torch.arange(e.shape[1], device=e.device), self.begin + e[0]
+        right = a[each, tags[0]] + self.end[tags[lengths - 1, each]]
+        for k in range(1, e.shape[0]):
+            here = lengths > k
+            a = torch.where(here[:, None], torch.logsumexp(a[:, :, None] + self.next, 1) + e[k], a)
+            right = right + here * (e[k, each, tags[k]] + self.next[tags[k - 1], tags[k]])
+        return (torch.logsumexp(a + self.end, 1) - right).sum()
+
+    def eager(self, sentences):
+        return sum(self.batched([s]) for s in sentences) / len(sentences)
+
+    def batched(self, sentences):
+        words, tags = (torch.nn.utils.rnn.pack_sequence(x, enforce_sorted=False) for x in zip(*sentences))
+        h = self.lstm(words._replace(data=self.lookup(words.data)))[0]
+        e, lengths = torch.nn.utils.rnn.pad_packed_sequence(h._replace(data=self.head(h.data)))
+        return self.loss(e, torch.nn.utils.rnn.pad_packed_sequence(tags)[0], lengths.to(e.device)) / len(sentences)
+
+
 # ---------------------------------------------------------------- transformer-tagger
 
 HEADS = 4
@@ -232,7 +260,7 @@ class Transformer:
         return self.nll(x, a[mask], tags) / len(sentences)
 
 
-NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger, "transformer-tagger": Transformer}
+NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger, "bilstm-tagger --crf": FieldTagger, "transformer-tagger": Transformer}
 
 
 # ---------------------------------------------------------------- both

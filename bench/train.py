@@ -52,6 +52,7 @@ NETWORKS = {
     "lstm-nmt": ("multi30k", f"--source de --target en {WIDE} --attention"),
     "bilstm-tagger": ("wikiner", WIDE + " --mlp 256"),
     "bilstm-char-tagger": ("wikiner", "--hidden 256 --embed 64"),
+    "bilstm-tagger --crf": ("wikiner", WIDE + " --mlp 256"),
     "transformer-tagger": ("wikiner", "--hidden 256"),
     "lattice-lstm": ("lattice_ids", "--hidden 200 --embed 50"),
     "lattice-gru": ("multi30k", "--source de --target en " + WIDE),
@@ -136,7 +137,7 @@ def find_python(candidates, package, environment=(), also="pass"):
 def find_peers(o, networks):
     """Ways of the peers of these networks, and what is left out."""
     ways, left_out = [], []
-    file = {"tree-lstm": "sst/train.txt", "bilstm-tagger": "wikiner/train.txt", "transformer-tagger": "wikiner/train.txt"}
+    file = {"tree-lstm": "sst/train.txt"} | dict.fromkeys(("bilstm-tagger", "bilstm-tagger --crf", "transformer-tagger"), "wikiner/train.txt")
     have = [n for n in networks if n in file and os.path.isfile(os.path.join(o.data, file[n]))]
     package = {"PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(BUILD, "python"), os.environ.get("PYTHONPATH")]))}
     mine, on_gpu = [sys.executable, "python3"], o.device == "cuda"
@@ -173,7 +174,7 @@ def find_ways(o):
         for more in ["", *o.more]:
             words = shlex.split(more)
             variables = [w.split("=", 1) for w in words if re.match(r"[A-Z_]+=", w)]
-            command = [o.bench_train, network, "--device", o.device, *options_of(o, network), *(w for w in words if not re.match(r"[A-Z_]+=", w))]
+            command = [o.bench_train, *network.split(), "--device", o.device, *options_of(o, network), *(w for w in words if not re.match(r"[A-Z_]+=", w))]
             ways.append(Way(network, f"VPPS {more}".strip(), Worker(command, variables)))
     peers, left_out = find_peers(o, o.networks)
     return sorted(ways + peers, key=lambda way: o.networks.index(way.network)), left_out
@@ -349,7 +350,7 @@ def find_networks(o):
     known = re.findall(r"^  (\S+)", text.partition("Networks:\n")[2].partition("\n\n")[0], re.MULTILINE)
     wanted = known if o.networks == "all" else o.networks.split(",") if o.networks else SMALL
     for name in wanted:
-        if name not in known:
+        if name.split()[0] not in known:
             raise Failure(f"--networks: {name} is not one of {', '.join(known)}")
     return wanted
 
