@@ -256,6 +256,12 @@ VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
 /* n nodes with equal rows side by side. It is a concat and a reshape. Fails with SHAPE, ARGUMENT. */
 VPPS_API vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs);
+/* n x cols: rows[i] of x as row i, for i below n; x may be a vector. A row that is taken twice gets both gradients. Fails with SHAPE: a
+ * number is not below x's rows; ARGUMENT. */
+VPPS_API vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_t *rows);
+/* As many rows of x as `numbers`, a vector, has elements: each that element's, without its fraction. So cells can select by what they
+ * pull. Where x has no such row, all elements are NaN. The numbers' gradient is 0. Fails with SHAPE. */
+VPPS_API vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers);
 
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* scalar: |a - b|^2 */

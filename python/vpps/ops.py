@@ -262,6 +262,14 @@ def hstack(xs: Many) -> Node:
     return _many(xs, lib.vpps_hstack, "hstack")
 
 
+def select_rows(x: Value, rows: Sequence[int] | Node) -> Node:
+    """Rows of x by their numbers, which may occur twice: numpy's x[rows]. Of a vector of numbers that is a node, each without its
+    fraction; NaN where x has no such row."""
+    if isinstance(rows, Node):
+        return _two(x, rows, lib.vpps_select_rows_at)
+    return _one(x, lib.vpps_select_rows, len(rows), rows)
+
+
 def broadcast(x: Value, rows: int, cols: int) -> Node:
     """x as rows x cols: a scalar in every element, a vector in every column, a row in every row."""
     return _one(x, lib.vpps_broadcast, rows, cols)
@@ -423,7 +431,7 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
 __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
-    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "transpose", "reshape", "hstack", "broadcast", "sum_rows", "sum_columns",
+    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "transpose", "reshape", "hstack", "select_rows", "broadcast", "sum_rows", "sum_columns",
     "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
     "smooth_label", "hinge", "binary_log_loss", "argmax",
     "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",

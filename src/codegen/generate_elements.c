@@ -164,6 +164,22 @@ static void make_moved(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
+/* An element of the row that a number selects; backward, the sum of the elements whose number selects the element's row. */
+static void make_selected(const work *w, const vpps_program_step *s) {
+    const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
+    const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
+    const vpps_operand *numbers = backward ? a : b, *from = backward ? b : a;
+    char row[32], element[64];
+    snprintf(row, sizeof row, "element %% %uu", s->to.rows);
+    snprintf(element, sizeof element, "element / %uu * %uu + k", s->to.rows, a->rows);
+    fprintf(w->out, "const float v%u = %s<%u>(", s->to.value, backward ? "vpps_sum_of_row" : "vpps_of_row", a->rows);
+    if (backward) fprintf(w->out, "%s, [&](unsigned k) { return ", row);
+    vpps_put_at(w, numbers->value, vpps_item_for(s->axis, numbers), backward ? "k" : row);
+    fprintf(w->out, "%s, [&](unsigned k) { return ", backward ? "; }" : "");
+    vpps_put_at(w, from->value, vpps_item_for(s->axis, from), element);
+    fprintf(w->out, "; });\n");
+}
+
 /* A stack of the vertex's members, or a member's rows of one. */
 static void make_members(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
@@ -221,7 +237,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MATMUL) {
         make_matmul(w, s);
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MOVE) {
-        make_moved(w, s);
+        (s->n == 2 ? make_selected : make_moved)(w, s);
     } else {
         switch (s->run.of.opcode) {
         case VPPS_I_SUM: make_sum(w, s); break;

@@ -1,4 +1,4 @@
-/* reshape.c - values whose elements are in other places: in another shape, side by side. */
+/* reshape.c - values whose elements are in other places: in another shape, side by side, some rows of them. */
 #include "graph/graph.h"
 
 #include <inttypes.h>
@@ -62,4 +62,61 @@ vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs) {
     const vpps_node all = n == 1 ? vectors[0] : vpps_concat(g, n, vectors);
     free(vectors);
     return vpps_reshape(g, all, rows, (uint32_t)cols);
+}
+
+/* ---------------------------------------------------------------- rows by number */
+
+vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    vpps_signature a, b, s = {.op = VPPS_OP_SELECT_ROWS, .param = VPPS_NO_PARAM};
+    uint32_t domain;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &a, &domain) ||
+        !vpps_node_signature(g, "select_rows", numbers, &b, &domain))
+        return VPPS_NO_NODE;
+    s.rows = b.rows;
+    s.cols = a.cols;
+    if (b.cols != 1 || (uint64_t)s.rows * s.cols >= VPPS_MANY_ELEMS) {
+        return vpps_graph_fail(
+            g, VPPS_SHAPE,
+            "select_rows: numbers of %u x %u, for rows of a node that is %u x %u; expected a vector, and "
+            "fewer than 2^22 elements in all",
+            b.rows, b.cols, a.rows, a.cols);
+    }
+    return vpps_make_node(g, &s, NULL, 2, (vpps_node[]){x, numbers}, 0, false);
+}
+
+/* Numbers that do not change as a vector: a graph's data, a cell's constants. */
+static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) {
+    float *data = malloc(n * sizeof *data);
+    vpps_node *nodes = malloc(n * sizeof *nodes), x = VPPS_NO_NODE;
+    for (uint32_t i = 0; i < n && data && nodes; i++) {
+        data[i] = (float)rows[i] + 0.5f; /* exact, of fewer than 2^22 rows */
+        if (g->recording) nodes[i] = vpps_constant(g, 1, 1, data[i]);
+    }
+    if (!data || !nodes) {
+        vpps_graph_fail(g, VPPS_MEMORY, "select_rows: out of memory");
+    } else {
+        x = g->recording ? vpps_concat(g, n, nodes) : vpps_input(g, n, 1, data);
+    }
+    free(data);
+    free(nodes);
+    return x;
+}
+
+vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_t *rows) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    vpps_signature s;
+    uint32_t domain;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &s, &domain)) return VPPS_NO_NODE;
+    if (!n || !rows || (uint64_t)n * s.cols >= VPPS_MANY_ELEMS) {
+        return vpps_graph_fail(
+            g, VPPS_ARGUMENT, "select_rows: %u rows%s of %u columns; expected at least 1, and fewer than 2^22 elements",
+            n, rows ? "" : ", which are NULL,", s.cols);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (rows[i] >= s.rows)
+            return vpps_graph_fail(g, VPPS_SHAPE, "select_rows: row %u is number %u of a node that is %u x %u", i,
+                                   rows[i], s.rows, s.cols);
+    }
+    return vpps_select_rows_at(g, x, fixed_numbers(g, n, rows));
 }

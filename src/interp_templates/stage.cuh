@@ -178,3 +178,22 @@ __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first)
 template <unsigned ROWS, unsigned COLS> __device__ __forceinline__ unsigned vpps_turned(unsigned element) {
     return element % ROWS * COLS + element / ROWS;
 }
+
+/* The element of the row of this number, of ROWS; NaN: there is no such row. */
+template <unsigned ROWS, class ELEMENT>
+__device__ __forceinline__ float vpps_of_row(float number, const ELEMENT &element) {
+    const bool found = number >= 0.0f && number < (float)ROWS;
+    return found ? element((unsigned)number) : __uint_as_float(0x7fc00000u);
+}
+
+/* The sum of element(k), for k below N, where the whole part of number(k) is `row`. */
+template <unsigned N, class NUMBER, class ELEMENT>
+__device__ __forceinline__ float vpps_sum_of_row(unsigned row, const NUMBER &number, const ELEMENT &element) {
+    float sum = 0.0f;
+#pragma unroll 1
+    for (unsigned k = 0; k < N; k++) {
+        const float x = number(k);
+        if (x >= (float)row && x < (float)(row + 1)) sum += element(k);
+    }
+    return sum;
+}

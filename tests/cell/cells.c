@@ -241,6 +241,9 @@ static void record_functions(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_softmax(g, vpps_mul(g, square, vpps_pull(g, 5, 4)))));
     const vpps_node columns[] = {square, vpps_slice(g, y, 0, 5)}, beside = vpps_hstack(g, 2, columns);
     TEST_OK(vpps_push(g, vpps_matmul(g, vpps_transpose(g, beside), vpps_square(g, beside))));
+    const vpps_node numbers = vpps_scale(g, vpps_when(g, vpps_ones(g, 6, 1), vpps_sum_elements(g, y)), 3);
+    TEST_OK(vpps_push(g, vpps_select_rows_at(g, beside, numbers)));
+    TEST_OK(vpps_push(g, vpps_select_rows(g, x, 3, (const uint32_t[]){4, 1, 4})));
     TEST_OK(vpps_push(g, vpps_div(g, vpps_abs(g, x), y)));
     TEST_OK(vpps_push(g, vpps_log(g, y)));
     TEST_OK(vpps_push(g, vpps_sqrt(g, y)));

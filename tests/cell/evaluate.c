@@ -138,9 +138,11 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
     }
     o->rows = value->rows;
     o->cols = value->cols;
-    if (vpps_instructions[value->run.opcode].form != VPPS_FORM_MATMUL) return;
+    if (!value->n_args) return;
     const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
-    o->inner = value->run.opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+    const bool by_columns = value->run.opcode == VPPS_I_MATMUL || value->run.opcode == VPPS_I_MATMUL_NT;
+    o->inner = by_columns ? a->cols : a->rows;
+    if (value->run.opcode == VPPS_I_SELECT_ROWS_B) o->inner = value->rows, o->rows = a->rows;
 }
 
 /* Columns that an instruction goes over one by one: of a ROW's result; a REDUCE makes an element of each. */

@@ -79,6 +79,18 @@ static const char *name_of(const test_case *c) {
     return is_step(c) ? steps[c->of.what - VPPS_I_COUNT] : vpps_instructions[c->of.what].name;
 }
 
+/* Elements of an item of tensor operand t. */
+static uint32_t elems_of(const test_case *c, uint32_t t) {
+    switch (c->of.what) {
+    case VPPS_I_MATMUL:
+    case VPPS_I_MATMUL_NT:
+    case VPPS_I_MATMUL_TN: return c->inner * (t ? c->cols : c->rows);
+    case VPPS_I_SELECT_ROWS: return t ? c->rows : c->inner * c->cols;
+    case VPPS_I_SELECT_ROWS_B: return t ? c->rows * c->cols : c->rows;
+    default: return c->of.length;
+    }
+}
+
 /* ---------------------------------------------------------------- what a case must give */
 
 /* Operands of item i, from the pool. */
@@ -98,9 +110,9 @@ static meaning_operands operands_of(const batch *b, const words *pool, const tes
         const char letter = row->operands[k];
         double *to = room[used];
         if (letter == 't') {
-            const uint32_t n = o.inner && tensors < 2 ? o.inner * (tensors ? o.cols : o.rows) : c->of.length;
+            const uint32_t n = elems_of(c, tensors);
             for (uint32_t e = 0; e < n; e++) {
-                const size_t at = c->of.t[tensors] + (size_t)i * c->of.length + e;
+                const size_t at = c->of.t[tensors] + (size_t)i * n + e;
                 to[e] = roles[k] == 'i' ? pool->at[at] : (double)float_at(pool, at);
             }
             tensors++;
@@ -136,12 +148,16 @@ static test_case *add_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
     if (matrix) { /* as many rows as divide the length */
         c->rows = length % 11 == 0 ? 11 : length % 5 == 0 ? 5 : length % 2 ? 1 : length;
         c->cols = length / c->rows;
-        c->inner = row->form == VPPS_FORM_MATMUL ? 1 + vpps_random_below(&state, 40) : 0;
+        c->inner = 1 + vpps_random_below(&state, 40);
+        if (opcode == VPPS_I_SELECT_ROWS_B) { /* the result is of what rows are selected from */
+            const uint32_t rows = c->rows;
+            c->rows = c->inner, c->inner = rows;
+        }
     }
     c->of.to = tensor(&b->pool, results_of(c), -1, 1);
     uint32_t tensors = 0, scalars = 0;
     for (uint32_t k = 0; row->operands[k]; k++) {
-        const uint32_t n = !c->inner || tensors > 1 ? length : c->inner * (tensors ? c->cols : c->rows);
+        const uint32_t n = elems_of(c, tensors);
         float low, high;
         meaning_range((vpps_opcode)opcode, roles[k], &low, &high);
         switch (row->operands[k]) {
@@ -219,14 +235,15 @@ static void run_instruction(const vpps_kernels *kernels, const batch *b, words *
     const char *letters = vpps_instructions[c->of.what].operands;
     const float *list[MEMBERS], *part[MEMBERS];
     vpps_operands o = {.u = c->of.u, .e = c->of.e + i * n, .r = c->rows, .k = c->inner, .c = c->cols};
+    if (c->of.what == VPPS_I_SELECT_ROWS_B) o.r = c->inner, o.k = c->rows;
     o.key = b->header.dropout_key[0] | (uint64_t)b->header.dropout_key[1] << 32;
     memcpy(&o.f, &c->of.f, sizeof o.f);
     uint32_t tensors = 0, scalars = 0;
     float *dst = NULL;
     for (const char *letter = letters; *letter; letter++) {
         if (*letter == 't') {
-            const uint32_t elems = c->inner && tensors < 2 ? c->inner * (tensors ? c->cols : c->rows) : n;
-            float *x = take(tensors, pool, c->of.t[tensors] + i * n, elems);
+            const uint32_t elems = elems_of(c, tensors);
+            float *x = take(tensors, pool, c->of.t[tensors] + i * elems, elems);
             if (c->of.to == c->of.t[tensors]) dst = x;
             o.t[tensors++] = x;
         }
@@ -435,7 +452,8 @@ static void check_on(const device *d, const batch *b) {
 static const uint32_t lengths[] = {1, 5, 15, 16, 17, 31, 33, 64, 100, 257, 512};
 
 static void add_drawn_cases(batch *b, uint32_t opcode) {
-    const bool product = vpps_instructions[opcode].form == VPPS_FORM_MATMUL;
+    const vpps_form form = vpps_instructions[opcode].form;
+    const bool product = form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE;
     for (uint32_t n = 0; n < VPPS_COUNT(lengths); n++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {
             add_case(b, opcode, lengths[n], 1, MAX_TENSORS, accumulate);
@@ -538,9 +556,10 @@ END_TEST
 
 START_TEST(every_instruction_has_what_runs_it)
     {
-        static const uint32_t written_out[] = {VPPS_I_SUM,    VPPS_I_MAX_OF,    VPPS_I_MIN_OF,    VPPS_I_WEIGHTED_SUM,
-                                               VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN, VPPS_I_TRANSPOSE,
-                                               VPPS_I_RESHAPE}; /* in each stage of a kernel, by the generator */
+        static const uint32_t written_out[] = {
+            VPPS_I_SUM,     VPPS_I_MAX_OF,      VPPS_I_MIN_OF,       VPPS_I_WEIGHTED_SUM,
+            VPPS_I_MATMUL,  VPPS_I_MATMUL_NT,   VPPS_I_MATMUL_TN,    VPPS_I_TRANSPOSE,
+            VPPS_I_RESHAPE, VPPS_I_SELECT_ROWS, VPPS_I_SELECT_ROWS_B}; /* in each stage of a kernel, by the generator */
         for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
             const bool runs = vpps_instructions[opcode].form < VPPS_FORM_PARTS;
             bool templates = runs;

@@ -55,6 +55,19 @@ static double turned(const meaning_operands *o, const double *x, uint32_t i) {
     return x[i / o->rows + i % o->rows * o->cols];
 }
 
+/* Row i % rows of what is selected from inner x cols. */
+static double selected(const meaning_operands *o, uint32_t i) {
+    const double number = o->b[i % o->rows];
+    return number >= 0 && number < o->inner ? o->a[(uint32_t)number + i / o->rows * o->inner] : NAN;
+}
+
+static double selected_slope(meaning_operands *o, uint32_t i) {
+    double sum = 0;
+    for (uint32_t row = 0; row < o->rows; row++)
+        if (floor(o->b[row]) == i % o->inner) sum += term(o, o->d[row + i / o->inner * o->rows]);
+    return sum;
+}
+
 /* The list's member that has the greatest or least element i: the first of equal ones, or one that is not a number. */
 static uint32_t extreme(const meaning_operands *o, uint32_t i, bool greatest) {
     uint32_t best = 0;
@@ -253,8 +266,8 @@ const double **meaning_place(meaning_operands *o, char role) {
 void meaning_range(vpps_opcode opcode, char role, float *low, float *high) {
     const meaning_case *c = &meaning_cases[meaning_of(opcode).op];
     const meaning_domain d = role == 'd' || role == 'v' ? ANY : role == 'b' ? c->b : c->a;
-    *low = d == POSITIVE ? 0.1f : d == INSIDE ? 0.02f : -3;
-    *high = d == INSIDE ? 0.98f : 3;
+    *low = d == POSITIVE ? 0.1f : d == INSIDE ? 0.02f : d == ROW ? -0.5f : -3;
+    *high = d == INSIDE ? 0.98f : d == ROW ? 9 : 3;
 }
 
 /* ---------------------------------------------------------------- optimisers */

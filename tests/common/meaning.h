@@ -12,6 +12,7 @@ typedef enum meaning_domain {
     AWAY,     /* from zero */
     POSITIVE, /* and not near zero */
     INSIDE,   /* (0, 1) */
+    ROW,      /* a row's number, and a fraction */
     GRID /* for finite differences: multiples of 0.4, argument k 0.1 k further, so that no two are near each other */
 } meaning_domain;
 
@@ -38,8 +39,9 @@ typedef struct meaning_operands {
     uint32_t u;              /* K */
     uint64_t key;            /* of dropout, and the number of the first element */
     uint32_t e;
-    uint32_t rows, inner, cols; /* of the result; of a product: rows x inner times inner x cols */
-    double terms;               /* out: the sum of the sizes of what was summed up for the latest element */
+    uint32_t rows, inner,
+        cols; /* of the result; of a product: rows x inner times inner x cols; of rows that are selected: of inner */
+    double terms; /* out: the sum of the sizes of what was summed up for the latest element */
 } meaning_operands;
 
 /* Elements 0 to n - 1 of the result, or of the gradient of an argument; of `terms`, unless NULL, too. */

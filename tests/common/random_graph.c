@@ -289,6 +289,19 @@ static uint32_t slice(builder *b, uint32_t x, uint32_t rows, uint32_t pick) {
     return keep(b, y, size, false);
 }
 
+/* Rows of x, some of them twice. */
+static uint32_t select_rows(builder *b, uint32_t x, uint32_t n, uint32_t pick) {
+    uint32_t numbers[260];
+    const double size = size_of(b, x);
+    const vpps_node a = node_of(b, x);
+    for (uint32_t i = 0; i < n; i++) numbers[i] = (pick + i * (1 + pick % 7)) % b->items[x].rows;
+    const vpps_node y = vpps_select_rows(b->g, a, n, numbers);
+    say(b, "%s = vpps_select_rows(g, %s, %u, {", text_of(y).text, text_of(a).text, n);
+    for (uint32_t i = 0; i < n; i++) say(b, "%s%u", i ? ", " : "", numbers[i]);
+    say(b, "});");
+    return keep(b, y, size, false);
+}
+
 /* The class of a loss: fixed, or pulled. */
 static uint32_t label(builder *b, uint32_t rows, uint32_t pick) {
     made_cell *cell = b->recording;
@@ -586,6 +599,7 @@ static void step(builder *b, const rg_step *s) {
         SOME(some)
         many(b, "hstack", vpps_hstack, some, xs, total);
         break;
+    case VPPS_OP_SELECT_ROWS: select_rows(b, X, b->recording ? some : inner, pick[1] % 1000); break;
     case VPPS_OP_CONSTANT: constant(b, rows, cols, pick[0]); break;
     case VPPS_OP_NEGATE: UNARY(negate, a)
     case VPPS_OP_ONE_MINUS: UNARY(one_minus, a + 1)

@@ -220,7 +220,9 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
         break;
     case VPPS_OP_ARGMAX: argmax(a, o.n, y); break;
     default:
-        o.rows = v.s->rows, o.inner = o.n / v.s->rows, o.cols = v.s->cols; /* inner: of a matmul */
+        o.rows = v.s->rows, o.cols = v.s->cols;
+        o.inner =
+            o.n / (v.op == VPPS_OP_SELECT_ROWS ? o.cols : o.rows); /* of a matmul, or the rows that are selected from */
         const uint32_t columns = columns_of(&v), made = (uint32_t)v.elems / columns;
         o.n /= columns;
         for (uint32_t column = 0; column < columns; column++, o.a += o.n)
@@ -317,6 +319,7 @@ static void argument_gradient(const ref_run *r, const node_view *v, meaning_oper
         o->rows = k ? inner : rows, o->inner = k ? rows : cols, o->cols = k ? cols : inner;
     }
     if (v->op == VPPS_OP_TRANSPOSE) o->rows = cols, o->cols = rows;
+    if (v->op == VPPS_OP_SELECT_ROWS) o->rows = rows, o->inner = o->n / cols, o->cols = cols;
     const bool weighted = v->op == VPPS_OP_WEIGHTED_SUM;
     if (weighted || vpps_ops[v->op].max_args > 2) o->u = k - weighted;
     const uint32_t argument = weighted ? k > 0 : vpps_ops[v->op].max_args > 2 ? 0 : k, columns = columns_of(v);

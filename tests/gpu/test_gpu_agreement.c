@@ -180,7 +180,9 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     const vpps_node columns = vpps_log_sum_exp(g, vpps_add(g, vpps_log_softmax(g, matrix), /* of each column */
                                                            vpps_layer_norm(g, matrix, y, x, 0.1f)));
     const vpps_node beside[] = {x, matrix, y}, wide = vpps_hstack(g, 3, beside);
-    const vpps_node turned = vpps_matmul(g, vpps_transpose(g, wide), matrix);
+    const uint32_t numbers[] = {32, 0, 7, 7, 7, 31, 2};
+    const vpps_node some = vpps_select_rows(g, wide, VPPS_COUNT(numbers), numbers);
+    const vpps_node turned = vpps_matmul(g, vpps_matmul(g, some, vpps_transpose(g, wide)), matrix);
     const vpps_node mixed = vpps_weighted_sum(g, w, MIXED, weights);
     vpps_node chain = x;
     for (uint32_t i = 0; i < STEPS; i++)

@@ -164,6 +164,7 @@ END_TEST
     X(vpps_slice(g, a, 1, 2), 0, 0)                                                                                    \
     X(vpps_transpose(g, a), 0, 0)                                                                                      \
     X(vpps_hstack(g, 2, ((vpps_node[]){a, b})), 0, 0)                                                                  \
+    X(vpps_select_rows(g, a, 2, ((const uint32_t[]){2, 2})), 0, 0)                                                     \
     X(vpps_dot(g, a, b), 6, 6)                                                                                         \
     X(vpps_squared_distance(g, a, b), 9, 12)                                                                           \
     X(vpps_sum_elements(g, a), 3, 0)                                                                                   \

@@ -77,6 +77,10 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_hstack(g, 0, NULL), ARGUMENT, "hstack|0")                                                                   \
     X(vpps_hstack(g, 2, NULL), ARGUMENT, "hstack|NULL")                                                                \
     X(vpps_hstack(g, 2, ((vpps_node[]){m, v4})), SHAPE, "hstack|argument 1|4 x 1|3 rows")                              \
+    X(vpps_select_rows(g, m, 2, ((const uint32_t[]){2, 3})), SHAPE, "select_rows|row 1 is number 3|3 x 2")             \
+    X(vpps_select_rows(g, m, 0, ((const uint32_t[]){2, 3})), ARGUMENT, "select_rows|0 rows")                           \
+    X(vpps_select_rows(g, m, 2, NULL), ARGUMENT, "select_rows|NULL")                                                   \
+    X(vpps_select_rows_at(g, v3, m), SHAPE, "select_rows|numbers of 3 x 2|vector")                                     \
     X(vpps_dot(g, v3, v4), SHAPE, "dot|3 x 1|4 x 1")                                                                   \
     X(vpps_squared_distance(g, v3, m), SHAPE, "squared_distance|3 x 1|3 x 2")                                          \
     X(vpps_broadcast(g, v3, 4, 2), SHAPE, "broadcast|3 x 1|4 rows|2 columns")                                          \

@@ -27,6 +27,7 @@ static float draw(builder *b, meaning_domain d, uint32_t k) {
     case AWAY: return sign * (0.2f + 1.3f * u);
     case POSITIVE: return 0.3f + 1.7f * u;
     case INSIDE: return 0.1f + 0.8f * u;
+    case ROW: return 0.5f + (float)vpps_random_below(&b->random, 3);
     case GRID: return 0.4f * (float)((int)vpps_random_below(&b->random, 7) - 3) + 0.1f * (float)(k % 4);
     }
     return 0;
@@ -128,6 +129,14 @@ static vpps_node build_slice(builder *b, uint32_t rows, uint32_t cols) {
 static vpps_node build_reshape(builder *b, uint32_t rows, uint32_t cols) {
     if (vpps_random_below(&b->random, 2)) return vpps_reshape(b->g, leaf(b, rows, 2 * cols, ANY, 0), 2 * rows, cols);
     return vpps_reshape(b->g, leaf(b, 2 * rows, cols, ANY, 0), rows, 2 * cols);
+}
+static vpps_node build_select_rows(builder *b, uint32_t rows, uint32_t cols) {
+    const uint32_t of = 3 + vpps_random_below(&b->random, 40);
+    const vpps_node x = leaf(b, of, cols, ANY, 0);
+    if (vpps_random_below(&b->random, 2)) return vpps_select_rows_at(b->g, x, leaf(b, rows, 1, ROW, 0));
+    uint32_t numbers[260];
+    for (uint32_t i = 0; i < rows; i++) numbers[i] = vpps_random_below(&b->random, of);
+    return vpps_select_rows(b->g, x, rows, numbers);
 }
 static vpps_node build_weighted_sum(builder *b, uint32_t rows, uint32_t cols) {
     vpps_node xs[5];

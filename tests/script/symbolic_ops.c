@@ -195,7 +195,23 @@ static uint64_t matmul_element(const symbolic_tile *t, const vpps_program_step *
     return sum;
 }
 
+/* A row's factor is 1 where the number is the row's, else 0: any function of both will do. */
+static uint64_t selected_element(const symbolic_tile *t, const vpps_program_step *s, const operands *o, uint32_t e) {
+    const vpps_operand *a = &t->p->operands[s->first], *b = a + 1;
+    const bool forward = s->run.of.opcode == VPPS_I_SELECT_ROWS;
+    const uint32_t row = e % s->to.rows, col = e / s->to.rows, n = a->rows;
+    uint64_t sum = 0;
+    if ((forward ? a : b)->cols != s->to.cols || (forward ? b : a)->cols != 1 ||
+        (forward ? b->rows != s->to.rows : b->rows != n))
+        return t->m->fault = true, 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += forward ? symbolic_mix(o->t[1][row], i) * o->t[0][i + col * n]
+                       : symbolic_mix(o->t[0][i], row) * o->t[1][i + col * n];
+    return sum;
+}
+
 static uint64_t moved_element(const symbolic_tile *t, const vpps_program_step *s, const operands *o, uint32_t e) {
+    if (s->n == 2) return selected_element(t, s, o, e);
     const vpps_operand *a = &t->p->operands[s->first];
     const bool transpose = s->run.of.opcode == VPPS_I_TRANSPOSE;
     const uint32_t at = transpose ? e / s->to.rows + e % s->to.rows * a->rows : e;

@@ -319,6 +319,28 @@ static void TRANSPOSE_kernel(uint32_t n, bool accumulate, float *dst, const vpps
 }
 ELEMENTWISE(RESHAPE, 1, (void)0, x)
 
+static bool find_row(float number, uint32_t rows, uint32_t *row) {
+    if (!(number >= 0.0f && number < (float)rows)) return false;
+    *row = (uint32_t)number;
+    return true;
+}
+static void SELECT_ROWS_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+    (void)n;
+    for (uint32_t i = 0, row = 0; i < o->r; i++) {
+        const bool found = find_row(o->t[1][i], o->k, &row);
+        for (uint32_t col = 0; col < o->c; col++) {
+            float *to = dst + i + (size_t)col * o->r;
+            *to = (accumulate ? *to : 0) + (found ? o->t[0][row + (size_t)col * o->k] : NAN);
+        }
+    }
+}
+static void SELECT_ROWS_B_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+    if (!accumulate) memset(dst, 0, n * sizeof *dst);
+    for (uint32_t i = 0, row; i < o->k; i++)
+        for (uint32_t col = 0; col < o->c && find_row(o->t[0][i], o->r, &row); col++)
+            dst[row + (size_t)col * o->r] += o->t[1][i + (size_t)col * o->k];
+}
+
 /* ---------------------------------------------------------------- parameters */
 
 static void add(uint32_t n, float *dst, const float *x) {

@@ -20,8 +20,9 @@ typedef struct vpps_operands {
     const float *weights;     /* v */
     const float *const *list; /* * */
     uint32_t n_list;
-    uint32_t r, k, c; /* MATMUL, MOVE: rows and columns of the result; k: of MATMUL, what is summed over */
-    uint64_t key;     /* dropout */
+    uint32_t r, k,
+        c;        /* MATMUL, MOVE: rows and columns of the result; k: what is summed over, rows of the first tensor */
+    uint64_t key; /* dropout */
 } vpps_operands;
 
 /* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL and MOVE n is r * c. */

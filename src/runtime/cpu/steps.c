@@ -184,11 +184,12 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         run_over_lists(t, s, kernel);
         return true;
     }
-    o.r = s->to.rows;
-    o.c = s->to.cols;
-    if (vpps_instructions[opcode].form == VPPS_FORM_MATMUL) {
+    const vpps_form form = vpps_instructions[opcode].form;
+    if (form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE) {
         const vpps_operand *a = operands_of(t, s);
-        o.k = opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
+        o.r = s->to.rows;
+        o.c = s->to.cols;
+        o.k = opcode == VPPS_I_MATMUL || opcode == VPPS_I_MATMUL_NT ? a->cols : a->rows;
     }
     const uint32_t length = s->run.uniform ? n * width : length_of(t, s);
     float *to = vpps_slot_of(t, &s->to);

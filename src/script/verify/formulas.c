@@ -143,7 +143,14 @@ static bool products_fit(const vpps_proof *p) {
 
 static bool moves_fit(const vpps_proof *p) {
     const vpps_operand *x = &p->step->to, *a = vpps_proof_operand(p, 0);
-    if (p->step->run.of.opcode == VPPS_I_TRANSPOSE) return a->rows == x->cols && a->cols == x->rows;
+    const uint32_t opcode = p->step->run.of.opcode;
+    if (opcode == VPPS_I_SELECT_ROWS || opcode == VPPS_I_SELECT_ROWS_B) {
+        const vpps_operand *b = vpps_proof_operand(p, 1);
+        const bool forward = opcode == VPPS_I_SELECT_ROWS;
+        const vpps_operand *from = forward ? a : b, *numbers = forward ? b : a, *selected = forward ? x : b;
+        return from->cols == x->cols && numbers->cols == 1 && numbers->rows == selected->rows;
+    }
+    if (opcode == VPPS_I_TRANSPOSE) return a->rows == x->cols && a->cols == x->rows;
     return vpps_operand_words(a) == vpps_operand_words(x);
 }
 
