@@ -336,9 +336,10 @@ static void SELECT_ROWS_kernel(uint32_t n, bool accumulate, float *dst, const vp
 }
 static void SELECT_ROWS_B_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
     if (!accumulate) memset(dst, 0, n * sizeof *dst);
-    for (uint32_t i = 0, row; i < o->k; i++)
-        for (uint32_t col = 0; col < o->c && find_row(o->t[0][i], o->r, &row); col++)
-            dst[row + (size_t)col * o->r] += o->t[1][i + (size_t)col * o->k];
+    for (uint32_t i = 0, row; i < o->k; i++) {
+        if (!find_row(o->t[0][i], o->r, &row)) continue;
+        for (uint32_t col = 0; col < o->c; col++) dst[row + (size_t)col * o->r] += o->t[1][i + (size_t)col * o->k];
+    }
 }
 
 /* ---------------------------------------------------------------- parameters */
