@@ -392,6 +392,7 @@ START_TEST(the_best_ones_are_ranked)
                 }
             }
         }
+        decoded_destroy(&f.out);
         f.d.options = (decoder_options){.beam = 2, .n_best = 3};
         ck_assert_int_eq(decode_batch(&f.d, SOURCES, give, &f.given, &f.out), VPPS_ARGUMENT);
         close(&f);
