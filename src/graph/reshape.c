@@ -107,11 +107,12 @@ vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s;
     uint32_t domain;
+    if (g->status == VPPS_OK && !rows) return vpps_graph_fail(g, VPPS_ARGUMENT, "select_rows: rows is NULL");
     if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &s, &domain)) return VPPS_NO_NODE;
-    if (!n || !rows || (uint64_t)n * s.cols >= VPPS_MANY_ELEMS) {
-        return vpps_graph_fail(
-            g, VPPS_ARGUMENT, "select_rows: %u rows%s of %u columns; expected at least 1, and fewer than 2^22 elements",
-            n, rows ? "" : ", which are NULL,", s.cols);
+    if (!n || (uint64_t)n * s.cols >= VPPS_MANY_ELEMS) {
+        return vpps_graph_fail(g, VPPS_ARGUMENT,
+                               "select_rows: %u rows of %u columns; expected at least 1, and fewer than 2^22 elements",
+                               n, s.cols);
     }
     for (uint32_t i = 0; i < n; i++) {
         if (rows[i] >= s.rows)
