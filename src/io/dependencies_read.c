@@ -46,13 +46,10 @@ static vpps_status split_line(const tree_reader *r, const vpps_line *line, colum
 
 /* A whole number below 2^32 - 1. */
 static bool parse_number(column c, uint32_t *value) {
-    uint64_t v = 0;
-    for (size_t i = 0; i < c.len; i++) {
-        if (c.at[i] < '0' || c.at[i] > '9' || v >= UINT32_MAX) return false;
-        v = 10 * v + (uint64_t)(c.at[i] - '0');
-    }
+    uint64_t v;
+    if (!vpps_text_whole_number(c.at, c.at + c.len, UINT32_MAX - 1, &v)) return false;
     *value = (uint32_t)v;
-    return c.len > 0 && v < UINT32_MAX;
+    return true;
 }
 
 /* Two numbers with a '-' (a multiword token) or a '.' (an empty node) between. */

@@ -4,8 +4,6 @@
 #include "base/base.h"
 #include "sequences.h"
 
-#include <math.h>
-
 vpps_status vpps_edge_lists_create(vpps_edge_lists **out) {
     vpps_edge_lists *e = *out = calloc(1, sizeof *e);
     if (!e) return vpps_fail(VPPS_MEMORY, "graphs: out of memory");
@@ -97,15 +95,6 @@ static vpps_status begin_graph(graph_reader *r, const char *at, const vpps_line 
     return expect_end(r, at, line);
 }
 
-static bool parse_real(const word *w, float *value) {
-    char text[64], *end;
-    if (w->len >= sizeof text) return false;
-    memcpy(text, w->at, w->len);
-    text[w->len] = '\0';
-    *value = strtof(text, &end);
-    return end == text + w->len && isfinite(*value);
-}
-
 static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *line) {
     vpps_edge_lists *e = r->e;
     const size_t n = r->nodes->n_words;
@@ -118,7 +107,8 @@ static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *l
     if (!VPPS_RESERVE(e->values, e->values_capacity, (n + 1) * e->numbers + 1)) return fail_memory(r);
     for (uint32_t i = 0; i < e->numbers; i++) {
         const char *before = at;
-        if (next_word(&at, line->end, &w) && parse_real(&w, &e->values[n * e->numbers + i])) continue;
+        if (next_word(&at, line->end, &w) && vpps_text_number(w.at, w.at + w.len, &e->values[n * e->numbers + i]))
+            continue;
         char expected[80];
         snprintf(expected, sizeof expected, "a label and %u numbers, of which this is number %u", e->numbers, i + 1);
         return fail_at(r, before, line, expected);
@@ -126,13 +116,10 @@ static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *l
     return expect_end(r, at, line);
 }
 
+/* The number of a node, from 1, as one from 0. */
 static bool parse_end(const graph_reader *r, const word *w, uint32_t *node) {
-    uint64_t v = 0;
-    for (size_t i = 0; i < w->len; i++) {
-        if (w->at[i] < '0' || w->at[i] > '9' || v > UINT32_MAX) return false;
-        v = 10 * v + (uint64_t)(w->at[i] - '0');
-    }
-    if (v < 1 || v > nodes_so_far(r)) return false;
+    uint64_t v;
+    if (!vpps_text_whole_number(w->at, w->at + w->len, nodes_so_far(r), &v) || !v) return false;
     *node = (uint32_t)v - 1;
     return true;
 }

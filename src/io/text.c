@@ -4,6 +4,8 @@
 #include "base/base.h"
 #include "file.h"
 
+#include <math.h>
+
 static bool in_token(const vpps_text *t, char c) { return c > 0x20 && c < 0x7f && !strchr(t->stops, c); }
 
 void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t bytes) {
@@ -95,4 +97,58 @@ uint32_t vpps_text_count_words(const char *at, const char *end) {
     uint32_t n = 0;
     while (vpps_text_next_word(&at, end, &word, &len)) n++;
     return n;
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+bool vpps_text_whole_number(const char *at, const char *end, uint64_t most, uint64_t *value) {
+    uint64_t v = 0;
+    if (at == end) return false;
+    for (; at < end; at++) {
+        const uint64_t digit = (uint64_t)(*at - '0');
+        if (*at < '0' || *at > '9' || digit > most || v > (most - digit) / 10) return false;
+        v = v * 10 + digit;
+    }
+    *value = v;
+    return true;
+}
+
+bool vpps_text_number(const char *at, const char *end, float *value) {
+    enum { MOST_DIGITS = 18, MOST_EXPONENT = 400 };
+    uint64_t digits = 0;
+    int exponent = 0, n_digits = 0;
+    bool any = false;
+    const bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+')) at++;
+    for (bool fraction = false; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !fraction)); at++) {
+        if (*at == '.') {
+            fraction = true;
+            continue;
+        }
+        any = true;
+        if (n_digits < MOST_DIGITS) {
+            digits = digits * 10 + (uint64_t)(*at - '0');
+            n_digits += digits > 0;
+            exponent -= fraction;
+        } else {
+            exponent += !fraction;
+        }
+    }
+    if (!any) return false;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        int written = 0;
+        const bool below = ++at < end && *at == '-';
+        if (at < end && (*at == '-' || *at == '+')) at++;
+        if (at == end) return false;
+        for (; at < end && *at >= '0' && *at <= '9'; at++) {
+            if (written < MOST_EXPONENT) written = written * 10 + (*at - '0');
+        }
+        exponent += below ? -written : written;
+    }
+    if (at < end) return false;
+    /* one rounding where the power of ten is a double, as it is for what people write */
+    const double power = pow(10, fabs((double)exponent)), x = (double)digits;
+    const double result = digits == 0 ? 0 : exponent < 0 ? x / power : x * power;
+    *value = (float)(negative ? -result : result);
+    return isfinite(*value);
 }

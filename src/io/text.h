@@ -78,4 +78,9 @@ bool vpps_text_next_word(const char **at, const char *end, const char **word, si
 /* How many words there are. */
 uint32_t vpps_text_count_words(const char *at, const char *end);
 
+/* Does a number stand between at and end, and nothing else? In C's form, whatever the locale; finite. */
+bool vpps_text_number(const char *at, const char *end, float *value);
+/* Likewise, in digits alone, and at most `most`; else *value stays. */
+bool vpps_text_whole_number(const char *at, const char *end, uint64_t most, uint64_t *value);
+
 #endif

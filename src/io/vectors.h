@@ -37,9 +37,6 @@ bool vpps_vectors_header(const char *line, size_t len, vpps_vectors_info *info);
 bool vpps_fasttext_begins(const char *bytes, size_t n);
 vpps_status vpps_fasttext_look(vpps_stream *s, const char *bytes, size_t n, vpps_vectors_info *info);
 
-/* Does a number stand between at and end, and nothing else? In C's form, whatever the locale; finite. */
-bool vpps_vectors_number(const char *at, const char *end, float *value);
-
 /* So many bytes a word has at most in the binary forms. */
 #define VPPS_VECTORS_LONGEST_WORD (1 << 16)
 

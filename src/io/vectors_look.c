@@ -30,7 +30,7 @@ static sample look_at_line(const char *at, const char *end) {
     size_t len;
     float value;
     while (vpps_text_next_word(&at, end, &word, &len)) {
-        s.numbers = s.words && vpps_vectors_number(word, word + len, &value) ? s.numbers + 1 : 0;
+        s.numbers = s.words && vpps_text_number(word, word + len, &value) ? s.numbers + 1 : 0;
         s.words++;
     }
     return s;

@@ -8,59 +8,10 @@
 #include "file.h"
 #include "text.h"
 
-#include <math.h>
-
-bool vpps_vectors_number(const char *at, const char *end, float *value) {
-    enum { MOST_DIGITS = 18, MOST_EXPONENT = 400 };
-    uint64_t digits = 0;
-    int exponent = 0, n_digits = 0;
-    bool any = false;
-    const bool negative = at < end && *at == '-';
-    if (at < end && (*at == '-' || *at == '+')) at++;
-    for (bool fraction = false; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !fraction)); at++) {
-        if (*at == '.') {
-            fraction = true;
-            continue;
-        }
-        any = true;
-        if (n_digits < MOST_DIGITS) {
-            digits = digits * 10 + (uint64_t)(*at - '0');
-            n_digits += digits > 0;
-            exponent -= fraction;
-        } else {
-            exponent += !fraction;
-        }
-    }
-    if (!any) return false;
-    if (at < end && (*at == 'e' || *at == 'E')) {
-        int written = 0;
-        const bool below = ++at < end && *at == '-';
-        if (at < end && (*at == '-' || *at == '+')) at++;
-        if (at == end) return false;
-        for (; at < end && *at >= '0' && *at <= '9'; at++) {
-            if (written < MOST_EXPONENT) written = written * 10 + (*at - '0');
-        }
-        exponent += below ? -written : written;
-    }
-    if (at < end) return false;
-    /* one rounding where the power of ten is a double, as it is for what people write */
-    const double power = pow(10, fabs((double)exponent)), x = (double)digits;
-    const double result = digits == 0 ? 0 : exponent < 0 ? x / power : x * power;
-    *value = (float)(negative ? -result : result);
-    return isfinite(*value);
-}
-
 static bool next_whole_number(const char **at, const char *end, uint64_t limit, uint64_t *value) {
     const char *word;
     size_t len;
-    *value = 0;
-    if (!vpps_text_next_word(at, end, &word, &len)) return false;
-    for (size_t i = 0; i < len; i++) {
-        if (word[i] < '0' || word[i] > '9') return false;
-        *value = *value * 10 + (uint64_t)(word[i] - '0');
-        if (*value > limit) return false;
-    }
-    return true;
+    return vpps_text_next_word(at, end, &word, &len) && vpps_text_whole_number(word, word + len, limit, value);
 }
 
 bool vpps_vectors_header(const char *line, size_t len, vpps_vectors_info *info) {
@@ -130,14 +81,14 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     float value;
     skip_word_back(r->line, &last, &odd);
     const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd; /* a word of one piece may be a number */
-    return more && vpps_vectors_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
+    return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }
 
 static vpps_status read_numbers(const line_reader *r, const char *at, float *values) {
     const char *word;
     size_t len;
     for (uint32_t i = 0; vpps_text_next_word(&at, r->end, &word, &len); i++) {
-        if (!vpps_vectors_number(word, word + len, &values[i])) return fail_number(r, word);
+        if (!vpps_text_number(word, word + len, &values[i])) return fail_number(r, word);
     }
     return VPPS_OK;
 }

@@ -1,6 +1,7 @@
 /* vectors_tests.c - pretrained vectors: all forms give the same, fastText's models what its own program gives; and what is
  * refused. */
 #include "forms.h"
+#include "io/text.h"
 #include "io/vectors.h"
 #include "vectors_golden.h"
 
@@ -189,11 +190,11 @@ START_TEST(numbers_are_those_of_c)
         uint64_t random = 11;
         float value;
         for (size_t i = 0; i < VPPS_COUNT(good); i++) {
-            ck_assert_msg(vpps_vectors_number(good[i], good[i] + strlen(good[i]), &value), "%s", good[i]);
+            ck_assert_msg(vpps_text_number(good[i], good[i] + strlen(good[i]), &value), "%s", good[i]);
             ck_assert_msg(value == strtof(good[i], NULL), "%s: %.9g", good[i], (double)value);
         }
         for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            ck_assert_msg(!vpps_vectors_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
+            ck_assert_msg(!vpps_text_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
         }
         for (int i = 0; i < 100000 / test_divisor(); i++) { /* written with 9 digits, floats come back */
             char text[64];
@@ -202,7 +203,7 @@ START_TEST(numbers_are_those_of_c)
             memcpy(&x, &bits, sizeof x);
             if (!isnormal(x)) continue;
             const int len = snprintf(text, sizeof text, "%.9g", (double)x);
-            ck_assert(vpps_vectors_number(text, text + len, &value));
+            ck_assert(vpps_text_number(text, text + len, &value));
             ck_assert_msg(value == x, "%s: %.9g", text, (double)value);
         }
     }
