@@ -80,7 +80,7 @@ vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *mod
     if (s != VPPS_OK) return s;
     c->n_pulls = 2;
     const vpps_status declared = part_classifier_declare(c, model, config, 2 * config->hidden, config->mlp);
-    return declared == VPPS_OK && config->crf ? part_crf_declare(&b->crf, model, config->classes) : declared;
+    return declared == VPPS_OK ? part_crf_declare(&b->crf, model, config) : declared;
 }
 
 vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name) {
@@ -90,19 +90,18 @@ vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *mode
     vpps_status s = bilstm_record(b, model, names[0], names[1]);
     if (s == VPPS_OK && b->forward.n > 1) s = bilstm_record_join(b, c->config, model, names[2]);
     if (s == VPPS_OK) s = part_classifier_record(c, model);
-    return s == VPPS_OK && c->config->crf ? part_crf_record(&b->crf, model) : s;
+    return s == VPPS_OK ? part_crf_record(&b->crf, model) : s;
 }
 
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,
                        net_heads heads, const net_scores *scores) {
-    const bool crf = c->config->crf;
+    const net_heads asked = part_crf_heads(&b->crf, heads);
     bilstm_run(b, g, sentence->n_words);
     for (uint32_t k = 0; k < sentence->n_words; k++) {
         const vpps_node h[] = {vpps_scattered(g, b->forward_at[k], 0), vpps_scattered(g, b->backward_at[k], 0)};
-        part_classify(c, g, k, h, sentence->tags ? sentence->tags[k] : VPPS_NO_WORD, crf ? NET_HEADS_ALL : heads,
-                      scores);
+        part_classify(c, g, k, h, sentence->tags ? sentence->tags[k] : VPPS_NO_WORD, asked, scores);
     }
-    if (crf) part_crf_add(&b->crf, g, sentence->n_words, sentence->tags, scores);
+    part_crf_add(&b->crf, g, sentence->n_words, sentence->tags, scores);
     return vpps_graph_status(g);
 }
 

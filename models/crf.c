@@ -2,9 +2,10 @@
  * that it stays small however long the sentence is. What is taken off is how much the log of all sums has grown by word k. */
 #include "crf.h"
 
-vpps_status part_crf_declare(part_crf *c, vpps_model *model, uint32_t classes) {
+vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config) {
     static const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-    c->classes = classes;
+    const uint32_t classes = c->classes = config->crf ? config->classes : 0;
+    if (!classes) return VPPS_OK;
     vpps_status s = vpps_add_lookup(model, &c->transitions, "crf.transitions", 1, classes, classes, &zero);
     if (s == VPPS_OK) s = vpps_add_vector(model, &c->begin, "crf.begin", classes, &zero);
     return s == VPPS_OK ? vpps_add_vector(model, &c->end, "crf.end", classes, &zero) : s;
@@ -56,6 +57,7 @@ static vpps_status record_last(part_crf *c, vpps_model *model) {
 }
 
 vpps_status part_crf_record(part_crf *c, vpps_model *model) {
+    if (!c->classes) return VPPS_OK;
     vpps_status s = record_first(c, model);
     if (s == VPPS_OK) s = record_next(c, model);
     return s == VPPS_OK ? record_last(c, model) : s;
@@ -69,7 +71,10 @@ static bool knows_all(const part_crf *c, uint32_t n, const uint32_t *tags) {
     return tags && n;
 }
 
+net_heads part_crf_heads(const part_crf *c, net_heads heads) { return c->classes ? NET_HEADS_ALL : heads; }
+
 void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores) {
+    if (!c->classes) return;
     for (uint32_t k = 0; k < n; k++) scores->nll[k] = VPPS_NO_NODE;
     if (!knows_all(c, n, tags)) return;
     const vpps_node *e = scores->logits;

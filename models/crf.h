@@ -11,13 +11,17 @@
 #include "models.h"
 
 typedef struct part_crf {
-    uint32_t classes;
+    uint32_t classes; /* 0: there is no field */
     vpps_param transitions, begin, end;
     vpps_cell first, next, last;
 } part_crf;
 
-vpps_status part_crf_declare(part_crf *c, vpps_model *model, uint32_t classes);
+/* A network's field with net_config.crf; else there is none: nothing is declared, recorded or added. */
+vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config);
 vpps_status part_crf_record(part_crf *c, vpps_model *model);
+
+/* The heads that the logits are asked for: of all words, where there is a field. */
+net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
 /* Puts -log p(y) of a sentence in the place of scores' losses, whose logits are all there: word k's is what p's logarithm loses by it,
  * so that they add up. Where a tag is not one of the classes, there are none. */

@@ -58,7 +58,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     if (s == VPPS_OK) s = part_recurrent_declare(&t->step, PART_LSTM, model, "char", e, d);
     if (s == VPPS_OK) s = parts_declare(model, of_words, sizeof of_words / sizeof *of_words);
     if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, d, c->mlp);
-    if (s == VPPS_OK && c->crf) s = part_crf_declare(&t->crf, model, c->classes);
+    if (s == VPPS_OK) s = part_crf_declare(&t->crf, model, c);
     return s;
 }
 
@@ -134,7 +134,7 @@ static vpps_status record(void *net, vpps_model *model) {
     if (s == VPPS_OK) s = record_word(t, model);
     if (s == VPPS_OK) s = record_join(t, model);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    if (s == VPPS_OK && t->base.config.crf) s = part_crf_record(&t->crf, model);
+    if (s == VPPS_OK) s = part_crf_record(&t->crf, model);
     return s;
 }
 
@@ -165,7 +165,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     lattice_lstm_net *t = net;
     const vpps_lattice *lattice = x->lattice;
     const uint32_t n = lattice->n_nodes;
-    const bool crf = t->base.config.crf;
+    const net_heads asked = part_crf_heads(&t->crf, heads);
     vpps_vertex *at = part_reserve_vertices(&t->base.scratch, n + lattice->first_arc[n]);
     if (!at) return VPPS_MEMORY;
 
@@ -173,9 +173,9 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     for (uint32_t k = 1; k < n; k++) {
         at[k] = add_node(t, g, lattice, k, at, at + n);
         const vpps_node h = vpps_scattered(g, at[k], 0);
-        part_classify(&t->base.classifier, g, k - 1, &h, lattice->tags[k], crf ? NET_HEADS_ALL : heads, scores);
+        part_classify(&t->base.classifier, g, k - 1, &h, lattice->tags[k], asked, scores);
     }
-    if (crf) part_crf_add(&t->crf, g, n - 1, lattice->tags + 1, scores);
+    part_crf_add(&t->crf, g, n - 1, lattice->tags + 1, scores);
     return vpps_graph_status(g);
 }
 

@@ -94,7 +94,7 @@ static vpps_status declare(void *net, vpps_model *model) {
         s = declare_layer(&t->layers[l], model, l, d, c->heads * t->head, f);
     if (s == VPPS_OK) s = parts_declare(model, last, 2);
     if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, d, 0);
-    return s == VPPS_OK && c->crf ? part_crf_declare(&t->crf, model, c->classes) : s;
+    return s == VPPS_OK ? part_crf_declare(&t->crf, model, c) : s;
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -165,7 +165,7 @@ static vpps_status record(void *net, vpps_model *model) {
     vpps_status s = record_word(t, model);
     for (uint32_t l = 0; s == VPPS_OK && l < t->n_layers; l++) s = record_layer(t, model, l);
     if (s == VPPS_OK) s = part_classifier_record(&t->base.classifier, model);
-    return s == VPPS_OK && t->base.config.crf ? part_crf_record(&t->crf, model) : s;
+    return s == VPPS_OK ? part_crf_record(&t->crf, model) : s;
 }
 
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
@@ -210,7 +210,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     transformer_net *t = net;
     const vpps_sentence *s = &x->sentence;
     const uint32_t n = s->n_words;
-    const bool crf = t->base.config.crf;
+    const net_heads asked = part_crf_heads(&t->crf, heads);
     vpps_vertex *at = part_reserve_vertices(&t->base.scratch, 2 * n + 1);
     if (!at || !reserve_positions(t, n)) return VPPS_MEMORY;
     const vpps_node first = vpps_input_many(g, n, t->base.config.hidden, 1, t->positions);
@@ -222,10 +222,9 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     for (uint32_t l = 0; l < t->n_layers; l++) add_layer(&t->layers[l], g, n, at, at + n);
     for (uint32_t k = 0; k < n; k++) {
         const vpps_node h = vpps_scattered(g, at[k], X);
-        part_classify(&t->base.classifier, g, k, &h, s->tags ? s->tags[k] : VPPS_NO_WORD, crf ? NET_HEADS_ALL : heads,
-                      scores);
+        part_classify(&t->base.classifier, g, k, &h, s->tags ? s->tags[k] : VPPS_NO_WORD, asked, scores);
     }
-    if (crf) part_crf_add(&t->crf, g, n, s->tags, scores);
+    part_crf_add(&t->crf, g, n, s->tags, scores);
     return vpps_graph_status(g);
 }
 
