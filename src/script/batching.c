@@ -151,7 +151,7 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, c
     VPPS_TRY(vpps_choose_levels(n, request, arena, &out->levels));
     count_vertices(&c);
     vpps_find_heads(n, heads);
-    for (uint32_t t = 0; t < n->reading->n_types; t++) c.types[t].head = heads[t];
+    out->heads = heads;
     VPPS_TRY(compile(&c));
     if (machine->n_vps > 1 && !choose_groups(&c, request->groups)) return vpps_no_memory();
     return out->n_groups > 1 ? compile(&c) : VPPS_OK;
@@ -161,7 +161,7 @@ uint64_t vpps_kept_words(const vpps_batching *b, bool heads) {
     uint64_t words = 0;
     for (uint32_t i = 0; i < b->needs->reading->n_types; i++) {
         const vpps_batched_type *t = &b->types[i];
-        for (uint32_t r = 0; r < VPPS_RECORDS && t->cell && t->head == heads; r++)
+        for (uint32_t r = 0; r < VPPS_RECORDS && t->cell && b->heads[i] == heads; r++)
             words += t->items[vpps_domain_of(r)] * t->cell->kept_words[r];
     }
     return words;

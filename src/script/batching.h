@@ -9,13 +9,13 @@ typedef struct vpps_batched_type {
     uint32_t cell_number;         /* among the script's cells */
     uint64_t items[VPPS_DOMAINS]; /* vertices that are needed, and members of their lists */
     uint32_t n_levels;            /* of these vertices */
-    bool head;                    /* see heads.h */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
     const vpps_batch_needs *needs;
     const uint32_t *levels; /* of each vertex: as the policy chose them */
     const vpps_batched_type *types;
+    const bool *heads;          /* of each type: see heads.h */
     vpps_components components; /* n is 0 where they were not asked for */
     uint32_t n_groups, group_size, n_vps;
 } vpps_batching;

@@ -76,7 +76,7 @@ bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n
 /* ---------------------------------------------------------------- heads */
 
 static bool is_head(const vpps_batching *b, uint32_t vertex) {
-    return b->needs->needed[vertex] && b->types[b->needs->reading->vertices[vertex].type].head;
+    return b->needs->needed[vertex] && b->heads[b->needs->reading->vertices[vertex].type];
 }
 
 /* Words that a vertex keeps; at least one. */

@@ -74,15 +74,14 @@ static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint
 
 /* The block of another type, which b's type reads, in the same wave and group; and slice, if it has slices. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
-    return block_beside(s, b, type, s->batching->types[type].head ? b->slice : vpps_last_slice(s, b->slice));
+    return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
 /* The last phase of a type in the same wave and group; of heads that read another head, in the same slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
-    const vpps_batched_type *types = p->s->batching->types;
-    const bool slices = types[type].head && !types[b->type].head;
+    const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
     for (uint32_t slice = slices ? b->slice + 1 - p->s->n_slices : b->slice; slice <= b->slice; slice++)
         last = vpps_max_u32(last, last_of(&p->tasks->blocks[block_beside(p->s, b, type, slice)]));

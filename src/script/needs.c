@@ -19,15 +19,11 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    uint32_t edge_words, n_parts;
+    vpps_batch_needs *out;       /* its edges are these */
     uint64_t *differentiable;    /* of each type: outputs whose gradient somebody can use */
     uint64_t *differentiable_in; /* inputs that are such outputs, where some parameters are frozen */
     noted_read *noted;           /* of each type's inputs, type after type */
 } finder;
-
-static bool reads(const finder *f, uint32_t reader, uint32_t read) {
-    return f->edges[(size_t)reader * f->edge_words + read / 64] >> (read % 64) & 1;
-}
 
 /* ---------------------------------------------------------------- types */
 
@@ -41,7 +37,7 @@ static bool find_parts(finder *f) {
     uint32_t n_index = 0, n_stack = 0;
     memset(index, 0xff, n * sizeof *index);
     for (uint32_t t = 0; t < n; t++) f->types[t].part = VPPS_NONE;
-    f->n_parts = 0;
+    f->out->n_parts = 0;
     for (uint32_t root = 0; root < n; root++) {
         if (index[root] != VPPS_NONE) continue;
         uint32_t depth = 0;
@@ -52,7 +48,7 @@ static bool find_parts(finder *f) {
         for (;;) {
             const uint32_t t = path[depth];
             uint32_t u = next[t];
-            while (u < n && !reads(f, t, u)) u++;
+            while (u < n && !vpps_reads(f->out, t, u)) u++;
             next[t] = u + 1;
             if (u < n) {
                 if (index[u] == VPPS_NONE) {
@@ -69,9 +65,9 @@ static bool find_parts(finder *f) {
                 uint32_t member;
                 do {
                     member = stack[--n_stack];
-                    f->types[member].part = f->n_parts;
+                    f->types[member].part = f->out->n_parts;
                 } while (member != t);
-                f->n_parts++;
+                f->out->n_parts++;
             }
             if (!depth) break;
             depth--;
@@ -90,7 +86,7 @@ static void spread_by_type(finder *f) {
         changed = false;
         for (uint32_t t = 0; t < n; t++) {
             for (uint32_t u = 0; u < n && !f->differentiable[t]; u++) {
-                if (!reads(f, t, u) || !f->differentiable[u]) continue;
+                if (!vpps_reads(f->out, t, u) || !f->differentiable[u]) continue;
                 f->differentiable[t] = UINT64_MAX;
                 changed = true;
             }
@@ -190,7 +186,7 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
     const uint64_t in = (uint64_t)1 << input, output = (uint64_t)1 << k, gradients = f->gradients[x->reader];
     *noted = (noted_read){gradients, 0, source, k};
-    f->edges[(size_t)reader * f->edge_words + source / 64] |= (uint64_t)1 << (source % 64);
+    f->edges[(size_t)reader * f->out->edge_words + source / 64] |= (uint64_t)1 << (source % 64);
     need_output(f, x->vertex, &of_source->linked, output);
     if (of_source->part == of_reader->part) {
         of_reader->cell.recurrent_in |= in;
@@ -276,14 +272,15 @@ static const uint32_t *find_levels(const finder *f) {
 
 static bool open_finder(finder *f) {
     const vpps_reading *r = f->r;
-    f->edge_words = (r->n_types + 63) / 64;
+    *f->out = (vpps_batch_needs){.reading = r, .edge_words = (r->n_types + 63) / 64};
     if (!VPPS_TAKE_ZEROS(f->arena, f->needed, r->n_vertices) || !VPPS_TAKE(f->arena, f->gradients, r->n_vertices) ||
         !VPPS_TAKE_ZEROS(f->arena, f->types, r->n_types) ||
-        !VPPS_TAKE_ZEROS(f->arena, f->edges, r->n_types * (size_t)f->edge_words) ||
+        !VPPS_TAKE_ZEROS(f->arena, f->edges, r->n_types * (size_t)f->out->edge_words) ||
         !VPPS_TAKE(f->arena, f->differentiable, r->n_types) || !VPPS_TAKE(f->arena, f->differentiable_in, r->n_types) ||
         !VPPS_TAKE(f->arena, f->noted, NOTED_TYPES * (size_t)r->n_inputs)) {
         return false;
     }
+    f->out->edges = f->edges;
     for (uint32_t t = 0; t < r->n_types; t++) {
         f->types[t].part = r->types[t].type->last_part;
         f->types[t].cell = (vpps_cell_needs){.training = r->training, .fixed = r->fixed, .frozen = r->types[t].frozen};
@@ -295,7 +292,7 @@ static bool open_finder(finder *f) {
 /* The types' graph is known only when all reads were noted, and what is noted depends on it. But it is nearly always that of
  * the batch before, by which the reading's levels are, too; else vertices are gone over once more. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
-    finder f = {.r = r, .arena = arena};
+    finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;
     if (!open_finder(&f)) return false;
     note_reads(&f);
@@ -307,13 +304,9 @@ bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs 
         levels = find_levels(&f);
         if (!levels) return false;
     }
-    *out = (vpps_batch_needs){.reading = r,
-                              .needed = f.needed,
-                              .gradients = f.gradients,
-                              .levels = levels,
-                              .types = f.types,
-                              .edges = f.edges,
-                              .edge_words = f.edge_words,
-                              .n_parts = f.n_parts};
+    out->needed = f.needed;
+    out->gradients = f.gradients;
+    out->levels = levels;
+    out->types = f.types;
     return true;
 }

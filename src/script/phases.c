@@ -135,7 +135,7 @@ static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
 
 /* ---------------------------------------------------------------- slices and groups */
 
-static bool is_head(const phases *p) { return p->n_of_part && p->s->batching->types[p->of_part[0]].head; }
+static bool is_head(const phases *p) { return p->n_of_part && p->s->batching->heads[p->of_part[0]]; }
 
 /* One slice of a group. */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {

@@ -40,7 +40,6 @@ typedef struct search {
     vpps_batch *b;
     const vpps_task_plan *machine;
     const vpps_batch_request *request;
-    uint32_t n_waves, n_slices;
     bool waves, slices; /* may the batch be taken apart into more of these? */
 } search;
 
@@ -48,13 +47,13 @@ typedef struct search {
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
-        const bool slices = x->slices && (!x->waves || wants_slices(&s->batching, x->n_slices));
-        const uint32_t before = slices ? x->n_slices : x->n_waves;
-        *(slices ? &x->n_slices : &x->n_waves) = 2 * before;
-        if (!vpps_choose_steps(&s->batching, x->n_waves, x->n_slices, &s->arena, &s->steps)) return vpps_no_memory();
-        x->n_waves = s->steps.n_waves;
-        x->n_slices = s->steps.n_slices;
-        *more = (slices ? x->n_slices : x->n_waves) > before;
+        const uint32_t n_waves = s->steps.n_waves, n_slices = s->steps.n_slices;
+        const bool slices = x->slices && (!x->waves || wants_slices(&s->batching, n_slices));
+        if (!vpps_choose_steps(&s->batching, slices ? n_waves : 2 * n_waves, slices ? 2 * n_slices : n_slices,
+                               &s->arena, &s->steps)) {
+            return vpps_no_memory();
+        }
+        *more = slices ? s->steps.n_slices > n_slices : s->steps.n_waves > n_waves;
         if (!*more) *(slices ? &x->slices : &x->waves) = false;
     }
     return VPPS_OK;
@@ -95,13 +94,11 @@ static vpps_status make_script(search *x) {
     }
     for (bool more = true; more;) {
         const vpps_status status = try_once(x);
-        x->n_waves = s->steps.n_waves;
-        x->n_slices = s->steps.n_slices;
         if (status != VPPS_POOL) return status;
         if (s->places.pool_words < least.words) {
             least.words = s->places.pool_words;
-            least.waves = x->n_waves;
-            least.slices = x->n_slices;
+            least.waves = s->steps.n_waves;
+            least.slices = s->steps.n_slices;
         }
         vpps_arena_back_to(&s->arena, mark);
         VPPS_TRY(take_apart(x, &more));

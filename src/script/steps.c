@@ -8,34 +8,29 @@ typedef struct maker {
     const vpps_batching *b;
     vpps_arena *arena;
     vpps_steps *out;
-    uint32_t *place, *first_block;
     vpps_step_block *blocks;
     vpps_ordered_vertex *order, *unsorted; /* unsorted: of the block at hand */
     uint32_t *level_starts;
     vpps_first_members *first_members;
 } maker;
 
-/* Where the vertex lies: vpps_block_of, before there are steps. */
-static vpps_step_block *block_of(const maker *m, uint32_t vertex) {
-    return &m->blocks[m->first_block[m->b->needs->reading->vertices[vertex].type] + m->place[vertex]];
-}
-
 static bool open_blocks(maker *m) {
     const vpps_batch_needs *needs = m->b->needs;
     const uint32_t n_places = vpps_all_slices(m->out) * m->b->n_groups, n_types = needs->reading->n_types;
-    uint32_t n = 0;
-    if (!VPPS_TAKE(m->arena, m->blocks, (size_t)n_types * n_places) || !VPPS_TAKE(m->arena, m->first_block, n_types))
+    uint32_t n = 0, *first_block;
+    if (!VPPS_TAKE(m->arena, m->blocks, (size_t)n_types * n_places) || !VPPS_TAKE(m->arena, first_block, n_types))
         return false;
-    memset(m->first_block, 0xff, n_types * sizeof *m->first_block);
+    memset(first_block, 0xff, n_types * sizeof *first_block);
     for (uint32_t part = 0; part < needs->n_parts; part++) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (needs->types[t].part != part || !needs->types[t].needed) continue;
-            m->first_block[t] = n;
+            first_block[t] = n;
             for (uint32_t i = 0; i < n_places; i++)
                 m->blocks[n++] = (vpps_step_block){
                     .type = t, .group = i % m->b->n_groups, .slice = i / m->b->n_groups, .gradients = UINT64_MAX};
         }
     }
+    m->out->first_block = first_block;
     m->out->n_blocks = n;
     return true;
 }
@@ -47,7 +42,7 @@ static bool fill_blocks(maker *m) {
     if (!VPPS_TAKE(m->arena, m->order, r->n_vertices)) return false;
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         if (!needs->needed[v]) continue;
-        block_of(m, v)->n++;
+        m->blocks[vpps_block_of(m->out, v)].n++;
         m->out->n_levels = vpps_max_u32(m->out->n_levels, r->vertices[v].depth + 1);
     }
     uint32_t first = 0;
@@ -59,7 +54,7 @@ static bool fill_blocks(maker *m) {
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         const vpps_read_vertex *x = &r->vertices[v];
         if (!needs->needed[v]) continue;
-        vpps_step_block *b = block_of(m, v);
+        vpps_step_block *b = &m->blocks[vpps_block_of(m->out, v)];
         b->n_levels = vpps_max_u32(b->n_levels, m->b->levels[v] + 1);
         b->gradients &= needs->gradients[v];
         m->order[b->first + b->n++] = (vpps_ordered_vertex){v, x->first_source, x->first_output, x->words};
@@ -130,14 +125,15 @@ bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slic
     *out = (vpps_steps){
         .batching = b, .needs = b->needs, .reading = b->needs->reading, .n_waves = n_waves, .n_slices = n_slices};
     maker m = {.b = b, .arena = arena, .out = out};
-    if (!VPPS_TAKE(arena, m.place, b->needs->reading->n_vertices) ||
-        !vpps_deal_components(b, arena, &out->n_waves, m.place) ||
-        !vpps_deal_heads(b, arena, out->n_waves, &out->n_slices, m.place) || !open_blocks(&m) || !make_blocks(&m)) {
+    uint32_t *place;
+    if (!VPPS_TAKE(arena, place, b->needs->reading->n_vertices) ||
+        !vpps_deal_components(b, arena, &out->n_waves, place) ||
+        !vpps_deal_heads(b, arena, out->n_waves, &out->n_slices, place)) {
         return false;
     }
-    out->place = m.place;
+    out->place = place;
+    if (!open_blocks(&m) || !make_blocks(&m)) return false;
     out->blocks = m.blocks;
-    out->first_block = m.first_block;
     out->order = m.order;
     out->level_starts = m.level_starts;
     out->first_members = m.first_members;
