@@ -65,11 +65,17 @@ static const json_t *find(const json_t *object, const char *given, const char *c
     return NULL;
 }
 
+/* How many fields have the name. */
+static size_t times_in(const json_t *names, const char *name) {
+    size_t times = 0;
+    for (size_t i = 0; i < json_array_size(names); i++)
+        times += strcmp(json_string_value(json_array_get(names, i)), name) == 0;
+    return times;
+}
+
 static bool has_name(const json_t *names, const char *given, const char *const *usual) {
-    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
-        for (size_t i = 0; i < json_array_size(names); i++)
-            if (strcmp(json_string_value(json_array_get(names, i)), *n) == 0) return true;
-    }
+    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++)
+        if (times_in(names, *n)) return true;
     return !given && !usual;
 }
 
@@ -110,9 +116,7 @@ static vpps_status check_all_once(const json_t *names) {
 /* Of two fields with the name that is read, which one is meant? */
 static vpps_status check_once(const json_t *names, const char *given, const char *const *usual) {
     for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
-        size_t times = 0;
-        for (size_t i = 0; i < json_array_size(names); i++)
-            times += strcmp(json_string_value(json_array_get(names, i)), *n) == 0;
+        const size_t times = times_in(names, *n);
         if (times > 1) return vpps_fail(VPPS_FORMAT, "expected one field '%.40s', found %zu", *n, times);
         if (times) break;
     }

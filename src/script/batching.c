@@ -98,7 +98,8 @@ static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     return ++usual->fewer > FEW_BATCHES ? groups : usual->groups;
 }
 
-/* As many groups as were asked for, if there are components to deal; else as many as cost least, if there are enough of them.
+/* The number of groups that the machine fixes; else the requested number, if there are two components to share out; else the cheapest
+ * number, if there are enough components for it.
  * On a machine that tells how many groups keep the model close, more groups cost less: each VP reads fewer vectors, and waits for
  * fewer VPs, as long as the components are many enough to be dealt evenly. Four are: predicted for a GPU, Tree-LSTMs with fewer
  * inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */

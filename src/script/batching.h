@@ -16,7 +16,7 @@ typedef struct vpps_batching {
     const uint32_t *levels; /* of each vertex: as the policy chose them */
     const vpps_batched_type *types;
     const bool *heads;          /* of each type: see heads.h */
-    vpps_components components; /* n is 0 where they were not asked for */
+    vpps_components components; /* n 0: not looked for; who needs them looks */
     uint32_t n_groups, group_size, n_vps;
 } vpps_batching;
 

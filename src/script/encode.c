@@ -229,7 +229,7 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* Every term's factor lies in the pool, behind all tensors, as a contribution to the term. */
+/* Stores the factor of each term of the loss in the pool, after all tensors. The factor is a contribution to the term's gradient. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {

@@ -10,7 +10,7 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
 
 void vpps_find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    for (uint32_t part = n->n_parts; part-- > 0;) { /* readers come behind what they read */
+    for (uint32_t part = n->n_parts; part-- > 0;) { /* a reader's part has a higher number than the parts it reads */
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].part != part) continue;
             bool head = may_be_head(n, t);

@@ -22,15 +22,15 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *passing, *contributed; /* see vpps_placement */
+    uint32_t *passing, *contributed; /* the offsets of vpps_placement, for each task */
     vpps_tensor_life *lives;         /* of the group at hand */
     uint32_t n_lives;
-    bool (*wide)[2];      /* of each block, forward and backward: its passing records are those of all levels at once */
+    bool (*wide)[2];      /* for each block and pass: one array holds the passing records of all its levels */
     bool *requested;      /* of each block: the host reads a value or a gradient of one of its vertices */
     uint32_t *level_ends; /* like level_starts: the last phase of a level's backward pass */
     uint32_t *last_reads; /* likewise: the last phase that reads what a level contributes */
-    /* Likewise, of both passes: where a level's passing records lie, and their number in `lives`. Where a stage over all levels needs
-     * them, level 0's are those of all vertices. */
+    /* For each level and pass: the offset of its passing records, and their index in `lives`. In a wide block the entries of level 0
+     * stand for all vertices. */
     uint32_t *passing_at, *passing_life;
     const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
 } placer;
@@ -283,7 +283,8 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group, whose tasks begin with *task, behind all before. False: out of memory. */
+/* Places the tensors of a group after those of the groups before it. *task: the group's first task; then, the next group's. False:
+ * out of memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

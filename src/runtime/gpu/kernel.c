@@ -1,7 +1,7 @@
 /* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference, by each number of groups.
- * A batch with another cell has its kernel made anew, without cells that the new one supersedes; a network has a few. One with more
- * cells than gpu->most_cells is made of its batch's alone, so that no compilation takes longer and longer. Weights are read anew by
- * each launch, so another kernel costs its compilation, once. */
+ * A batch that uses a new cell triggers a recompilation, which leaves out the cells that the new one supersedes; a network has a few
+ * cells. A kernel of more cells than gpu->most_cells is compiled for the cells of its batch alone, so that compilations do not grow
+ * without limit. Each launch reads the weights, so that switching to another kernel costs nothing but its compilation, once. */
 #include "runtime/gpu/gpu.h"
 
 /* A kernel on its way. */
