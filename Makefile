@@ -274,7 +274,7 @@ sanitized-check: $(COMMAND) test-programs
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    TSAN_OPTIONS=second_deadlock_stack=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    LEFT_OUT='$(filter $(NOT_THREADED),$(TESTS) $(CLI_TESTS))' \
-	    tools/run_tests.sh $(SANITIZED_TESTS)
+	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
 
 check-kernels: ## kernels of every network, and one for every architecture, which takes some minutes (VPPS_TEST_ARCH=all: an hour)
 	$(submake) all

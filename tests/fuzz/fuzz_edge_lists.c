@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     const bool numbers = data[0] & 4;
     vpps_edge_lists *e;
     vpps_sentences *s;
-    require(vpps_edge_lists_create(&e) == VPPS_OK && vpps_sentences_create(&s) == VPPS_OK);
+    require(vpps_edge_lists_create(&e) == VPPS_OK);
+    require(vpps_sentences_create(&s) == VPPS_OK);
     e->numbers = numbers ? 2 : 0;
     require(vpps_edge_lists_read_text(e, s, "first", first[numbers], strlen(first[numbers]), labels) == VPPS_OK);
     const uint32_t n_labels = vpps_vocab_size(vpps_sentences_tag_vocab(s));
