@@ -3,16 +3,17 @@
 
     python3 bench/peers_torch.py [--device cpu|cuda] [--network NAME] [--data DIR]        echo "16 0.5 batched" | ...
 
-DIR has sst/train.txt and wikiner/train.txt. fp32 (TF32 off), SGD, the loss of a batch over its number of sentences; all layers 256 wide;
+DIR has sst/train.txt, which is also read as graphs (recipes/tree_graphs.py), and wikiner/train.txt. fp32 (TF32 off), SGD, the loss of a batch over its number of sentences; all layers 256 wide;
 a word that a batch does not use costs nothing. nn.LSTM has a second bias that the network of VPPS does not have. Lines are answered as by
 peers.py, in two ways:
 
-    eager     one sentence after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
-              sentence to tag is one call of nn.LSTM, or one transformer
+    eager     one example after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
+              sentence to tag is one call of nn.LSTM, or one transformer; a graph is a call of each round
     batched   what a user writes by hand when that is too slow. Trees: vertices of all trees of a batch by their height, each height
               at once, weights of a vertex's gates joined into one matrix; states that a vertex above still needs are carried
               along. Sentences: packed into one call of nn.LSTM; for a transformer, words of all sentences are rows of one
-              matrix, padded for attention alone
+              matrix, padded for attention alone. Graphs: as one graph of all their nodes. Rounds are torch_geometric's
+              message passing
 
 Before anything is timed, both must give the same loss and gradients. On the CPU each figure is by one thread or by all, whichever is
 faster. Reading the data is not timed; making a batch of it, and moving that to the device, is.
@@ -260,7 +261,67 @@ class Transformer:
         return self.nll(x, a[mask], tags) / len(sentences)
 
 
-NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger, "bilstm-tagger --crf": FieldTagger, "transformer-tagger": Transformer}
+# ---------------------------------------------------------------- gat
+
+class Graphs:
+    """models/gat.c with two rounds. Embeddings of constituents' words and of leaves' alike."""
+
+    def __init__(self, o):
+        import torch_geometric
+        d, s = o.hidden, o.hidden // HEADS
+
+        class Round(torch_geometric.nn.MessagePassing):
+            def __init__(self):
+                super().__init__(aggr="add", node_dim=0)
+                self.types = torch.nn.Embedding(4, d)  # left and right, read from below and from above
+                self.q, self.v = torch.nn.Linear(d, d), torch.nn.Linear(d, d, bias=False)
+                self.a = torch.nn.Parameter(torch.empty(HEADS, s).uniform_(-0.05, 0.05))
+                self.messages, self.own = torch.nn.Linear(d, d, bias=False), torch.nn.Linear(d, d)
+
+            def forward(self, h, edges, types):
+                m = self.propagate(edges, q=self.q(h).view(-1, HEADS, s), v=self.v(h).view(-1, HEADS, s), t=self.types(types).view(-1, HEADS, s))
+                return h + torch.nn.functional.elu(self.messages(m.flatten(1)) + self.own(h))
+
+            def message(self, q_i, v_j, t, index, ptr, size_i):
+                said = v_j + t
+                score = (torch.nn.functional.leaky_relu(q_i + said, 0.2) * self.a).sum(-1)
+                return said * torch_geometric.utils.softmax(score, index, ptr, size_i)[..., None]
+
+        trees, n_words = read_trees(os.path.join(o.data, "sst", "train.txt"))
+        torch.manual_seed(1)
+        self.device, self.examples = o.device, [self.graph_of(tree, n_words) for tree in trees]
+        self.embedding = torch.empty(n_words + 1, d).uniform_(-0.05, 0.05).to(o.device).requires_grad_()
+        self.word, self.rounds = torch.nn.Linear(d, d).to(o.device), torch.nn.ModuleList([Round(), Round()]).to(o.device)
+        self.head = torch.nn.Linear(d, CLASSES).to(o.device)
+        self.parameters = [p for part in (self.word, self.rounds, self.head) for p in part.parameters()]
+
+    @staticmethod
+    def graph_of(tree, no_word):
+        """Labels and words of its nodes; its edges, each read at both ends; their types. On the host."""
+        labels, words = ([node[k] for node in tree] for k in (0, 1))
+        up = [(node[2 + side], k, side) for k, node in enumerate(tree) if node[2] >= 0 for side in (0, 1)]
+        both = up + [(parent, child, 2 + side) for child, parent, side in up]
+        edges = torch.tensor(both, dtype=torch.long).view(-1, 3)
+        return torch.tensor(labels), torch.tensor([no_word if w < 0 else w for w in words]), edges[:, :2].t(), edges[:, 2]
+
+    def loss(self, labels, words, edges, types):
+        labels, words, edges, types = (x.to(self.device, non_blocking=True) for x in (labels, words, edges, types))
+        h = self.word(torch.nn.functional.embedding(words, self.embedding, sparse=True))
+        for layer in self.rounds:
+            h = layer(h, edges, types)
+        return torch.nn.functional.cross_entropy(self.head(h), labels, reduction="sum")
+
+    def eager(self, graphs):
+        return sum(self.loss(*graph) for graph in graphs) / len(graphs)
+
+    def batched(self, graphs):
+        labels, words, edges, types = zip(*graphs)
+        first = torch.tensor([0, *(len(x) for x in labels[:-1])]).cumsum(0)
+        moved = torch.cat([x + n for x, n in zip(edges, first.tolist())], 1)
+        return self.loss(torch.cat(labels), torch.cat(words), moved, torch.cat(types)) / len(graphs)
+
+
+NETWORKS = {"tree-lstm": Trees, "bilstm-tagger": Tagger, "bilstm-tagger --crf": FieldTagger, "transformer-tagger": Transformer, "gat": Graphs}
 
 
 # ---------------------------------------------------------------- both

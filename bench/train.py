@@ -54,6 +54,7 @@ NETWORKS = {
     "bilstm-char-tagger": ("wikiner", "--hidden 256 --embed 64"),
     "bilstm-tagger --crf": ("wikiner", WIDE + " --mlp 256"),
     "transformer-tagger": ("wikiner", "--hidden 256"),
+    "gat": ("sst", WIDE),
     "lattice-lstm": ("lattice_ids", "--hidden 200 --embed 50"),
     "lattice-gru": ("multi30k", "--source de --target en " + WIDE),
 }
@@ -115,6 +116,11 @@ def options_of(o, name):
         tell(f"{name}: {path} is missing: generated data")
         options = re.sub(r"--(source|target|min-count) \S+ ?", "", options)
         path = None
+    elif name == "gat":
+        o.graphs = o.graphs or tempfile.TemporaryDirectory()
+        path = os.path.join(o.graphs.name, "train.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            subprocess.run([sys.executable, os.path.join(HERE, "recipes/tree_graphs.py"), os.path.join(o.data, "sst/train.txt")], stdout=file, check=True)
     return [*(["--data", path] if path else []), *options.split(), *COMMON.split()]
 
 
@@ -137,7 +143,7 @@ def find_python(candidates, package, environment=(), also="pass"):
 def find_peers(o, networks):
     """Ways of the peers of these networks, and what is left out."""
     ways, left_out = [], []
-    file = {"tree-lstm": "sst/train.txt"} | dict.fromkeys(("bilstm-tagger", "bilstm-tagger --crf", "transformer-tagger"), "wikiner/train.txt")
+    file = dict.fromkeys(("tree-lstm", "gat"), "sst/train.txt") | dict.fromkeys(("bilstm-tagger", "bilstm-tagger --crf", "transformer-tagger"), "wikiner/train.txt")
     have = [n for n in networks if n in file and os.path.isfile(os.path.join(o.data, file[n]))]
     package = {"PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(BUILD, "python"), os.environ.get("PYTHONPATH")]))}
     mine, on_gpu = [sys.executable, "python3"], o.device == "cuda"
@@ -157,6 +163,9 @@ def find_peers(o, networks):
         ways.append(Way("tree-lstm", "VPPS from Python, a call for each vertex", worker, "each"))
     for network in have if found["torch"] else []:
         python, version = found["torch"]
+        if network == "gat" and not find_python([python], "torch_geometric"):
+            left_out.append("torch_geometric, for gat (beside torch)")
+            continue
         worker = Worker([python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data])
         ways.append(Way(network, f"PyTorch {version}, batched by hand", worker, "batched"))
         ways.append(Way(network, f"PyTorch {version}, as written", worker, "eager", slow=True))
@@ -330,6 +339,7 @@ def read_options():
     parser.add_argument("--json", metavar="FILE", help="write everything there")
     parser.add_argument("--data", default=os.environ.get("VPPS_DATA", "../shared/data"), metavar="DIR")
     o = parser.parse_args()
+    o.graphs = None  # a folder with those that trees were made into
     try:
         o.batches = sorted({int(x) for x in o.batches.split(",")})
     except ValueError:
