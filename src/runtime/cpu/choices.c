@@ -9,8 +9,8 @@
 
 #define NEVER UINT32_MAX
 
-/* The fraction by which another unit, size of tiles, or way to multiply with transposes must be faster than the table's. */
-static const double unit_margin = 0.1, tile_margin = 0.1, copy_margin = 0.25;
+/* The fraction by which another unit or size of tiles must be faster than the table's, and a copy than the matrix as it lies. */
+static const double margin = 0.1;
 
 /* The estimate of a batch: each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has 20
  * inner vertices); a batch of n inputs brings n vectors at a time. USUAL_BATCH stands for a batch of unknown size. */
@@ -95,7 +95,7 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
 static uint32_t choose_kernels(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l) {
     uint32_t best = u->n_kernels - 1;
     if (p->portable) return 0;
-    double least = cost(u, p, l, best, 0, VPPS_PRECISION_FP32) * (1 - unit_margin);
+    double least = cost(u, p, l, best, 0, VPPS_PRECISION_FP32) * (1 - margin);
     for (uint32_t i = 0; i < u->n_kernels; i++) {
         if (p->wanted && !strcmp(p->wanted, u->kernels[i]->isa)) return i;
         const double ns = cost(u, p, l, i, 0, VPPS_PRECISION_FP32);
@@ -111,7 +111,7 @@ static uint32_t choose_unit(const vpps_cpu_units *u, const vpps_cpu_problem *p, 
                             vpps_precision precision) {
     uint32_t best = u->bf16[VPPS_BF16_AMX].product ? VPPS_BF16_AMX : VPPS_BF16_VECTORS;
     if (p->portable || (p->wanted && !strcmp(p->wanted, u->kernels[kernels]->isa))) return VPPS_BF16_VECTORS;
-    double least = cost(u, p, l, kernels, best, precision) * (1 - unit_margin);
+    double least = cost(u, p, l, kernels, best, precision) * (1 - margin);
     for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
         if (i != VPPS_BF16_VECTORS && !u->bf16[i].product) continue;
         if (p->wanted && i != VPPS_BF16_VECTORS && !strcmp(p->wanted, u->bf16[i].name)) return i;
@@ -133,7 +133,7 @@ static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_p
     if (isfinite(ratio)) {
         snprintf(why, bytes, "bf16x3 by %s takes %.2f of the time of fp32 by %s, as measured on this processor", unit,
                  ratio, fp32);
-        return ratio < 1 - unit_margin / 2 ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
+        return ratio < 1 - margin / 2 ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     }
     const bool large = !p->batch || p->batch >= LEAST_BATCH;
     if (c->unit != VPPS_BF16_AMX) {
@@ -145,7 +145,7 @@ static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_p
 }
 
 static void choose_tile(trial_list l, maker m, vpps_cpu_choice *c) {
-    double least = ns_of(l, m, VPPS_CPU_WAY_forward, c->tile, false) * (1 - tile_margin);
+    double least = ns_of(l, m, VPPS_CPU_WAY_forward, c->tile, false) * (1 - margin);
     for (uint32_t i = 0; i < l.n; i++) {
         const vpps_trial *t = &l.at[i];
         if (!is_of(t, m, VPPS_CPU_WAY_forward, false) || t->vectors < c->tile / 4 || !(t->ns_per_vector < least))
@@ -165,7 +165,7 @@ static void choose_copy(trial_list l, maker m, vpps_cpu_choice *c) {
         const vpps_trial *t = &l.at[i];
         if (!is_of(t, m, VPPS_CPU_WAY_rows, false)) continue;
         const double g = t->ns_per_vector - ns_of(l, m, VPPS_CPU_WAY_forward, t->vectors, false);
-        if (!(g > copy_margin * t->ns_per_vector)) break;
+        if (!(g > margin * t->ns_per_vector)) break;
         c->few = t->vectors;
         if (gain <= 0 || g < gain) gain = g;
     }

@@ -13,9 +13,9 @@ enum {
     BLOCK = VPPS_BLOCK_ROWS,
     MOST_VECTORS = 192,
     STRIDE = SIDE + 16, /* floats from a vector to the next */
-    GATES = 2,          /* matrices that meet the same vectors in bf16, one after the other, as a cell's gates do */
-    NEAR = 2,           /* as many matrices in turn stay in a core's own cache, */
-    FAR = 24,           /* and as many do not */
+    GATES = 2, /* matrices that meet the same vectors, or whose transposes' products are added up, as a cell's gates' */
+    NEAR = 2,  /* as many matrices in turn stay in a core's own cache, */
+    FAR = 24,  /* and as many do not */
     ROUNDS = 3,
     SLICE_NS = 30 * 1000
 };
@@ -33,7 +33,7 @@ typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
     uint32_t parts; /* 0: fp32, by the kernels */
-    uint32_t gates; /* matrices of a call: GATES; in fp32, where no vector is packed for several, 1 */
+    uint32_t gates; /* matrices of a call: GATES; forward in fp32, where no vector is packed for several, 1 */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
     uint32_t *packed; /* the matrices, in `parts` */
@@ -97,6 +97,7 @@ static void run_rows(stand *s, uint32_t n) {
         pack_vectors(s, n);
         s->unit.spread(n, SIDE, s->parts, scratch_words(s), spread);
     }
+    vpps_product_term terms[GATES * SIDE / BLOCK];
     for (uint32_t g = 0; g < s->gates; g++) {
         const size_t matrix = take_matrix(s);
         if (s->parts) {
@@ -104,12 +105,11 @@ static void run_rows(stand *s, uint32_t n) {
             s->unit.product_t(SIDE, n, s->parts, spread, 1, &term, s->c, STRIDE);
             continue;
         }
-        vpps_product_term terms[SIDE / BLOCK];
         for (uint32_t b = 0; b < SIDE / BLOCK; b++)
-            terms[b] = (vpps_product_term){s->matrices + matrix * WORDS + (size_t)b * BLOCK * SIDE, BLOCK, BLOCK,
-                                           b * BLOCK, s->xs};
-        s->kernels->product_t(n, SIDE, SIDE / BLOCK, terms, s->c, STRIDE, false);
+            terms[g * SIDE / BLOCK + b] = (vpps_product_term){s->matrices + matrix * WORDS + (size_t)b * BLOCK * SIDE,
+                                                              BLOCK, BLOCK, b * BLOCK, s->xs + g * n};
     }
+    if (!s->parts) s->kernels->product_t(n, SIDE, s->gates * SIDE / BLOCK, terms, s->c, STRIDE, false);
 }
 
 static void run_gradient(stand *s, uint32_t n) {
@@ -187,7 +187,7 @@ static bool measure(stand *s, vpps_cpu_way way, uint64_t *spent, vpps_trial *t) 
     uint64_t passed;
     uint32_t calls = 0;
     s->n_matrices = t->far ? FAR : NEAR;
-    s->gates = s->parts ? GATES : 1;
+    s->gates = s->parts || way == VPPS_CPU_WAY_rows ? GATES : 1;
     if (s->unit.open) s->unit.open();
     const uint64_t start = thread_ns();
     do {
@@ -209,7 +209,7 @@ static const struct plan {
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
     {VPPS_CPU_WAY_forward, true, {1, 4, 16}, {1, 4, 16}},
-    {VPPS_CPU_WAY_rows, false, {1, 2, 3, 4, 6, 8, 16}, {1, 4, 8, 16}},
+    {VPPS_CPU_WAY_rows, false, {1, 2, 3, 4, 6, 8, 16, 48}, {1, 4, 8, 16}},
     {VPPS_CPU_WAY_gradient, false, {48}, {48}},
     {VPPS_CPU_WAY_copy, false, {1}, {1}},
 };

@@ -71,7 +71,7 @@ static vpps_cache_key key_of(const vpps_cpu_units *u, char *toolchain, size_t by
         used += (size_t)snprintf(toolchain + used, bytes - used, " %s", u->kernels[i]->isa);
     for (uint32_t i = 0; i < VPPS_BF16_UNITS && used < bytes; i++)
         if (u->bf16[i].product) used += (size_t)snprintf(toolchain + used, bytes - used, " %s", u->bf16[i].name);
-    return (vpps_cache_key){"tuning", "products of this processor", toolchain, "2", 1};
+    return (vpps_cache_key){"tuning", "products of this processor", toolchain, "3", 1};
 }
 
 static uint32_t recall(const vpps_cpu_units *u, const vpps_cache_key *key, vpps_trial *trials) {
