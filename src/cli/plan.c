@@ -54,7 +54,7 @@ vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_
     vpps_gpu_layout_free(&x->layout);
     VPPS_TRY(vpps_gpu_lay_out(&x->layout, x->session.model, &o, &x->machine, "cuda"));
     VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, &x->layout.tasks, &b));
-    vpps_trial choices[VPPS_GPU_TRIALS];
+    vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(&o, choices);
     *plan = vpps_gpu_kernel_plan(&x->layout, b->n_groups, &choices[0], (const vpps_compiled_cell *const *)b->cells,
                                  b->n_cells);
@@ -160,7 +160,7 @@ static vpps_status show_plan(planner *x, const vpps_trial *choice, json_t *plans
 static vpps_status show_plans(planner *x, json_t *plans) {
     const settings *s = x->settings;
     const vpps_options o = session_options(x->settings);
-    vpps_trial choices[VPPS_GPU_TRIALS];
+    vpps_trial choices[VPPS_MOST_TRIALS];
     const uint32_t n = vpps_gpu_choices(&o, choices);
     if (s->all && !s->json)
         printf("%4s %8s %6s %10s %7s %10s %8s %8s\n", "rpw", "threads", "VPs", "registers", "share", "matrices",

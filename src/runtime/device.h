@@ -5,6 +5,7 @@
 
 #include "graph/model.h"
 #include "plan/plan.h"
+#include "runtime/profile.h"
 #include "runtime/share.h"
 #include "runtime/trace.h"
 #include "script/script.h"
@@ -19,6 +20,7 @@ typedef struct vpps_outcome {
     char message[VPPS_MESSAGE_BYTES];
     float loss, norm; /* norm: of the gradient, where the script takes it; else 0 */
     uint64_t device_ns;
+    uint64_t own_ns;           /* device_ns without waiting for other processes */
     uint64_t begin_ns, end_ns; /* by a clock of the device's; 0: not told */
     vpps_share_cost shared;    /* all zero where there is one process */
 } vpps_outcome;
@@ -39,8 +41,8 @@ typedef struct vpps_device_table {
     const vpps_task_plan *(*machine)(const vpps_device *d);
 
     /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
-     * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while `tuning` is true: another choice is
-     * due), when nothing was started and the parameters are as before. */
+     * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while its profile goes on: `tune` takes
+     * another candidate), when nothing was started and the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
     void (*forget_cells)(vpps_device *d);
@@ -81,17 +83,17 @@ typedef struct vpps_device_table {
     void (*choice)(const vpps_device *d, char *text);
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* NULL where there is nothing to choose. tuning: is the choice open? tune: takes the next choice where one is due, now that
-     * a batch was measured, with the parameters as they are. trials: writes at most `room`, and returns how many there are. */
-    bool (*tuning)(const vpps_device *d);
+    /* The device goes over to the candidate of its profile whose turn it is, with the parameters as they are. NULL: it has none. */
     vpps_status (*tune)(vpps_device *d);
-    uint32_t (*trials)(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);
+    /* Trial i of those that were measured before there were batches; false: there are no more. NULL: there are none. */
+    bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 
 struct vpps_device {
     const vpps_device_table *table;
-    vpps_trace *trace; /* where its VPs note what they do; NULL: nowhere */
-    uint32_t vote;     /* goes along with a batch's gradients; all processes get the sum */
+    vpps_profile profile; /* of the device's own choice */
+    vpps_trace *trace;    /* where its VPs note what they do; NULL: nowhere */
+    uint32_t vote;        /* goes along with a batch's gradients; all processes get the sum */
 };
 
 /* By vpps_precision. */

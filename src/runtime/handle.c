@@ -1,6 +1,7 @@
 /* handle.c - vpps_fb and what goes with it: schedule, launch, and take outcomes one batch later. */
 #include "runtime/handle.h"
 #include "runtime/layout.h"
+#include "runtime/log.h"
 #include "script/verify/verify.h"
 
 #include <inttypes.h>
@@ -74,10 +75,9 @@ static vpps_status open_device(vpps_handle *h, const char *name) {
 
 /* A GPU if there is one. Only that there is none is no failure: whoever has a GPU wants to know why it is not used. */
 static vpps_status open_any_device(vpps_handle *h) {
-    char text[VPPS_MESSAGE_BYTES + 32];
+    char text[VPPS_MESSAGE_BYTES];
     if (vpps_device_cuda.find() != VPPS_OK) {
-        snprintf(text, sizeof text, "using the cpu: %s", vpps_error_message());
-        if (h->options.log) h->options.log(h->options.log_context, text);
+        vpps_log_line(&h->options, "using the cpu: %s", vpps_error_message());
         return open_device(h, "cpu");
     }
     const vpps_status status = open_device(h, "cuda");
@@ -272,6 +272,28 @@ static void count_gap(vpps_handle *h) {
     h->latest_end_ns = h->latest.end_ns;
 }
 
+/* The profiles, one after the other: of the device's own choice, of groups, and, when these are chosen, of policies. */
+enum { PROFILES = 3 };
+static vpps_profile *profile_of(vpps_handle *h, uint32_t i) {
+    vpps_profile *const all[PROFILES] = {&h->device->profile, &h->grouping, &h->batching};
+    return all[i];
+}
+
+/* The profile whose candidates batches run with. NULL: all choices are made. */
+static vpps_profile *open_profile(vpps_handle *h) {
+    for (uint32_t i = 0; i < PROFILES; i++)
+        if (vpps_profile_goes_on(profile_of(h, i))) return profile_of(h, i);
+    return NULL;
+}
+
+/* A profile compares whole batches. */
+static void note_trial(vpps_handle *h) {
+    vpps_profile *p = open_profile(h);
+    if (!p || h->latest_part != VPPS_STEP_WHOLE) return;
+    const uint32_t groups = vpps_profile_current(p)->groups;
+    vpps_profile_note(p, !groups || groups == h->stats.groups, h->stats.nodes, h->latest.own_ns);
+}
+
 void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight || h->process != vpps_process_number()) return;
     wait_for_device(h, &h->latest);
@@ -279,22 +301,12 @@ void vpps_handle_settle(vpps_handle *h) {
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
     count_gap(h);
-    const uint64_t own_ns =
-        h->latest.device_ns - h->latest.shared.exchange_ns; /* without waiting for other processes */
-    const bool grouped = vpps_profile_goes_on(&h->grouping);
-    if (h->latest_part != VPPS_STEP_WHOLE) {
-        /* a profile compares whole batches */
-    } else if (grouped) {
-        const bool as_asked = h->stats.groups == h->grouping.trials[h->grouping.asked].groups;
-        vpps_profile_note(&h->grouping, as_asked, h->stats.nodes, own_ns);
-    } else {
-        vpps_profile_note(&h->batching, true, h->stats.nodes, own_ns);
-    }
     count_share(h);
     if (h->latest.status != VPPS_OK) {
         break_handle(h, h->latest.status, h->latest_number, h->latest.message);
         return;
     }
+    note_trial(h);
     const vpps_status kept = vpps_keep_settled(h);
     if (kept != VPPS_OK) {
         break_handle(h, kept, h->latest_number, vpps_error_message());
@@ -333,20 +345,18 @@ static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch 
     return status;
 }
 
-/* Is the device's own choice still open? */
-static bool is_tuning(const vpps_handle *h) {
-    const vpps_device_table *table = h->device->table;
-    return table->tuning && table->tuning(h->device);
-}
-
+/* A profile's candidate counts once its turn has come. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
-    return training && h->grouping.n && !is_tuning(h) ? vpps_profile_next(&h->grouping)->groups : 0;
+    return training && h->grouping.n && open_profile(h) != &h->device->profile
+               ? vpps_profile_current(&h->grouping)->groups
+               : 0;
 }
 
 static const vpps_policy *policy_for(vpps_handle *h, bool training) {
-    if (training && h->batching.n && !vpps_profile_goes_on(&h->grouping) && !is_tuning(h))
-        h->policy = vpps_policy_find(vpps_profile_next(&h->batching)->policy);
+    const vpps_profile *open = open_profile(h);
+    if (training && h->batching.n && (!open || open == &h->batching))
+        h->policy = vpps_policy_find(vpps_profile_current(&h->batching)->policy);
     return h->policy;
 }
 
@@ -450,11 +460,10 @@ static void count_script(vpps_handle *h, const vpps_graph *g, uint64_t host_ns) 
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
-/* Between two batches: another choice, where the device looks for the fastest. */
+/* Between two batches: the next candidate. */
 static vpps_status tune(vpps_handle *h) {
-    if (vpps_profile_goes_on(&h->grouping) || vpps_profile_goes_on(&h->batching) || is_tuning(h))
-        vpps_handle_settle(h); /* whose trial it was must be known */
-    return is_tuning(h) ? h->device->table->tune(h->device) : VPPS_OK;
+    if (open_profile(h)) vpps_handle_settle(h); /* which candidate it ran with must be known */
+    return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 
 /* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
@@ -475,11 +484,10 @@ static vpps_status launch(vpps_handle *h, uint64_t batch) {
 
 /* Can the script that was made be launched before the batch in flight is waited for? Nothing that comes from outcomes is open, and
  * nobody looks at what happens when. */
-static bool may_queue(const vpps_handle *h, const vpps_graph *g) {
+static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->keeper.n_copies && !g->n_keeps &&
-           !is_tuning(h) && !vpps_profile_goes_on(&h->grouping) && !vpps_profile_goes_on(&h->batching) &&
-           table->queues && table->queues(h->device, h->programs[h->next]);
+           !open_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
 /* Launches the script behind the batch in flight, and takes that one's outcome: if it is a failure, this batch has done nothing, and
@@ -505,7 +513,7 @@ static vpps_status start(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     VPPS_TRY(vpps_handle_refresh(h));
     if (stale_loss) *stale_loss = h->latest.loss;
     vpps_status status;
-    while ((status = launch(h, batch)) == VPPS_POOL && is_tuning(h) && !h->n_backward) {
+    while ((status = launch(h, batch)) == VPPS_POOL && vpps_profile_goes_on(&h->device->profile) && !h->n_backward) {
         VPPS_TRY(tune(h));
         VPPS_TRY(make_script(h, g, request, host_ns));
     }
@@ -845,32 +853,21 @@ static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t
     return vpps_give_struct(to, trial, sizeof *trial, VPPS_LEAST(vpps_trial, load_seconds), "vpps_trial");
 }
 
-/* The device's trials; the caller frees. NULL: out of memory. */
-static vpps_trial *trials_of_device(vpps_handle *h, uint32_t *n, bool *done) {
-    const vpps_device_table *table = h->device->table;
-    *n = table->trials ? table->trials(h->device, NULL, 0, done) : 0;
-    vpps_trial *trials = malloc((*n + (size_t)1) * sizeof *trials);
-    if (trials && *n) table->trials(h->device, trials, *n, done);
-    return trials;
-}
-
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_trials"));
     VPPS_NEED(n);
     VPPS_NEED(done);
     const uint32_t room = *n;
     if (room) VPPS_NEED(out);
-    *done = true;
-    vpps_trial *trials = trials_of_device(h, n, done);
-    if (!trials) return vpps_fail(VPPS_MEMORY, "trials: out of memory");
-    vpps_status status = VPPS_OK;
-    for (uint32_t i = 0; i < *n && i < room && status == VPPS_OK; i++) status = give_trial(&trials[i], out, i);
-    free(trials);
-    const vpps_profile *profiles[] = {&h->grouping, &h->batching};
-    for (size_t p = 0; p < VPPS_COUNT(profiles); p++) {
-        for (uint32_t i = 0; i < profiles[p]->n && status == VPPS_OK; i++, ++*n)
-            if (*n < room) status = give_trial(&profiles[p]->trials[i], out, *n);
-        *done = *done && !vpps_profile_goes_on(profiles[p]);
+    const vpps_device_table *table = h->device->table;
+    vpps_trial t;
+    *done = !open_profile(h);
+    for (*n = 0; table->measured && table->measured(h->device, *n, &t); ++*n)
+        if (*n < room) VPPS_TRY(give_trial(&t, out, *n));
+    for (uint32_t i = 0; i < PROFILES; i++) {
+        const vpps_profile *p = profile_of(h, i);
+        for (uint32_t k = 0; k < p->n; k++, ++*n)
+            if (*n < room) VPPS_TRY(give_trial(&p->trials[k], out, *n));
     }
-    return status;
+    return VPPS_OK;
 }

@@ -28,7 +28,12 @@ const vpps_policy_store vpps_policies_on_disk = {read_policy, write_policy};
 vpps_status vpps_open_policy(const char *name, const vpps_policy **policy, vpps_profile *profile) {
     *policy = vpps_policies;
     if (!name) return VPPS_OK;
-    if (!strcmp(name, "auto")) return vpps_profile_policies(profile), VPPS_OK;
+    if (!strcmp(name, "auto")) {
+        *profile = (vpps_profile){.batches = VPPS_TRIAL_BATCHES, .margin = 0.02}; /* batches differ by as much */
+        for (const vpps_policy *p = vpps_policies; p->name && profile->n < VPPS_MOST_TRIALS; p++)
+            profile->trials[profile->n++] = (vpps_trial){.policy = p->name};
+        return VPPS_OK;
+    }
     *policy = vpps_policy_find(name);
     if (*policy) return VPPS_OK;
     char names[256] = "auto";

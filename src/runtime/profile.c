@@ -1,31 +1,57 @@
-/* profile.c - see profile.h. Batches differ, and other work disturbs some of them: trials take turns, and medians of the
- * time a node are compared. */
+/* profile.c - see profile.h. Batches differ, and other work disturbs some of them: medians of the time a node are compared. */
 #include "runtime/profile.h"
-#include "base/base.h"
 #include "codegen/cache.h"
-#include "script/policies.h"
+#include "runtime/log.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------- for later runs */
+
+/* *shapes is malloc'd, the caller's. Fails with MEMORY. */
+static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
+    size_t size = 0;
+    *shapes = NULL;
+    FILE *f = open_memstream(shapes, &size);
+    for (uint32_t i = 0; f && m->model && i < m->model->n_params; i++) {
+        const vpps_parameter_data *p = &m->model->params[i];
+        if (p->kind == VPPS_MATRIX) fprintf(f, "%s %u %u\n", p->name, p->rows, p->cols);
+    }
+    if (!f || fclose(f)) return vpps_fail(VPPS_MEMORY, "out of memory");
+    *key = (vpps_cache_key){"tuning", m->what, m->machine, *shapes, size};
+    return VPPS_OK;
+}
+
+char *vpps_recall(const vpps_memory *m) {
+    char *shapes, *text = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    vpps_cache_key key;
+    if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size, NULL) == VPPS_OK && bytes)
+        text = strndup(bytes, size);
+    free(bytes);
+    free(shapes);
+    return text;
+}
+
+vpps_status vpps_remember(const vpps_memory *m, const char *text) {
+    char *shapes;
+    vpps_cache_key key;
+    vpps_status status = key_of(m, &shapes, &key);
+    if (status == VPPS_OK) status = vpps_cache_write(&key, text, strlen(text));
+    free(shapes);
+    return status;
+}
+
+/* ---------------------------------------------------------------- candidates */
 
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
-    *p = (vpps_profile){0};
+    *p = (vpps_profile){.batches = VPPS_TRIAL_BATCHES};
     for (uint32_t groups = 1; groups <= most; groups++) {
         if (n_vps % groups) continue;
         if (p->n == VPPS_MOST_TRIALS) p->n--; /* the most come last */
-        p->trials[p->n++] = (vpps_trial){.groups = groups, .state = VPPS_TRIAL_WAITING};
+        p->trials[p->n++] = (vpps_trial){.groups = groups};
     }
-    p->done = p->n == 1;
-    if (p->done) p->trials[0].state = VPPS_TRIAL_CURRENT;
-}
-
-void vpps_profile_policies(vpps_profile *p) {
-    *p = (vpps_profile){.margin = 0.02};
-    for (const vpps_policy *policy = vpps_policies; policy->name && p->n < VPPS_MOST_TRIALS; policy++)
-        p->trials[p->n++] = (vpps_trial){.policy = policy->name, .state = VPPS_TRIAL_WAITING};
-}
-
-void vpps_profile_splits(vpps_profile *p) {
-    static const char *const splits[] = {"size", "rows", "vertices"};
-    *p = (vpps_profile){.margin = 0.1, .n = VPPS_COUNT(splits)};
-    for (uint32_t i = 0; i < p->n; i++) p->trials[i] = (vpps_trial){.split = splits[i], .state = VPPS_TRIAL_WAITING};
+    if (p->n == 1) vpps_profile_take(p, p->n);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -33,57 +59,58 @@ static int by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-double vpps_median(double *x, size_t n) {
+/* The middle one of n > 0 numbers, which are sorted; the larger of two. */
+static double median(double *x, size_t n) {
     qsort(x, n, sizeof *x, by_size);
     return x[n / 2];
 }
 
-static void choose(vpps_profile *p) {
-    uint32_t best = 0;
+uint32_t vpps_profile_best(const vpps_profile *p) {
+    uint32_t best = p->n;
     for (uint32_t i = 0; i < p->n; i++) {
-        vpps_trial *t = &p->trials[i];
-        t->state = t->batches ? VPPS_TRIAL_MEASURED : VPPS_TRIAL_WAITING;
-        if (!t->batches) continue;
-        t->ns_per_node = vpps_median(p->ns[i], t->batches);
-        const vpps_trial *b = &p->trials[best];
-        const double margin = best ? 0 : p->margin;
-        if (!b->batches || t->ns_per_node < b->ns_per_node * (1 - margin)) best = i;
+        const double ns = p->trials[i].ns_per_node;
+        if (ns > 0 && (best == p->n || ns < p->trials[best].ns_per_node * (best ? 1 : 1 - p->margin))) best = i;
     }
-    p->trials[best].state = VPPS_TRIAL_CURRENT;
-    p->asked = best;
-    p->done = true;
+    return best;
 }
 
-const vpps_trial *vpps_profile_next(vpps_profile *p) {
-    if (!p->done) p->asked = p->batches++ % p->n;
-    return &p->trials[p->asked];
+static void keep(const vpps_profile *p) {
+    char text[VPPS_CANDIDATE_BYTES];
+    p->name(vpps_profile_current(p), text);
+    if (vpps_remember(&p->memory, text) != VPPS_OK)
+        vpps_log_line(p->options, "the choice could not be kept for other runs: %s", vpps_error_message());
 }
 
-void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t device_ns) {
-    if (!vpps_profile_goes_on(p) || !p->batches) return;
-    vpps_trial *t = &p->trials[p->asked];
-    const bool first = p->batches <= p->n; /* cells are compiled, and memory is touched, the first time */
-    if (!first && as_asked && nodes && t->batches < VPPS_TRIAL_BATCHES) {
-        p->ns[p->asked][t->batches++] = (double)device_ns / (double)nodes;
-        t->state = VPPS_TRIAL_MEASURED;
+void vpps_profile_take(vpps_profile *p, uint32_t i) {
+    vpps_trial *before = &p->trials[p->current];
+    const uint32_t best = vpps_profile_best(p);
+    if (before->state == VPPS_TRIAL_CURRENT) before->state = VPPS_TRIAL_MEASURED;
+    p->done = i == p->n;
+    p->current = !p->done ? i : best < p->n ? best : 0;
+    p->trials[p->current].state = VPPS_TRIAL_CURRENT;
+    if (p->done && best < p->n && p->name) keep(p);
+}
+
+void vpps_profile_resume(vpps_profile *p, const char *text) {
+    for (uint32_t i = 0; i < p->n && !p->done; i++) {
+        char name[VPPS_CANDIDATE_BYTES];
+        p->name(&p->trials[i], name);
+        if (strcmp(text, name) != 0) continue;
+        p->trials[i].state = VPPS_TRIAL_REMEMBERED;
+        p->current = i;
+        p->done = true;
     }
-    if (p->batches == p->n * (VPPS_TRIAL_BATCHES + 1)) choose(p);
 }
 
-/* ---------------------------------------------------------------- for later runs */
-
-char *vpps_profile_recall(const vpps_cache_key *key) {
-    void *bytes = NULL;
-    size_t size = 0;
-    if (vpps_cache_read(key, &bytes, &size, NULL) != VPPS_OK || !bytes) return NULL;
-    char *text = realloc(bytes, size + 1);
-    if (text)
-        text[size] = '\0';
-    else
-        free(bytes);
-    return text;
-}
-
-vpps_status vpps_profile_keep(const vpps_cache_key *key, const char *text) {
-    return vpps_cache_write(key, text, strlen(text));
+void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns) {
+    if (!vpps_profile_goes_on(p) || !nodes) return;
+    const uint32_t i = p->current, batch = p->given[i]++;
+    vpps_trial *t = &p->trials[i];
+    if (batch > p->batches) return; /* it was measured, and goes on until the next one can come */
+    if (batch && as_asked) p->ns[i][t->batches++] = (double)ns / (double)nodes;
+    if (batch == p->batches && t->batches) t->ns_per_node = median(p->ns[i], t->batches);
+    if (p->one_by_one) return;
+    if (t->batches) t->state = VPPS_TRIAL_MEASURED;
+    p->current = (i + 1) % p->n;
+    if (batch == p->batches && !p->current) vpps_profile_take(p, p->n);
 }

@@ -1,48 +1,61 @@
-/* profile.h - the profile of a choice: its trials, as numbers of groups of VPs or batching policies, run the batches that are
- * trained, in turn, and the fastest is taken. */
+/* profile.h - the profile of a choice: its candidates train the batches that come anyway, and the fastest one is taken. No batch is
+ * run twice, none is lost. */
 #ifndef VPPS_PROFILE_H
 #define VPPS_PROFILE_H
 
-#include "codegen/cache_key.h"
-#include "vpps.h"
+#include "graph/model.h"
 
-enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9 };
+enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 };
+
+/* A text that is kept for later runs, beside the compiled kernels. */
+typedef struct vpps_memory {
+    const char *what;        /* the text, in a few words */
+    char machine[512];       /* the text holds for this machine, */
+    const vpps_model *model; /* and for models with matrices of these names and shapes; NULL: for all */
+} vpps_memory;
+
+/* The text that an earlier run kept, malloc'd, the caller's. NULL: there is none. */
+char *vpps_recall(const vpps_memory *m);
+/* Keeps it. Fails with MEMORY, and as vpps_cache_write does; a caller may go on without. */
+vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
-    vpps_trial trials[VPPS_MOST_TRIALS];
+    vpps_trial trials[VPPS_MOST_TRIALS];             /* a candidate each, with its time */
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* a node, of each batch */
-    uint32_t n;                                      /* 0: nothing is profiled */
-    double margin;    /* by which part of the first trial's time another must be faster */
-    uint32_t batches; /* given out so far */
-    uint32_t asked;   /* trial of the batch in flight */
-    bool done;
+    uint32_t given[VPPS_MOST_TRIALS]; /* batches that ran; the first is not counted: cells are compiled, caches cold */
+    uint32_t n;                       /* 0: nothing is profiled */
+    uint32_t batches;                 /* to be measured of each candidate */
+    uint32_t current;                 /* the candidate of the next batch */
+    bool one_by_one; /* vpps_profile_take says when another candidate comes; else they take turns, batch by batch */
+    bool done;       /* `current` is the choice */
+    double margin;   /* by which part of the first candidate's time another one must be faster */
+
+    /* A candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not kept. */
+    void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);
+    vpps_memory memory;
+    const vpps_options *options; /* their log is told where the choice could not be kept */
 } vpps_profile;
 
 /* The numbers of groups, up to `most`, that n_vps can be divided into; as many as there is room for, the few and large ones, and
  * the most. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
-/* The policies; what is faster than the default by less than batches differ is not taken. */
-void vpps_profile_policies(vpps_profile *p);
-
-/* How stages are shared out; the first is the default. Likewise. */
-void vpps_profile_splits(vpps_profile *p);
-
-/* The trial that the next batch runs, or, when all were measured, the fastest. Something must be profiled. */
-const vpps_trial *vpps_profile_next(vpps_profile *p);
-
-/* The batch that was given out last took so long; `as_asked`: it ran as its trial says, which may ask for more groups than it
- * has inputs. */
-void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t device_ns);
-
-/* The text that an earlier run kept under the key, malloc'd, the caller's. NULL: there is none. */
-char *vpps_profile_recall(const vpps_cache_key *key);
-/* Keeps it. Fails as vpps_cache_write does; a caller may go on without. */
-vpps_status vpps_profile_keep(const vpps_cache_key *key, const char *text);
-
-/* Of n > 0 numbers, which it sorts: the middle one, the larger of two. */
-double vpps_median(double *x, size_t n);
-
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }
+
+static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
+
+/* A batch of so many nodes ran with the current candidate; `as_asked`: really so, for a candidate may ask for more groups than the
+ * batch has inputs. */
+void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
+
+/* The fastest candidate of those that were measured; p->n: none was. */
+uint32_t vpps_profile_best(const vpps_profile *p);
+
+/* Candidate i is the next one, or, without others to try (i = p->n), the choice is made: the fastest, or the first where none could be
+ * measured. */
+void vpps_profile_take(vpps_profile *p, uint32_t i);
+
+/* Makes the choice that an earlier run's text names, if it names a candidate. */
+void vpps_profile_resume(vpps_profile *p, const char *text);
 
 #endif

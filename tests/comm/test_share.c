@@ -5,6 +5,7 @@
 #include "common/testing.h"
 #include "graph/model.h"
 #include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
 #include "runtime/simt/simt.h"
 
 #include <math.h>
@@ -180,6 +181,9 @@ static void train(vpps_communicator *c, void *argument) {
         r->statuses[rank][b] = r->parts ? step_in_parts(h, &n, r, b, rank, size)
                                         : vpps_fb(h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
         if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(h, &r->losses[rank][b]);
+        /* gradients are exchanged while a CPU's VPs wait, and between a GPU's launches */
+        const uint64_t waited = strcmp(h->stats.device, "cpu") ? 0 : h->latest.shared.exchange_ns;
+        ck_assert_uint_eq(h->latest.own_ns + waited, h->latest.device_ns);
         snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
         if (r->statuses[rank][b] == VPPS_STATE) break;
     }

@@ -42,19 +42,16 @@ typedef struct trial_list {
     uint32_t n;
 } trial_list;
 
-/* A unit with a precision. */
-typedef struct maker {
-    const char *unit;
-    const char *precision;
-} maker;
+static bool is_made_by(const vpps_trial *t, vpps_cpu_maker m) {
+    return !strcmp(t->unit, m.name) && !strcmp(t->precision, vpps_precision_names[m.precision]);
+}
 
-static bool is_of(const vpps_trial *t, maker m, vpps_cpu_way way, bool far) {
-    return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && !strcmp(t->unit, m.unit) &&
-           !strcmp(t->precision, m.precision);
+static bool is_of(const vpps_trial *t, vpps_cpu_maker m, vpps_cpu_way way, bool far) {
+    return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && is_made_by(t, m);
 }
 
 /* Of the trial with the most vectors up to so many; INFINITY: there is none. */
-static double ns_of(trial_list l, maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
+static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < l.n; i++) {
         const vpps_trial *t = &l.at[i];
@@ -66,7 +63,7 @@ static double ns_of(trial_list l, maker m, vpps_cpu_way way, uint32_t vectors, b
 /* ---------------------------------------------------------------- what a batch would take */
 
 /* ns for each matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradients, and packing weights once. */
-static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, maker m, uint32_t parts) {
+static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, vpps_cpu_maker m, uint32_t parts) {
     const uint32_t n = p->batch ? p->batch : USUAL_BATCH;
     const double vectors = (double)VECTORS_OF_INPUT * n;
     const size_t bytes = p->elems * (parts ? 2 * (size_t)parts : sizeof(float));
@@ -81,10 +78,11 @@ static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, maker m, ui
 
 /* ---------------------------------------------------------------- choosing */
 
-static maker maker_of(const vpps_cpu_units *u, uint32_t kernels, uint32_t unit, vpps_precision precision) {
+static vpps_cpu_maker maker_of(const vpps_cpu_units *u, uint32_t kernels, uint32_t unit, vpps_precision precision) {
+    const vpps_bf16_unit_id id = (vpps_bf16_unit_id)unit;
     const bool fp32 = precision == VPPS_PRECISION_FP32;
-    return (maker){fp32 ? u->kernels[kernels]->isa : vpps_bf16_unit_of(u, kernels, (vpps_bf16_unit_id)unit).name,
-                   vpps_precision_names[precision]};
+    return (vpps_cpu_maker){fp32 ? u->kernels[kernels]->isa : vpps_bf16_unit_of(u, kernels, id).name, precision,
+                            kernels, id};
 }
 
 static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, uint32_t kernels, uint32_t unit,
@@ -92,30 +90,19 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-static uint32_t choose_kernels(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l) {
-    uint32_t best = u->n_kernels - 1;
+/* Of `kernels`, or, if `unit`, of the units for bf16 with those: the fastest, or the one that the environment names. */
+static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
+                           uint32_t kernels, vpps_precision precision) {
+    const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;
+    uint32_t best = !unit ? n - 1 : u->bf16[VPPS_BF16_AMX].product ? VPPS_BF16_AMX : VPPS_BF16_VECTORS;
     if (p->portable) return 0;
-    double least = cost(u, p, l, best, 0, VPPS_PRECISION_FP32) * (1 - margin);
-    for (uint32_t i = 0; i < u->n_kernels; i++) {
-        if (p->wanted && !strcmp(p->wanted, u->kernels[i]->isa)) return i;
-        const double ns = cost(u, p, l, i, 0, VPPS_PRECISION_FP32);
-        if (!(ns < least)) continue;
-        least = ns;
-        best = i;
-    }
-    return best;
-}
-
-/* For products in bf16. */
-static uint32_t choose_unit(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, uint32_t kernels,
-                            vpps_precision precision) {
-    uint32_t best = u->bf16[VPPS_BF16_AMX].product ? VPPS_BF16_AMX : VPPS_BF16_VECTORS;
-    if (p->portable || (p->wanted && !strcmp(p->wanted, u->kernels[kernels]->isa))) return VPPS_BF16_VECTORS;
-    double least = cost(u, p, l, kernels, best, precision) * (1 - margin);
-    for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
-        if (i != VPPS_BF16_VECTORS && !u->bf16[i].product) continue;
-        if (p->wanted && i != VPPS_BF16_VECTORS && !strcmp(p->wanted, u->bf16[i].name)) return i;
-        const double ns = cost(u, p, l, kernels, i, precision);
+    double least = cost(u, p, l, unit ? kernels : best, best, precision) * (1 - margin);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = unit ? kernels : i;
+        const vpps_bf16_unit made_by = vpps_bf16_unit_of(u, k, unit ? (vpps_bf16_unit_id)i : VPPS_BF16_VECTORS);
+        if (unit && !made_by.product) continue;
+        if (p->wanted && !strcmp(p->wanted, made_by.name)) return i;
+        const double ns = cost(u, p, l, k, i, precision);
         if (!(ns < least)) continue;
         least = ns;
         best = i;
@@ -127,7 +114,7 @@ static uint32_t choose_unit(const vpps_cpu_units *u, const vpps_cpu_problem *p, 
 static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l,
                                        const vpps_cpu_choice *c, char *why, size_t bytes) {
     const char *fp32 = u->kernels[c->kernels]->isa,
-               *unit = maker_of(u, c->kernels, c->unit, VPPS_PRECISION_BF16X3).unit;
+               *unit = maker_of(u, c->kernels, c->unit, VPPS_PRECISION_BF16X3).name;
     const double ratio = cost(u, p, l, c->kernels, c->unit, VPPS_PRECISION_BF16X3) /
                          cost(u, p, l, c->kernels, c->unit, VPPS_PRECISION_FP32);
     if (isfinite(ratio)) {
@@ -144,7 +131,7 @@ static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_p
     return large ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
 }
 
-static void choose_tile(trial_list l, maker m, vpps_cpu_choice *c) {
+static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     double least = ns_of(l, m, VPPS_CPU_WAY_forward, c->tile, false) * (1 - margin);
     for (uint32_t i = 0; i < l.n; i++) {
         const vpps_trial *t = &l.at[i];
@@ -158,7 +145,7 @@ static void choose_tile(trial_list l, maker m, vpps_cpu_choice *c) {
 /* few: the least number of vectors from which on every trial is clearly faster with a copy. pays: the number of vectors that gain
  * twice what the copy costs, since a copy also displaces other operands from the caches. To keep noise out of it, pays is the table's
  * number, halved or doubled until it is within a factor of two of that. */
-static void choose_copy(trial_list l, maker m, vpps_cpu_choice *c) {
+static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     double gain = 0; /* ns a vector, the least */
     c->few = NEVER;
     for (uint32_t i = l.n; i-- > 0;) {
@@ -183,8 +170,8 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     const trial_list l = {trials, n};
     const bool is_auto = p->asked == VPPS_PRECISION_AUTO;
     vpps_cpu_choice c = defaults;
-    c.kernels = choose_kernels(u, p, l);
-    c.unit = choose_unit(u, p, l, c.kernels, is_auto ? VPPS_PRECISION_BF16X3 : p->asked);
+    c.kernels = choose_one(u, p, l, false, 0, VPPS_PRECISION_FP32);
+    c.unit = choose_one(u, p, l, true, c.kernels, is_auto ? VPPS_PRECISION_BF16X3 : p->asked);
     c.precision = p->asked;
     snprintf(why, bytes, "as asked");
     if (is_auto) c.precision = choose_precision(u, p, l, &c, why, bytes);
@@ -193,7 +180,7 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     c.tile = table->tile;
     c.few = table->few;
     c.pays = table->pays;
-    const maker m = maker_of(u, c.kernels, c.unit, c.precision);
+    const vpps_cpu_maker m = maker_of(u, c.kernels, c.unit, c.precision);
     if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* not measured */
     choose_tile(l, m, &c);
     choose_copy(l, m, &c);
@@ -201,10 +188,9 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
 }
 
 bool vpps_cpu_is_chosen(const vpps_cpu_units *u, const vpps_cpu_choice *c, const vpps_trial *t) {
-    const maker m = maker_of(u, c->kernels, c->unit, c->precision);
-    if (strcmp(t->unit, m.unit) != 0 || strcmp(t->precision, m.precision) != 0) return false;
-    if (!strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_rows])) return t->vectors < c->few;
-    return true;
+    const vpps_cpu_maker m = maker_of(u, c->kernels, c->unit, c->precision);
+    const bool rows = !strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_rows]);
+    return is_made_by(t, m) && (!rows || t->vectors < c->few);
 }
 
 /* ---------------------------------------------------------------- as text */

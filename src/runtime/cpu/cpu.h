@@ -26,7 +26,7 @@
 #include "runtime/cpu/kernels.h"
 #include "runtime/device.h"
 #include "runtime/layout.h"
-#include "runtime/profile.h"
+#include "runtime/log.h"
 #include "runtime/share.h"
 #include "script/script.h"
 
@@ -38,15 +38,6 @@ typedef struct vpps_cpu_precision {
     uint32_t parts;           /* of an operand: 0 in fp32, 2 in bf16x3, 1 in bf16 */
     vpps_bf16_unit unit;      /* in fp32 only its name */
 } vpps_cpu_precision;
-
-typedef struct vpps_cpu_tuning {
-    const struct vpps_probe *probe;               /* NULL: nothing was measured */
-    vpps_profile splits;                          /* by rows or by vertices, on the batches that are trained */
-    void (*log)(void *context, const char *line); /* the options' */
-    void *log_context;
-    vpps_precision asked; /* the options' */
-    bool portable;
-} vpps_cpu_tuning;
 
 /* At most so many rows of a matrix, owned by one VP: column after column, padded with zero rows to a multiple of 16, so that
  * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
@@ -131,11 +122,12 @@ typedef struct vpps_counter {
 struct vpps_cpu {
     vpps_device device;
     const vpps_model *model;
+    vpps_options options;
     const vpps_cpu_units *units;
+    const struct vpps_probe *probe; /* trials of their products; NULL: they were not wanted */
     vpps_cpu_choice choice;
     const vpps_kernels *kernels; /* and the next two: as it says */
     vpps_cpu_precision precision;
-    vpps_cpu_tuning tuning;
     bool caller_works;
     uint32_t n_vps, n_states;
     uint64_t watchdog_ns, spin_ns; /* spin_ns: a waiter spins so long before it sleeps */
@@ -180,7 +172,6 @@ struct vpps_cpu {
     bool untaken;            /* those of the latest launch are in the pool, and not in the next two */
     double sum_loss;         /* of the launches that add up */
     vpps_row_sums *row_sums; /* of tables' entries */
-    uint32_t trained_nodes;  /* of its graph; 0: inference */
     uint64_t start_ns;
     double loss;
     atomic_bool failed; /* set by the first VP that fails; all others stop */
@@ -324,7 +315,7 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
 
 /* Takes a choice of kernels, precision and unit, by trials of this processor unless the options forbid it; before there are
  * matrices. Fails as the communicator does. */
-vpps_status vpps_cpu_open_products(vpps_cpu *cpu, const vpps_options *options);
+vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
 /* For the device's table. */
 void vpps_cpu_choice_text(const vpps_device *d, char *text);
@@ -332,12 +323,11 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
 
 /* How stages are shared out: as an earlier profile of such a machine and model has it, unless the options forbid it; with options->tune
  * by a new one where there is none, on the batches that are trained. */
-void vpps_cpu_open_splits(vpps_cpu *cpu, const vpps_options *options);
+void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* For the device's table: see runtime/device.h. */
-bool vpps_cpu_is_tuning(const vpps_device *d);
 vpps_status vpps_cpu_tune(vpps_device *d);
-uint32_t vpps_cpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done);
+bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 
 /* Decides with which matrices' transposed copies this launch multiplies, by its script alone, and makes those that are not
  * fresh: see copies.c. */

@@ -190,7 +190,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
     cpu->spin_ns = cpu->n_vps > n_allowed ? 0 : SPIN_NS;
     cpu->watchdog_ns = (uint64_t)(options->watchdog_ms ? options->watchdog_ms : 10000) * 1000000;
-    VPPS_TRY(vpps_cpu_open_products(cpu, options));
+    VPPS_TRY(vpps_cpu_open_products(cpu));
     cpu->n_states = vpps_optimizer_states(options->optimizer.kind);
     cpu->plan.n_vps = cpu->n_vps;
     VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
@@ -208,7 +208,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .row_unit = VPPS_ROW_UNIT,
                                     .close_elems = CLOSE_BYTES / 4,
                                     .wave_words = WAVE_BYTES / 4};
-    vpps_cpu_open_splits(cpu, options);
+    vpps_cpu_open_splits(cpu);
     cpu_write_parameters(&cpu->device, model);
     return start_threads(cpu);
 }
@@ -221,6 +221,7 @@ static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const 
     vpps_cpu *cpu = memset(memory, 0, sizeof(vpps_cpu));
     cpu->device.table = &vpps_device_cpu;
     cpu->model = model;
+    cpu->options = *options;
     pthread_mutex_init(&cpu->failure_lock, NULL);
     vpps_status status = set_up(cpu, model, options);
     if (status != VPPS_OK) {
@@ -305,7 +306,6 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     cpu->squares = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);
-    cpu->trained_nodes = cpu->task_header.update && cpu->part == VPPS_STEP_WHOLE ? batch->n_nodes : 0;
     cpu->start_ns = vpps_now_ns();
     cpu->wanted += cpu->n_vps;
     atomic_fetch_add(&cpu->epoch, 1);
@@ -333,6 +333,7 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
         if (cpu->share && steps) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
         if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->outcome.shared);
     }
+    cpu->outcome.own_ns = cpu->outcome.device_ns - cpu->outcome.shared.exchange_ns;
     *out = cpu->outcome;
 }
 
@@ -395,6 +396,5 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .precision = cpu_precision,
                                            .choice = vpps_cpu_choice_text,
                                            .take_choice = vpps_cpu_take_choice,
-                                           .tuning = vpps_cpu_is_tuning,
                                            .tune = vpps_cpu_tune,
-                                           .trials = vpps_cpu_trials};
+                                           .measured = vpps_cpu_measured};

@@ -182,10 +182,19 @@ static void pack_matrices(stand *s) {
     s->packed_parts = s->parts;
 }
 
-/* One slice of time of a trial. False: all take too long. */
-static bool measure(stand *s, vpps_cpu_way way, uint64_t *spent, vpps_trial *t) {
+/* The stand multiplies by that unit and in that precision from now on. */
+static void use(stand *s, const vpps_cpu_units *u, const vpps_cpu_maker *m) {
+    s->kernels = u->kernels[m->kernels];
+    s->parts = vpps_precision_parts(m->precision);
+    s->unit = s->parts ? vpps_bf16_unit_of(u, m->kernels, m->unit) : (vpps_bf16_unit){0};
+    pack_matrices(s);
+}
+
+/* One slice of time of a trial, in ns. */
+static uint64_t measure(stand *s, vpps_trial *t) {
     uint64_t passed;
-    uint32_t calls = 0;
+    uint32_t calls = 0, way = 0;
+    while (t->product != vpps_cpu_ways[way]) way++;
     s->n_matrices = t->far ? FAR : NEAR;
     s->gates = s->parts || way == VPPS_CPU_WAY_rows ? GATES : 1;
     if (s->unit.open) s->unit.open();
@@ -198,8 +207,7 @@ static bool measure(stand *s, vpps_cpu_way way, uint64_t *spent, vpps_trial *t) 
     if (s->unit.close) s->unit.close();
     const double ns = (double)passed / calls / s->gates / (way == VPPS_CPU_WAY_copy ? 1 : t->vectors);
     if (t->ns_per_vector <= 0 || ns < t->ns_per_vector) t->ns_per_vector = ns;
-    *spent += passed;
-    return *spent < s->limit_ns;
+    return passed;
 }
 
 static const struct plan {
@@ -214,52 +222,40 @@ static const struct plan {
     {VPPS_CPU_WAY_copy, false, {1}, {1}},
 };
 
-/* All trials of the stand's unit: in the first round they are added to the list. False: they take too long. */
-static bool measure_unit(stand *s, const char *unit, bool first, uint64_t *spent, vpps_trial *trials, uint32_t *n) {
-    static const vpps_precision of_parts[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16, VPPS_PRECISION_BF16X3};
-    pack_matrices(s);
-    for (size_t i = 0; i < VPPS_COUNT(plan); i++) {
-        const uint32_t *vectors = s->parts ? plan[i].bf16 : plan[i].fp32;
-        if (plan[i].way == VPPS_CPU_WAY_rows && s->parts && !s->unit.product_t) continue;
-        for (; *vectors; vectors++, ++*n) {
-            if (first)
-                trials[*n] = (vpps_trial){.product = vpps_cpu_ways[plan[i].way],
-                                          .unit = unit,
-                                          .precision = vpps_precision_names[of_parts[s->parts]],
-                                          .vectors = *vectors,
-                                          .far = plan[i].far,
-                                          .state = VPPS_TRIAL_MEASURED};
-            if (!measure(s, plan[i].way, spent, &trials[*n])) return false;
-        }
-    }
-    return true;
-}
-
-static bool measure_units(stand *s, const vpps_cpu_units *u, bool first, uint64_t *spent, vpps_trial *trials,
-                          uint32_t *n) {
+uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
+    vpps_cpu_maker makers[VPPS_MOST_MAKERS];
+    const uint32_t n_makers = vpps_cpu_makers(u, makers);
     const uint32_t slow = u->n_kernels > 1; /* the first kernels are for processors without others */
-    *n = 0;
-    s->parts = 0;
-    s->unit = (vpps_bf16_unit){0};
-    for (uint32_t i = slow; i < u->n_kernels; i++) {
-        s->kernels = u->kernels[i];
-        if (!measure_unit(s, s->kernels->isa, first, spent, trials, n)) return false;
-    }
-    for (s->parts = 1; s->parts <= 2; s->parts++) {
-        for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
-            s->unit = vpps_bf16_unit_of(u, u->n_kernels - 1, (vpps_bf16_unit_id)i);
-            if (s->unit.product && !measure_unit(s, s->unit.name, first, spent, trials, n)) return false;
+    uint32_t n = 0;
+    for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
+        const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;
+        for (const struct plan *p = plan; p < plan + VPPS_COUNT(plan); p++) {
+            if (p->way == VPPS_CPU_WAY_rows && !rows) continue;
+            for (const uint32_t *vectors = fp32 ? p->fp32 : p->bf16; *vectors; vectors++, n++) {
+                by[n] = *m;
+                out[n] = (vpps_trial){.product = vpps_cpu_ways[p->way],
+                                      .unit = m->name,
+                                      .precision = vpps_precision_names[m->precision],
+                                      .vectors = *vectors,
+                                      .far = p->far,
+                                      .state = VPPS_TRIAL_MEASURED};
+            }
         }
     }
-    return true;
+    return n;
 }
 
-uint32_t vpps_cpu_measure(const vpps_cpu_units *units, vpps_trial *out) {
+uint32_t vpps_cpu_measure(const vpps_cpu_units *u, vpps_trial *out) {
+    vpps_cpu_maker by[VPPS_CPU_TRIALS];
+    const uint32_t n = vpps_cpu_list_trials(u, out, by);
     stand s;
-    uint32_t n = 0;
     uint64_t spent = 0;
     bool ok = open_stand(&s);
-    for (uint32_t round = 0; round < ROUNDS && ok; round++) ok = measure_units(&s, units, round == 0, &spent, out, &n);
+    for (uint32_t i = 0; i < ROUNDS * n && ok; i++) {
+        use(&s, u, &by[i % n]);
+        spent += measure(&s, &out[i % n]);
+        ok = spent < s.limit_ns;
+    }
     vpps_unmap_pages(s.memory, memory_bytes());
     return ok ? n : 0;
 }

@@ -9,81 +9,71 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* ---------------------------------------------------------------- as text: "avx512 fp32 forward 16 near 123.4" */
+/* ---------------------------------------------------------------- as text: "avx512 fp32 forward 16 near 123.40" */
+
+enum { LINE = 64 };
+
+/* A trial without its time. Returns the text's length. */
+static size_t name(const vpps_trial *t, char text[LINE]) {
+    return (size_t)snprintf(text, LINE, "%s %s %s %u %s ", t->unit, t->precision, t->product, t->vectors,
+                            t->far ? "far" : "near");
+}
 
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n) {
-    char *text = NULL;
+    char *text = NULL, line[LINE];
     size_t size;
     FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        const vpps_trial *t = &trials[i];
-        fprintf(f, "%s %s %s %u %s %.2f\n", t->unit, t->precision, t->product, t->vectors, t->far ? "far" : "near",
-                t->ns_per_vector);
+    for (uint32_t i = 0; f && i < n; i++) {
+        name(&trials[i], line);
+        fprintf(f, "%s%.2f\n", line, trials[i].ns_per_vector);
     }
-    if (fclose(f)) return free(text), NULL;
+    if (!f || fclose(f)) return free(text), NULL;
     return text;
 }
 
-/* The units' own name that is the same; NULL: none. */
-static const char *unit_named(const vpps_cpu_units *u, const char *name) {
-    for (uint32_t i = 0; i < u->n_kernels; i++)
-        if (!strcmp(name, u->kernels[i]->isa)) return u->kernels[i]->isa;
-    for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++)
-        if (u->bf16[i].product && !strcmp(name, u->bf16[i].name)) return u->bf16[i].name;
-    return NULL;
-}
-
-static bool read_line(const vpps_cpu_units *u, const char *line, vpps_trial *out) {
-    char unit[16], precision[16], way[16], where[8];
-    vpps_trial t = {.state = VPPS_TRIAL_MEASURED};
-    int end = 0;
-    if (sscanf(line, "%15s %15s %15s %u %7s %lf%n", unit, precision, way, &t.vectors, where, &t.ns_per_vector, &end) !=
-            6 ||
-        line[end] || !(t.ns_per_vector > 0) || !t.vectors)
-        return false;
-    t.unit = unit_named(u, unit);
-    for (uint32_t i = 0; i < VPPS_CPU_WAYS; i++)
-        if (!strcmp(way, vpps_cpu_ways[i])) t.product = vpps_cpu_ways[i];
-    for (int i = 0; i < VPPS_PRECISION_AUTO; i++)
-        if (!strcmp(precision, vpps_precision_names[i])) t.precision = vpps_precision_names[i];
-    t.far = !strcmp(where, "far");
-    if (!t.unit || !t.product || !t.precision || (!t.far && strcmp(where, "near") != 0)) return false;
-    *out = t;
-    return true;
-}
-
-uint32_t vpps_probe_read(const vpps_cpu_units *u, char *text, vpps_trial *trials) {
-    uint32_t n = 0;
-    for (char *next, *line = strtok_r(text, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
-        if (n == VPPS_CPU_TRIALS || !read_line(u, line, &trials[n++])) return 0;
-    return n;
+uint32_t vpps_probe_read(const vpps_cpu_units *u, const char *text, vpps_trial *trials) {
+    vpps_cpu_maker by[VPPS_CPU_TRIALS];
+    const uint32_t n = vpps_cpu_list_trials(u, trials, by);
+    for (uint32_t i = 0; i < n; i++) {
+        char line[LINE], *end;
+        const size_t length = name(&trials[i], line);
+        if (strncmp(text, line, length) != 0) return 0;
+        trials[i].ns_per_vector = strtod(text + length, &end);
+        if (!(trials[i].ns_per_vector > 0) || *end != '\n') return 0;
+        text = end + 1;
+    }
+    return *text ? 0 : n;
 }
 
 /* ---------------------------------------------------------------- once a process */
 
-/* What times depend on: the processor, and how the kernels were compiled. */
-static vpps_cache_key key_of(const vpps_cpu_units *u, char *toolchain, size_t bytes) {
+/* Times depend on the processor, on how the kernels were compiled, and on how they are measured (measure.c), which WAY counts. */
+static vpps_memory memory_of(const vpps_cpu_units *u) {
+    enum { WAY = 3 };
+    vpps_memory m = {.what = "products of this processor"};
+    vpps_cpu_maker makers[VPPS_MOST_MAKERS];
+    const uint32_t n = vpps_cpu_makers(u, makers);
     char processor[VPPS_PROCESSOR_BYTES];
     vpps_processor_identity(processor, sizeof processor);
-    size_t used = (size_t)snprintf(toolchain, bytes, "vpps " VPPS_VERSION " by %.100s, %s:", __VERSION__, processor);
-    for (uint32_t i = 0; i < u->n_kernels && used < bytes; i++)
-        used += (size_t)snprintf(toolchain + used, bytes - used, " %s", u->kernels[i]->isa);
-    for (uint32_t i = 0; i < VPPS_BF16_UNITS && used < bytes; i++)
-        if (u->bf16[i].product) used += (size_t)snprintf(toolchain + used, bytes - used, " %s", u->bf16[i].name);
-    return (vpps_cache_key){"tuning", "products of this processor", toolchain, "3", 1};
+    size_t used =
+        (size_t)snprintf(m.machine, sizeof m.machine,
+                         "vpps " VPPS_VERSION " by %.100s, measured in way %d, %s:", __VERSION__, WAY, processor);
+    for (uint32_t i = 0; i < n && used < sizeof m.machine; i++)
+        used += (size_t)snprintf(m.machine + used, sizeof m.machine - used, " %s %s", makers[i].name,
+                                 vpps_precision_names[makers[i].precision]);
+    return m;
 }
 
-static uint32_t recall(const vpps_cpu_units *u, const vpps_cache_key *key, vpps_trial *trials) {
-    char *text = vpps_profile_recall(key);
-    const uint32_t n = text ? vpps_probe_read(u, text, trials) : 0;
+static bool recall(vpps_probe *p, const vpps_cpu_units *u, const vpps_memory *m) {
+    char *text = vpps_recall(m);
+    p->n = text ? vpps_probe_read(u, text, p->trials) : 0;
     free(text);
-    return n;
+    return p->recalled = p->n > 0;
 }
 
-static void keep(vpps_probe *p, const vpps_cache_key *key) {
+static void keep(vpps_probe *p, const vpps_memory *m) {
     char *text = vpps_probe_write(p->trials, p->n);
-    if (!text || vpps_profile_keep(key, text) != VPPS_OK)
+    if (!text || vpps_remember(m, text) != VPPS_OK)
         snprintf(p->note, sizeof p->note, "what was measured could not be kept for other runs: %.180s",
                  text ? vpps_error_message() : "out of memory");
     free(text);
@@ -94,19 +84,14 @@ static vpps_probe probe;
 static void make(void) {
     static vpps_trial trials[VPPS_CPU_TRIALS];
     const vpps_cpu_units *u = vpps_units_of_this_cpu();
-    char toolchain[512];
-    const vpps_cache_key key = key_of(u, toolchain, sizeof toolchain);
+    const vpps_memory memory = memory_of(u);
     probe.trials = trials;
-    probe.n = recall(u, &key, trials);
-    probe.recalled = probe.n > 0;
-    if (probe.recalled) return;
+    if (recall(&probe, u, &memory)) return;
     const int lock = vpps_cache_lock();
-    probe.n = recall(u, &key, trials);
-    probe.recalled = probe.n > 0; /* another process made them meanwhile */
-    if (!probe.recalled) {
+    if (!recall(&probe, u, &memory)) { /* else another process made them meanwhile */
         probe.n = vpps_cpu_measure(u, trials);
         if (probe.n)
-            keep(&probe, &key);
+            keep(&probe, &memory);
         else
             snprintf(probe.note, sizeof probe.note,
                      "products were not measured: that would take too long, or memory is short");

@@ -15,8 +15,8 @@ typedef struct vpps_probe {
 const vpps_probe *vpps_probe_processor(void);
 
 /* Trials as lines of text, malloc'd, the caller's; NULL: out of memory. And back: how many they are, at most VPPS_CPU_TRIALS; 0: the
- * text, which is used up, is not that of trials of these units. */
+ * text is not that of all trials of these units. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
-uint32_t vpps_probe_read(const vpps_cpu_units *units, char *text, vpps_trial *trials);
+uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);
 
 #endif

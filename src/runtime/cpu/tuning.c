@@ -5,20 +5,8 @@
 #include "runtime/cpu/processor.h"
 #include "runtime/share.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
-
-static void log_line(const vpps_cpu *cpu, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void log_line(const vpps_cpu *cpu, const char *format, ...) {
-    char line[VPPS_MESSAGE_BYTES + 64];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    if (cpu->tuning.log) cpu->tuning.log(cpu->tuning.log_context, line);
-}
 
 /* ---------------------------------------------------------------- products */
 
@@ -53,14 +41,10 @@ static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *unit
     return VPPS_OK;
 }
 
-vpps_status vpps_cpu_open_products(vpps_cpu *cpu, const vpps_options *options) {
+vpps_status vpps_cpu_open_products(vpps_cpu *cpu) {
+    const vpps_options *options = &cpu->options;
     const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    const bool fixed = options->no_tuning || options->portable;
     char why[160];
-    cpu->tuning.log = options->log;
-    cpu->tuning.log_context = options->log_context;
-    cpu->tuning.asked = options->precision;
-    cpu->tuning.portable = options->portable;
     cpu->units = vpps_units_of_this_cpu();
     const vpps_cpu_problem problem = {.asked = options->precision,
                                       .batch = options->batch,
@@ -68,17 +52,18 @@ vpps_status vpps_cpu_open_products(vpps_cpu *cpu, const vpps_options *options) {
                                       .cache_bytes = cache > 0 ? (size_t)cache : 1 << 20,
                                       .portable = options->portable,
                                       .wanted = getenv("VPPS_ISA")};
-    cpu->tuning.probe = fixed ? NULL : vpps_probe_processor();
-    const vpps_probe *probe = cpu->tuning.probe;
-    if (probe && *probe->note) log_line(cpu, "cpu: %s", probe->note);
+    const vpps_probe *probe = options->no_tuning || options->portable ? NULL : vpps_probe_processor();
+    cpu->probe = probe;
+    if (probe && *probe->note) vpps_log_line(&cpu->options, "cpu: %s", probe->note);
     vpps_cpu_choice c =
         vpps_cpu_choose(cpu->units, &problem, probe ? probe->trials : NULL, probe ? probe->n : 0, why, sizeof why);
     VPPS_TRY(share_choice(options->communicator, cpu->units, options->precision, &c));
     take(cpu, &c);
     if (options->precision == VPPS_PRECISION_AUTO)
-        log_line(cpu, "multiplying in %s: %s", vpps_precision_names[c.precision], why);
+        vpps_log_line(&cpu->options, "multiplying in %s: %s", vpps_precision_names[c.precision], why);
     if (probe && probe->n && !probe->recalled)
-        log_line(cpu, "cpu: products by %s, as measured on this processor (vpps doctor)", cpu->precision.unit.name);
+        vpps_log_line(&cpu->options, "cpu: products by %s, as measured on this processor (vpps doctor)",
+                      cpu->precision.unit.name);
     return VPPS_OK;
 }
 
@@ -95,8 +80,8 @@ void vpps_cpu_choice_text(const vpps_device *d, char *text) {
 
 /* What the options or the environment ask for by name stays. */
 static bool may_take(const vpps_cpu *cpu, const vpps_cpu_choice *c) {
-    const vpps_precision asked = cpu->tuning.asked;
-    return !cpu->tuning.portable && !getenv("VPPS_ISA") && (asked == VPPS_PRECISION_AUTO || asked == c->precision);
+    const vpps_precision asked = cpu->options.precision;
+    return !cpu->options.portable && !getenv("VPPS_ISA") && (asked == VPPS_PRECISION_AUTO || asked == c->precision);
 }
 
 vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
@@ -111,7 +96,8 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
     if (!vpps_cpu_read_choice(cpu->units, choice, &c) || !may_take(cpu, &c)) return VPPS_OK;
     take(cpu, &c);
     if (c.precision == before.precision) return VPPS_OK;
-    log_line(cpu, "multiplying in %s: as the run did that the parameters are from", vpps_precision_names[c.precision]);
+    vpps_log_line(&cpu->options, "multiplying in %s: as the run did that the parameters are from",
+                  vpps_precision_names[c.precision]);
     const vpps_status status = vpps_make_packs(cpu);
     if (status != VPPS_OK) take(cpu, &before);
     return status;
@@ -127,84 +113,45 @@ static uint32_t split_elems_of(const char *split) {
     return !strcmp(split, "rows") ? 0 : !strcmp(split, "vertices") ? UINT32_MAX : BYTES / (uint32_t)sizeof(float);
 }
 
-static void take_split(vpps_cpu *cpu, const vpps_trial *t) { cpu->machine.split_elems = split_elems_of(t->split); }
-
-/* What the fastest split depends on. `shapes`: malloc'd, the caller's. False: out of memory. */
-static bool key_of_split(const vpps_cpu *cpu, char *toolchain, size_t bytes, char **shapes, vpps_cache_key *key) {
-    char processor[VPPS_PROCESSOR_BYTES];
-    size_t size = 0;
-    *shapes = NULL;
-    FILE *f = open_memstream(shapes, &size);
-    if (!f) return false;
-    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
-        const vpps_parameter_data *data = &cpu->model->params[p];
-        if (data->kind == VPPS_MATRIX) fprintf(f, "%u %u\n", data->rows, data->cols);
-    }
-    if (fclose(f)) return false;
-    vpps_processor_identity(processor, sizeof processor);
-    snprintf(toolchain, bytes, "vpps " VPPS_VERSION ", %s, %s by %s, %u VPs", processor,
-             vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
-    *key = (vpps_cache_key){"tuning", "how a CPU's stages are shared out", toolchain, *shapes, size};
-    return true;
-}
-
-static void recall_split(vpps_cpu *cpu) {
-    vpps_profile *p = &cpu->tuning.splits;
-    char toolchain[512], *shapes, *text = NULL;
-    vpps_cache_key key;
-    if (key_of_split(cpu, toolchain, sizeof toolchain, &shapes, &key)) text = vpps_profile_recall(&key);
-    for (uint32_t i = 0; text && i < p->n; i++) {
-        if (strcmp(text, p->trials[i].split) != 0) continue;
-        p->trials[i].state = VPPS_TRIAL_REMEMBERED;
-        p->done = true;
-        take_split(cpu, &p->trials[i]);
-        log_line(cpu, "cpu: stages shared out by %s, as vpps tune has measured on this machine", text);
-    }
-    free(text);
-    free(shapes);
-}
-
-static void keep_split(const vpps_cpu *cpu, const char *split) {
-    char toolchain[512], *shapes;
-    vpps_cache_key key;
-    const bool made = key_of_split(cpu, toolchain, sizeof toolchain, &shapes, &key);
-    if (!made || vpps_profile_keep(&key, split) != VPPS_OK)
-        log_line(cpu, "cpu: the choice could not be kept for other runs: %s",
-                 made ? vpps_error_message() : "out of memory");
-    free(shapes);
-}
-
-void vpps_cpu_open_splits(vpps_cpu *cpu, const vpps_options *options) {
-    vpps_profile *p = &cpu->tuning.splits;
-    vpps_profile_splits(p);
-    take_split(cpu, &p->trials[0]);
-    if (cpu->n_vps > 1 && !options->no_tuning && elems_of_vp(cpu->model, 1)) recall_split(cpu);
-    if (!p->done && (cpu->n_vps == 1 || !options->tune || options->no_tuning || !elems_of_vp(cpu->model, 1))) p->n = 0;
-}
-
-/* ---------------------------------------------------------------- the device's table */
-
-bool vpps_cpu_is_tuning(const vpps_device *d) { return vpps_profile_goes_on(&((const vpps_cpu *)d)->tuning.splits); }
-
 vpps_status vpps_cpu_tune(vpps_device *d) {
-    vpps_cpu *cpu = (vpps_cpu *)d;
-    vpps_profile *p = &cpu->tuning.splits;
-    vpps_profile_note(p, true, cpu->trained_nodes, cpu->outcome.device_ns);
-    const vpps_trial *next = vpps_profile_next(p);
-    take_split(cpu, next);
-    if (p->done) keep_split(cpu, next->split);
+    ((vpps_cpu *)d)->machine.split_elems = split_elems_of(vpps_profile_current(&d->profile)->split);
     return VPPS_OK;
 }
 
-uint32_t vpps_cpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done) {
+static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
+    snprintf(text, VPPS_CANDIDATE_BYTES, "%s", t->split);
+}
+
+void vpps_cpu_open_splits(vpps_cpu *cpu) {
+    char processor[VPPS_PROCESSOR_BYTES], *text = NULL;
+    const bool open = cpu->n_vps > 1 && !cpu->options.no_tuning && elems_of_vp(cpu->model, 1);
+    vpps_profile *p = &cpu->device.profile;
+    *p = (vpps_profile){.trials = {{.split = "size"}, {.split = "rows"}, {.split = "vertices"}},
+                        .n = 3,
+                        .batches = VPPS_TRIAL_BATCHES,
+                        .margin = 0.1,
+                        .name = name,
+                        .memory = {.what = "how a CPU's stages are shared out", .model = cpu->model},
+                        .options = &cpu->options};
+    vpps_processor_identity(processor, sizeof processor);
+    snprintf(p->memory.machine, sizeof p->memory.machine, "vpps " VPPS_VERSION ", %s, %s by %s, %u VPs", processor,
+             vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
+    if (open && (text = vpps_recall(&p->memory))) vpps_profile_resume(p, text);
+    if (p->done)
+        vpps_log_line(&cpu->options, "cpu: stages shared out by %s, as vpps tune has measured on this machine", text);
+    else if (!open || !cpu->options.tune)
+        p->n = 0;
+    free(text);
+    vpps_cpu_tune(&cpu->device);
+}
+
+/* ---------------------------------------------------------------- trials of products */
+
+bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out) {
     const vpps_cpu *cpu = (const vpps_cpu *)d;
-    const vpps_probe *probe = cpu->tuning.probe;
-    const uint32_t products = probe ? probe->n : 0, n = products + cpu->tuning.splits.n;
-    for (uint32_t i = 0; i < n && i < room; i++) {
-        out[i] = i < products ? probe->trials[i] : cpu->tuning.splits.trials[i - products];
-        if (i < products && vpps_cpu_is_chosen(cpu->units, &cpu->choice, &out[i]))
-            out[i].state = probe->recalled ? VPPS_TRIAL_REMEMBERED : VPPS_TRIAL_CURRENT;
-    }
-    *done = !vpps_cpu_is_tuning(d);
-    return n;
+    if (!cpu->probe || i >= cpu->probe->n) return false;
+    *out = cpu->probe->trials[i];
+    if (vpps_cpu_is_chosen(cpu->units, &cpu->choice, out))
+        out->state = cpu->probe->recalled ? VPPS_TRIAL_REMEMBERED : VPPS_TRIAL_CURRENT;
+    return true;
 }

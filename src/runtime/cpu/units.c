@@ -49,6 +49,19 @@ const vpps_cpu_units *vpps_units_of_this_cpu(void) {
     return &here;
 }
 
+uint32_t vpps_cpu_makers(const vpps_cpu_units *u, vpps_cpu_maker out[VPPS_MOST_MAKERS]) {
+    const uint32_t last = u->n_kernels - 1;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i <= last; i++) out[n++] = (vpps_cpu_maker){u->kernels[i]->isa, VPPS_PRECISION_FP32, i, 0};
+    for (uint32_t i = 0; i < 2 * VPPS_BF16_UNITS; i++) {
+        const vpps_bf16_unit_id unit = (vpps_bf16_unit_id)(i % VPPS_BF16_UNITS);
+        const vpps_precision precision = i < VPPS_BF16_UNITS ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
+        const vpps_bf16_unit found = vpps_bf16_unit_of(u, last, unit);
+        if (found.product) out[n++] = (vpps_cpu_maker){found.name, precision, last, unit};
+    }
+    return n;
+}
+
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id) {
     const vpps_kernels *k = units->kernels[kernels];
     if (id != VPPS_BF16_VECTORS) return units->bf16[id];

@@ -3,6 +3,7 @@
 #define VPPS_CPU_UNITS_H
 
 #include "runtime/cpu/kernels.h"
+#include "vpps.h"
 
 /* X(unit): what makes products in bf16. VECTORS are the vector instructions of the chosen kernels. */
 #define VPPS_BF16_UNIT_TABLE(X) X(VECTORS) X(AVX512_BF16) X(AMX)
@@ -25,6 +26,18 @@ typedef struct vpps_cpu_units {
 
 /* Asks the processor and the system, once a process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
+
+/* What makes products in a precision. */
+typedef struct vpps_cpu_maker {
+    const char *name; /* of the kernels in fp32, else of the unit */
+    vpps_precision precision;
+    uint32_t kernels;
+    vpps_bf16_unit_id unit;
+} vpps_cpu_maker;
+enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
+
+/* All of them: fp32 by all kernels; bf16 and bf16x3 by all units, with the last kernels. Returns how many. */
+uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
 /* The unit with those kernels. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);

@@ -8,10 +8,7 @@
 struct vpps_gpu_ahead {
     pthread_t thread;
     atomic_bool done;
-    const vpps_driver_table *table;
-    vpps_driver *driver;
-    vpps_machine machine;
-    vpps_specialiser specialiser;
+    vpps_gpu *gpu; /* its driver, machine, layout and model, which stay */
     vpps_kernel_plan plan;
     vpps_compiled_cell
         *cells; /* copies: rows are dealt as the choice says. What they point at is the batches' cells' */
@@ -22,15 +19,21 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
                            vpps_cubin_report *report) {
     const vpps_gpu_ahead *a = context;
     (void)plan;
-    return a->table->prepare(a->driver, source, description, report);
+    return a->gpu->table->prepare(a->gpu->driver, source, description, report);
 }
 
 /* Whatever is wrong, loading the kernel will tell. */
 static void *work(void *context) {
     vpps_gpu_ahead *a = context;
+    const vpps_specialiser s = {.model = a->gpu->model,
+                                .pool = &a->gpu->layout.plan,
+                                .matrix_at = a->gpu->layout.matrix_at,
+                                .machine = &a->gpu->machine,
+                                .compile = compile,
+                                .context = a};
     vpps_cubin_report report;
     uint32_t registers = 0;
-    vpps_specialise(&a->specialiser, &a->plan, &registers, NULL, &report);
+    vpps_specialise(&s, &a->plan, &registers, NULL, &report);
     vpps_kernel_plan_free(&a->plan);
     atomic_store(&a->done, true);
     return NULL;
@@ -46,9 +49,7 @@ static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
     const vpps_gpu_kernel *k = gpu->trained;
     vpps_gpu_ahead *a = k ? calloc(1, sizeof *a) : NULL;
     if (!a) return NULL;
-    a->table = gpu->table;
-    a->driver = gpu->driver;
-    a->machine = gpu->machine;
+    a->gpu = gpu;
     a->cells = calloc(k->n_cells + 1u, sizeof *a->cells);
     a->list = calloc(k->n_cells + 1u, sizeof *a->list);
     for (uint32_t i = 0; i < k->n_cells && a->cells && a->list; i++) {
@@ -57,13 +58,6 @@ static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
         a->list[i] = &a->cells[i];
     }
     a->plan = vpps_gpu_kernel_plan(&gpu->layout, k->groups, choice, a->list, k->n_cells);
-    a->plan.row_unit = choice->rpw;
-    a->specialiser = (vpps_specialiser){.model = gpu->model,
-                                        .pool = &gpu->layout.plan,
-                                        .matrix_at = gpu->layout.matrix_at,
-                                        .machine = &a->machine,
-                                        .compile = compile,
-                                        .context = a};
     if (a->cells && a->list && !pthread_create(&a->thread, NULL, work, a)) return a;
     release(a);
     return NULL;

@@ -3,21 +3,10 @@
 #include "runtime/gpu/gpu.h"
 
 #include <math.h>
-#include <stdarg.h>
 
 /* What the kernel's templates, which no C compiler reads, take for granted. */
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
-
-void vpps_gpu_log(const vpps_gpu *gpu, const char *format, ...) {
-    char line[VPPS_MESSAGE_BYTES];
-    if (!gpu->options.log) return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    gpu->options.log(gpu->options.log_context, line);
-}
 
 /* ---------------------------------------------------------------- launching */
 
@@ -176,7 +165,6 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
-    gpu->nodes = batch->n_nodes;
     VPPS_TRY(prepare(gpu, batch));
     vpps_gpu_flight flight = {.part = batch->part, .trains = gpu->header.update != 0};
     flight.status = start_part(gpu, batch, &flight);
@@ -187,12 +175,11 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     return flight.status;
 }
 
-/* Whole batches of one process are one launch, which can be queued behind another; once the profile is over, nothing but their loss is
- * wanted of them. */
+/* Whole batches of one process are one launch, which can be queued after another. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
-           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share && gpu->chosen;
+           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share;
 }
 
 /* ---------------------------------------------------------------- outcomes */
@@ -242,16 +229,15 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, ui
     VPPS_TRY(gpu->table->await(gpu->driver, flight->slot));
     out->begin_ns = end->begin_ns;
     out->end_ns = end->end_ns;
-    out->device_ns = end->end_ns - end->begin_ns;
+    out->device_ns = out->own_ns = end->end_ns - end->begin_ns;
     if (end->failed) return read_failure(gpu, behind, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns += flight->gradients_ns;
+    out->device_ns = out->own_ns += flight->gradients_ns; /* without the exchange between the launches */
     if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_part_updates(flight->part)) return VPPS_OK;
     out->norm = end->norm;
     if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
-    if (flight->part == VPPS_STEP_WHOLE) vpps_gpu_measure(gpu, out->device_ns);
     return VPPS_OK;
 }
 
@@ -310,23 +296,6 @@ static vpps_precision gpu_precision(const vpps_device *d, const char **unit) {
 }
 
 static const vpps_task_plan *gpu_tasks(const vpps_device *d) { return &((const vpps_gpu *)d)->layout.tasks; }
-
-/* ---------------------------------------------------------------- the profile */
-
-static bool gpu_tuning(const vpps_device *d) { return !((const vpps_gpu *)d)->chosen; }
-
-static vpps_status gpu_tune(vpps_device *d) {
-    vpps_gpu *gpu = (vpps_gpu *)d;
-    if (gpu->due) vpps_gpu_next_trial(gpu);
-    return VPPS_OK;
-}
-
-static uint32_t gpu_trials(const vpps_device *d, vpps_trial *out, uint32_t room, bool *done) {
-    const vpps_gpu *gpu = (const vpps_gpu *)d;
-    for (uint32_t i = 0; i < gpu->n_trials && i < room; i++) out[i] = gpu->trials[i];
-    *done = gpu->chosen;
-    return gpu->n_trials;
-}
 
 /* ---------------------------------------------------------------- life */
 
@@ -392,14 +361,15 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(gpu->table->open(&gpu->driver, vpps_gpu_number(gpu->options.communicator), &gpu->machine));
     gpu->driver->limit_ns = vpps_driver_limit_ns(gpu->options.watchdog_ms);
     if (gpu->driver->kernels_time_out)
-        vpps_gpu_log(gpu, "%s drives a display: kernels of more than some seconds are ended", gpu->machine.name);
+        vpps_log_line(&gpu->options, "%s drives a display: kernels of more than some seconds are ended",
+                      gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
     if (gpu->options.precision == VPPS_PRECISION_AUTO) {
         const char *why;
         VPPS_TRY(
             vpps_gpu_choose_precision(gpu->options.precision, gpu->options.batch, &gpu->machine, &l->precision, &why));
-        vpps_gpu_log(gpu, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
+        vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
     }
     if (l->plan.sharded) {
         return vpps_fail(VPPS_DEVICE,
@@ -415,7 +385,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     for (uint32_t s = 0; s < l->n_states; s++) VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->states[s], bytes));
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(make_ends(gpu));
-    VPPS_TRY(vpps_gpu_start_profile(gpu));
+    vpps_gpu_start_profile(gpu);
     VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
     VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));
     gpu->dense = calloc(gpu->model->n_params + 1, sizeof *gpu->dense);
@@ -468,8 +438,7 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
         .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,                                      \
         .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                           \
         .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                        \
-        .caller_works = gpu_caller_works, .tuning = gpu_tuning, .tune = gpu_tune, .trials = gpu_trials,                \
-        .precision = gpu_precision                                                                                     \
+        .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision                            \
     }
 
 const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);

@@ -9,8 +9,8 @@
  *   gradients.c    gradients that add up over launches
  *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
- *   profile.c      which choice is the fastest
- *   ahead.c        the next choice's kernel, made while batches run with another
+ *   profile.c      which kernel is the fastest
+ *   ahead.c        the next candidate's kernel, made while batches run with another
  */
 #ifndef VPPS_GPU_H
 #define VPPS_GPU_H
@@ -21,6 +21,7 @@
 #include "runtime/device.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/layout.h"
+#include "runtime/log.h"
 
 /* Device memory that grows. */
 typedef struct vpps_gpu_buffer {
@@ -76,8 +77,8 @@ typedef struct vpps_gpu_flight {
     uint64_t gradients_ns; /* how long an earlier launch took, up to the gradients */
 } vpps_gpu_flight;
 
-/* Cells of one kernel; and of the profile: the first batch after a change is not counted: caches are cold, and the kernel is new. */
-enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_TRIALS = 8, VPPS_GPU_SKIPPED = 1, VPPS_GPU_MEASURED = 5 };
+/* Cells of one kernel; batches that the profile measures of each candidate. */
+enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
     vpps_device device;
@@ -120,16 +121,10 @@ typedef struct vpps_gpu {
     uint64_t start_ns; /* when the batch was launched */
 
     vpps_task_header header;    /* of the latest batch */
-    uint32_t nodes;             /* likewise, of its graph */
     vpps_gpu_flight flights[2]; /* the oldest first */
     uint32_t n_flights, polls;  /* polls: of whether the latest has ended, before it told so */
     vpps_outcome outcome;       /* of the latest that was taken */
-
-    vpps_trial trials[VPPS_GPU_TRIALS];
-    uint32_t n_trials, current;   /* the trial in use */
-    double ns[VPPS_GPU_MEASURED]; /* a node, of its batches */
-    bool chosen, due;             /* the profile is over; another trial's turn has come */
-    vpps_gpu_ahead *ahead;        /* the next one's kernel on its way; or NULL */
+    vpps_gpu_ahead *ahead;      /* the kernel of the profile's next candidate on its way; or NULL */
 } vpps_gpu;
 
 /* A device whose kernel runs on that driver's machine. The devices "cuda" and "simt" are this with their drivers. */
@@ -145,8 +140,6 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device);
 void vpps_gpu_layout_free(vpps_gpu_layout *layout);
-
-void vpps_gpu_log(const vpps_gpu *gpu, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- memory.c */
 
@@ -244,22 +237,19 @@ static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param)
 
 /* ---- profile.c */
 
-/* The choices that the options leave, in the order of trying, at most VPPS_GPU_TRIALS; how many. rpw 0: as many as turn out to be
+/* The candidates that the options leave, in the order of trying, at most VPPS_MOST_TRIALS; how many. rpw 0: as many as turn out to be
  * the fastest. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
-/* Lists the choices and takes the first, or the one that an earlier run chose. */
-vpps_status vpps_gpu_start_profile(vpps_gpu *gpu);
+/* Lists the candidates and takes the first, or the one that an earlier run chose. */
+void vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* How the making of the current trial's kernel, and of room for its tiles, ended. Returns that; POOL where it cannot be made, and
- * another trial is due: the batch's script must be made anew for it. */
+/* How the making of the current candidate's kernel, and of room for its tiles, ended. Returns that; POOL where it cannot be made, and
+ * vpps_gpu_tune takes another one: the batch's script must be made anew for it. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Notes a batch; sets gpu->due when the trial in use has been measured. */
-void vpps_gpu_measure(vpps_gpu *gpu, uint64_t device_ns);
-
-/* The next trial, or the choice; not yet, while the next one's kernel is on its way and the current one runs. */
-void vpps_gpu_next_trial(vpps_gpu *gpu);
+/* For the device's table. The current candidate stays while the next one's kernel is on its way. */
+vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 

@@ -21,7 +21,9 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
     return gpu->table->load(gpu->driver, source, description, &l->shape, &l->kernel, report);
 }
 
-static void log_line(void *context, const char *line) { vpps_gpu_log(((loading *)context)->gpu, "%s", line); }
+static void log_line(void *context, const char *line) {
+    vpps_log_line(&((loading *)context)->gpu->options, "%s", line);
+}
 
 static void unload(vpps_gpu *gpu, vpps_gpu_kernel *k) {
     if (k->loaded && gpu->n_flights) vpps_gpu_settle(gpu);
@@ -46,7 +48,7 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
     return (vpps_kernel_plan){.n_vps = layout->tasks.n_vps,
                               .group = layout->tasks.n_vps / groups,
                               .threads = choice->threads,
-                              .row_unit = layout->tasks.row_unit,
+                              .row_unit = choice->rpw,
                               .optimizer = layout->optimizer,
                               .n_states = layout->n_states,
                               .parts = vpps_precision_parts(layout->precision),
@@ -59,8 +61,9 @@ static vpps_status make(vpps_gpu *gpu) {
     loading l = {.gpu = gpu};
     vpps_cubin_report report;
     uint32_t registers = k->registers;
+    const vpps_profile *profile = &gpu->device.profile;
     vpps_kernel_plan plan =
-        vpps_gpu_kernel_plan(&gpu->layout, k->groups, &gpu->trials[gpu->current], k->cells, k->n_cells);
+        vpps_gpu_kernel_plan(&gpu->layout, k->groups, vpps_profile_current(profile), k->cells, k->n_cells);
     const vpps_specialiser s = {.model = gpu->model,
                                 .pool = &gpu->layout.plan,
                                 .matrix_at = gpu->layout.matrix_at,
@@ -68,7 +71,7 @@ static vpps_status make(vpps_gpu *gpu) {
                                 .compile = compile,
                                 .log = log_line,
                                 .context = &l,
-                                .spills = gpu->chosen};
+                                .spills = profile->done};
     const vpps_status status = vpps_specialise(&s, &plan, &registers, NULL, &report);
     if (status != VPPS_OK) {
         if (l.kernel) gpu->table->unload(gpu->driver, l.kernel);
@@ -83,9 +86,9 @@ static vpps_status make(vpps_gpu *gpu) {
     k->registers = registers;
     char text[192];
     vpps_kernel_describe(&plan, text, sizeof text);
-    vpps_gpu_log(gpu, "kernel of %s: %u registers%s, %u KB of code, ready after %.2f s%s", text, report.registers,
-                 report.spill_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024, report.seconds,
-                 report.cached ? " (from the cache)" : "");
+    vpps_log_line(&gpu->options, "kernel of %s: %u registers%s, %u KB of code, ready after %.2f s%s", text,
+                  report.registers, report.spill_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024,
+                  report.seconds, report.cached ? " (from the cache)" : "");
     return VPPS_OK;
 }
 

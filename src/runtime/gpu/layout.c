@@ -60,7 +60,7 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
     enum { OTHERS = 160 /* registers of a thread that are not for weights, in kernels that do not spill */ };
-    vpps_trial choices[VPPS_GPU_TRIALS];
+    vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(options, choices);
     const uint32_t others = OTHERS * choices[0].threads;
     if (machine->sm_registers <= others) return 1;

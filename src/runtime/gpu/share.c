@@ -20,9 +20,9 @@ static vpps_status connect_gpus(vpps_gpu *gpu, vpps_communicator *c) {
     gpu->table->stream(gpu->driver, &stream);
     const vpps_status status = vpps_nccl_open(&gpu->gpus, c, stream);
     if (status == VPPS_OK) {
-        vpps_gpu_log(gpu, "gradients go from GPU to GPU by NCCL");
+        vpps_log_line(&gpu->options, "gradients go from GPU to GPU by NCCL");
     } else if (status == VPPS_DEVICE) {
-        vpps_gpu_log(gpu, "gradients go through the host: %s", vpps_error_message());
+        vpps_log_line(&gpu->options, "gradients go through the host: %s", vpps_error_message());
     }
     return status == VPPS_DEVICE ? VPPS_OK : status;
 }

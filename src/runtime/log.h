@@ -1,0 +1,10 @@
+/* log.h - what a handle tells whom its options name. */
+#ifndef VPPS_RUNTIME_LOG_H
+#define VPPS_RUNTIME_LOG_H
+
+#include "vpps.h"
+
+/* A line to the options' log, if there is one. */
+void vpps_log_line(const vpps_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
