@@ -49,7 +49,7 @@ uint32_t vpps_probe_read(const vpps_cpu_units *u, const char *text, vpps_trial *
 
 /* Times depend on the processor, on how the kernels were compiled, and on how they are measured (measure.c), which WAY counts. */
 static vpps_memory memory_of(const vpps_cpu_units *u) {
-    enum { WAY = 3 };
+    enum { WAY = 4 };
     vpps_memory m = {.what = "products of this processor"};
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n = vpps_cpu_makers(u, makers);
