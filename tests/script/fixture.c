@@ -1,18 +1,21 @@
 /* fixture.c - see fixture.h. */
 #include "fixture.h"
 
-bool machine_create(vpps_task_plan *machine, const vpps_model *model, uint32_t n_vps, uint32_t split_elems,
-                    uint32_t pool_words) {
-    const uint32_t n = (uint32_t)model->n_params;
-    uint32_t *values = malloc((n + 1u) * sizeof *values), at = 16;
-    *machine = (vpps_task_plan){
-        .n_vps = n_vps, .values = values, .pool_words = pool_words, .row_unit = 16, .split_elems = split_elems};
-    for (uint32_t p = 0; values && p < n; p++) {
-        values[p] = at;
-        if (model->params[p].kind != VPPS_MATRIX) at += ((uint32_t)vpps_param_elems(&model->params[p]) + 15) & ~15u;
-    }
-    machine->batch = at;
-    return values && at <= pool_words;
+#include "runtime/layout.h"
+
+vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpps_optimizer_kind optimizer,
+                           uint32_t n_vps, uint32_t split_elems, uint32_t pool_words) {
+    const vpps_options options = {.optimizer.kind = optimizer};
+    vpps_plan plan = {.n_vps = n_vps};
+    vpps_rows gradients;
+    const vpps_status status = vpps_lay_out_pool(&plan, model, &options, n_vps, "test", &gradients);
+    *machine = (vpps_task_plan){.n_vps = n_vps,
+                                .values = plan.values,
+                                .batch = plan.batch,
+                                .pool_words = pool_words,
+                                .row_unit = 16,
+                                .split_elems = split_elems};
+    return status;
 }
 
 void machine_destroy(vpps_task_plan *machine) {
@@ -48,8 +51,8 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
                              .epsilon = 1e-8f,
                              .weight_decay = 0.01f,
                              .clip = seed % 2 ? 5.0f : 0.0f}};
-    if (!machine_create(&j->machine, g->model, w.n_vps, w.split_elems, w.pool_words ? w.pool_words : POOL_WORDS))
-        return VPPS_MEMORY;
+    VPPS_TRY(machine_create(&j->machine, g->model, j->optimizer.kind, w.n_vps, w.split_elems,
+                            w.pool_words ? w.pool_words : POOL_WORDS));
     j->request = (vpps_batch_request){.loss = loss,
                                       .part = w.keeps ? VPPS_STEP_GRADIENTS : VPPS_STEP_WHOLE,
                                       .optimizer = &j->optimizer,

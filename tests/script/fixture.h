@@ -7,10 +7,10 @@
 #include "script/task.h"
 #include "script/verify/verify.h"
 
-/* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. False: out of
- * memory. */
-bool machine_create(vpps_task_plan *machine, const vpps_model *model, uint32_t n_vps, uint32_t split_elems,
-                    uint32_t pool_words);
+/* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. Fails with
+ * MEMORY. */
+vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpps_optimizer_kind optimizer,
+                           uint32_t n_vps, uint32_t split_elems, uint32_t pool_words);
 void machine_destroy(vpps_task_plan *machine);
 
 /* A script and everything that says what it should be. */

@@ -1,5 +1,5 @@
-/* mutate_cells.c - the mutations of compiled cells: what a bug in a pass of the compiler would look like. Numbers stay in
- * range, as the interpreter wants them. */
+/* mutate_cells.c - the mutations of compiled cells: what a bug in a pass of the compiler would look like. Numbers stay
+ * in range. */
 #include "cell/program.h"
 #include "mutate.h"
 

@@ -56,15 +56,15 @@ uint32_t each_small(uint32_t n, uint32_t words, mutator mutate, tally *tallies) 
         job j;
         TEST_OK(job_open(&j, built.g[0], built.loss[0], way_of((uint32_t)(seed % WAYS)), seed));
         if (is_small(&j) && j.subject.words <= words) {
-            const symbolic_result expected = symbolic_run(&j.subject, (symbolic_order){0, false, SYMBOLIC_FORWARDS, 1});
             TEST_OK(verify_subject(&j.subject));
-            ck_assert_int_eq(expected.outcome, SYMBOLIC_DONE);
-            ck_assert_msg(!symbolic_races(&j.subject), "seed %llu: a race in a correct script",
-                          (unsigned long long)seed);
-            ck_assert_msg(!symbolic_differs(&j.subject, &expected),
-                          "seed %llu: the result of a correct script depends on order", (unsigned long long)seed);
-            mutate(&j, &expected, seed, tallies);
-            n_scripts++;
+            executor *x = executor_open(&j);
+            if (executor_is_usable(x)) {
+                ck_assert_msg(!executor_differs(x, &j.subject),
+                              "seed %llu: the result of a correct script depends on order", (unsigned long long)seed);
+                mutate(&j, x, seed, tallies);
+                n_scripts++;
+            }
+            executor_close(x);
         }
         job_close(&j);
         rg_destroy(&built);
@@ -74,13 +74,13 @@ uint32_t each_small(uint32_t n, uint32_t words, mutator mutate, tally *tallies) 
 
 /* ---------------------------------------------------------------- mutants */
 
-bool judge(const subject *mutant, const symbolic_result *expected, tally *t) {
+bool judge(const subject *mutant, executor *x, tally *t) {
     t->tried++;
     if (verify_subject(mutant) != VPPS_OK) {
         t->refused++;
         return true;
     }
-    if (symbolic_differs(mutant, expected) || symbolic_races(mutant)) return false;
+    if (executor_differs(x, mutant)) return false;
     t->without_effect++;
     return true;
 }

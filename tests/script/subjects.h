@@ -2,8 +2,7 @@
 #ifndef VPPS_TESTS_SCRIPT_SUBJECTS_H
 #define VPPS_TESTS_SCRIPT_SUBJECTS_H
 
-#include "fixture.h"
-#include "symbolic.h"
+#include "execution.h"
 
 /* All numbers of VPs and groups train by rows, by vertices, with gradients level by level, and infer; in one to three waves of one to three slices. */
 enum { WAYS = 32, TRAINING_WAYS = 24 };
@@ -14,9 +13,9 @@ const char *way_text(way w); /* valid until the next call */
 /* VPPS_TEST_SCALE=full: five times as many. */
 uint32_t cases(uint32_t n);
 
-/* A case of sizes that the interpreter can multiply with, some large enough to share rows out. */
+/* A case of small sizes, some large enough to share rows out. */
 void draw_small(rg_case *c, uint64_t seed);
-/* Small enough for the interpreter to run it some times. */
+/* Small enough to be run some times. */
 bool is_small(const job *j);
 
 /* What became of changed scripts, or compiled cells. */
@@ -24,17 +23,17 @@ typedef struct tally {
     uint32_t tried, refused, without_effect;
 } tally;
 
-/* Shows a mutant to the checker. One that it accepts must make no difference to a plain interpreter, in any order of the
- * VPs, and no two accesses may lack an order. False: it does. */
-bool judge(const subject *mutant, const symbolic_result *expected, tally *t);
+/* Shows a mutant to the checker. One that it accepts must make no difference to the device, in any order of the VPs. False: it
+ * does. */
+bool judge(const subject *mutant, executor *x, tally *t);
 
 /* Prints a kind's line, and adds it to *all. */
 void report(const char *what, const tally *t, tally *all);
 
-typedef void (*mutator)(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies);
+typedef void (*mutator)(const job *j, executor *x, uint64_t seed, tally *tallies);
 
-/* Calls `mutate` for n small scripts scheduled in all ways, each of which is right, of at most so many words. How many there
- * were. */
+/* Calls `mutate` for n small scripts scheduled in all ways, each of which is right, of at most so many words, with
+ * what runs them. How many there were. */
 uint32_t each_small(uint32_t n, uint32_t words, mutator mutate, tally *tallies);
 
 #endif

@@ -123,7 +123,7 @@ static taken measure(const network_batch *b, bool training) {
     vpps_task_plan machine;
     vpps_types types = {0};
     vpps_batch *batch;
-    ck_assert(machine_create(&machine, b->model, 2, 1u << 14, 1u << 30));
+    TEST_OK(machine_create(&machine, b->model, VPPS_SGD, 2, 1u << 14, 1u << 30));
     TEST_OK(vpps_batch_create(&batch));
     const uint32_t n = (uint32_t)b->n;
     const vpps_batch_request request =

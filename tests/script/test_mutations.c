@@ -6,7 +6,7 @@
 #include "mutate.h"
 #include "subjects.h"
 
-static void try_script(const subject *s, const symbolic_result *expected, uint32_t kind, uint64_t seed, tally *t) {
+static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t seed, tally *t) {
     editor e;
     ck_assert(editor_open(&e, s, seed));
     const bool changed = mutations[kind].apply(&e);
@@ -18,7 +18,7 @@ static void try_script(const subject *s, const symbolic_result *expected, uint32
         memcpy(script, e.script, e.words * sizeof *script);
         mutant.script = script;
         mutant.words = e.words;
-        if (!judge(&mutant, expected, t)) {
+        if (!judge(&mutant, x, t)) {
             printf("accepted: %s; seed %llu; first words that differ:", mutations[kind].name, (unsigned long long)seed);
             for (size_t i = 0, n = 0; i < s->words && i < e.words && n < 8; i++) {
                 if (script[i] == s->script[i]) continue;
@@ -33,7 +33,7 @@ static void try_script(const subject *s, const symbolic_result *expected, uint32
 }
 
 /* False: this cell has nothing of the kind. */
-static bool try_cell(const subject *s, const symbolic_result *expected, uint32_t kind, uint64_t *random, tally *t) {
+static bool try_cell(const subject *s, executor *x, uint32_t kind, uint64_t *random, tally *t) {
     const uint32_t number = vpps_random_below(random, s->n_cells);
     const vpps_compiled_cell *cell = s->cells[number];
     vpps_compiled_cell *changed = copy_cell(cell), **cells = malloc(s->n_cells * sizeof *cells);
@@ -44,24 +44,24 @@ static bool try_cell(const subject *s, const symbolic_result *expected, uint32_t
     mutant.cells = cells;
     const bool did = changed->n_values && cell_mutations[kind].apply(changed, s->g, random);
     if (did && cell_mutations[kind].remake) TEST_OK(vpps_make_programs(changed));
-    if (did && !judge(&mutant, expected, t)) printf("accepted: %s in cell %s\n", cell_mutations[kind].name, cell->name);
+    if (did && !judge(&mutant, x, t)) printf("accepted: %s in cell %s\n", cell_mutations[kind].name, cell->name);
     vpps_compiled_cell_free(changed);
     free(cells);
     return did;
 }
 
-static void mutate_script(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies) {
+static void mutate_script(const job *j, executor *x, uint64_t seed, tally *tallies) {
     for (uint32_t kind = 0; kind < n_mutations; kind++)
         for (uint32_t i = 0; i < 4; i++)
-            try_script(&j->subject, expected, kind, vpps_mix64(seed * 1000 + kind * 10 + i), &tallies[kind]);
+            try_script(&j->subject, x, kind, vpps_mix64(seed * 1000 + kind * 10 + i), &tallies[kind]);
 }
 
-static void mutate_cells(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies) {
+static void mutate_cells(const job *j, executor *x, uint64_t seed, tally *tallies) {
     enum { WANTED = 4, TRIES = 16 };
     for (uint32_t kind = 0; kind < n_cell_mutations; kind++) {
         uint64_t random = vpps_mix64(seed * 2000 + kind);
         for (uint32_t i = 0, n = 0; i < TRIES && n < WANTED; i++)
-            n += try_cell(&j->subject, expected, kind, &random, &tallies[kind]);
+            n += try_cell(&j->subject, x, kind, &random, &tallies[kind]);
     }
 }
 
@@ -96,7 +96,7 @@ START_TEST(wrong_cells_are_refused)
 END_TEST
 
 /* Every word of some scripts, with one more, one less, and a bit flipped. */
-static void mutate_words(const job *j, const symbolic_result *expected, uint64_t seed, tally *tallies) {
+static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallies) {
     subject mutant = j->subject;
     uint32_t *script = malloc(mutant.words * sizeof *script);
     uint8_t *kinds = malloc(mutant.words);
@@ -108,7 +108,7 @@ static void mutate_words(const job *j, const symbolic_result *expected, uint64_t
         const uint32_t word = script[i], others[] = {word + 1, word - 1, word ^ 1u << vpps_random_below(&seed, 32)};
         for (uint32_t k = 0; k < VPPS_COUNT(others); k++) {
             script[i] = others[k];
-            if (!judge(&mutant, expected, &tallies[kinds[i]]))
+            if (!judge(&mutant, x, &tallies[kinds[i]]))
                 printf("accepted: word %zu, %s, %x -> %x\n", i, word_kind_names[kinds[i]], word, others[k]);
         }
         script[i] = word;

@@ -198,10 +198,10 @@ static unsigned long long bytes_asked(vpps_graph *g, vpps_node loss, way w, uint
 }
 
 static void check_figure(vpps_graph *g, vpps_node loss, way w, uint64_t seed) {
-    vpps_task_plan machine;
-    ck_assert(machine_create(&machine, g->model, w.n_vps, 0, UINT32_MAX));
-    const uint32_t parameters = machine.batch;
-    machine_destroy(&machine);
+    job j;
+    TEST_OK(job_open(&j, g, loss, w, seed));
+    const uint32_t parameters = j.machine.batch;
+    job_close(&j);
     const unsigned long long bytes = bytes_asked(g, loss, w, parameters, seed);
     if (!bytes) return; /* a loss that keeps nothing */
     ck_assert_uint_eq(bytes_asked(g, loss, w, (uint32_t)(bytes / 4 - 1), seed), bytes);

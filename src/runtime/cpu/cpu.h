@@ -195,6 +195,12 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
 /* Can the group's task at word `at` run? Its tasks go on to `end`, where an END is the last. False: the VP has failed with SCRIPT. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
+/* All of a launch but that VPs begin: checks the batch's script, and makes it the one that they run. Fails with SCRIPT, MEMORY. */
+vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
+
+/* The VP's share of a task, which vpps_check_task let through. False: it was the VP's last. */
+bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
+
 /* Runs the VP's part of the script. A task that is unknown, cut short, or that names what there is not ends the
  * batch with SCRIPT; a wait longer than the watchdog's time with STALL. */
 void vpps_vp_run(vpps_vp *vp);

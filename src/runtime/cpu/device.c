@@ -292,8 +292,7 @@ static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     return vpps_entries_fetch(cpu->entries, cpu, copy);
 }
 
-static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
-    vpps_cpu *cpu = (vpps_cpu *)d;
+vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_check_script(cpu, batch));
     VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     VPPS_TRY(vpps_take_gradients(cpu));
@@ -306,6 +305,12 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     cpu->squares = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);
+    return VPPS_OK;
+}
+
+static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
+    vpps_cpu *cpu = (vpps_cpu *)d;
+    VPPS_TRY(vpps_cpu_prepare(cpu, batch));
     cpu->start_ns = vpps_now_ns();
     cpu->wanted += cpu->n_vps;
     atomic_fetch_add(&cpu->epoch, 1);

@@ -60,11 +60,38 @@ static void add_loss(vpps_vp *vp, uint32_t address, const uint32_t *pairs, uint3
     cpu->loss += sum;
 }
 
+bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
+    vpps_cpu *cpu = vp->cpu;
+    const uint32_t *script = cpu->script, *o = t->operands;
+    const bool first = vp->index % (cpu->n_vps / cpu->task_header.n_groups) == 0;
+    switch (t->kind) {
+    case VPPS_TASK_NOTHING: return true;
+    case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, t); return true;
+    case VPPS_TASK_CONSTANTS:
+        for (uint32_t i = 0; first && i < o[1]; i++)
+            memcpy(cpu->pool + script[o[0] + 2 * i], &script[o[0] + 2 * i + 1], sizeof(float));
+        return true;
+    case VPPS_TASK_OUTER: vpps_vp_outer(vp, at, o[0], o[1], o[2]); return true;
+    case VPPS_TASK_ENTRIES: vpps_vp_entries(vp, o[0], o[1]); return true;
+    case VPPS_TASK_LOSS:
+        if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
+        return true;
+    case VPPS_TASK_NORM:
+        if (!vpps_vp_share(vp)) return false;
+        vpps_vp_norm(vp);
+        return true;
+    case VPPS_TASK_UPDATE:
+        if (!vpps_vp_share(vp)) return false;
+        vpps_vp_update(vp);
+        return true;
+    default: return false; /* END; vpps_check_task lets no other kind through */
+    }
+}
+
 static void run_script(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t *script = cpu->script;
-    const uint32_t group_size = cpu->n_vps / cpu->task_header.n_groups, group = vp->index / group_size;
-    const bool first = vp->index % group_size == 0;
+    const uint32_t group = vp->index / (cpu->n_vps / cpu->task_header.n_groups);
     uint32_t at = vpps_task_starts(script)[group];
     const uint32_t end = vpps_task_starts(script)[group + 1];
     vpps_track *track = vpps_trace_track(cpu->device.trace, vp->index);
@@ -73,34 +100,11 @@ static void run_script(vpps_vp *vp) {
     for (; !atomic_load_explicit(&cpu->failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
         if (!vpps_check_task(vp, at, end, group)) return;
         const vpps_task *t = vpps_task_at(script, at);
-        const uint32_t *o = t->operands;
         if (t->wait != VPPS_NO_BARRIER) {
             if (!wait_for_barrier(vp, at, t->wait, t->signals)) return;
             if (track) vpps_trace_note(track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = t->wait});
         }
-        switch (t->kind) {
-        case VPPS_TASK_END: return;
-        case VPPS_TASK_NOTHING: break;
-        case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, t); break;
-        case VPPS_TASK_CONSTANTS:
-            for (uint32_t i = 0; first && i < o[1]; i++)
-                memcpy(cpu->pool + script[o[0] + 2 * i], &script[o[0] + 2 * i + 1], sizeof(float));
-            break;
-        case VPPS_TASK_OUTER: vpps_vp_outer(vp, at, o[0], o[1], o[2]); break;
-        case VPPS_TASK_ENTRIES: vpps_vp_entries(vp, o[0], o[1]); break;
-        case VPPS_TASK_LOSS:
-            if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
-            break;
-        case VPPS_TASK_NORM:
-            if (!vpps_vp_share(vp)) return;
-            vpps_vp_norm(vp);
-            break;
-        case VPPS_TASK_UPDATE:
-            if (!vpps_vp_share(vp)) return;
-            vpps_vp_update(vp);
-            break;
-        default: return; /* vpps_check_task lets none of these through */
-        }
+        if (!vpps_vp_task(vp, at, t)) return;
         if (track) note_task(cpu, track, t);
         if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t->signal);
     }
