@@ -169,12 +169,25 @@ static double dropped(const meaning_operands *o, uint32_t i, double x) {
 #define K o->u
 #define LABEL o->a[o->u]
 #define I i
-#define ONE 1
 
 const meaning_case meaning_cases[VPPS_OP_COUNT] = {
 #define MEANING(id, a, b, shapes, noise, ...) [VPPS_OP_##id] = {a, b, shapes, noise},
 #include "common/meanings.def"
 #undef MEANING
+};
+
+#define UNARY(name)                                                                                                    \
+    { .unary = vpps_##name }
+#define BINARY(name)                                                                                                   \
+    { .binary = vpps_##name }
+#define NARY(name)                                                                                                     \
+    { .many = vpps_##name }
+#define OWN(name)                                                                                                      \
+    { NULL }
+const meaning_call meaning_calls[VPPS_OP_COUNT] = {
+#define OP(id, name, call, ...) [VPPS_OP_##id] = call(name),
+#include "graph/ops.def"
+#undef OP
 };
 
 /* An operation without its row does not compile. */
@@ -198,7 +211,7 @@ enum {
 /* pass 0: forward; 1, 2: the gradient of argument 0 or 1. */
 static void evaluate(vpps_op op, uint32_t pass, meaning_operands *o, uint32_t n, double *to, double *terms) {
     switch (3 * op + pass) {
-#define MEANING(id, a, b, shapes, noise, slack, numbers, forward, gradient0, gradient1)                                \
+#define MEANING(id, a, b, shapes, noise, slack, forward, gradient0, gradient1)                                         \
     case 3 * VPPS_OP_##id: EACH(forward)                                                                               \
     case 3 * VPPS_OP_##id + 1: EACH(gradient0)                                                                         \
     case 3 * VPPS_OP_##id + 2:                                                                                         \

@@ -27,6 +27,15 @@ typedef struct meaning_case {
 
 extern const meaning_case meaning_cases[VPPS_OP_COUNT];
 
+/* The library's call, where ops.def says that it takes nodes alone; else all NULL. */
+typedef struct meaning_call {
+    vpps_node (*unary)(vpps_graph *, vpps_node);
+    vpps_node (*binary)(vpps_graph *, vpps_node, vpps_node);
+    vpps_node (*many)(vpps_graph *, uint32_t, const vpps_node *);
+} meaning_call;
+
+extern const meaning_call meaning_calls[VPPS_OP_COUNT];
+
 /* What a formula reads; what it does not read may be NULL. */
 typedef struct meaning_operands {
     const double *a, *b, *y, *d; /* argument 0 and 1, the result, its gradient */

@@ -1,6 +1,8 @@
 /* random_graph.c - builds a case: every step finds or makes its operands. */
 #include "random_graph.h"
 
+#include "meaning.h"
+
 #include <math.h>
 #include <stdarg.h>
 
@@ -509,6 +511,45 @@ static void attend(builder *b, const rg_step *s) {
     keep(b, y, 4 * size_of(b, scores) * size_of(b, z), false);
 }
 
+/* The largest size of what an elementwise operation makes of elements of such sizes, which are not below a half where they must be
+ * positive. */
+static double size_of_result(vpps_op op, const double *sizes) {
+    const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
+    double most = 0;
+    for (uint32_t corner = 0; corner < 4; corner++) {
+        double x[2], y;
+        for (uint32_t k = 0; k < 2; k++)
+            x[k] = !(corner >> k & 1) ? sizes[k] : domains[k] == POSITIVE ? 0.5 : -sizes[k];
+        meaning_forward(op, &(meaning_operands){.a = &x[0], .b = &x[1]}, 1, &y, NULL);
+        most = fmax(most, fabs(y));
+    }
+    return most;
+}
+
+/* An operation of ops.def that takes elements of one or two nodes, and nothing else; of others nothing is made. */
+static void elementwise(builder *b, vpps_op op, uint32_t rows, uint32_t cols, const uint32_t *pick) {
+    enum { MOST = 20 };
+    const meaning_call *c = &meaning_calls[op];
+    const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
+    const uint32_t n = c->binary ? 2 : 1;
+    uint32_t xs[2] = {0};
+    double sizes[2] = {1, 1};
+    if (vpps_ops[op].op_class != VPPS_CLASS_EW || (!c->unary && !c->binary)) return;
+    for (uint32_t k = 0; k < n; k++) {
+        xs[k] = k && pick[2] % 8 == 0 && domains[0] == domains[1] ? xs[0] : operand(b, rows, cols, pick[k]);
+        if (domains[k] == POSITIVE)
+            xs[k] = binary(b, "add", vpps_add, unary(b, "square", vpps_square, xs[k], 16), ones(b, rows, cols), 18);
+        sizes[k] = size_of(b, xs[k]);
+    }
+    if (n == 1 && size_of_result(op, sizes) > MOST) {
+        xs[0] = tame(b, xs[0], 2);
+        sizes[0] = size_of(b, xs[0]);
+    }
+    const double size = size_of_result(op, sizes);
+    if (n == 1) unary(b, vpps_ops[op].name, c->unary, xs[0], size);
+    if (n == 2) binary(b, vpps_ops[op].name, c->binary, xs[0], xs[1], size);
+}
+
 static void step(builder *b, const rg_step *s) {
     const uint32_t rows = b->c->sizes[s->rows % RG_SIZES], inner = b->c->sizes[s->cols % RG_SIZES];
     const uint32_t cols = s->cols / RG_SIZES % 4 == 3 ? b->c->columns : 1;
@@ -527,21 +568,6 @@ static void step(builder *b, const rg_step *s) {
         xs[k] = operand(b, rows, cols, pick[k % 2] >> (4 * (k / 2)));                                                  \
         total += size_of(b, xs[k]);                                                                                    \
     }
-#define UNARY(name, size_expression)                                                                                   \
-    {                                                                                                                  \
-        const uint32_t x = X;                                                                                          \
-        const double a = size_of(b, x);                                                                                \
-        (void)a;                                                                                                       \
-        unary(b, #name, vpps_##name, x, size_expression);                                                              \
-        break;                                                                                                         \
-    }
-#define BINARY(name, size_expression)                                                                                  \
-    {                                                                                                                  \
-        TWO;                                                                                                           \
-        const double p = size_of(b, x), q = size_of(b, y);                                                             \
-        binary(b, #name, vpps_##name, x, y, size_expression);                                                          \
-        break;                                                                                                         \
-    }
     switch ((int)s->what) {
     case VPPS_OP_INPUT:
     case VPPS_OP_LOOKUP:
@@ -558,16 +584,15 @@ static void step(builder *b, const rg_step *s) {
         binary(b, "matmul", vpps_matmul, x, y, sqrt(b->c->columns) * size_of(b, x) * size_of(b, y));
         break;
     }
-    case VPPS_OP_ADD: BINARY(add, p + q)
-    case VPPS_OP_SUB: BINARY(sub, p + q)
-    case VPPS_OP_MUL: BINARY(mul, p * q)
-    case VPPS_OP_MAX: BINARY(max, fmax(p, q))
-    case VPPS_OP_MIN: BINARY(min, fmax(p, q))
-    case VPPS_OP_DOT: BINARY(dot, sqrt(rows * cols) * p * q)
-    case VPPS_OP_SQUARED_DISTANCE: BINARY(squared_distance, rows * cols * (p * p + q * q))
-    case VPPS_OP_DIV: {
-        const uint32_t x = X, y = unary(b, "square", vpps_square, operand(b, rows, cols, pick[1]), 16);
-        binary(b, "div", vpps_div, x, binary(b, "add", vpps_add, y, ones(b, rows, cols), 18), 2 * size_of(b, x));
+    case VPPS_OP_DOT: {
+        TWO;
+        binary(b, "dot", vpps_dot, x, y, sqrt(rows * cols) * size_of(b, x) * size_of(b, y));
+        break;
+    }
+    case VPPS_OP_SQUARED_DISTANCE: {
+        TWO;
+        const double p = size_of(b, x), q = size_of(b, y);
+        binary(b, "squared_distance", vpps_squared_distance, x, y, rows * cols * (p * p + q * q));
         break;
     }
     case VPPS_OP_SUM:
@@ -601,16 +626,11 @@ static void step(builder *b, const rg_step *s) {
         break;
     case VPPS_OP_SELECT_ROWS: select_rows(b, X, b->recording ? some : inner, pick[1] % 1000); break;
     case VPPS_OP_CONSTANT: constant(b, rows, cols, pick[0]); break;
-    case VPPS_OP_NEGATE: UNARY(negate, a)
-    case VPPS_OP_ONE_MINUS: UNARY(one_minus, a + 1)
-    case VPPS_OP_SIGMOID: UNARY(sigmoid, 1)
-    case VPPS_OP_TANH: UNARY(tanh, 1)
-    case VPPS_OP_RELU: UNARY(relu, a)
-    case VPPS_OP_GELU: UNARY(gelu, a)
-    case VPPS_OP_GELU_ERF: UNARY(gelu_erf, a)
-    case VPPS_OP_SQUARE: UNARY(square, a * a)
-    case VPPS_OP_ABS: UNARY(abs, a)
-    case VPPS_OP_SUM_ELEMENTS: UNARY(sum_elements, sqrt(rows * cols) * a)
+    case VPPS_OP_SUM_ELEMENTS: {
+        const uint32_t x = X;
+        unary(b, "sum_elements", vpps_sum_elements, x, sqrt(rows * cols) * size_of(b, x));
+        break;
+    }
     case VPPS_OP_SOFTMAX: unary(b, "softmax", vpps_softmax, X, 1); break;
     case VPPS_OP_LOG_SOFTMAX: {
         const uint32_t x = X;
@@ -628,17 +648,6 @@ static void step(builder *b, const rg_step *s) {
         break;
     }
     case VPPS_OP_RMS_NORM: normalised(b, X, pick[1]); break;
-    case VPPS_OP_EXP: unary(b, "exp", vpps_exp, tame(b, X, 2), 7); break;
-    case VPPS_OP_LOG:
-    case VPPS_OP_RECIPROCAL:
-    case VPPS_OP_SQRT: {
-        const uint32_t x = unary(b, "square", vpps_square, X, 16);
-        const uint32_t y = binary(b, "add", vpps_add, x, ones(b, rows, cols), 18);
-        if (s->what == VPPS_OP_LOG) unary(b, "log", vpps_log, y, 3);
-        if (s->what == VPPS_OP_RECIPROCAL) unary(b, "reciprocal", vpps_reciprocal, y, 2);
-        if (s->what == VPPS_OP_SQRT) unary(b, "sqrt", vpps_sqrt, y, 4.3);
-        break;
-    }
     case VPPS_OP_SCALE: {
         const uint32_t x = X;
         with_number(b, "scale", vpps_scale, x, (float)((int)(pick[1] % 9) - 4) / 3, 1.4 * size_of(b, x));
@@ -691,7 +700,7 @@ static void step(builder *b, const rg_step *s) {
     case RG_APPLY:
         if (!b->recording) apply(b, s);
         break;
-    default: break;
+    default: elementwise(b, (vpps_op)s->what, rows, cols, pick); break;
     }
 }
 

@@ -169,23 +169,12 @@ static vpps_node build_lookup_at(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_lookup_at(b->g, table, vpps_constant(b->g, 1, 1, numbers[vpps_random_below(&b->random, 6)]));
 }
 
-/* Who makes an operation: the call of the library, where ops.def says that it takes nodes alone; else one of the above. */
-typedef struct op_case {
-    vpps_node (*unary)(vpps_graph *, vpps_node);
-    vpps_node (*binary)(vpps_graph *, vpps_node, vpps_node);
-    vpps_node (*many)(vpps_graph *, uint32_t, const vpps_node *);
-    build_function build;
-} op_case;
-
-#define UNARY(name)                                                                                                    \
-    { .unary = vpps_##name }
-#define BINARY(name)                                                                                                   \
-    { .binary = vpps_##name }
-#define NARY(name)                                                                                                     \
-    { .many = vpps_##name }
-#define OWN(name)                                                                                                      \
-    { .build = build_##name }
-static const op_case cases[VPPS_OP_COUNT] = {
+/* Who makes an operation that takes more than nodes (meaning_calls makes the others). */
+#define UNARY(name) NULL
+#define BINARY(name) NULL
+#define NARY(name) NULL
+#define OWN(name) build_##name
+static const build_function own[VPPS_OP_COUNT] = {
 #define OP(id, name, call, ...) [VPPS_OP_##id] = call(name),
 #include "graph/ops.def"
 #undef OP
@@ -195,7 +184,7 @@ static const op_case cases[VPPS_OP_COUNT] = {
 
 /* Adds one instance of the operation and its term of the loss. */
 static void add_instance(builder *b, vpps_op op, uint32_t rows, uint32_t cols) {
-    const op_case *c = &cases[op];
+    const meaning_call *c = &meaning_calls[op];
     const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
     const vpps_shape_rule rule = vpps_ops[op].shape;
     vpps_node x;
@@ -215,7 +204,7 @@ static void add_instance(builder *b, vpps_op op, uint32_t rows, uint32_t cols) {
         if (stacked && n > 2) xs[2] = xs[0]; /* one node twice */
         x = c->many(b->g, n, xs);
     } else {
-        x = c->build(b, rows, cols);
+        x = own[op](b, rows, cols);
     }
     ck_assert_msg(x != VPPS_NO_NODE, "%s %ux%u: %s", vpps_ops[op].name, rows, cols, vpps_error_message());
     uint32_t its_rows, its_cols;
