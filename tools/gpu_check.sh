@@ -44,11 +44,11 @@ build=${BUILD:-build}
 budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/models_test_networks
-    bench/bench_gpu bench/bench_train)
+    tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
 order=(doctor train agreement precision networks handle training bench profile-1 profile-16 profile-128 processes
     hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
 tests=(agreement precision networks handle)
-cases=(random shapes levels long optimizers dropout lists nonfinite trees "same bits")
+cases=(random shapes levels long optimizers lists trees "same bits")
 
 sum_of_sources() {
     find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
@@ -221,6 +221,7 @@ run_tests() {
         case $name in
         agreement) for case in "${cases[@]}"; do jobs+=("agreement-${case// /-}|gpu_test_gpu_agreement|$case"); done ;;
         networks) jobs+=("networks|models_test_networks|") ;;
+        handle) jobs+=("handle|gpu_test_gpu_handle|" "calls|runtime_test_handle|gpu" "loops|graph_test_conditions|gpu") ;;
         *) jobs+=("$name|gpu_test_gpu_$name|") ;;
         esac
     done

@@ -53,7 +53,7 @@ cat > "$work/programs/tests/models_test_networks" << 'SH'
 #!/bin/bash
 [ "$VPPS_TEST_DEVICE" = cuda ]
 SH
-cp "$work/programs/tests/models_test_networks" "$work/programs/tests/gpu_test_gpu_precision"
+for name in gpu_test_gpu_precision runtime_test_handle graph_test_conditions; do cp "$work/programs/tests/models_test_networks" "$work/programs/tests/$name"; done
 cat > "$work/programs/bench/bench_gpu" << 'SH'
 #!/bin/bash
 echo "a heading"
@@ -136,8 +136,8 @@ check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
 file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
 check "its steps" json $file "list(s) == ['doctor', 'train', 'agreement-random', 'agreement-shapes', 'agreement-levels', 'agreement-long', \
-    'agreement-optimizers', 'agreement-dropout', 'agreement-lists', 'agreement-nonfinite', 'agreement-trees', 'agreement-same-bits', 'precision', \
-    'networks', 'handle', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
+    'agreement-optimizers', 'agreement-lists', 'agreement-trees', 'agreement-same-bits', 'precision', \
+    'networks', 'handle', 'calls', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2] and o['bench'][0]['build'] == 'build' \

@@ -33,6 +33,18 @@ int gpu_main(Suite *(*make)(void)) {
     return test_main(suite);
 }
 
+void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n) {
+    if (VPPS_SIMT_TSAN && gpu_is_simulated()) {
+        TEST_LEFT_OUT("%u tests of GPUs: ThreadSanitizer cannot follow software SIMT's stacks", n);
+        return;
+    }
+    if (gpu_is_simulated()) gpu_ask_compiler();
+    TCase *gpu = tcase_create("gpu");
+    tcase_set_timeout(gpu, 120);
+    for (uint32_t i = 0; i < n; i++) tcase_add_loop_test(gpu, tests[i].test, tests[i].argument, tests[i].argument + 1);
+    suite_add_tcase(suite, gpu);
+}
+
 /* ---------------------------------------------------------------- layouts */
 
 vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind) {

@@ -15,6 +15,14 @@ void gpu_ask_compiler(void);
 /* Runs the suite that make() makes; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */
 int gpu_main(Suite *(*make)(void));
 
+/* Adds a case "gpu" to a suite of other devices: each test with the argument that makes it a GPU's. Nothing under ThreadSanitizer, which
+ * cannot follow software SIMT's stacks. */
+typedef struct gpu_case {
+    const TTest *test;
+    int argument;
+} gpu_case;
+void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n);
+
 /* ---------------------------------------------------------------- how the model is laid out */
 
 typedef struct gpu_layout {

@@ -1,6 +1,6 @@
 /* test_gpu_agreement.c - the GPU device against the double-precision reference and against the CPU device, in every precision: all
  * operations and random graphs, shapes of matrices in every layout, weights outside of registers, long scripts, optimisers,
- * dropout, Tree-LSTMs; and the same bits every time. */
+ * Tree-LSTMs; and the same bits every time. */
 #include "common/episode.h"
 #include "common/gpu_tests.h"
 #include "gpu_trees.h"
@@ -233,53 +233,6 @@ START_TEST(optimizers_agree)
     }
 END_TEST
 
-/* ---------------------------------------------------------------- dropout */
-
-/* The gradient of a vector that dropout lies on is the mask: the step of the optimiser shows it. */
-static void train_masks(const char *device, float *values, uint32_t n) {
-    const gpu_layout layout = layouts[1];
-    const vpps_init init = {.kind = VPPS_INIT_CONSTANT, .a = 1};
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
-    vpps_param v, W;
-    vpps_options o = gpu_options(&layout, VPPS_SGD);
-    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
-    o.device = device;
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_vector(model, &v, "v", n, &init));
-    TEST_OK(vpps_add_matrix(model, &W, "W", 40, 3, NULL));
-    TEST_OK(vpps_handle_create(&h, model, &o));
-    TEST_OK(vpps_graph_create(&g, model));
-    for (uint32_t batch = 0; batch < 3; batch++) {
-        vpps_graph_clear(g);
-        const vpps_node x = vpps_dropout(g, vpps_parameter(g, v), 0.25f),
-                        y = vpps_dropout(g, vpps_parameter(g, v), 0.5f);
-        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_add(g, x, y)), NULL));
-    }
-    TEST_OK(vpps_read_parameters(h));
-    memcpy(values, vpps_param_values(model, v), n * sizeof *values);
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
-}
-
-START_TEST(dropout_masks_are_the_same_bits)
-    {
-        enum { N = 1000 };
-        static float gpu[N], cpu[N];
-        train_masks(test_gpu_device(), gpu, N);
-        train_masks("cpu", cpu, N);
-        uint32_t different = 0;
-        for (uint32_t i = 0; i < N; i++) {
-            ck_assert_msg(!memcmp(&gpu[i], &cpu[i], sizeof *gpu), "element %u: %.9g, on the CPU %.9g", i,
-                          (double)gpu[i], (double)cpu[i]);
-            different += gpu[i] != gpu[0];
-        }
-        ck_assert_uint_gt(different, N / 2); /* masks there are */
-    }
-END_TEST
-
 /* ---------------------------------------------------------------- what is multiplied with no member */
 
 /* U is multiplied with children only; a batch with some, then one without. What U was after each. */
@@ -328,67 +281,6 @@ START_TEST(what_is_multiplied_with_no_member_is_used)
                 ck_assert_msg(values[d][1][i] != values[d][0][i], "element %u rests on device %u", i, d);
             for (uint32_t batch = 0; batch < 2; batch++)
                 ck_assert_float_eq_tol(values[0][batch][i], values[1][batch][i], 1e-5f);
-        }
-    }
-END_TEST
-
-/* ---------------------------------------------------------------- losses and gradients that are not finite */
-
-/* A batch of which something is not finite: the loss, or only its gradient, since the root has none at 0. */
-static vpps_node build_bad(const gpu_zoo *zoo, vpps_graph *g, float bad, bool gradient) {
-    const vpps_node loss = zoo_build(zoo, g, 2, 2, gradient ? 0.1f : bad);
-    const vpps_node x = vpps_matvec(g, zoo->A[0], vpps_lookup(g, zoo->E, 0));
-    return gradient ? vpps_add(g, loss, vpps_sum_elements(g, vpps_sqrt(g, vpps_scale(g, x, 0)))) : loss;
-}
-
-START_TEST(what_is_not_finite_changes_nothing)
-    {
-        static const uint32_t size[] = {31, 33, 40, 7};
-        const gpu_layout *layout = &layouts[_i];
-        const float bad[] = {NAN, INFINITY};
-        for (int way = 0; way < 4; way++) {
-            const bool skip = way % 2, gradient = way / 2;
-            gpu_zoo zoo;
-            vpps_graph *g;
-            vpps_options o = gpu_options(layout, VPPS_SGD);
-            o.nonfinite = skip ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP;
-            o.optimizer.clip = skip ? 0.5f : 0;
-            zoo_open(&zoo, size, 9);
-            TEST_OK(vpps_graph_create(&g, zoo.model));
-            vpps_handle *h;
-            TEST_OK(vpps_handle_create(&h, zoo.model, &o));
-            size_t n;
-            float loss, *before, *after;
-            TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
-            TEST_OK(vpps_read_parameters(h));
-            before = model_values(zoo.model, &n);
-            TEST_OK(vpps_fb(h, g, build_bad(&zoo, g, bad[skip], gradient), NULL));
-            const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
-            if (skip) {
-                vpps_stats stats = {.size = sizeof stats};
-                TEST_OK(vpps_sync_latest_loss(h, &loss));
-                ck_assert(!isfinite(loss) == !gradient);
-                TEST_OK(vpps_handle_stats(h, &stats));
-                ck_assert_uint_eq(stats.skipped, 1);
-            } else {
-                TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE,
-                           gradient ? "batch 2: the gradient" : "batch 2: the loss");
-            }
-            TEST_OK(vpps_read_parameters(h));
-            after = model_values(zoo.model, &n);
-            ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
-            TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
-            TEST_OK(vpps_sync_latest_loss(h, &loss));
-            ck_assert(isfinite(loss));
-            TEST_OK(vpps_read_parameters(h));
-            free(after);
-            after = model_values(zoo.model, &n);
-            ck_assert(memcmp(before, after, n * sizeof *before) != 0);
-            free(before);
-            free(after);
-            vpps_handle_destroy(h);
-            vpps_graph_destroy(g);
-            zoo_close(&zoo);
         }
     }
 END_TEST
@@ -515,9 +407,7 @@ static Suite *suite(void) {
                             {"levels", levels_agree, 5, 2},
                             {"long", long_scripts_agree, N_LAYOUTS, 1},
                             {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
-                            {"dropout", dropout_masks_are_the_same_bits, 1, 1},
                             {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
-                            {"nonfinite", what_is_not_finite_changes_nothing, N_LAYOUTS, 1},
                             {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
                             {"same bits", the_order_of_turns_does_not_matter, 6, 3}};
     Suite *s = suite_create("agreement");

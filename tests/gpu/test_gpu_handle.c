@@ -109,29 +109,6 @@ START_TEST(creating_and_destroying_leaks_nothing)
     }
 END_TEST
 
-START_TEST(two_handles_at_once)
-    {
-        gpu_trees t[2];
-        vpps_handle *h[2];
-        float alone[2][3];
-        const vpps_options o = options_for(test_gpu_device(), false);
-        for (int pass = 0; pass < 2; pass++) { /* first one after the other, then in turns */
-            for (uint32_t i = 0; i < 2; i++) {
-                trees_open(&t[i], i ? 40 : HIDDEN, HIDDEN);
-                h[i] = open_handle(&t[i], &o);
-                for (uint32_t b = 0; b < 3 && !pass; b++) alone[i][b] = step(h[i], &t[i], b);
-            }
-            for (uint32_t b = 0; b < 3 && pass; b++) {
-                for (uint32_t i = 0; i < 2; i++) ck_assert_float_eq(step(h[i], &t[i], b), alone[i][b]);
-            }
-            for (uint32_t i = 0; i < 2; i++) {
-                vpps_handle_destroy(h[i]);
-                trees_close(&t[i]);
-            }
-        }
-    }
-END_TEST
-
 /* Two handles with a batch in flight each, on both devices: the losses and parameters of each alone, to the bit. */
 START_TEST(two_handles_in_flight)
     {
@@ -173,36 +150,6 @@ START_TEST(two_handles_in_flight)
             vpps_handle_destroy(h[i]);
             trees_close(&t[i]);
         }
-    }
-END_TEST
-
-START_TEST(losses_come_one_batch_late)
-    {
-        gpu_trees t;
-        const vpps_options o = options_for(test_gpu_device(), false);
-        float losses[4], stale, loss;
-        bool done = false;
-        trees_open(&t, HIDDEN, HIDDEN);
-        vpps_handle *h = open_handle(&t, &o);
-        for (uint32_t b = 0; b < 4; b++) losses[b] = step(h, &t, b);
-        vpps_handle_destroy(h);
-        trees_close(&t);
-        trees_open(&t, HIDDEN, HIDDEN);
-        h = open_handle(&t, &o);
-        TEST_FAILS(vpps_sync_latest_loss(h, &loss), VPPS_STATE, "no batch");
-        for (uint32_t b = 0; b < 4; b++) {
-            TEST_OK(vpps_fb(h, t.g, trees_build(&t, b), &stale));
-            if (b) ck_assert_float_eq(stale, losses[b - 1]);
-            if (!b) ck_assert(isnan(stale));
-        }
-        while (!done) TEST_OK(vpps_poll_loss(h, &done, &loss));
-        ck_assert_float_eq(loss, losses[3]);
-        vpps_stats stats = {.size = sizeof stats};
-        TEST_OK(vpps_handle_stats(h, &stats));
-        ck_assert_str_eq(stats.device, test_gpu_device());
-        ck_assert(stats.device_ns > 0 && stats.vps > 0 && !stats.caller_works);
-        vpps_handle_destroy(h);
-        trees_close(&t);
     }
 END_TEST
 
@@ -1025,62 +972,7 @@ START_TEST(memory_in_use_is_not_given_back)
     }
 END_TEST
 
-/* ---------------------------------------------------------------- control flow */
-
-/* h' = tanh(U h), until h'[0] is not above a half, 6 times at most; on a device that runs all turns. */
-static vpps_node add_loop(vpps_graph *g, vpps_cell turn, const float *h) {
-    const vpps_node first[] = {vpps_ones(g, 1, 1), vpps_input(g, HIDDEN, 1, h)};
-    const vpps_vertex start = vpps_source(g, 2, first);
-    return vpps_scattered(
-        g, vpps_while(g, VPPS_APPLICATION(.cell = turn, .n_children = 1, .children = &start), 6, NULL), 1);
-}
-
-START_TEST(loops_go_on_as_long_as_on_the_cpu)
-    {
-        float values[2][HIDDEN], after[2][HIDDEN * HIDDEN], h[HIDDEN];
-        for (uint32_t i = 0; i < HIDDEN; i++) h[i] = 0.9f - 0.05f * (float)i;
-        for (uint32_t d = 0; d < 2; d++) {
-            vpps_model *model;
-            vpps_graph *g;
-            vpps_handle *handle;
-            vpps_param U;
-            vpps_cell turn;
-            const vpps_options o = options_for(d ? test_gpu_device() : "cpu", false);
-            TEST_OK(vpps_model_create(&model, 4));
-            TEST_OK(vpps_add_matrix(model, &U, "U", HIDDEN, HIDDEN, NULL));
-            TEST_OK(vpps_cell_begin(model, "turn", &g));
-            const vpps_node before = vpps_gather(g, 0, 1, HIDDEN, 1), goes_on = vpps_gather(g, 0, 0, 1, 1);
-            TEST_OK(vpps_condition(g, goes_on));
-            const vpps_node next = vpps_tanh(g, vpps_add(g, before, vpps_matvec(g, U, before)));
-            const vpps_node head = vpps_slice(g, next, 0, 1);
-            TEST_OK(vpps_scatter_else(g, vpps_sub(g, head, vpps_constant(g, 1, 1, 0.5f)), goes_on));
-            TEST_OK(vpps_scatter_else(g, next, before));
-            TEST_OK(vpps_cell_end(g, &turn));
-            TEST_OK(vpps_graph_create(&g, model));
-            TEST_OK(vpps_handle_create(&handle, model, &o));
-            const vpps_node y = add_loop(g, turn, h);
-            float *out = values[d];
-            TEST_OK(vpps_forward(handle, g, 1, &y, &out));
-            vpps_graph_clear(g);
-            TEST_OK(vpps_fb(handle, g, vpps_sum_elements(g, add_loop(g, turn, h)), NULL));
-            TEST_OK(vpps_read_parameters(handle));
-            memcpy(after[d], vpps_param_values(model, U), sizeof after[d]);
-            vpps_graph_clear(g); /* what no gradient comes through, it does not run */
-            const vpps_node best = vpps_argmax(g, vpps_input(g, HIDDEN, 1, h));
-            float pair[2], *to = pair;
-            if (d) {
-                TEST_FAILS(vpps_forward(handle, g, 1, &best, &to), VPPS_DEVICE, "does not run argmax and lookup_at");
-            } else {
-                TEST_OK(vpps_forward(handle, g, 1, &best, &to));
-            }
-            vpps_handle_destroy(handle);
-            vpps_graph_destroy(g);
-            vpps_model_destroy(model);
-        }
-        for (uint32_t i = 0; i < HIDDEN; i++) ck_assert_float_eq_tol(values[0][i], values[1][i], 1e-5f);
-        for (uint32_t i = 0; i < HIDDEN * HIDDEN; i++) ck_assert_float_eq_tol(after[0][i], after[1][i], 1e-5f);
-    }
-END_TEST
+/* ---------------------------------------------------------------- names */
 
 /* Names of parameters and cells change nothing: they are in the kernel's text, as comments. */
 START_TEST(names_are_only_comments)
@@ -1237,9 +1129,7 @@ static Suite *make_suite(void) {
     TCase *t = tcase_create("handle");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, creating_and_destroying_leaks_nothing);
-    tcase_add_test(t, two_handles_at_once);
     tcase_add_loop_test(t, two_handles_in_flight, 0, 2);
-    tcase_add_test(t, losses_come_one_batch_late);
     tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
     tcase_add_test(t, batches_go_on_while_the_next_kernel_is_made);
     tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
@@ -1258,7 +1148,6 @@ static Suite *make_suite(void) {
     tcase_add_loop_test(t, behind_a_failure_nothing_is_done, 0, 3);
     tcase_add_test(t, memory_in_use_is_not_given_back);
     tcase_add_loop_test(t, polls_need_no_driver, 0, 2);
-    tcase_add_test(t, loops_go_on_as_long_as_on_the_cpu);
     tcase_add_loop_test(t, names_are_only_comments, 0, 2);
     tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);
     tcase_add_test(t, kernels_do_not_grow_for_ever);

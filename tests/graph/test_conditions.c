@@ -1,5 +1,6 @@
 /* test_conditions.c - loops and cases as vertices: they do what the host would have decided, turn by turn, on every number of
  * virtual processors; gradients are those of the turns that were taken; and the errors of recording and applying. */
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 
 #include "graph/graph.h"
@@ -79,9 +80,12 @@ static void open_network(network *n, uint32_t hidden) {
     TEST_OK(vpps_graph_create(&n->g, n->model));
 }
 
-static void open_handle(network *n, uint32_t vps, uint32_t groups, uint32_t waves) {
+static void open_handle(network *n, const char *device, uint32_t vps, uint32_t groups, uint32_t waves) {
     vpps_options o;
     vpps_options_default(&o);
+    o.device = device;
+    o.threads = 64;
+    o.no_tuning = true;
     o.vps = vps;
     o.groups = groups;
     o.waves = waves;
@@ -186,14 +190,15 @@ static void by_host(network *n, result *r) {
     }
 }
 
-static const uint32_t sizes[] = {5, 33, 280}; /* rows of the last are shared out */
+static const uint32_t sizes[] = {5, 33, 280, 16}; /* rows of the third are shared out; the last is for a GPU */
+enum { GPU = VPPS_COUNT(sizes) - 1 };
 
 START_TEST(a_loop_is_what_the_host_would_have_done)
     {
         network n;
         result want, got;
         open_network(&n, sizes[_i]);
-        open_handle(&n, 1, 1, 1);
+        open_handle(&n, "cpu", 1, 1, 1);
         by_host(&n, &want);
         by_device(&n, n.turn, false, &got);
         uint32_t least = LIMIT, most = 0;
@@ -220,7 +225,7 @@ START_TEST(every_machine_decides_alike)
             for (size_t m = 0; m < VPPS_COUNT(machines); m++) {
                 network n;
                 open_network(&n, sizes[_i]);
-                open_handle(&n, machines[m].vps, machines[m].groups, machines[m].waves);
+                open_handle(&n, "cpu", machines[m].vps, machines[m].groups, machines[m].waves);
                 memset(&r, 0, sizeof r);
                 by_device(&n, kind == TURN ? n.turn : kind == DECIDING ? n.deciding : n.listing, kind == LISTING, &r);
                 if (!m) first = r;
@@ -254,14 +259,17 @@ static void train(network *n, const float *turns) {
     TEST_OK(vpps_read_parameters(n->h));
 }
 
+/* On a GPU, too, which runs all turns, as what no gradient comes through it does not run. */
 START_TEST(gradients_are_those_of_the_turns_that_were_taken)
     {
+        const char *device = _i == GPU ? test_gpu_device() : "cpu";
+        const uint32_t vps = _i == GPU && !gpu_is_simulated() ? 0 : 2;
         network loop, turns;
         result r;
         open_network(&loop, sizes[_i]);
         open_network(&turns, sizes[_i]);
-        open_handle(&loop, 2, 0, 0);
-        open_handle(&turns, 2, 0, 0);
+        open_handle(&loop, device, vps, 0, 0);
+        open_handle(&turns, device, vps, 0, 0);
         vpps_node nodes[LANES][OUTPUTS];
         for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all */
             const lane l = make_lane(&loop, i);
@@ -280,6 +288,12 @@ START_TEST(gradients_are_those_of_the_turns_that_were_taken)
             const uint32_t elems = p ? loop.hidden : loop.hidden * loop.hidden;
             for (uint32_t k = 0; k < elems; k++) ck_assert_float_eq_tol(a[k], b[k], 1e-5f);
         }
+        vpps_graph_clear(loop.g);
+        const vpps_node best = vpps_argmax(loop.g, make_lane(&loop, 0).x);
+        float pair[2], *to = pair;
+        const vpps_status decides = vpps_forward(loop.h, loop.g, 1, &best, &to);
+        if (_i == GPU) TEST_FAILS(decides, VPPS_DEVICE, "does not run argmax and lookup_at");
+        if (_i != GPU) TEST_OK(decides);
         close_network(&loop);
         close_network(&turns);
     }
@@ -437,11 +451,12 @@ int main(void) {
     TCase *t = tcase_create("conditions");
     suite_add_tcase(suite, t);
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, a_loop_is_what_the_host_would_have_done, 0, VPPS_COUNT(sizes));
-    tcase_add_loop_test(t, every_machine_decides_alike, 0, VPPS_COUNT(sizes));
-    tcase_add_loop_test(t, gradients_are_those_of_the_turns_that_were_taken, 0, VPPS_COUNT(sizes));
+    tcase_add_loop_test(t, a_loop_is_what_the_host_would_have_done, 0, GPU);
+    tcase_add_loop_test(t, every_machine_decides_alike, 0, GPU);
+    tcase_add_loop_test(t, gradients_are_those_of_the_turns_that_were_taken, 0, GPU);
     tcase_add_loop_test(t, a_value_picks_the_branch, 0, 3);
     tcase_add_test(t, recording_fails);
     tcase_add_test(t, applying_fails);
+    gpu_add(suite, (gpu_case[]){{gradients_are_those_of_the_turns_that_were_taken, GPU}}, 1);
     return test_main(suite);
 }

@@ -1,8 +1,8 @@
 /* test_handle.c - what vpps.h promises of a handle: losses one batch late, errors one batch late, and nothing lost. */
+#include "common/gpu_tests.h"
 #include "common/testing.h"
 #include "graph/model.h"
 #include "models.h"
-#include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
 #include <dirent.h>
@@ -12,7 +12,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const vpps_caller callers[] = {VPPS_CALLER_WORKS, VPPS_CALLER_FREE};
+/* Where a handle is: on the CPU, whose caller works as a VP or is free, or on a GPU. */
+enum { WORKS, FREE, GPU };
+
+static vpps_options options_on(int where, uint32_t vps, vpps_optimizer_kind optimizer) {
+    static const vpps_caller callers[] = {VPPS_CALLER_WORKS, VPPS_CALLER_FREE, VPPS_CALLER_AUTO};
+    vpps_options o = sn_options(vps, optimizer);
+    o.caller = callers[where];
+    if (where != GPU) return o;
+    o.device = test_gpu_device();
+    o.no_tuning = true;
+    if (!gpu_is_simulated()) o.vps = 0;
+    return o;
+}
 
 static void expect_same(const small_network *a, const small_network *b, bool same, const char *what) {
     size_t n, m;
@@ -37,8 +49,7 @@ START_TEST(losses_come_one_batch_late)
         small_network n;
         vpps_handle *h;
         sn_open(&n, 1);
-        vpps_options o = sn_options(2, VPPS_SGD);
-        o.caller = callers[_i];
+        vpps_options o = options_on(_i, 2, VPPS_SGD);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         float loss = 7, stale;
         bool done;
@@ -67,7 +78,8 @@ START_TEST(losses_come_one_batch_late)
         TEST_OK(vpps_sync_latest_loss(h, &loss));
         ck_assert_float_eq(loss, 50);
         TEST_OK(vpps_handle_stats(h, &stats));
-        ck_assert_uint_eq(stats.caller_works, o.caller == VPPS_CALLER_WORKS);
+        ck_assert_str_eq(stats.device, o.device);
+        ck_assert_uint_eq(stats.caller_works, _i == WORKS);
         ck_assert_uint_eq(stats.batches, 13);
         vpps_handle_destroy(h);
         sn_close(&n);
@@ -163,8 +175,7 @@ START_TEST(stops_at_a_nonfinite_loss)
         for (int way = 0; way < 6; way++) {
             small_network n, witness;
             vpps_handle *h, *hw;
-            vpps_options o = sn_options(2, VPPS_MOMENTUM);
-            o.caller = callers[_i];
+            vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
             sn_open(&n, 1);
             sn_open(&witness, 1);
             TEST_OK(vpps_handle_create(&h, n.model, &o));
@@ -202,8 +213,7 @@ START_TEST(skips_a_nonfinite_loss)
         for (int way = 0; way < 3; way++) {
             small_network n, witness;
             vpps_handle *h, *hw;
-            vpps_options o = sn_options(2, VPPS_MOMENTUM);
-            o.caller = callers[_i];
+            vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
             o.nonfinite = VPPS_NONFINITE_SKIP;
             sn_open(&n, 1);
             sn_open(&witness, 1);
@@ -250,15 +260,18 @@ static void expect_same_states(const small_network *a, const small_network *b) {
     }
 }
 
-/* Every optimiser, every kind of parameter, with and without clipping. */
+/* Every optimiser, every kind of parameter, with and without clipping; on a GPU momentum, and a matrix. */
 START_TEST(gradients_that_are_not_finite)
     {
-        for (uint32_t way = 0; way < 12; way++) {
+        const bool gpu = _i == VPPS_OPTIMIZERS;
+        for (uint32_t way = gpu ? 2 : 0; way < 12; way += gpu ? 3 : 1) {
             small_network n, witness;
             vpps_handle *h, *hw;
-            vpps_options o = sn_options(1 + way % 3, (vpps_optimizer_kind)_i);
+            vpps_options o = options_on(gpu           ? GPU
+                                        : way / 2 % 2 ? FREE
+                                                      : WORKS,
+                                        gpu ? 2 : 1 + way % 3, gpu ? VPPS_MOMENTUM : (vpps_optimizer_kind)_i);
             const bool stops = way % 2;
-            o.caller = callers[way / 2 % 2];
             o.nonfinite = stops ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_SKIP;
             o.optimizer.clip = way < 6 ? 0 : 1;
             sn_open(&n, 1);
@@ -467,8 +480,7 @@ START_TEST(settings_take_effect_with_the_next_batch)
     {
         small_network n, still;
         vpps_handle *h;
-        vpps_options o = sn_options(2, VPPS_SGD);
-        o.caller = callers[_i];
+        vpps_options o = options_on(_i, 2, VPPS_SGD);
         sn_open(&n, 1);
         sn_open(&still, 1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
@@ -512,17 +524,14 @@ END_TEST
  * another scheduler, on a GPU or software SIMT. */
 START_TEST(masks_do_not_overlap)
     {
-        if (_i && VPPS_SIMT_TSAN) TEST_SKIP("masks_do_not_overlap: no software SIMT under ThreadSanitizer");
         enum { ROWS = 8, COLS = 8, N = ROWS * COLS, OVERLAP = 24 };
         const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
         vpps_model *model;
         vpps_graph *g;
         vpps_handle *h;
         vpps_param E;
-        vpps_options o = sn_options(2, VPPS_SGD);
+        vpps_options o = options_on(_i, 2, VPPS_SGD);
         o.seed = test_seed();
-        o.device = _i ? test_gpu_device() : "cpu";
-        o.no_tuning = true;
         TEST_OK(vpps_model_create(&model, 1));
         TEST_OK(vpps_add_lookup(model, &E, "E", 2, ROWS, COLS, &zero));
         TEST_OK(vpps_graph_create(&g, model));
@@ -762,9 +771,8 @@ START_TEST(every_batch_took_some_time)
     {
         small_network n;
         vpps_handle *h;
-        vpps_options o = sn_options(2, VPPS_SGD);
+        vpps_options o = options_on(_i, 2, VPPS_SGD);
         uint64_t total = 0;
-        o.caller = callers[_i];
         o.verify = false;
         sn_open(&n, 1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
@@ -908,8 +916,7 @@ START_TEST(forward_leaves_training_alone)
     {
         small_network a, b;
         vpps_handle *ha, *hb;
-        vpps_options o = sn_options(2, VPPS_ADAM);
-        o.caller = callers[_i];
+        vpps_options o = options_on(_i, 2, VPPS_ADAM);
         sn_open(&a, 1);
         sn_open(&b, 1);
         TEST_OK(vpps_handle_create(&ha, a.model, &o));
@@ -939,29 +946,36 @@ int main(void) {
     Suite *s = suite_create("handle");
     TCase *t = tcase_create("handle");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, losses_come_one_batch_late, 0, 2);
+    tcase_add_loop_test(t, losses_come_one_batch_late, WORKS, GPU);
     tcase_add_test(t, polling_does_not_wait);
     tcase_add_test(t, pipelined_is_synchronous);
-    tcase_add_loop_test(t, stops_at_a_nonfinite_loss, 0, 2);
-    tcase_add_loop_test(t, skips_a_nonfinite_loss, 0, 2);
-    tcase_add_loop_test(t, gradients_that_are_not_finite, VPPS_SGD, VPPS_ADAMW + 1);
+    tcase_add_loop_test(t, stops_at_a_nonfinite_loss, WORKS, GPU);
+    tcase_add_loop_test(t, skips_a_nonfinite_loss, WORKS, GPU);
+    tcase_add_loop_test(t, gradients_that_are_not_finite, 0, VPPS_OPTIMIZERS);
     tcase_add_test(t, ignores_a_nonfinite_loss_when_told);
     tcase_add_loop_test(t, parameters_recover_when_they_are_pushed, VPPS_SGD, VPPS_ADAMW + 1);
     tcase_add_test(t, wrong_calls);
     tcase_add_test(t, wrong_options);
     tcase_add_test(t, pool_too_small_for_a_batch);
-    tcase_add_loop_test(t, settings_take_effect_with_the_next_batch, 0, 2);
-    tcase_add_loop_test(t, masks_do_not_overlap, 0, 2);
+    tcase_add_loop_test(t, settings_take_effect_with_the_next_batch, WORKS, GPU);
+    tcase_add_test(t, masks_do_not_overlap);
     tcase_add_test(t, the_pool_has_a_limit);
     tcase_add_test(t, models_in_threads_are_independent);
     tcase_add_test(t, handles_leave_nothing_behind);
     tcase_add_test(t, shares_of_a_gradient_are_added_up);
     tcase_add_test(t, statistics_are_plausible);
-    tcase_add_loop_test(t, every_batch_took_some_time, 0, 2);
+    tcase_add_loop_test(t, every_batch_took_some_time, WORKS, GPU);
     tcase_add_test(t, conflicts_of_backward_are_counted);
     tcase_add_test(t, disassembly_is_text_and_runs_nothing);
     tcase_add_test(t, forward_reads_every_node);
-    tcase_add_loop_test(t, forward_leaves_training_alone, 0, 2);
+    tcase_add_loop_test(t, forward_leaves_training_alone, WORKS, GPU);
     suite_add_tcase(s, t);
+    gpu_add(s,
+            (gpu_case[]){{losses_come_one_batch_late, GPU},
+                         {stops_at_a_nonfinite_loss, GPU},
+                         {skips_a_nonfinite_loss, GPU},
+                         {gradients_that_are_not_finite, VPPS_OPTIMIZERS},
+                         {masks_do_not_overlap, GPU}},
+            5);
     return test_main(s);
 }
