@@ -62,6 +62,7 @@ static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float fac
 
 typedef struct run {
     vpps_options options;
+    bool nccl;          /* GPUs add up between each other; else through the host */
     uint32_t examples;  /* a batch */
     uint32_t bad_batch; /* one example's loss is bad_factor times what it is; from 1, 0: none */
     float bad_factor;
@@ -211,16 +212,26 @@ static void free_run(run *r) {
     for (uint32_t p = 0; p < MOST; p++) free(r->values[p]);
 }
 
-static run run_of(uint32_t vps, vpps_optimizer_kind kind) {
+/* A GPU's kernel runs under software SIMT. */
+static run run_on(const char *device, uint32_t vps, vpps_optimizer_kind kind) {
     run r = {.examples = EXAMPLES};
     vpps_options_default(&r.options);
+    r.options.device = device;
     r.options.vps = vps;
+    r.options.threads = 64;
+    r.options.rpw = 1;
     r.options.pool_bytes = 16u << 20;
     r.options.optimizer.kind = kind;
     r.options.optimizer.lr = 0.05f;
     r.options.optimizer.weight_decay = 0.01f;
     return r;
 }
+
+static const char *stand_in; /* for NCCL */
+
+/* Not under every sanitizer. */
+#define NEED(device)                                                                                                   \
+    if (strcmp(device, "cpu") != 0 && vpps_simt_check() != VPPS_OK) TEST_SKIP("software SIMT does not run here")
 
 static void check_same_bits(const float *a, const float *b, size_t n, const char *what) {
     for (size_t i = 0; i < n; i++)
@@ -237,6 +248,10 @@ static void check_close(const float *a, const float *b, size_t n, double toleran
 static void check_like_one(run r, uint32_t processes) {
     run one = r, again = r;
     one.parts = 0;
+    if (r.nccl)
+        setenv("VPPS_NCCL", stand_in, 1);
+    else
+        unsetenv("VPPS_NCCL");
     train_in(0, &one);
     train_in(processes, &r);
     train_in(processes, &again);
@@ -268,7 +283,7 @@ START_TEST(sharded_tables_train_alike)
     {
         char file[64];
         for (uint32_t processes = 1; processes <= MOST; processes++) {
-            run r = run_of(1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
+            run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
             r.shard = true;
             r.file = file_named("alike", file);
             check_like_one(r, processes);
@@ -283,33 +298,14 @@ START_TEST(sharded_tables_train_alike)
     }
 END_TEST
 
-START_TEST(sharded_tables_are_clipped_by_the_norm_of_all)
-    {
-        char file[64];
-        run r = run_of(2, VPPS_SGD);
-        r.shard = true;
-        r.file = file_named("clip", file);
-        r.options.optimizer.clip = 0.3f;
-        check_like_one(r, 3);
-        r.freeze = true;
-        check_like_one(r, 2);
-        r.freeze = false;
-        r.examples = 2; /* some have none */
-        r.options.caller = VPPS_CALLER_FREE;
-        r.options.verify = true;
-        check_like_one(r, 4);
-        unlink(file);
-    }
-END_TEST
-
 START_TEST(any_number_of_processes_goes_on_from_shards)
     {
         char first[64], next[64];
-        run r = run_of(1, VPPS_ADAM);
+        run r = run_on("cpu", 1, VPPS_ADAM);
         r.shard = true;
         r.file = file_named("first", first);
         train_in(3, &r);
-        run one = run_of(1, VPPS_ADAM), two = one;
+        run one = run_on("cpu", 1, VPPS_ADAM), two = one;
         one.from = two.from = first;
         two.shard = true;
         two.file = file_named("next", next);
@@ -379,7 +375,7 @@ static void measure(vpps_communicator *c, void *argument) {
 
 START_TEST(each_measures_as_often_as_it_likes)
     {
-        run r = run_of(2, VPPS_SGD);
+        run r = run_on("cpu", 2, VPPS_SGD);
         threads_run(3, measure, &r.options);
     }
 END_TEST
@@ -388,7 +384,7 @@ static void train_beside_measuring(vpps_communicator *c, void *argument) {
     (void)argument;
     net n;
     vpps_handle *h;
-    vpps_options options = run_of(1, VPPS_SGD).options;
+    vpps_options options = run_on("cpu", 1, VPPS_SGD).options;
     options.communicator = c;
     open_net(&n, c);
     TEST_OK(vpps_handle_create(&h, n.model, &options));
@@ -409,7 +405,7 @@ static void save_where_there_is_nothing(vpps_communicator *c, void *argument) {
     (void)argument;
     net n;
     vpps_handle *h;
-    vpps_options options = run_of(1, VPPS_SGD).options;
+    vpps_options options = run_on("cpu", 1, VPPS_SGD).options;
     options.communicator = c;
     open_net(&n, c);
     TEST_OK(vpps_handle_create(&h, n.model, &options));
@@ -446,229 +442,130 @@ END_TEST
 
 /* ---------------------------------------------------------------- tests */
 
+/* A run in several processes is that of one: with every optimiser, and in every way. */
+static const struct way {
+    const char *device;
+    uint32_t processes, vps;
+    vpps_optimizer_kind kind;
+    float clip;
+    uint32_t examples, parts; /* examples: 0: EXAMPLES */
+    bool freeze, request, shard, nccl;
+    bool no_norm, by_level, in_waves, caller_free;
+} ways[] = {
+#define ON_CPU(processes, vps, ...)                                                                                    \
+    { "cpu", processes, vps, __VA_ARGS__ }
+#define ON_GPU(processes, ...)                                                                                         \
+    { "simt", processes, 2, __VA_ARGS__ }
+    ON_CPU(1, 2, .kind = VPPS_SGD),
+    ON_CPU(2, 1, .kind = VPPS_MOMENTUM, .freeze = true),
+    ON_CPU(3, 2, .kind = VPPS_ADAGRAD),
+    ON_CPU(4, 1, .kind = VPPS_ADAM),
+    ON_CPU(2, 2, .kind = VPPS_ADAMW),
+    ON_CPU(3, 2, .kind = VPPS_SGD, .clip = 0.3f),
+    ON_CPU(4, 2, .kind = VPPS_ADAM, .examples = 2), /* some have none */
+    ON_CPU(3, 2, .kind = VPPS_ADAM, .examples = 2, .no_norm = true),
+    ON_CPU(2, 2, .kind = VPPS_SGD, .by_level = true),
+    ON_CPU(2, 2, .kind = VPPS_SGD, .by_level = true, .in_waves = true),
+    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .parts = 2), /* some parts of some processes have no example at all */
+    ON_CPU(2, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true),
+    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .freeze = true),
+    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .shard = true),
+    ON_CPU(3, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true),
+    ON_CPU(2, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true, .freeze = true),
+    ON_CPU(4, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true, .examples = 2, .caller_free = true),
+    ON_GPU(3, .kind = VPPS_SGD, .nccl = true),
+    ON_GPU(3, .kind = VPPS_MOMENTUM),
+    ON_GPU(2, .kind = VPPS_ADAGRAD),
+    ON_GPU(2, .kind = VPPS_ADAMW),
+    ON_GPU(2, .kind = VPPS_ADAM, .clip = 0.3f, .freeze = true, .nccl = true),
+    ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .examples = 2),
+    ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .examples = 2, .no_norm = true, .nccl = true),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .nccl = true),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .examples = 3),
+#undef ON_CPU
+#undef ON_GPU
+};
+
 START_TEST(losses_are_those_of_one_process)
     {
-        for (uint32_t processes = 1; processes <= MOST; processes++)
-            for (uint32_t vps = 1; vps <= 2; vps++) check_like_one(run_of(vps, (vpps_optimizer_kind)_i), processes);
+        const struct way *w = &ways[_i];
+        char file[64];
+        NEED(w->device);
+        run r = run_on(w->device, w->vps, w->kind);
+        if (w->examples) r.examples = w->examples;
+        r.parts = w->parts;
+        r.freeze = w->freeze;
+        r.request = w->request;
+        r.shard = w->shard;
+        r.nccl = w->nccl;
+        r.file = file_named("alike", file);
+        r.options.optimizer.clip = w->clip;
+        if (w->no_norm) r.options.nonfinite = VPPS_NONFINITE_IGNORE;
+        if (w->by_level) r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
+        if (w->in_waves) r.options.waves = 3, r.options.slices = r.options.groups = 2;
+        if (w->caller_free) r.options.caller = VPPS_CALLER_FREE, r.options.verify = true;
+        check_like_one(r, w->processes);
+        unlink(file);
     }
 END_TEST
 
-START_TEST(clipping_is_by_the_norm_of_all)
-    {
-        run r = run_of(2, VPPS_SGD);
-        r.options.optimizer.clip = 0.3f;
-        check_like_one(r, 3);
-    }
-END_TEST
-
-START_TEST(a_batch_may_have_fewer_examples_than_processes)
-    {
-        run r = run_of(2, VPPS_ADAM);
-        r.examples = 2;
-        check_like_one(r, 4);
-        r.options.nonfinite = VPPS_NONFINITE_IGNORE; /* no norm is taken */
-        check_like_one(r, 3);
-    }
-END_TEST
-
-START_TEST(what_is_frozen_stays)
-    {
-        run r = run_of(1, VPPS_MOMENTUM);
-        r.freeze = true;
-        check_like_one(r, 2);
-    }
-END_TEST
-
-START_TEST(gradients_are_added_by_level_alike)
-    {
-        run r = run_of(2, VPPS_SGD);
-        r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
-        check_like_one(r, 2);
-        r.options.waves = 3;
-        r.options.slices = 2;
-        r.options.groups = 2;
-        check_like_one(r, 2);
-    }
-END_TEST
+static const char *const devices[] = {"cpu", "simt"};
 
 START_TEST(a_loss_that_is_not_finite_stops_all)
     {
-        static const float factors[] = {NAN, INFINITY};
-        for (int k = 0; k < 2; k++) {
-            run r = run_of(1, VPPS_SGD);
-            r.bad_batch = 3;
-            r.bad_factor = factors[k];
-            train_in(3, &r);
-            for (uint32_t p = 0; p < 3; p++) {
-                for (uint32_t b = 0; b < BATCHES; b++)
-                    ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
-                ck_assert_str_eq(r.messages[p][2], r.messages[0][2]);
-                ck_assert_uint_eq(r.stats[p].skipped, 1);
-                check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
-            }
-            for (size_t i = 0; i < r.n_values; i++) ck_assert(isfinite(r.values[0][i]));
-            free_run(&r);
+        NEED(devices[_i / 2]);
+        run r = run_on(devices[_i / 2], 2, VPPS_SGD);
+        r.bad_batch = 3;
+        r.bad_factor = _i % 2 ? INFINITY : NAN;
+        train_in(3, &r);
+        for (uint32_t p = 0; p < 3; p++) {
+            for (uint32_t b = 0; b < BATCHES; b++)
+                ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
+            ck_assert_str_eq(r.messages[p][2], r.messages[0][2]);
+            ck_assert_uint_eq(r.stats[p].skipped, 1);
+            check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
         }
+        for (size_t i = 0; i < r.n_values; i++) ck_assert(isfinite(r.values[0][i]));
+        free_run(&r);
     }
 END_TEST
 
-START_TEST(who_steps_by_other_settings_is_told)
+/* Another learning rate, a group's, what it freezes; or products. */
+START_TEST(who_trains_otherwise_is_told)
     {
-        run r = run_of(1, VPPS_SGD);
-        r.other_rank = 2;
+        NEED(_i == 4 ? "simt" : "cpu");
+        run r = run_on(_i == 4 ? "simt" : "cpu", 2, VPPS_SGD);
+        r.other_rank = 1;
         r.other_group = _i == 1;
         r.other_frozen = _i == 2;
+        r.other_precision = _i == 3;
         train_in(3, &r);
         for (uint32_t p = 0; p < 3; p++) {
             ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
-            ck_assert_ptr_nonnull(strstr(r.messages[p][0], "rank 2 on host2 trains with other settings"));
+            ck_assert_ptr_nonnull(strstr(
+                r.messages[p][0], _i == 3 ? "rank 1 on host1 trains another model, or on another device, with other "
+                                            "VPs, instructions, precision or version"
+                                          : "rank 1 on host1 trains with other settings"));
         }
         free_run(&r);
-    }
-END_TEST
-
-START_TEST(who_multiplies_in_another_precision_is_told)
-    {
-        run r = run_of(1, VPPS_SGD);
-        r.other_rank = 2;
-        r.other_precision = true;
-        train_in(3, &r);
-        for (uint32_t p = 0; p < 3; p++) {
-            ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
-            ck_assert_ptr_nonnull(strstr(r.messages[p][0],
-                                         "rank 2 on host2 trains another model, or on another device, with other "
-                                         "VPs, instructions, precision or version"));
-        }
-        free_run(&r);
-    }
-END_TEST
-
-/* Some parts of some processes have no example at all. */
-START_TEST(gradients_add_up_alike)
-    {
-        char file[64];
-        run r = run_of(2, VPPS_MOMENTUM);
-        r.parts = 2;
-        check_like_one(r, 2);
-        check_like_one(r, 4);
-        r.request = true;
-        check_like_one(r, 2);
-        r.options.optimizer.clip = 0.3f;
-        r.freeze = true;
-        check_like_one(r, 3);
-        r.freeze = false;
-        r.shard = true;
-        r.file = file_named("parts", file);
-        check_like_one(r, 3);
-        unlink(file);
     }
 END_TEST
 
 /* ---------------------------------------------------------------- GPUs */
 
-/* Their kernel, under software SIMT. */
-static run gpu_run_of(vpps_optimizer_kind kind) {
-    run r = run_of(2, kind);
-    r.options.device = "simt";
-    r.options.threads = 64;
-    r.options.rpw = 1;
-    return r;
-}
-
-static const char *stand_in; /* for NCCL */
-
-/* Not under every sanitizer. */
-#define NEED_SIMT()                                                                                                    \
-    if (vpps_simt_check() != VPPS_OK) TEST_SKIP("software SIMT does not run here")
-
-/* Between GPUs, or through the host: the same sums. */
-static void check_gpus(run r, uint32_t processes) {
-    unsetenv("VPPS_NCCL");
-    check_like_one(r, processes);
-    setenv("VPPS_NCCL", stand_in, 1);
-    check_like_one(r, processes);
-}
-
-START_TEST(gpus_train_like_one)
-    {
-        NEED_SIMT();
-        if (!_i) check_gpus(gpu_run_of((vpps_optimizer_kind)_i), 3);
-        unsetenv("VPPS_NCCL");
-        check_like_one(gpu_run_of((vpps_optimizer_kind)_i), 2);
-    }
-END_TEST
-
-START_TEST(gpus_clip_by_the_norm_of_all)
-    {
-        NEED_SIMT();
-        run r = gpu_run_of(VPPS_ADAM);
-        r.options.optimizer.clip = 0.3f;
-        r.freeze = true;
-        check_gpus(r, 2);
-        r.freeze = false;
-        r.examples = 2; /* some have none */
-        check_gpus(r, 3);
-        r.options.nonfinite = VPPS_NONFINITE_IGNORE; /* no norm is taken */
-        check_gpus(r, 3);
-    }
-END_TEST
-
-START_TEST(gpus_add_gradients_up_alike)
-    {
-        NEED_SIMT();
-        run r = gpu_run_of(VPPS_MOMENTUM);
-        r.parts = 2;
-        r.options.optimizer.clip = 0.3f;
-        check_gpus(r, 2);
-        r.examples = 3;
-        check_gpus(r, 2);
-    }
-END_TEST
-
 /* Eight examples run in two groups of VPs, seven in one. */
 START_TEST(gpus_of_other_groups_clip_alike)
     {
-        NEED_SIMT();
-        run r = gpu_run_of(VPPS_ADAM);
+        NEED("simt");
+        run r = run_on("simt", 10, VPPS_ADAM);
         setenv("VPPS_SIMT_SMS", "10", 1); /* fewer, and a VP of a group would have more rows than it may */
-        r.options.vps = 10;
         r.options.optimizer.clip = 0.3f;
         r.examples = MOST_EXAMPLES;
-        check_gpus(r, 2);
+        r.nccl = _i;
+        check_like_one(r, 2);
         train_in(2, &r);
         ck_assert_uint_eq(r.stats[0].groups, 2);
         ck_assert_uint_eq(r.stats[1].groups, 1);
-        free_run(&r);
-    }
-END_TEST
-
-START_TEST(a_loss_of_one_gpu_that_is_not_finite_stops_all)
-    {
-        NEED_SIMT();
-        run r = gpu_run_of(VPPS_SGD);
-        r.bad_batch = 3;
-        r.bad_factor = NAN;
-        train_in(3, &r);
-        for (uint32_t p = 0; p < 3; p++) {
-            for (uint32_t b = 0; b < BATCHES; b++)
-                ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
-            ck_assert_uint_eq(r.stats[p].skipped, 1);
-            check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
-        }
-        free_run(&r);
-    }
-END_TEST
-
-START_TEST(a_gpu_that_steps_by_other_settings_is_told)
-    {
-        NEED_SIMT();
-        run r = gpu_run_of(VPPS_SGD);
-        r.other_rank = 1;
-        train_in(2, &r);
-        for (uint32_t p = 0; p < 2; p++) {
-            ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
-            ck_assert_ptr_nonnull(strstr(r.messages[p][0], "rank 1 on host1 trains with other settings"));
-        }
         free_run(&r);
     }
 END_TEST
@@ -677,7 +574,7 @@ static void open_with_shards(vpps_communicator *c, void *argument) {
     (void)argument;
     net n;
     vpps_handle *h;
-    vpps_options options = gpu_run_of(VPPS_SGD).options;
+    vpps_options options = run_on("simt", 2, VPPS_SGD).options;
     options.communicator = c;
     open_net(&n, c);
     TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_DEVICE, "has whole lookup tables");
@@ -686,7 +583,7 @@ static void open_with_shards(vpps_communicator *c, void *argument) {
 
 START_TEST(a_gpu_has_whole_tables)
     {
-        NEED_SIMT();
+        NEED("simt");
         threads_run(2, open_with_shards, NULL);
     }
 END_TEST
@@ -694,7 +591,7 @@ END_TEST
 static void train_on_different_devices(vpps_communicator *c, void *argument) {
     net n;
     vpps_handle *h;
-    vpps_options options = c->rank ? gpu_run_of(VPPS_SGD).options : run_of(2, VPPS_SGD).options;
+    vpps_options options = c->rank ? run_on("simt", 2, VPPS_SGD).options : run_on("cpu", 2, VPPS_SGD).options;
     (void)argument;
     options.communicator = c;
     open_net(&n, NULL);
@@ -709,7 +606,7 @@ static void train_on_different_devices(vpps_communicator *c, void *argument) {
 
 START_TEST(all_train_on_the_same_kind_of_device)
     {
-        NEED_SIMT();
+        NEED("simt");
         unsetenv("VPPS_NCCL");
         threads_run(2, train_on_different_devices, NULL);
     }
@@ -736,26 +633,14 @@ int main(int argc, char **argv) {
     gpu_ask_compiler();
     Suite *suite = suite_create("share");
     TCase *cases = tcase_create("share");
-    tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_OPTIMIZERS);
-    tcase_add_test(cases, clipping_is_by_the_norm_of_all);
-    tcase_add_test(cases, a_batch_may_have_fewer_examples_than_processes);
-    tcase_add_test(cases, what_is_frozen_stays);
-    tcase_add_test(cases, gradients_are_added_by_level_alike);
-    tcase_add_test(cases, gradients_add_up_alike);
-    tcase_add_test(cases, gpus_add_gradients_up_alike);
-    tcase_add_test(cases, a_loss_that_is_not_finite_stops_all);
-    tcase_add_loop_test(cases, who_steps_by_other_settings_is_told, 0, 3);
-    tcase_add_test(cases, who_multiplies_in_another_precision_is_told);
-    tcase_add_loop_test(cases, gpus_train_like_one, 0, VPPS_OPTIMIZERS);
-    tcase_add_test(cases, gpus_clip_by_the_norm_of_all);
-    tcase_add_test(cases, gpus_of_other_groups_clip_alike);
-    tcase_add_test(cases, a_loss_of_one_gpu_that_is_not_finite_stops_all);
-    tcase_add_test(cases, a_gpu_that_steps_by_other_settings_is_told);
+    tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_COUNT(ways));
+    tcase_add_loop_test(cases, a_loss_that_is_not_finite_stops_all, 0, 4);
+    tcase_add_loop_test(cases, who_trains_otherwise_is_told, 0, 5);
+    tcase_add_loop_test(cases, gpus_of_other_groups_clip_alike, 0, 2);
     tcase_add_test(cases, a_gpu_has_whole_tables);
     tcase_add_test(cases, all_train_on_the_same_kind_of_device);
     tcase_add_test(cases, processes_of_a_host_take_its_gpus_in_turn);
     tcase_add_loop_test(cases, sharded_tables_train_alike, 0, VPPS_OPTIMIZERS);
-    tcase_add_test(cases, sharded_tables_are_clipped_by_the_norm_of_all);
     tcase_add_test(cases, any_number_of_processes_goes_on_from_shards);
     tcase_add_test(cases, each_measures_as_often_as_it_likes);
     tcase_add_test(cases, who_does_something_else_is_told);
