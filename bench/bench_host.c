@@ -45,13 +45,11 @@ static vpps_status maker_open_cpu(maker *m, const char *trees) {
 }
 
 static vpps_status maker_open_gpu(maker *m, const char *trees) {
-    vpps_trial choices[VPPS_MOST_TRIALS] = {{.size = sizeof *choices}};
     VPPS_TRY(open_workload(m, trees));
     VPPS_TRY(vpps_machine_named(&m->machine, "sm_90", 132));
     VPPS_TRY(vpps_gpu_lay_out(&m->layout, m->w.model, &m->options, &m->machine, "bench"));
-    vpps_gpu_choices(&m->options, choices);
-    m->layout.tasks.row_unit = choices[0].rpw; /* as of a device that has no profile yet */
     m->plan = &m->layout.tasks;
+    m->types.widens = true;
     return VPPS_OK;
 }
 

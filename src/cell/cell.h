@@ -173,6 +173,14 @@ typedef struct vpps_cell_stage {
     vpps_stage_set gradients, contributions; /* outputs whose gradients it sums up; inputs that it contributes to */
 } vpps_cell_stage;
 
+/* How a device's VPs share a cell's matrices. */
+typedef struct vpps_row_rule {
+    uint32_t unit;        /* rows are dealt in blocks of so many */
+    uint32_t least;       /* what has fewer is not dealt; 0: `unit` for each VP */
+    bool columns;         /* VPs have columns of matrices as they have rows: backward's products make whole rows */
+    uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
+} vpps_row_rule;
+
 /* What the batch's types of vertices say about a cell: the key of a compiled one beside the cell itself. */
 typedef struct vpps_cell_needs {
     bool training;
@@ -185,10 +193,7 @@ typedef struct vpps_cell_needs {
     uint64_t asked_gradients; /* bit k: the host reads output k's gradient */
     bool fixed;               /* no parameter's gradient is made */
     uint32_t group;           /* VPs of a group: one owns all rows */
-    uint32_t row_unit;        /* rows are dealt in blocks of so many */
-    uint32_t least_rows;      /* what has fewer is not dealt; 0: row_unit for each VP */
-    bool columns;             /* VPs have columns of matrices as they have rows: backward's products make whole rows */
-    uint32_t split_elems;     /* elements of matrices from which on rows are shared out, not vertices */
+    vpps_row_rule rows;       /* the device's */
 } vpps_cell_needs;
 
 /* Words of a vertex's record beside the places of what it reads. */
@@ -290,7 +295,7 @@ static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->ro
 
 /* Are so many rows dealt to the VPs of a group where rows are shared out? Each reads the whole of less. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
-    return rows >= (needs->least_rows ? needs->least_rows : (uint64_t)needs->row_unit * needs->group);
+    return rows >= (needs->rows.least ? needs->rows.least : (uint64_t)needs->rows.unit * needs->group);
 }
 
 /* May a device leave a stage out at vertices where the condition does not hold, but for the outputs that it makes, which become
@@ -309,7 +314,7 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
 /* Rows of such a value, a column, that member m of a group owns; all words of one that is not dealt. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_cell_value *v, uint32_t m) {
     if (!vpps_rows_dealt(needs, v->rows)) return (vpps_rows){0, vpps_value_words(v)};
-    return vpps_rows_of(v->rows, needs->row_unit, needs->group, m);
+    return vpps_rows_of(v->rows, needs->rows.unit, needs->group, m);
 }
 
 /* A lookup's table, for people; VPPS_NO_PARAM stands for the values that a handle keeps. */

@@ -112,7 +112,7 @@ static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
 /* Rows of a value with so many that member m of a group owns; `dealt` as of an operand. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
-    return vpps_rows_of(p->dealt[dealt - 1], c->needs.row_unit, c->needs.group, m);
+    return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
 }
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }

@@ -126,7 +126,7 @@ static vpps_split wanted_split(const work *w, const vpps_cell_value *x) {
     switch (x->kind) {
     case VPPS_VALUE_PRODUCT: return product_split(w, x);
     case VPPS_VALUE_PRODUCT_T:
-        if (w->c->needs.columns) return rows_enough(w, x->rows) ? VPPS_SPLIT_ROWS : VPPS_SPLIT_VERTICES;
+        if (w->c->needs.rows.columns) return rows_enough(w, x->rows) ? VPPS_SPLIT_ROWS : VPPS_SPLIT_VERTICES;
         return read_in_place(w->c, (uint32_t)(x - w->c->values)) ? VPPS_SPLIT_VERTICES : product_split(w, x);
     case VPPS_VALUE_GRADIENT:
     case VPPS_VALUE_POSITIONS: return rows_enough(w, x->rows) ? VPPS_SPLIT_ANY : VPPS_SPLIT_VERTICES;
@@ -176,12 +176,12 @@ static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
 
 static void choose_splits(work *w) {
     vpps_compiled_cell *c = w->c;
-    bool rows = c->needs.group > 1 && matrix_elems(w) >= c->needs.split_elems;
+    bool rows = c->needs.group > 1 && matrix_elems(w) >= c->needs.rows.split_elems;
     for (uint32_t v = 0; v < c->n_values; v++) rows = rows && c->values[v].cols == 1;
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
         x->split = (uint8_t)(!vpps_is_made(x) ? VPPS_SPLIT_OFF : rows ? wanted_split(w, x) : VPPS_SPLIT_VERTICES);
-        if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.columns;
+        if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
     for (uint32_t v = c->n_values; v-- > 0;) /* or by rows, as all that reads it */

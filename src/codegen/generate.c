@@ -460,7 +460,7 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
         if (p->kind == VPPS_MATRIX && (!largest || vpps_param_elems(p) > vpps_param_elems(largest))) largest = p;
     }
     for (uint32_t teams = MOST; largest && teams > 1; teams /= 2) {
-        const vpps_cell_needs team = {.group = plan->n_vps / teams, .row_unit = plan->row_unit};
+        const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
         if (plan->n_vps % teams == 0 && largest->cols >= teams * COLUMNS &&
             vpps_most_rows(&team, largest->rows) <= VPPS_FRAGMENT_ROWS)
             return teams;

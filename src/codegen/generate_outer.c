@@ -50,7 +50,7 @@ bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer) {
 }
 
 static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
-    const vpps_cell_needs all = {.group = w->g->plan->n_vps / teams, .row_unit = w->g->plan->row_unit};
+    const vpps_cell_needs all = {.group = w->g->plan->n_vps / teams, .rows.unit = w->g->plan->row_unit};
     return vpps_most_rows(&all, rows);
 }
 

@@ -15,7 +15,7 @@ typedef struct builder {
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows) {
     uint32_t most = 0;
     for (uint32_t m = 0; m < needs->group; m++) {
-        const vpps_rows own = vpps_rows_of(rows, needs->row_unit, needs->group, m);
+        const vpps_rows own = vpps_rows_of(rows, needs->rows.unit, needs->group, m);
         most = vpps_max_u32(most, own.end - own.first);
     }
     return most;

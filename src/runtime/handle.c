@@ -141,6 +141,7 @@ static vpps_status set_up(vpps_handle *h) {
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
+    h->types.widens = h->device->table->recompiles;
     vpps_handle_note_precision(h);
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool host_vps = h->device->table->host_vps;

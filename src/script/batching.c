@@ -114,7 +114,8 @@ static bool choose_groups(const chooser *c, uint32_t requested) {
     const uint32_t n = out->components.n;
     while (!asked && most && groups > 1 && (n_vps % groups || n < COMPONENTS_A_GROUP * groups)) groups--;
     if (!always && n < (asked ? 2 : COMPONENTS_A_GROUP * groups)) groups = 1;
-    if (!asked && c->machine->widens) groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
+    if (!asked && c->all_types->widens)
+        groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
     out->n_groups = groups;
     out->group_size = n_vps / groups;
     return true;
@@ -130,11 +131,8 @@ static vpps_status compile(const chooser *c) {
         vpps_type *type = r->types[t].type;
         vpps_cell_needs needs = c->needs->types[t].cell;
         needs.group = c->out->group_size;
-        needs.row_unit = c->machine->row_unit;
-        needs.least_rows = c->machine->least_rows;
-        needs.columns = c->machine->columns;
-        needs.split_elems = c->machine->split_elems;
-        if (c->machine->widens) vpps_widen_needs(type, &needs);
+        needs.rows = c->machine->rows;
+        if (c->all_types->widens) vpps_widen_needs(type, &needs);
         VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;
     }

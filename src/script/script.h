@@ -62,16 +62,14 @@ typedef struct vpps_batch_request {
 /* What the scheduler and a device agree on beside the script. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
-    const uint32_t *values;                     /* vector, lookup: offset of the values */
-    uint32_t batch;                             /* first offset of a batch's tensors */
-    uint32_t pool_words;                        /* there are */
-    uint32_t groups;                            /* of VPs, always; 0: as the request says, or by cost */
-    uint32_t most_groups;                       /* that each keep the whole model close to their VPs; 0: not known */
-    uint32_t row_unit, least_rows, split_elems; /* see vpps_cell_needs */
-    bool columns;                               /* likewise */
-    bool widens; /* another compiled cell is dear: one that is there is taken for batches that need less of it */
-    uint64_t wave_words;  /* that a wave's vertices should keep at most; 0: no limit */
-    uint64_t close_elems; /* elements of matrices that stay close to one VP, in its cache */
+    const uint32_t *values; /* vector, lookup: offset of the values */
+    uint32_t batch;         /* first offset of a batch's tensors */
+    uint32_t pool_words;    /* there are */
+    uint32_t groups;        /* of VPs, always; 0: as the request says, or by cost */
+    uint32_t most_groups;   /* that each keep the whole model close to their VPs; 0: not known */
+    vpps_row_rule rows;     /* for the compiler of cells */
+    uint64_t wave_words;    /* that a wave's vertices should keep at most; 0: no limit */
+    uint64_t close_elems;   /* elements of matrices that stay close to one VP, in its cache */
 } vpps_task_plan;
 
 struct vpps_schedule;

@@ -317,7 +317,7 @@ vpps_cell_needs cells_needs(void) {
                              .gradient_out = UINT64_MAX,
                              .read_out = UINT64_MAX,
                              .group = 1,
-                             .row_unit = 16};
+                             .rows.unit = 16};
 }
 
 vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t group) {

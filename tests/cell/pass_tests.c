@@ -151,7 +151,7 @@ START_TEST(networks)
                     if (recurrent) s.needs = cells_recurrent(x.g, cell, group);
                     s.needs.group = group;
                     check_passes(&s);
-                    s.needs.split_elems = UINT32_MAX; /* vertices are shared out */
+                    s.needs.rows.split_elems = UINT32_MAX; /* vertices are shared out */
                     check_passes(&s);
                 }
             }
@@ -289,7 +289,7 @@ START_TEST(random_cells)
             if (vpps_random_below(&random, 2)) s.needs.gradient_in = vpps_random(&random);
             if (vpps_random_below(&random, 2)) s.needs.gradient_out = vpps_random(&random);
             if (vpps_random_below(&random, 2)) s.needs.recurrent_in &= vpps_random(&random);
-            if (vpps_random_below(&random, 4) == 0) s.needs.split_elems = UINT32_MAX;
+            if (vpps_random_below(&random, 4) == 0) s.needs.rows.split_elems = UINT32_MAX;
             check_passes(&s);
         }
         rg_destroy(&built);

@@ -55,7 +55,7 @@ START_TEST(stages_by_vertices)
         for (uint32_t id = 0; id < N_CELLS; id++) {
             for (uint32_t way = 0; way < 4; way++) {
                 vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], way == 0 ? 1 : 2);
-                if (way == 1) needs.split_elems = UINT32_MAX;
+                if (way == 1) needs.rows.split_elems = UINT32_MAX;
                 if (way == 2) needs.group = 4; /* 48 rows are not 16 for each */
                 if (way == 3 && id != CELL_matrices) continue;
                 vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);

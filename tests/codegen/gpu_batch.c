@@ -70,7 +70,7 @@ void gpu_batch_close(gpu_batch *b) {
 }
 
 vpps_kernel_plan gpu_batch_plan(const gpu_batch *b) {
-    const vpps_trial choice = {.rpw = b->layout.tasks.row_unit, .threads = b->threads};
+    const vpps_trial choice = {.rpw = b->layout.tasks.rows.unit, .threads = b->threads};
     return vpps_gpu_kernel_plan(&b->layout, b->batch->n_groups, &choice,
                                 (const vpps_compiled_cell *const *)b->batch->cells, b->batch->n_cells);
 }

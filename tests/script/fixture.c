@@ -13,8 +13,7 @@ vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpp
                                 .values = plan.values,
                                 .batch = plan.batch,
                                 .pool_words = pool_words,
-                                .row_unit = 16,
-                                .split_elems = split_elems};
+                                .rows = {.unit = 16, .split_elems = split_elems}};
     return status;
 }
 

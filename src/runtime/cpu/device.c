@@ -205,7 +205,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .values = cpu->plan.values,
                                     .batch = cpu->plan.batch,
                                     .pool_words = cpu->plan.pool_words,
-                                    .row_unit = VPPS_ROW_UNIT,
+                                    .rows.unit = VPPS_ROW_UNIT,
                                     .close_elems = CLOSE_BYTES / 4,
                                     .wave_words = WAVE_BYTES / 4};
     vpps_cpu_open_splits(cpu);

@@ -54,7 +54,7 @@ static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
     a->list = calloc(k->n_cells + 1u, sizeof *a->list);
     for (uint32_t i = 0; i < k->n_cells && a->cells && a->list; i++) {
         a->cells[i] = *k->cells[i];
-        a->cells[i].needs.row_unit = choice->rpw;
+        a->cells[i].needs.rows.unit = choice->rpw;
         a->list[i] = &a->cells[i];
     }
     a->plan = vpps_gpu_kernel_plan(&gpu->layout, k->groups, choice, a->list, k->n_cells);

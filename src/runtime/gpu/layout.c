@@ -39,7 +39,7 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
  * word, which is not counted on. UINT64_MAX: a VP has more rows of a matrix than kernels for several groups are tried with. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
     enum { MOST_ROWS = 16 };
-    const vpps_cell_needs needs = {.group = group, .row_unit = choice->rpw};
+    const vpps_cell_needs needs = {.group = group, .rows.unit = choice->rpw};
     uint64_t words = 0, largest = 0;
     for (uint32_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *m = &model->params[p];
@@ -86,17 +86,15 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     out->matrix_at = calloc(model->n_params + 1, sizeof *out->matrix_at);
     if (!out->matrix_at) return vpps_fail(VPPS_MEMORY, "%s: out of memory", device);
     VPPS_TRY(vpps_lay_out_matrices(model, out->matrix_at, &out->matrix_words));
-    out->tasks = (vpps_task_plan){.n_vps = n_vps,
-                                  .values = out->plan.values,
-                                  .batch = out->plan.batch,
-                                  .pool_words = out->plan.pool_words,
-                                  .groups = groups,
-                                  .most_groups = most_groups(model, options, machine, n_vps),
-                                  .row_unit = options->rpw ? options->rpw : 1,
-                                  .least_rows = LEAST_ROWS,
-                                  .columns = true,
-                                  .widens = true,
-                                  .split_elems = SPLIT_ELEMS};
+    out->tasks = (vpps_task_plan){
+        .n_vps = n_vps,
+        .values = out->plan.values,
+        .batch = out->plan.batch,
+        .pool_words = out->plan.pool_words,
+        .groups = groups,
+        .most_groups = most_groups(model, options, machine, n_vps),
+        .rows = {
+            .unit = options->rpw ? options->rpw : 1, .least = LEAST_ROWS, .columns = true, .split_elems = SPLIT_ELEMS}};
     return VPPS_OK;
 }
 

@@ -24,7 +24,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
 
 /* Scripts and kernels are for the current candidate from now on; its kernel is made when the next batch comes. */
 static void apply(vpps_gpu *gpu) {
-    gpu->layout.tasks.row_unit = vpps_profile_current(&gpu->device.profile)->rpw;
+    gpu->layout.tasks.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
 }
 

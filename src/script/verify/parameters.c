@@ -257,7 +257,7 @@ static bool update_parameter(vpps_checker *c, vpps_param p) {
         return true;
     }
     for (uint32_t m = 0; m < c->group_size; m++) {
-        const vpps_rows rows = vpps_rows_of(data->rows, c->plan->row_unit, c->n_vps, vp_of(c, m));
+        const vpps_rows rows = vpps_rows_of(data->rows, c->plan->rows.unit, c->n_vps, vp_of(c, m));
         vpps_check_act(c, vp_of(c, m));
         if (!vpps_check_write(c, c->plan->values[p] + rows.first, rows.end - rows.first, 1, 0)) return false;
     }
