@@ -38,13 +38,7 @@ typedef struct vpps_nvrtc {
 } vpps_nvrtc;
 
 /* The library, opened by the process's first call. $VPPS_NVRTC names it; else it is libnvrtc.so, .so.13 or .so.12 where
- * the loader finds it, in lib64 of $CUDA_HOME, of $CUDA_PATH, of /usr/local/cuda: the first of them, or the one that
- * vpps_nvrtc_prefer asks for. Thread-safe. Fails with DEVICE; the message says which library was looked for. */
+ * library.h looks. Thread-safe. Fails with DEVICE; the message says which library was looked for. */
 vpps_status vpps_nvrtc_open(const vpps_nvrtc **out);
-
-/* Said before the first vpps_nvrtc_open: the driver here is of that major version of CUDA. A driver loads what compilers of
- * its own major version and of earlier ones make (CUDA Compatibility, "Minor Version Compatibility"): so of several
- * libraries the first of that version is taken, else the latest before it, else the earliest behind. Thread-safe. */
-void vpps_nvrtc_prefer(int major);
 
 #endif

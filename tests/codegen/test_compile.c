@@ -2,9 +2,9 @@
  *
  * Without NVRTC, the tests that compile check that its absence is reported, and say that they did not compile. Each
  * test is a process of its own, so each finds the library anew. */
+#include "base/library.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
-#include "codegen/nvrtc.h"
 #include "common/cache_folder.h"
 #include "compile_elf.h"
 #include "plan/machine.h"
@@ -114,7 +114,7 @@ START_TEST(the_version_that_the_driver_loads)
         int major, minor;
         uint32_t architectures[64], n = 64;
         add_versions(folder);
-        vpps_nvrtc_prefer(wanted[_i][0]);
+        vpps_library_prefer(wanted[_i][0]);
         const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
         snprintf(command, sizeof command, "rm -rf %s", folder);
         ck_assert_int_eq(system(command), 0);

@@ -2,7 +2,7 @@
  * primary context and one stream, in which everything happens in the order of the calls.
  */
 #include "runtime/gpu/driver_cuda.h"
-#include "codegen/nvrtc.h"
+#include "base/library.h"
 
 #include <time.h>
 
@@ -154,7 +154,7 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     VPPS_TRY(find_gpu(d, number));
     VPPS_TRY(describe(d, machine));
     CUDA_TRY(d, "the driver's version", cuDriverGetVersion(&d->version));
-    vpps_nvrtc_prefer(d->version / 1000);
+    vpps_library_prefer(d->version / 1000);
     CUDA_TRY(d, "the context", cuDevicePrimaryCtxRetain(&d->context, d->device));
     CUDA_DRIVER(entered);
     VPPS_TRY(vpps_cuda_enter(&d->base, &entered));
@@ -351,6 +351,13 @@ static void cuda_stream(vpps_driver *base, vpps_gpu_stream *out) {
     *out = (vpps_gpu_stream){((cuda_driver *)base)->stream, stream_is_idle, base};
 }
 
+static vpps_status cuda_within(vpps_driver *base, vpps_status (*work)(void *context, struct CUstream_st *stream),
+                               void *context) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    return work(context, d->stream);
+}
+
 static vpps_status cuda_mark(vpps_driver *base, uint32_t which) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
@@ -405,6 +412,7 @@ const vpps_driver_table vpps_driver_cuda = {
     .start_clock = cuda_start_clock,
     .stop_clock = cuda_stop_clock,
     .stream = cuda_stream,
+    .within = cuda_within,
     .mark = cuda_mark,
     .passed = cuda_passed,
     .await = cuda_await,

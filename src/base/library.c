@@ -1,0 +1,66 @@
+/* library.c - see library.h. */
+#include "base/library.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+static atomic_int preferred; /* major version; 0: any */
+
+void vpps_library_prefer(int major) { atomic_store(&preferred, major); }
+
+/* How far from wanted a version is: a later one is worse than any earlier one. */
+static int distance(int major, int wanted) { return major <= wanted ? wanted - major : 1000 + major; }
+
+typedef struct best_library {
+    void *handle; /* NULL: none yet */
+    int distance; /* 0: it need not be looked further */
+} best_library;
+
+/* Tries all names in a folder; NULL: where the loader looks. */
+static void look_in(const vpps_library *library, const char *folder, int wanted, best_library *best) {
+    for (size_t i = 0; i < VPPS_LIBRARY_NAMES && !(best->handle && best->distance == 0); i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/lib64/" : "", library->names[i]);
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* its initialisers have left memory */
+        if (!handle) continue;
+        const int far = wanted ? distance(library->major(handle), wanted) : 0;
+        if (best->handle && far >= best->distance) {
+            dlclose(handle); /* it has only been asked for its version */
+            continue;
+        }
+        if (best->handle) dlclose(best->handle);
+        *best = (best_library){handle, far};
+    }
+}
+
+vpps_status vpps_library_open(const vpps_library *library, void **handle) {
+    const char *own = getenv(library->variable);
+    const char *const folders[] = {NULL, getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+    if (own && *own) {
+        *handle = dlopen(own, RTLD_NOW | RTLD_LOCAL);
+        if (*handle) return VPPS_OK;
+        const char *why = dlerror();
+        return vpps_fail(VPPS_DEVICE, "%s: %.200s, which %s names, cannot be opened: %.200s", library->title, own,
+                         library->variable, why ? why : "");
+    }
+    best_library best = {NULL, 0};
+    for (size_t i = 0; i < VPPS_COUNT(folders); i++) {
+        if (i == 0 || (folders[i] && *folders[i])) look_in(library, folders[i], atomic_load(&preferred), &best);
+    }
+    *handle = best.handle;
+    if (*handle) return VPPS_OK;
+    return vpps_fail(VPPS_DEVICE,
+                     "%s: found no %s, %s or %s where the loader looks, in $CUDA_HOME/lib64, $CUDA_PATH/lib64 or "
+                     "/usr/local/cuda/lib64; %s can name it",
+                     library->title, library->names[0], library->names[1], library->names[2], library->variable);
+}
+
+/* POSIX has function pointers that fit into void *; ISO C has no conversion. */
+vpps_status vpps_library_find(const vpps_library *library, void *handle, const char *name, void *function) {
+    void *address = dlsym(handle, name);
+    if (!address) return vpps_fail(VPPS_DEVICE, "%s: its library has no function %s", library->title, name);
+    memcpy(function, &address, sizeof address);
+    return VPPS_OK;
+}

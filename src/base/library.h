@@ -1,0 +1,29 @@
+/* library.h - CUDA's libraries, which are opened at run time, so that nothing needs them to build or to start. */
+#ifndef VPPS_LIBRARY_H
+#define VPPS_LIBRARY_H
+
+#include "base/base.h"
+
+enum { VPPS_LIBRARY_NAMES = 3 };
+
+typedef struct vpps_library {
+    const char *title;                     /* in messages */
+    const char *variable;                  /* of the environment: names the library instead of all below */
+    const char *names[VPPS_LIBRARY_NAMES]; /* of its files, the one without a version first */
+    int (*major)(void *handle);            /* version of an open one; 0: it does not say */
+} vpps_library;
+
+/* Said before the first library is looked for: the driver here is of that major version of CUDA. A driver loads what compilers of
+ * its own major version and of earlier ones make (CUDA Compatibility, "Minor Version Compatibility"): so of several
+ * libraries the first of that version is taken, else the latest before it, else the earliest behind. Thread-safe. */
+void vpps_library_prefer(int major);
+
+/* Opens the library that the variable names; else one where the loader finds it, in lib64 of $CUDA_HOME, of $CUDA_PATH, of
+ * /usr/local/cuda: the first of them, or the one that vpps_library_prefer asks for. It stays open. Fails with DEVICE; the message says
+ * which library was looked for. */
+vpps_status vpps_library_open(const vpps_library *library, void **handle);
+
+/* In *function the function of that name. Fails with DEVICE: there is none. */
+vpps_status vpps_library_find(const vpps_library *library, void *handle, const char *name, void *function);
+
+#endif
