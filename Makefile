@@ -172,9 +172,15 @@ $(FAKE_NCCL): $(call objects,$(wildcard tests/fake_nccl/*.c))
 	$(call link,-shared)
 $(BUILD)/tests/comm_test_nccl $(BUILD)/tests/comm_test_share: | $(FAKE_NCCL)
 
-# With the CUDA toolkit's headers at hand, this file compares our declarations with them.
+# And cuBLAS's.
+FAKE_CUBLAS := $(BUILD)/tests/fake_cublas.so
+$(FAKE_CUBLAS): $(call objects,$(wildcard tests/fake_cublas/*.c))
+	$(call link,-shared)
+$(BUILD)/tests/gpu_test_gpu_cublas $(BUILD)/tests/comm_test_share: | $(FAKE_CUBLAS)
+
+# With the CUDA toolkit's headers at hand, these files compare our declarations with them.
 CUDA_HOME ?= /usr/local/cuda
-$(BUILD)/obj/tests/runtime/cuda_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
+$(BUILD)/obj/tests/runtime/cuda_declarations.o $(BUILD)/obj/tests/runtime/cublas_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
 # Likewise with NCCL's header, and those of the implementations of MPI.
 NCCL_HOME ?= $(CUDA_HOME)

@@ -554,8 +554,11 @@ typedef struct vpps_optimizer {
 } vpps_optimizer;
 
 typedef enum vpps_gradients {
-    VPPS_GRADIENTS_DEFERRED,  /* operands are kept; one product per matrix at the end of the batch */
-    VPPS_GRADIENTS_ACCUMULATE /* the paper's: each level adds its outer products into resident gradients */
+    VPPS_GRADIENTS_DEFERRED,   /* operands are kept; one product per matrix at the end of the batch */
+    VPPS_GRADIENTS_ACCUMULATE, /* the paper's: each level adds its outer products into resident gradients */
+    VPPS_GRADIENTS_CUBLAS, /* GPU: as DEFERRED, but the products of matrices are cuBLAS's, between two launches a batch; without cuBLAS
+                              no handle is made */
+    VPPS_GRADIENTS_AUTO /* GPU: CUBLAS, where the profile finds it faster than DEFERRED. CPU: DEFERRED */
 } vpps_gradients;
 
 /* About a batch whose loss is NaN or infinite, or the norm of all its gradients is (taken in float32: from about 1.8e19 on
@@ -980,6 +983,7 @@ typedef struct vpps_trial {
     double ns_per_node;  /* device time, the median of the batches; 0: not measured */
     uint32_t registers;  /* of a thread */
     double load_seconds; /* making the kernel, or taking it from the cache */
+    vpps_gradients gradients;
 } vpps_trial;
 
 /* The trials of the profile, at most *n, in the order of trying; *n is set to how many there are. *done: the choice is

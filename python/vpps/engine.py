@@ -85,6 +85,8 @@ def _fields(of: type[T], c: Any) -> T:
             v = ffi.string(v).decode() if v else None
         elif f.name == "state":
             v = TRIAL_STATES[v]
+        elif f.name == "gradients":
+            v = next(name for name, value in ENUMS["gradients"].items() if value == v)
         values[f.name] = v
     return of(**values)
 

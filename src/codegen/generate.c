@@ -7,7 +7,7 @@
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_AFTER(X) X(device) X(common) X(outer) X(mma) X(whole) X(products) X(stage) X(parameters)
+#define TEMPLATES_AFTER(X) X(device) X(common) X(outer) X(mma) X(packing) X(whole) X(products) X(stage) X(parameters)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_AFTER(X)
@@ -83,6 +83,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_PARTS", p->parts},
+        {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},
         {"VPPS_HEADER_WORDS", VPPS_TASK_HEADER_WORDS},
         {"VPPS_TASK_COUNT", VPPS_TASK_COUNT},

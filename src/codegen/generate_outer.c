@@ -567,7 +567,10 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
     }
     put_lengths(&w);
     if (g->plan->parts) vpps_outer_sum_vectors(&w);
-    put_matrices(&w);
+    if (g->plan->packs)
+        vpps_generate_packing(&w);
+    else
+        put_matrices(&w);
     if (w.vectors_due) vpps_outer_sum_vectors(&w);
     fprintf(w.out, "__syncthreads();\nif (threadIdx.x < n_tasks && tasks[threadIdx.x].operands[2]) {\n");
     for (uint32_t i = 0; i < c->n_outers; i++)

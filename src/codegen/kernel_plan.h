@@ -20,6 +20,7 @@ typedef struct vpps_kernel_plan {
     uint32_t teams;    /* share out columns of gradients and updates of matrices: VP v is of team v % teams */
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* of it */
+    bool packs;        /* gradients of matrices are cuBLAS's work: their factors are packed for it */
     uint32_t parts;    /* bf16 numbers whose sum an operand of products is: 2 in bf16x3, 1 in bf16; 0: it is in fp32 */
     bool lean;         /* a thread keeps less beside the weights: see common.cuh */
     const vpps_compiled_cell *const *cells;

@@ -5,9 +5,9 @@
 
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
     static const char *const products[] = {"", ", products in bf16", ", products in bf16x3"};
-    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s%s",
+    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s%s%s",
              plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers,
-             plan->lean ? ", lean" : "", products[plan->parts]);
+             plan->lean ? ", lean" : "", products[plan->parts], plan->packs ? ", gradients by cuBLAS" : "");
 }
 
 vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words) {
@@ -39,6 +39,7 @@ static void clear(vpps_kernel_plan *plan) {
                                     .row_unit = plan->row_unit,
                                     .optimizer = plan->optimizer,
                                     .n_states = plan->n_states,
+                                    .packs = plan->packs,
                                     .parts = plan->parts,
                                     .cells = plan->cells,
                                     .n_cells = plan->n_cells};

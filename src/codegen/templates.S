@@ -17,6 +17,7 @@ vpps_template_\name:
     template stage, "src/interp_templates/stage.cuh"
     template products, "src/interp_templates/products.cuh"
     template mma, "src/interp_templates/mma.cuh"
+    template packing, "src/interp_templates/packing.cuh"
     template math, "src/interp_templates/math.cuh"
     template functions, "src/isa/functions.h"
     template steps, "src/isa/steps.h"

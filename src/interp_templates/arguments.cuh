@@ -8,6 +8,7 @@ typedef struct vpps_arguments {
     unsigned long long matrices, gradients, states[2]; /* of all matrices, row after row; alike */
     unsigned long long scratch;                        /* scratch_words for each VP */
     unsigned long long entries;                        /* gradients of tables' entries, for norm and update */
+    unsigned long long packed;                         /* factors of matrices' gradients, for cuBLAS */
     unsigned long long failure, before, later;         /* a vpps_failure each: of this launch, of the one before, of the next but one */
     unsigned long long stale;                          /* counters of the launch before, which the next one needs zeroed */
     unsigned long long end;                            /* a vpps_launch_end */
@@ -17,6 +18,7 @@ typedef struct vpps_arguments {
     unsigned scratch_words;
     unsigned words;   /* of the script */
     unsigned stale_words;
+    unsigned resumes; /* the launch before was the first part of the same batch: its loss is this one's */
     unsigned finite;  /* nothing is done unless loss and norm of the launch before are finite */
     unsigned touched; /* address in the script: of every parameter, non-zero if it has a gradient already; 0: none has */
 } vpps_arguments;

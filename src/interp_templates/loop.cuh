@@ -50,9 +50,10 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     vpps_begin(a);
     a.script = vpps_near_script(a.script, a.words, vpps_dynamic);
-    vpps_load_weights(a, w, vpps_dynamic);
+    const bool resumes = VPPS_PACKS && a.resumes; /* it steps only, without weights */
+    if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
-    vpps_load_late_weights(a, vpps_dynamic);
+    if (!resumes) vpps_load_late_weights(a, vpps_dynamic);
     vpps_close_copies();
     vpps_wait_for_copies_before();
     __syncthreads();
@@ -77,6 +78,8 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         if (threadIdx.x == 0) vpps_report(a.failure, a.end, VPPS_FAILURE_BEFORE, 0, 0, 0, 0);
         return vpps_end(a);
     }
+    if (resumes && blockIdx.x == 0 && threadIdx.x == 0)
+        ((vpps_launch_end *)a.end)->loss = ((vpps_failure *)a.failure)->loss = vpps_before.loss;
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {

@@ -450,7 +450,7 @@ static const struct way {
     float clip;
     uint32_t examples, parts; /* examples: 0: EXAMPLES */
     bool freeze, request, shard, nccl;
-    bool no_norm, by_level, in_waves, caller_free;
+    bool no_norm, by_level, in_waves, caller_free, cublas;
 } ways[] = {
 #define ON_CPU(processes, vps, ...)                                                                                    \
     { "cpu", processes, vps, __VA_ARGS__ }
@@ -482,6 +482,8 @@ static const struct way {
     ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .examples = 2, .no_norm = true, .nccl = true),
     ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .nccl = true),
     ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .examples = 3),
+    ON_GPU(2, .kind = VPPS_ADAM, .in_waves = true, .cublas = true),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .freeze = true, .cublas = true),
 #undef ON_CPU
 #undef ON_GPU
 };
@@ -502,6 +504,7 @@ START_TEST(losses_are_those_of_one_process)
         r.options.optimizer.clip = w->clip;
         if (w->no_norm) r.options.nonfinite = VPPS_NONFINITE_IGNORE;
         if (w->by_level) r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
+        if (w->cublas) r.options.gradients = VPPS_GRADIENTS_CUBLAS;
         if (w->in_waves) r.options.waves = 3, r.options.slices = r.options.groups = 2;
         if (w->caller_free) r.options.caller = VPPS_CALLER_FREE, r.options.verify = true;
         check_like_one(r, w->processes);
@@ -625,11 +628,14 @@ START_TEST(processes_of_a_host_take_its_gpus_in_turn)
 END_TEST
 
 int main(int argc, char **argv) {
-    static char path[4096]; /* the stand-in lies beside this program */
+    static char path[4096]; /* the stand-ins lie beside this program */
     (void)argc;
     const char *slash = strrchr(argv[0], '/');
     snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
     stand_in = path;
+    static char cublas[4096];
+    snprintf(cublas, sizeof cublas, "%.*sfake_cublas.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
+    setenv("VPPS_LIBCUBLAS", cublas, 1);
     gpu_ask_compiler();
     Suite *suite = suite_create("share");
     TCase *cases = tcase_create("share");

@@ -65,7 +65,8 @@ static void expect_no_gpu(const char *text) {
 /* The compiler has compared them, or there was nothing to compare with. */
 START_TEST(declarations_are_the_toolkits)
     {
-        if (!cuda_declarations_compared) TEST_SKIP("declarations_are_the_toolkits: no headers of the CUDA toolkit");
+        if (!cuda_declarations_compared || !cublas_declarations_compared)
+            TEST_SKIP("declarations_are_the_toolkits: no headers of the CUDA toolkit");
     }
 END_TEST
 

@@ -59,8 +59,8 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
 }
 
 /* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. Behind a
- * launch that nobody has waited for it does nothing, if that one failed. */
-static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss) {
+ * launch that nobody has waited for it does nothing, if that one failed; `resumes`: that one is of the same batch. */
+static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
     vpps_gpu_slot *slot = &gpu->slots[launch % 2], *last = &gpu->slots[(launch + 1) % 2];
@@ -79,8 +79,9 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .states = {gpu->states[0].address, gpu->states[1].address},
         .scratch = gpu->scratch.address,
         .entries = entries,
+        .packed = gpu->products.packed.address,
         .failure = failure_at(gpu, launch),
-        .before = failure_at(gpu, gpu->n_flights ? launch + FAILURES - 1 : launch + 1),
+        .before = failure_at(gpu, gpu->n_flights || resumes ? launch + FAILURES - 1 : launch + 1),
         .later = failure_at(gpu, launch + 2),
         .stale = last->counters.address,
         .end = slot->end_at,
@@ -89,6 +90,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .scratch_words = gpu->scratch_words,
         .words = script->words,
         .stale_words = last->used,
+        .resumes = resumes,
         .finite = gpu->n_flights && gpu->options.nonfinite == VPPS_NONFINITE_STOP,
         .touched = script->touched,
     };
@@ -97,10 +99,13 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % 2);
 }
 
-static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds) {
+/* Starts a batch, up to its gradients where that is the part. */
+static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
-    VPPS_TRY(vpps_gpu_make_script(gpu, batch, steps, adds, &script));
-    return start(gpu, &script, gpu->pool.address, 0);
+    VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
+    VPPS_TRY(start(gpu, &script, gpu->pool.address, 0, false));
+    if (part != VPPS_GPU_GRADIENTS || !vpps_gpu_packs(gpu)) return VPPS_OK;
+    return vpps_gpu_multiply(gpu, gpu->slots[(gpu->launches + 1) % 2].script.address + 4 * (uint64_t)script.products);
 }
 
 /* Starts a batch that leaves its gradients. */
@@ -108,9 +113,20 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool adds = gpu->summing;
     if (!adds) gpu->start_ns = vpps_now_ns();
     VPPS_TRY(vpps_gpu_open_sum(gpu, batch));
-    VPPS_TRY(start_batch(gpu, batch, false, adds));
-    vpps_gpu_close_sum(gpu, batch);
+    VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, adds));
+    vpps_gpu_mark_dense(gpu, batch);
     return VPPS_OK;
+}
+
+/* A batch whose gradients of matrices cuBLAS makes, between two launches that nobody waits for. */
+static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
+    vpps_gpu_script script;
+    flight->first = gpu->launches % 2;
+    VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
+    memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
+    vpps_gpu_mark_dense(gpu, batch);
+    VPPS_TRY(vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script));
+    return start(gpu, &script, gpu->pool.address, 0, true);
 }
 
 /* Starts the norm and the update by the gradients that there are, with other processes' when they have come. The batch's script has
@@ -124,7 +140,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
     vpps_gpu_zero_gradients(&gpu->device); /* what the update reads stays as it is until the next launch */
-    return start(gpu, &step, gpu->entries.address, begin.loss);
+    return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
 /* A batch whose gradients are shared, in two launches: this waits for the first one, and for the other processes. */
@@ -147,6 +163,8 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
     }
     vpps_status status = vpps_gpu_need_cells(gpu, batch);
     if (status == VPPS_OK) status = need_scratch(gpu, batch); /* its tiles' */
+    if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
+        status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->part != VPPS_STEP_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
     return vpps_gpu_grow_pool(gpu, gpu->header.pool_words);
 }
@@ -155,10 +173,12 @@ static vpps_status start_part(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_f
     switch (batch->part) {
     case VPPS_STEP_UPDATE: return start_update(gpu, batch, gpu->sum_loss);
     case VPPS_STEP_GRADIENTS: return start_gradients(gpu, batch);
-    case VPPS_STEP_NODES: return start_batch(gpu, batch, false, false);
-    default:
-        return gpu->share && flight->trains ? start_shared(gpu, batch, flight) : start_batch(gpu, batch, true, false);
+    case VPPS_STEP_NODES: return start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false);
+    default: break;
     }
+    if (!flight->trains) return start_batch(gpu, batch, VPPS_GPU_WHOLE, false);
+    if (gpu->share) return start_shared(gpu, batch, flight);
+    return vpps_gpu_packs(gpu) ? start_in_two(gpu, batch, flight) : start_batch(gpu, batch, VPPS_GPU_WHOLE, false);
 }
 
 static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
@@ -166,20 +186,21 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
     VPPS_TRY(prepare(gpu, batch));
-    vpps_gpu_flight flight = {.part = batch->part, .trains = gpu->header.update != 0};
+    vpps_gpu_flight flight = {.part = batch->part, .trains = gpu->header.update != 0, .first = VPPS_NONE};
     flight.status = start_part(gpu, batch, &flight);
     const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
     if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have stepped */
     flight.slot = (gpu->launches + 1) % 2;
+    if (flight.first == VPPS_NONE) flight.first = flight.slot;
     if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* found before anything is started */
     return flight.status;
 }
 
-/* Whole batches of one process are one launch, which can be queued after another. */
+/* Whole batches of one process are one launch, which can be queued after another, unless cuBLAS makes gradients. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
-           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share;
+           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share && !vpps_gpu_packs(gpu);
 }
 
 /* ---------------------------------------------------------------- outcomes */
@@ -224,12 +245,13 @@ static vpps_status read_failure(vpps_gpu *gpu, uint32_t behind, vpps_outcome *ou
 }
 
 static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, uint32_t behind, vpps_outcome *out) {
-    const vpps_launch_end *end = gpu->slots[flight->slot].end;
+    const vpps_launch_end *first = gpu->slots[flight->first].end, *end = gpu->slots[flight->slot].end;
     VPPS_TRY(flight->status);
     VPPS_TRY(gpu->table->await(gpu->driver, flight->slot));
-    out->begin_ns = end->begin_ns;
+    out->begin_ns = first->begin_ns;
     out->end_ns = end->end_ns;
-    out->device_ns = out->own_ns = end->end_ns - end->begin_ns;
+    out->device_ns = out->own_ns = end->end_ns - first->begin_ns;
+    if (first->failed) return read_failure(gpu, behind + (first != end), out);
     if (end->failed) return read_failure(gpu, behind, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
@@ -310,6 +332,7 @@ static void gpu_destroy(vpps_device *d) {
     if (!gpu) return;
     if (gpu->driver && gpu->n_flights) vpps_gpu_settle(gpu);
     vpps_gpu_close_share(gpu);
+    vpps_gpu_close_products(gpu);
     if (gpu->driver) {
         gpu_forget_cells(d);
         vpps_gpu_buffer *buffers[] = {&gpu->pool,
@@ -386,6 +409,8 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(make_ends(gpu));
     vpps_gpu_start_profile(gpu);
+    if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS)
+        VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver)); /* what is missing is told now */
     VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
     VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));
     gpu->dense = calloc(gpu->model->n_params + 1, sizeof *gpu->dense);

@@ -60,6 +60,10 @@ typedef struct vpps_driver_table {
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* in which everything happens */
+    /* Calls `work` where CUDA's libraries find the machine: its context is the thread's meanwhile. Fails as that does, and with STALL,
+     * DEVICE. */
+    vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
+                          void *context);
 
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);

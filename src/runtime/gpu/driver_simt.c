@@ -234,6 +234,12 @@ static void stream(vpps_driver *d, vpps_gpu_stream *out) {
     *out = (vpps_gpu_stream){.idle = is_idle};
 }
 
+static vpps_status within(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
+                          void *context) {
+    (void)d;
+    return work(context, NULL);
+}
+
 static vpps_status open_machine(vpps_driver **out, uint32_t number, vpps_machine *description) {
     uint32_t sms, seed;
     (void)number;
@@ -281,6 +287,7 @@ const vpps_driver_table vpps_driver_simt = {
     .start_clock = start_clock,
     .stop_clock = stop_clock,
     .stream = stream,
+    .within = within,
     .mark = mark,
     .passed = passed,
     .await = mark,

@@ -7,6 +7,7 @@
  *   parameters.c   to the model, and from it
  *   kernel.c       the kernels of all cells that batches had so far
  *   gradients.c    gradients that add up over launches
+ *   products.c     gradients of matrices by cuBLAS, between two launches; cublas.c: its library
  *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
  *   profile.c      which kernel is the fastest
@@ -19,7 +20,7 @@
 #include "interp_templates/arguments.cuh"
 #include "interp_templates/failure.cuh"
 #include "runtime/device.h"
-#include "runtime/gpu/driver.h"
+#include "runtime/gpu/cublas.h"
 #include "runtime/layout.h"
 #include "runtime/log.h"
 
@@ -68,9 +69,38 @@ typedef struct vpps_gpu_slot {
     uint64_t end_at;                  /* where the kernel finds it */
 } vpps_gpu_slot;
 
+/* Factors of a batch's gradients that cuBLAS makes: a value of a cell, of its vertices. */
+typedef struct vpps_gpu_factor {
+    uint32_t value;   /* VPPS_NONE: none has this number */
+    uint32_t words;   /* of a vector */
+    uint64_t vectors; /* there are; while they are given places, so far */
+    uint64_t at;      /* first word, of what is packed */
+    bool asked;       /* the batch has vertices of the cell */
+} vpps_gpu_factor;
+
+/* Which call of cuBLAS makes a gradient of a cell's vertices. */
+typedef struct vpps_gpu_use {
+    uint32_t cell, outer, call;
+} vpps_gpu_use;
+
+/* Products of cuBLAS for the latest batch. */
+typedef struct vpps_gpu_products {
+    vpps_cublas *cublas; /* NULL: not asked for yet */
+    vpps_gpu_buffer packed;
+    uint32_t *first_factor; /* of each cell */
+    vpps_gpu_factor *factors;
+    vpps_gpu_use *uses;
+    vpps_gemm *gemms; /* their addresses count from the first of the words */
+    uint32_t
+        *words; /* for the device: addresses for the calls; from word `places` on, of each OUTER, where vectors go */
+    uint32_t n_factors, n_uses, n_gemms, n_words, places;
+    size_t cells_capacity, factors_capacity, uses_capacity, gemms_capacity, words_capacity;
+} vpps_gpu_products;
+
 /* A batch whose outcome nobody has taken. */
 typedef struct vpps_gpu_flight {
-    uint32_t slot; /* of its last launch */
+    uint32_t slot;  /* of its last launch */
+    uint32_t first; /* of its first launch, where the last one resumes it; else the same */
     vpps_step_part part;
     bool trains;
     vpps_status status;    /* a launch that failed half-way */
@@ -110,7 +140,8 @@ typedef struct vpps_gpu {
     bool summing;            /* gradients add up until an update; `dense` and row_sums tell which */
     const uint32_t
         *untaken; /* script of the latest launch that added to them, whose entries are not in row_sums; or NULL */
-    bool *dense;  /* parameters, no tables, that have a gradient */
+    vpps_gpu_products products;
+    bool *dense;                /* parameters, no tables, that have a gradient */
     vpps_row_sums *row_sums;    /* of tables' entries */
     double sum_loss;            /* of the launches that add up */
     vpps_row_segment *segments; /* rows of tables with gradients: of this process, then of all */
@@ -185,13 +216,17 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu);
  * numbers. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t touched; /* address: of every parameter, non-zero if it has a gradient; 0: none has yet */
-    uint32_t words;   /* of all */
+    uint32_t touched;  /* address: of every parameter, non-zero if it has a gradient; 0: none has yet */
+    uint32_t words;    /* of all */
+    uint32_t products; /* address of gpu->products.words */
 } vpps_gpu_script;
 
-/* Valid until the second following call. Without `steps` it ends where all gradients are there; with `adds` those that gpu->dense
- * marks are added to. Fails with MEMORY. */
-vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds, vpps_gpu_script *out);
+/* Which of a batch's tasks: all; those up to where all gradients are there, or what cuBLAS makes them of; those behind. */
+typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
+
+/* Valid until the second following call. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
+                                 vpps_gpu_script *out);
 
 /* What is left then: the norm and the update, of parameters that gpu->dense marks and of the rows of gpu->segments, whose gradients
  * follow each other. Likewise. */
@@ -211,12 +246,27 @@ uint32_t vpps_gpu_number(const vpps_communicator *c);
  * Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
+/* ---- products.c */
+
+/* Does the choice in use leave gradients of matrices to cuBLAS? */
+bool vpps_gpu_packs(const vpps_gpu *gpu);
+
+/* Before the launch that packs: gpu->products is what the batch needs, and there is room for it. `adds`: to the gradients that
+ * gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (more than can be counted). */
+vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
+
+/* After it, asks for the products. `words`: address on the device of gpu->products.words. Fails with DEVICE. */
+vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words);
+
+void vpps_gpu_close_products(vpps_gpu *gpu);
+
 /* ---- gradients.c */
 
-/* Before a launch that makes gradients and leaves them: it begins a sum, or adds to the one that there is. After it was started:
- * what it makes. Fails with DEVICE. */
+/* gpu->dense has what the batch's launch makes, too. */
+void vpps_gpu_mark_dense(vpps_gpu *gpu, const vpps_batch *batch);
+
+/* Before a launch that makes gradients and leaves them: it begins a sum, or adds to the one that there is. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
-void vpps_gpu_close_sum(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* Takes over what the latest launch added, before the next one, which has its place in the pool. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu);

@@ -8,7 +8,7 @@ static vpps_status no_memory(const vpps_gpu *gpu) {
 }
 
 /* Which matrices and vectors the script's outer products make gradients of. */
-static void mark_dense(vpps_gpu *gpu, const vpps_batch *batch) {
+void vpps_gpu_mark_dense(vpps_gpu *gpu, const vpps_batch *batch) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (const vpps_task *t = vpps_first_task(batch->script, 0); t < end; t++) {
         if (t->kind != VPPS_TASK_OUTER || !t->operands[2]) continue;
@@ -33,8 +33,6 @@ vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
     gpu->untaken = batch->script;
     return VPPS_OK;
 }
-
-void vpps_gpu_close_sum(vpps_gpu *gpu, const vpps_batch *batch) { mark_dense(gpu, batch); }
 
 /* The entries that the latest batch trained, with their gradients, which are copied to the host. */
 static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {

@@ -1,5 +1,5 @@
 /* profile.c - the choice of a kernel: first of rows per warp, upwards, until more are slower; with the best of them the other numbers of
- * threads. Where a driver can compile ahead, batches go on with one candidate until the next one's kernel is there. */
+ * threads; with the best of all gradients by cuBLAS, where they may be. Where a driver can compile ahead, batches go on with one candidate until the next one's kernel is there. */
 #include "runtime/gpu/gpu.h"
 
 #include <stdio.h>
@@ -7,10 +7,17 @@
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
 
 static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
-    snprintf(text, VPPS_CANDIDATE_BYTES, "rpw %u, %u threads", t->rpw, t->threads);
+    snprintf(text, VPPS_CANDIDATE_BYTES, "rpw %u, %u threads%s", t->rpw, t->threads,
+             t->gradients == VPPS_GRADIENTS_CUBLAS ? ", cuBLAS" : "");
 }
 
-_Static_assert(4 + VPPS_COUNT(threads_of) - 1 <= VPPS_MOST_TRIALS, "room for 1, 2, 4, 8 rows, then all threads");
+/* Is it the one candidate with gradients by cuBLAS, whose rows and threads are the fastest of the others? */
+static bool is_of_cublas(const vpps_profile *p, const vpps_trial *t) {
+    return p->options->gradients == VPPS_GRADIENTS_AUTO && t->gradients == VPPS_GRADIENTS_CUBLAS;
+}
+
+_Static_assert(4 + VPPS_COUNT(threads_of) - 1 + 1 <= VPPS_MOST_TRIALS,
+               "room for 1, 2, 4, 8 rows, then all threads, then cuBLAS");
 
 uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     uint32_t n = 0;
@@ -19,6 +26,9 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
         if (!o->rpw || rpw == 1) out[n++] = (vpps_trial){.rpw = o->rpw ? o->rpw : rpw, .threads = threads};
     for (size_t i = 1; i < VPPS_COUNT(threads_of) && !o->threads; i++)
         out[n++] = (vpps_trial){.rpw = o->rpw, .threads = threads_of[i]};
+    const bool any = o->gradients == VPPS_GRADIENTS_AUTO;
+    for (uint32_t i = 0; i < n; i++) out[i].gradients = any ? VPPS_GRADIENTS_DEFERRED : o->gradients;
+    if (any) out[n++] = (vpps_trial){.rpw = o->rpw, .threads = threads, .gradients = VPPS_GRADIENTS_CUBLAS};
     return n;
 }
 
@@ -35,15 +45,18 @@ void vpps_gpu_start_profile(vpps_gpu *gpu) {
     p->n = vpps_gpu_choices(o, p->trials);
     p->memory = (vpps_memory){.what = "the fastest kernel", .model = gpu->model};
     snprintf(p->memory.machine, sizeof p->memory.machine,
-             "%s, sm_%u, %u VPs in %u groups; rpw %u, threads %u, optimiser %d, %s", gpu->machine.name,
+             "%s, sm_%u, %u VPs in %u groups; rpw %u, threads %u, gradients %d, optimiser %d, %s", gpu->machine.name,
              gpu->machine.arch, gpu->layout.tasks.n_vps, gpu->layout.tasks.groups, o->rpw, o->threads,
-             (int)o->optimizer.kind, vpps_precision_names[gpu->layout.precision]);
+             (int)o->gradients, (int)o->optimizer.kind, vpps_precision_names[gpu->layout.precision]);
     const bool open = !o->no_tuning && p->n > 1;
     char *text = open ? vpps_recall(&p->memory) : NULL;
     uint32_t rpw, threads;
     if (text && sscanf(text, "rpw %u, %u threads", &rpw, &threads) == 2)
-        for (uint32_t i = 0; i < p->n; i++)
-            if (!p->trials[i].rpw && p->trials[i].threads == threads) p->trials[i].rpw = rpw;
+        for (uint32_t i = 0; i < p->n; i++) {
+            vpps_trial *t = &p->trials[i];
+            if (is_of_cublas(p, t)) t->rpw = rpw, t->threads = threads;
+            if (!t->rpw && t->threads == threads) t->rpw = rpw;
+        }
     if (text) vpps_profile_resume(p, text);
     free(text);
     if (!p->done) vpps_profile_take(p, open ? 0 : p->n);
@@ -58,7 +71,7 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
         t->registers = gpu->kernel->report.registers;
         t->load_seconds = gpu->kernel->report.seconds;
     }
-    if (made == VPPS_OK || made == VPPS_MEMORY || p->done) return made;
+    if (made == VPPS_OK || p->done || (made == VPPS_MEMORY && !is_of_cublas(p, t))) return made;
     name(t, text);
     vpps_log_line(&gpu->options, "%s: %s", text, vpps_error_message());
     t->state = VPPS_TRIAL_REJECTED;
@@ -72,7 +85,9 @@ static uint32_t next_candidate(vpps_profile *p) {
     for (uint32_t i = 0; i < p->n; i++) {
         vpps_trial *t = &p->trials[i];
         if (t->ns_per_node > 0) faster = i == best;
-        if (t->state != VPPS_TRIAL_WAITING || (t->threads == p->trials[0].threads && !faster)) continue;
+        const bool cublas = is_of_cublas(p, t);
+        if (t->state != VPPS_TRIAL_WAITING || (t->threads == p->trials[0].threads && !faster && !cublas)) continue;
+        if (cublas && best < p->n) t->rpw = p->trials[best].rpw, t->threads = p->trials[best].threads;
         if (!t->rpw) t->rpw = best == p->n ? 1 : p->trials[best].rpw;
         return i;
     }

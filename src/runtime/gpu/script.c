@@ -1,5 +1,6 @@
 /* script.c - a script for the kernel: a copy in pinned memory, where stages and gradients of cells have the kernel's numbers instead
  * of the batch's, as a linker would say: relocated. */
+#include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 
 /* The number of a block's cell in the kernel. */
@@ -32,9 +33,9 @@ static vpps_task added(uint32_t kind, uint32_t address) {
 }
 
 /* Tasks [t, end), and then `last`. `late`: weights are taken where VPs first wait for each other, or else before backward begins.
- * The address behind them. */
+ * places: address of where the OUTERs' factors go; 0: they are not packed. The address behind them. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
-                            bool late, uint32_t last, uint32_t *to, uint32_t at) {
+                            bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (; t < end; t++) {
         vpps_task task = *t;
         if (late && (t->wait != VPPS_NO_BARRIER || is_backward(gpu, script, t))) {
@@ -42,6 +43,10 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
             memcpy(to + at, &weights, sizeof weights);
             at += VPPS_TASK_WORDS;
             late = false;
+        }
+        if (places && t->kind == VPPS_TASK_OUTER) {
+            task.passing = places;
+            places += vpps_packed_operands(gpu->kernel->cells[cell_of(gpu, script, t->operands[0])]);
         }
         relocate(gpu, script, &task);
         memcpy(to + at, &task, sizeof task);
@@ -74,21 +79,21 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Which of a group's tasks. */
-typedef enum part { WHOLE, GRADIENTS, STEP } part;
-
 /* Writes the groups' tasks from address `at` on, and where each group's are. The address behind them. What is cut short gets to a task
  * that fails. */
-static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *script, part which, uint32_t *to, uint32_t at) {
+static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *script, vpps_gpu_part which, uint32_t places,
+                             uint32_t *to, uint32_t at) {
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
         const vpps_task *first = vpps_first_task(script, g), *end = vpps_end_of_tasks(script, g);
         const vpps_task *step = find_step(first, end);
         starts[g] = at;
-        at = write_tasks(gpu, script, which == STEP ? step : first, which == GRADIENTS ? step : end,
-                         which != STEP && gpu->kernel->plan.late,
-                         which == GRADIENTS ? VPPS_TASK_END : VPPS_KERNEL_UNKNOWN, to, at);
+        at = write_tasks(gpu, script, which == VPPS_GPU_STEP ? step : first, which == VPPS_GPU_GRADIENTS ? step : end,
+                         which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
+                         which == VPPS_GPU_GRADIENTS ? VPPS_TASK_END : VPPS_KERNEL_UNKNOWN, to, at);
+        /* what it would wait for was done by an earlier launch */
+        if (which == VPPS_GPU_STEP) ((vpps_task *)(void *)(to + starts[g]))->wait = VPPS_NO_BARRIER;
     }
     starts[gpu->header.n_groups] = at;
     return at;
@@ -115,14 +120,22 @@ static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
     return at;
 }
 
-vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, bool steps, bool adds, vpps_gpu_script *out) {
-    uint32_t *script;
-    const uint32_t tasks = vpps_task_starts(batch->script)[0]; /* the last words */
-    const uint64_t touched = adds ? gpu->model->n_params + VPPS_TASK_ALIGNMENT : 0;
-    VPPS_TRY(make_room(gpu, tasks + room_for_groups(gpu, batch->script) + touched, &script));
-    memcpy(script, batch->script, tasks * sizeof *script);
+vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
+                                 vpps_gpu_script *out) {
+    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* tasks are the last words */
+    const vpps_gpu_products *p = &gpu->products;
+    const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
+    const uint64_t touched = adds ? gpu->model->n_params + VPPS_TASK_ALIGNMENT : 0,
+                   products = packs ? p->n_words + (uint64_t)VPPS_TASK_ALIGNMENT : 0;
+    VPPS_TRY(make_room(gpu, at + room_for_groups(gpu, batch->script) + touched + products, &script));
+    memcpy(script, batch->script, at * sizeof *script);
     *out = (vpps_gpu_script){.copy = script};
-    out->words = write_groups(gpu, batch->script, steps ? WHOLE : GRADIENTS, script, tasks);
+    if (packs) {
+        out->products = fill_up(script, at);
+        memcpy(script + out->products, p->words, p->n_words * sizeof *script);
+        at = out->products + p->n_words;
+    }
+    out->words = write_groups(gpu, batch->script, part, packs ? out->products + p->places : 0, script, at);
     if (adds) {
         out->touched = out->words;
         out->words = fill_up(script, write_touched(gpu, script, out->touched));
@@ -142,7 +155,7 @@ vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
                            (uint64_t)n_segments * VPPS_TABLE_WORDS + VPPS_TASK_ALIGNMENT,
                        &script));
     *out = (vpps_gpu_script){.copy = script};
-    out->touched = write_groups(gpu, batch->script, STEP, script, tasks);
+    out->touched = write_groups(gpu, batch->script, VPPS_GPU_STEP, 0, script, tasks);
     const uint32_t tables = write_touched(gpu, script, out->touched);
     vpps_task_header *header = (vpps_task_header *)(void *)script;
     *header = gpu->header;

@@ -1,0 +1,34 @@
+/* packing.cuh - the factors of matrices' gradients, vector behind vector, for cuBLAS (codegen/packing.h): in fp32, or rounded as products
+ * in bf16 round them. In bf16x3 a vector is there three times: x as its high, its low and its high part, dy as high, high and low, so that
+ * one product over all of these is the three that vpps_add_products adds up. */
+
+enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
+
+/* Four elements of number `vector`, of LENGTH, which lie at `from`. QUADS: its elements begin at a quad, and end at one. IN_PARTS: they are
+ * kept as bf16 parts. */
+template <bool IS_X, bool IN_PARTS, bool QUADS, unsigned LENGTH>
+__device__ __forceinline__ void vpps_pack_four(float *to, const float *from, unsigned vector, unsigned element) {
+#if VPPS_PARTS
+    const unsigned words = (LENGTH + 7) / 8 * 4; /* of a vector, once */
+    const vpps_quad q = vpps_four<QUADS, false, LENGTH>(from, element);
+    const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
+    float *const row = to + (unsigned long long)vector * VPPS_PACKED_TIMES * words + element / 2;
+#pragma unroll
+    for (unsigned k = 0; k < VPPS_PACKED_TIMES; k++) {
+        const unsigned part = VPPS_PACKED_TIMES == 3 && k == (IS_X ? 1 : 2) ? VPPS_PARTS - 1 : 0;
+        *(vpps_pair *)(row + k * words) = vpps_pair{__uint_as_float(low.part[part]), __uint_as_float(high.part[part])};
+    }
+#else
+    const unsigned words = (LENGTH + 3) / 4 * 4;
+    vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (QUADS) {
+        q = *(const vpps_quad *)(from + element);
+    } else {
+        if (element < LENGTH) q.x = from[element];
+        if (element + 1 < LENGTH) q.y = from[element + 1];
+        if (element + 2 < LENGTH) q.z = from[element + 2];
+        if (element + 3 < LENGTH) q.w = from[element + 3];
+    }
+    *(vpps_quad *)(to + (unsigned long long)vector * words + element) = q;
+#endif
+}

@@ -1,0 +1,154 @@
+/* cublas.c - see cublas.h. The library stays open: it holds memory that outlives a handle. */
+#include "runtime/gpu/cublas.h"
+#include "base/library.h"
+#include "runtime/gpu/cublas_api.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+enum { FIRST_VERSION = 12 };
+
+/* What cuBLAS itself takes on a GPU of sm_90 (cuBLAS Library, cublasSetWorkspace): the largest, so that all algorithms have room. */
+enum { WORKSPACE_BYTES = 32 << 20 };
+
+struct vpps_cublas {
+    vpps_driver *driver;
+    vpps_cublas_handle handle;
+    uint64_t workspace;
+};
+
+/* ---------------------------------------------------------------- the library */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static vpps_cublas_api api;
+static vpps_status found;
+static char message[VPPS_MESSAGE_BYTES];
+
+static int major_of(void *handle) {
+    unsigned (*property)(unsigned type, int *value);
+    int major;
+    void *address = dlsym(handle, "cublasGetProperty");
+    memcpy(&property, &address, sizeof property);
+    return address && property(VPPS_CUBLAS_MAJOR_VERSION, &major) == VPPS_CUBLAS_SUCCESS ? major : 0;
+}
+
+static const vpps_library cublas = {.title = "cuBLAS",
+                                    .variable = "VPPS_LIBCUBLAS",
+                                    .names = {"libcublas.so", "libcublas.so.13", "libcublas.so.12"},
+                                    .major = major_of};
+
+static vpps_status find_functions(void *handle) {
+    const int major = major_of(handle);
+    if (major && major < FIRST_VERSION)
+        return vpps_fail(VPPS_DEVICE, "cuBLAS: its version %d is too old; expected %d or later", major, FIRST_VERSION);
+#define X(name, parameters) VPPS_TRY(vpps_library_find(&cublas, handle, #name, &api.name));
+    VPPS_CUBLAS_FUNCTIONS(X)
+#undef X
+    return vpps_library_find(&cublas, handle, "cublasGetStatusString", &api.cublasGetStatusString);
+}
+
+static void open_once(void) {
+    void *handle = NULL;
+    found = vpps_library_open(&cublas, &handle);
+    if (found == VPPS_OK) found = find_functions(handle);
+    if (found != VPPS_OK) snprintf(message, sizeof message, "%s", vpps_error_message());
+}
+
+/* ---------------------------------------------------------------- a handle */
+
+static vpps_status check(const char *call, unsigned status) {
+    if (status == VPPS_CUBLAS_SUCCESS) return VPPS_OK;
+    return vpps_fail(VPPS_DEVICE, "cuBLAS: %s: %s (%u)", call, api.cublasGetStatusString(status), status);
+}
+
+#define CUBLAS_TRY(function, ...) VPPS_TRY(check(#function, api.function(__VA_ARGS__)))
+
+/* The workspace last: another stream would take it back. */
+static vpps_status create(void *context, struct CUstream_st *stream) {
+    vpps_cublas *b = context;
+    CUBLAS_TRY(cublasCreate_v2, &b->handle);
+    CUBLAS_TRY(cublasSetAtomicsMode, b->handle, VPPS_CUBLAS_ATOMICS_NOT_ALLOWED);
+    CUBLAS_TRY(cublasSetMathMode, b->handle, VPPS_CUBLAS_DEFAULT_MATH);
+    CUBLAS_TRY(cublasSetStream_v2, b->handle, stream);
+    CUBLAS_TRY(cublasSetWorkspace_v2, b->handle, (void *)(uintptr_t)b->workspace, WORKSPACE_BYTES);
+    return VPPS_OK;
+}
+
+static vpps_status destroy(void *context, struct CUstream_st *stream) {
+    vpps_cublas *b = context;
+    (void)stream;
+    if (b->handle) CUBLAS_TRY(cublasDestroy_v2, b->handle);
+    return VPPS_OK;
+}
+
+vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
+    const char *named = getenv(cublas.variable);
+    *out = NULL;
+    if (driver->table != &vpps_driver_cuda && !(named && *named))
+        return vpps_fail(VPPS_DEVICE, "%s: there is no cuBLAS here; VPPS_LIBCUBLAS can name a stand-in",
+                         driver->table->name);
+    pthread_once(&once, open_once);
+    if (found != VPPS_OK) {
+        vpps_restore_message(message);
+        return found;
+    }
+    vpps_cublas *b = calloc(1, sizeof *b);
+    if (!b) return vpps_fail(VPPS_MEMORY, "cuBLAS: out of memory");
+    b->driver = driver;
+    vpps_status status = driver->table->allocate(driver, WORKSPACE_BYTES, &b->workspace);
+    if (status != VPPS_OK) {
+        free(b);
+        return status;
+    }
+    status = driver->table->within(driver, create, b);
+    if (status == VPPS_OK) {
+        *out = b;
+        return VPPS_OK;
+    }
+    char text[VPPS_MESSAGE_BYTES];
+    snprintf(text, sizeof text, "%s", vpps_error_message());
+    vpps_cublas_close(b);
+    vpps_restore_message(text);
+    return status;
+}
+
+void vpps_cublas_close(vpps_cublas *b) {
+    if (!b) return;
+    (void)b->driver->table->within(b->driver, destroy, b); /* of a machine that is lost nothing can be closed */
+    b->driver->table->release(b->driver, b->workspace);
+    free(b);
+}
+
+/* ---------------------------------------------------------------- products */
+
+typedef struct products {
+    vpps_cublas *cublas;
+    const vpps_gemm *gemms;
+    uint32_t n;
+} products;
+
+static const void *const *array(uint64_t address) { return (const void *const *)(uintptr_t)address; }
+
+/* Row after row a matrix is what column after column its transpose is: x dy^T. */
+static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
+    const float one = 1, kept = g->adds ? 1 : 0;
+    const unsigned type = g->bf16 ? VPPS_CUBLAS_BF16 : VPPS_CUBLAS_FP32;
+    CUBLAS_TRY(cublasGemmBatchedEx, b->handle, VPPS_CUBLAS_AS_IT_IS, VPPS_CUBLAS_TRANSPOSED, (int)g->columns,
+               (int)g->rows, (int)g->depth, &one, array(g->x), type, (int)g->x_stride, array(g->dy), type,
+               (int)g->dy_stride, &kept, (void *const *)(uintptr_t)g->to, VPPS_CUBLAS_FP32, (int)g->columns, (int)g->n,
+               VPPS_CUBLAS_COMPUTE_FP32, VPPS_CUBLAS_GEMM_DEFAULT);
+    return VPPS_OK;
+}
+
+static vpps_status multiply_all(void *context, struct CUstream_st *stream) {
+    const products *p = context;
+    (void)stream; /* the handle's */
+    for (uint32_t i = 0; i < p->n; i++) VPPS_TRY(multiply(p->cublas, &p->gemms[i]));
+    return VPPS_OK;
+}
+
+vpps_status vpps_cublas_multiply(vpps_cublas *b, const vpps_gemm *gemms, uint32_t n) {
+    products p = {b, gemms, n};
+    return n ? b->driver->table->within(b->driver, multiply_all, &p) : VPPS_OK;
+}

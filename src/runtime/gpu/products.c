@@ -1,0 +1,247 @@
+/* products.c - gradients of matrices by cuBLAS, between a batch's two launches: the first packs their factors (codegen/packing.h), the
+ * second steps. What a batch's script says to that goes with it: where each OUTER's vectors go, and the addresses that products in one
+ * call have. */
+#include "codegen/packing.h"
+#include "runtime/gpu/gpu.h"
+
+bool vpps_gpu_packs(const vpps_gpu *gpu) {
+    return vpps_profile_current(&gpu->device.profile)->gradients == VPPS_GRADIENTS_CUBLAS;
+}
+
+static vpps_status no_memory(const vpps_gpu *gpu) {
+    return vpps_fail(VPPS_MEMORY, "%s: out of memory for products by cuBLAS", gpu->table->name);
+}
+
+static uint32_t parts_of(const vpps_gpu *gpu) { return vpps_precision_parts(gpu->layout.precision); }
+
+static const vpps_compiled_cell *cell_of(const vpps_batch *batch, const vpps_task *outer) {
+    return batch->cells[vpps_block_at(batch->script, outer->operands[0])->cell];
+}
+
+/* The batch's OUTERs, of which every group has the same. NULL: none after this one. */
+static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) {
+    const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
+    for (t = t ? t + 1 : vpps_first_task(batch->script, 0); t < end; t++)
+        if (t->kind == VPPS_TASK_OUTER) return t;
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- factors */
+
+/* Vectors of the value among the items of a task. */
+static uint64_t vectors_of(const vpps_cell_value *x, const uint32_t *items) {
+    return (uint64_t)items[x->domain] * x->cols;
+}
+
+static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t *items) {
+    const vpps_block *block = vpps_block_at(batch->script, outer->operands[0]);
+    vpps_block_view view;
+    uint32_t first[VPPS_DOMAINS];
+    vpps_view_block(batch->script, block, batch->cells[block->cell], &view);
+    vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
+}
+
+/* The factors of all cells, none of vectors yet. */
+static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
+    vpps_gpu_products *p = &gpu->products;
+    uint32_t n = 0;
+    if (!VPPS_RESERVE(p->first_factor, p->cells_capacity, batch->n_cells + 1u)) return no_memory(gpu);
+    for (uint32_t i = 0; i < batch->n_cells; i++) {
+        p->first_factor[i] = n;
+        n += vpps_packed_operands(batch->cells[i]);
+    }
+    p->n_factors = n;
+    if (!VPPS_RESERVE(p->factors, p->factors_capacity, n + 1u)) return no_memory(gpu);
+    memset(p->factors, 0, n * sizeof *p->factors);
+    for (uint32_t i = 0; i < batch->n_cells; i++) {
+        for (uint32_t k = 0; k < vpps_packed_operands(batch->cells[i]); k++) {
+            const uint32_t v = vpps_packed_value(batch->cells[i], k);
+            vpps_gpu_factor *f = &p->factors[p->first_factor[i] + k];
+            f->value = v;
+            if (v != VPPS_NONE) f->words = vpps_packed_words(batch->cells[i]->values[v].rows, parts_of(gpu));
+        }
+    }
+    return VPPS_OK;
+}
+
+/* Counts the vectors of an OUTER, which come behind those before it. `places`, unless it is NULL, becomes where they go. */
+static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
+    const vpps_compiled_cell *c = cell_of(batch, outer);
+    const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
+    uint32_t items[VPPS_DOMAINS];
+    find_items(batch, outer, items);
+    for (uint32_t k = 0; k < vpps_packed_operands(c); k++) {
+        vpps_gpu_factor *f = &gpu->products.factors[gpu->products.first_factor[cell] + k];
+        if (places) places[k] = (uint32_t)(f->at + f->vectors * f->words);
+        if (f->value != VPPS_NONE) f->vectors += vectors_of(&c->values[f->value], items);
+        f->asked |= outer->operands[2] > 0;
+    }
+}
+
+/* Gives every factor its room. */
+static vpps_status place_factors(vpps_gpu *gpu) {
+    enum { ALIGNED = 64 /* words: which algorithm cuBLAS takes may depend on it */ };
+    vpps_gpu_products *p = &gpu->products;
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < p->n_factors; i++) {
+        p->factors[i].at = words;
+        words += (p->factors[i].vectors * p->factors[i].words + ALIGNED - 1) / ALIGNED * ALIGNED;
+        p->factors[i].vectors = 0; /* counted once more */
+    }
+    if (words > UINT32_MAX)
+        return vpps_fail(VPPS_POOL,
+                         "%s: 2^32 words do not hold the factors of gradients for cuBLAS; expected smaller batches",
+                         gpu->table->name);
+    const size_t bytes = (size_t)words * sizeof(float);
+    return bytes > p->packed.bytes ? vpps_gpu_reserve(gpu, &p->packed, bytes + bytes / 4) : VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* What makes a gradient of some vertices of a cell. */
+static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, uint32_t outer, bool adds) {
+    const vpps_compiled_cell *c = batch->cells[cell];
+    const vpps_cell_outer *o = &c->outers[outer];
+    const uint32_t parts = parts_of(gpu), rows = c->values[o->dy].rows, columns = c->values[o->x].rows;
+    const vpps_gpu_factor *dy =
+        &gpu->products.factors[gpu->products.first_factor[cell] + vpps_packed_number(c, outer, false)];
+    return (vpps_gemm){.rows = rows,
+                       .columns = columns,
+                       .depth = (uint32_t)dy->vectors * vpps_packed_times(parts),
+                       .dy_stride = vpps_packed_stride(rows, parts),
+                       .x_stride = vpps_packed_stride(columns, parts),
+                       .bf16 = parts,
+                       .adds = adds};
+}
+
+static bool is_alike(const vpps_gemm *a, const vpps_gemm *b) {
+    return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth && a->adds == b->adds;
+}
+
+/* A call that makes the product, behind the one that made the parameter's gradient before: of those of the cell, from `first` on. */
+static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_t first) {
+    uint32_t i = first;
+    while (i < p->n_gemms && !is_alike(&p->gemms[i], product)) i++;
+    if (i == p->n_gemms) p->gemms[p->n_gemms++] = *product;
+    p->gemms[i].n++;
+    return i;
+}
+
+/* Which call makes what, of the cell's vertices. `latest`: of each parameter, the call that made its gradient last, + 1. */
+static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, bool adds, uint32_t *latest) {
+    vpps_gpu_products *p = &gpu->products;
+    const vpps_compiled_cell *c = batch->cells[cell];
+    const uint32_t first = p->n_gemms;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const uint32_t param = c->outers[i].param;
+        if (c->outers[i].x == VPPS_NONE) continue;
+        const vpps_gpu_factor *dy = &p->factors[p->first_factor[cell] + vpps_packed_number(c, i, false)];
+        if (!dy->asked) continue;
+        const vpps_gemm product = product_of(gpu, batch, cell, i, latest[param] || (adds && gpu->dense[param]));
+        const uint32_t call = call_for(p, &product, vpps_max_u32(first, latest[param]));
+        p->uses[p->n_uses++] = (vpps_gpu_use){cell, i, call};
+        latest[param] = call + 1;
+    }
+}
+
+static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
+
+/* The arrays of all calls, one behind the other: their gemms know at which word. Returns the words. */
+static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
+    enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
+    vpps_gpu_products *p = &gpu->products;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < p->n_gemms; i++) {
+        vpps_gemm *g = &p->gemms[i];
+        g->to = at, g->dy = at + g->n * WORDS, g->x = at + 2 * g->n * WORDS;
+        at += 3 * g->n * WORDS;
+        for (uint32_t k = 0, n = 0; k < p->n_uses; k++) {
+            const vpps_gpu_use *use = &p->uses[k];
+            if (use->call != i) continue;
+            const vpps_compiled_cell *c = batch->cells[use->cell];
+            const vpps_gpu_factor *factors = &p->factors[p->first_factor[use->cell]];
+            const uint32_t matrix = gpu->layout.matrix_at[c->outers[use->outer].param];
+            const uint64_t dy = factors[vpps_packed_number(c, use->outer, false)].at,
+                           x = factors[vpps_packed_number(c, use->outer, true)].at;
+            put_address(p->words + g->to + n * WORDS, gpu->gradients.address + 4 * (uint64_t)matrix);
+            put_address(p->words + g->dy + n * WORDS, p->packed.address + 4 * dy);
+            put_address(p->words + g->x + n * WORDS, p->packed.address + 4 * x);
+            n++;
+        }
+    }
+    return at;
+}
+
+/* Room for the words, and for lists of calls and uses. */
+static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
+    enum { ADDRESS_WORDS = 6 };
+    vpps_gpu_products *p = &gpu->products;
+    uint64_t uses = 0, places = 0;
+    for (uint32_t i = 0; i < batch->n_cells; i++) uses += batch->cells[i]->n_outers;
+    for (const vpps_task *t = NULL; (t = next_outer(batch, t));) places += vpps_packed_operands(cell_of(batch, t));
+    if (!VPPS_RESERVE(p->uses, p->uses_capacity, uses + 1) || !VPPS_RESERVE(p->gemms, p->gemms_capacity, uses + 1) ||
+        !VPPS_RESERVE(p->words, p->words_capacity, ADDRESS_WORDS * uses + places + 1))
+        return no_memory(gpu);
+    p->n_uses = p->n_gemms = 0;
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds) {
+    vpps_gpu_products *p = &gpu->products;
+    if (!p->cublas) VPPS_TRY(vpps_cublas_open(&p->cublas, gpu->driver));
+    VPPS_TRY(list_factors(gpu, batch));
+    VPPS_TRY(reserve_lists(gpu, batch));
+    for (const vpps_task *t = NULL; (t = next_outer(batch, t));) add_vectors(gpu, batch, t, NULL);
+    for (uint32_t i = 0; i < p->n_factors; i++)
+        if (p->factors[i].vectors * vpps_packed_times(parts_of(gpu)) > INT32_MAX)
+            return vpps_fail(VPPS_POOL, "%s: cuBLAS does not count to 2^31 vectors; expected smaller batches",
+                             gpu->table->name);
+    uint32_t *latest = calloc(gpu->model->n_params + 1u, sizeof *latest);
+    if (!latest) return no_memory(gpu);
+    for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, adds, latest);
+    free(latest);
+    VPPS_TRY(place_factors(gpu));
+    p->places = write_addresses(gpu, batch);
+    p->n_words = p->places;
+    for (const vpps_task *t = NULL; (t = next_outer(batch, t));) {
+        add_vectors(gpu, batch, t, p->words + p->n_words);
+        p->n_words += vpps_packed_operands(cell_of(batch, t));
+    }
+    return VPPS_OK;
+}
+
+/* A gradient that is the sum of nothing is zero: cuBLAS need not be asked. */
+static vpps_status clear(vpps_gpu *gpu, uint32_t call) {
+    const vpps_gemm *g = &gpu->products.gemms[call];
+    uint64_t address;
+    for (uint32_t i = 0; i < g->n && !g->adds; i++) {
+        memcpy(&address, gpu->products.words + g->to + 2 * (size_t)i, sizeof address);
+        VPPS_TRY(gpu->table->clear(gpu->driver, address, (size_t)g->rows * g->columns * sizeof(float)));
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words) {
+    vpps_gpu_products *p = &gpu->products;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_gemms; i++) {
+        vpps_gemm g = p->gemms[i];
+        if (!g.depth) {
+            VPPS_TRY(clear(gpu, i));
+            continue;
+        }
+        g.to = words + 4 * g.to, g.dy = words + 4 * g.dy, g.x = words + 4 * g.x;
+        p->gemms[n++] = g;
+    }
+    p->n_gemms = 0; /* done with */
+    return vpps_cublas_multiply(p->cublas, p->gemms, n);
+}
+
+void vpps_gpu_close_products(vpps_gpu *gpu) {
+    vpps_gpu_products *p = &gpu->products;
+    if (gpu->driver) vpps_cublas_close(p->cublas);
+    if (gpu->driver) vpps_gpu_release(gpu, &p->packed);
+    void *const lists[] = {p->first_factor, p->factors, p->uses, p->gemms, p->words};
+    for (size_t i = 0; i < VPPS_COUNT(lists); i++) free(lists[i]);
+    *p = (vpps_gpu_products){0};
+}

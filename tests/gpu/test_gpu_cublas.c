@@ -1,0 +1,340 @@
+/* test_gpu_cublas.c - gradients of matrices by cuBLAS, for which a stand-in is there (tests/fake_cublas): against the double-precision
+ * reference in every precision, the same bits every time, with what is not finite, and what is told when cuBLAS fails. */
+#include "common/episode.h"
+#include "common/gpu_tests.h"
+#include "gpu_trees.h"
+#include "gpu_zoo.h"
+
+#include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
+
+#include <libgen.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const gpu_layout layouts[] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
+enum { N_LAYOUTS = sizeof layouts / sizeof *layouts, N_PRECISIONS = VPPS_PRECISION_BF16 + 1 };
+
+static char stand_in[4096];
+
+/* Number i, of all layouts in all precisions. */
+static vpps_options options_of(int number, vpps_optimizer_kind optimizer) {
+    vpps_options o = gpu_options(&layouts[number % N_LAYOUTS], optimizer);
+    o.precision = (vpps_precision)(number % N_PRECISIONS);
+    o.gradients = VPPS_GRADIENTS_CUBLAS;
+    return o;
+}
+
+static const char *text_of(const vpps_options *o, int number) {
+    static char text[160];
+    snprintf(text, sizeof text, "%s, %s", vpps_precision_names[o->precision],
+             gpu_layout_text(&layouts[number % N_LAYOUTS]));
+    return text;
+}
+
+static void check(const episode *x, const vpps_options *o, int number, int ways, bool *usable) {
+    expectation e = expect_of(x, o);
+    const char *finding = e.usable ? episode_check(x, &e, o, ways) : NULL;
+    ck_assert(e.usable || usable);
+    if (usable) *usable = e.usable;
+    ck_assert_msg(!finding, "%s: %s", text_of(o, number), finding);
+    forget_expectation(&e);
+}
+
+/* ---------------------------------------------------------------- agreement */
+
+/* With values of several columns, lists and shared matrices. */
+START_TEST(random_graphs_agree)
+    {
+        enum { CASES = 10 };
+        static const uint32_t sizes[RG_SIZES] = {33, 5, 16, 1};
+        const uint32_t n = test_scaled(CASES);
+        for (uint32_t i = 0; i < n; i++) {
+            rg_case c;
+            rg_built built;
+            bool usable;
+            rg_draw(&c, test_seed() * 1000003 + 77000 + (uint32_t)_i * 100 + i, 8 + i % 20);
+            memcpy(c.sizes, sizes, sizeof c.sizes);
+            c.columns = 2 + i % 3;
+            c.alike = true;
+            TEST_OK(rg_build(&built, &c, NULL));
+            const episode x = episode_of(&built);
+            vpps_options o = options_of(_i, i % 2 ? VPPS_ADAM : VPPS_MOMENTUM);
+            if (o.precision != VPPS_PRECISION_FP32) o.optimizer = gpu_optimizer(VPPS_SGD);
+            o.slices = 1 + i % 3;
+            check(&x, &o, _i, i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST, &usable);
+            rg_destroy(&built);
+        }
+    }
+END_TEST
+
+START_TEST(shapes_agree)
+    {
+        static const uint32_t chains[] = {1, 5, 3}, size[] = {31, 40, 33, 8};
+        gpu_zoo zoo;
+        episode x;
+        zoo_open(&zoo, size, 5);
+        zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
+        vpps_options o = options_of(_i, VPPS_SGD);
+        check(&x, &o, _i, _i % 2 ? EPISODE_FORWARD : EPISODE_PARTS, NULL);
+        zoo_forget(&x);
+        zoo_close(&zoo);
+    }
+END_TEST
+
+/* Parameters after some batches of trees; the caller frees. Calls: of cuBLAS in the last batch. */
+static float *train_trees(const vpps_options *o, uint32_t n_batches, size_t *n) {
+    gpu_trees t;
+    vpps_handle *h;
+    trees_open(&t, 32, 24);
+    TEST_OK(vpps_handle_create(&h, t.model, o));
+    for (uint32_t batch = 0; batch < n_batches; batch++) TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
+    TEST_OK(vpps_read_parameters(h));
+    float *values = model_values(t.model, n);
+    vpps_handle_destroy(h);
+    trees_close(&t);
+    return values;
+}
+
+/* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns. */
+START_TEST(trees_agree_and_repeat_bits)
+    {
+        enum { BATCHES = 3 };
+        vpps_options o = options_of(_i, VPPS_SGD);
+        const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
+        size_t n;
+        o.verify = false;
+        float *first = train_trees(&o, BATCHES, &n);
+        setenv("VPPS_SIMT_SEED", "7", 1);
+        float *second = train_trees(&o, BATCHES, &n);
+        ck_assert_msg(!memcmp(first, second, n * sizeof *first), "%s: bits differ", text_of(&o, _i));
+        o.gradients = VPPS_GRADIENTS_DEFERRED;
+        float *kernel = train_trees(&o, BATCHES, &n);
+        for (size_t i = 0; i < n; i++)
+            ck_assert_msg(fabs((double)first[i] - (double)kernel[i]) <= tolerance * fmax(1, fabs((double)kernel[i])),
+                          "%s: parameter %zu is %.9g, by the kernel %.9g", text_of(&o, _i), i, (double)first[i],
+                          (double)kernel[i]);
+        free(first);
+        free(second);
+        free(kernel);
+    }
+END_TEST
+
+/* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
+START_TEST(products_of_one_shape_are_one_call)
+    {
+        char log[] = "/tmp/vpps-cublas-XXXXXX", line[128];
+        vpps_options o = options_of(0, VPPS_SGD);
+        uint32_t calls = 0, products = 0;
+        size_t n;
+        const int file = mkstemp(log);
+        ck_assert_int_ge(file, 0);
+        close(file);
+        setenv("FAKE_CUBLAS_LOG", log, 1);
+        free(train_trees(&o, 1, &n));
+        FILE *f = fopen(log, "r");
+        ck_assert_ptr_nonnull(f);
+        while (fgets(line, sizeof line, f)) {
+            int columns, rows, depth, batch;
+            ck_assert_int_eq(sscanf(line, "%d %d %d %d", &columns, &rows, &depth, &batch), 4);
+            calls++;
+            products += (uint32_t)batch;
+        }
+        fclose(f);
+        unlink(log);
+        ck_assert_msg(calls >= 2 && calls <= 4 && products > 10, "%u calls of %u products", calls, products);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- what is not finite */
+
+START_TEST(what_is_not_finite_changes_nothing)
+    {
+        static const uint32_t size[] = {31, 33, 40, 7};
+        const bool skip = _i;
+        gpu_zoo zoo;
+        vpps_graph *g;
+        vpps_handle *h;
+        size_t n;
+        float loss;
+        vpps_options o = options_of(0, VPPS_SGD);
+        o.nonfinite = skip ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP;
+        zoo_open(&zoo, size, 9);
+        TEST_OK(vpps_graph_create(&g, zoo.model));
+        TEST_OK(vpps_handle_create(&h, zoo.model, &o));
+        TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert(isfinite(loss) && loss != 0);
+        TEST_OK(vpps_read_parameters(h));
+        float *before = model_values(zoo.model, &n);
+        TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, INFINITY), NULL));
+        const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
+        if (!skip) TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE, "batch 2");
+        TEST_OK(vpps_read_parameters(h));
+        float *after = model_values(zoo.model, &n);
+        ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
+        free(after);
+        TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert(isfinite(loss));
+        TEST_OK(vpps_read_parameters(h));
+        after = model_values(zoo.model, &n);
+        ck_assert(memcmp(before, after, n * sizeof *before) != 0);
+        free(before);
+        free(after);
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(g);
+        zoo_close(&zoo);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- failures */
+
+static void check_none(const char *message) {
+    gpu_trees t;
+    vpps_handle *h;
+    const vpps_options o = options_of(0, VPPS_SGD);
+    trees_open(&t, 32, 24);
+    TEST_FAILS(vpps_handle_create(&h, t.model, &o), VPPS_DEVICE, message);
+    trees_close(&t);
+}
+
+START_TEST(a_library_that_is_missing_is_told)
+    {
+        setenv("VPPS_LIBCUBLAS", "/nowhere/libcublas.so", 1);
+        check_none("/nowhere/libcublas.so, which VPPS_LIBCUBLAS names");
+        setenv("VPPS_LIBCUBLAS", "", 1);
+        if (gpu_is_simulated()) check_none("there is no cuBLAS here");
+    }
+END_TEST
+
+START_TEST(another_library_is_told)
+    {
+        setenv("VPPS_LIBCUBLAS", "libm.so.6", 1);
+        check_none("no function cublas");
+    }
+END_TEST
+
+START_TEST(a_library_that_is_too_old_is_told)
+    {
+        char folder[] = "/tmp/vpps-cublas-XXXXXX", name[64], command[4300];
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        snprintf(name, sizeof name, "%s/libcublas.so.11", folder);
+        snprintf(command, sizeof command, "cp %s %s", stand_in, name);
+        ck_assert_int_eq(system(command), 0);
+        setenv("VPPS_LIBCUBLAS", name, 1);
+        check_none("version 11 is too old; expected 12");
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+    }
+END_TEST
+
+/* A call that fails: the handle is not made, or the batch changes nothing. */
+START_TEST(a_call_that_fails_is_told)
+    {
+        static const char *const setting_up[] = {"cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2",
+                                                 "cublasSetAtomicsMode", "cublasSetMathMode"};
+        gpu_trees t;
+        vpps_handle *h;
+        size_t n;
+        const vpps_options o = options_of(0, VPPS_SGD);
+        for (size_t i = 0; i < VPPS_COUNT(setting_up); i++) {
+            setenv("FAKE_CUBLAS_FAILS", setting_up[i], 1);
+            check_none(setting_up[i]);
+        }
+        setenv("FAKE_CUBLAS_FAILS", "cublasGemmBatchedEx", 1);
+        trees_open(&t, 32, 24);
+        float *before = model_values(t.model, &n), loss;
+        TEST_OK(vpps_handle_create(&h, t.model, &o));
+        vpps_status status = vpps_fb(h, t.g, trees_build(&t, 0), NULL);
+        if (status == VPPS_OK) status = vpps_sync_latest_loss(h, &loss);
+        ck_assert_int_eq(status, VPPS_DEVICE);
+        ck_assert_msg(strstr(vpps_error_message(), "cublasGemmBatchedEx"), "%s", vpps_error_message());
+        vpps_read_parameters(h);
+        float *after = model_values(t.model, &n);
+        ck_assert(!memcmp(before, after, n * sizeof *before));
+        free(before);
+        free(after);
+        vpps_handle_destroy(h);
+        trees_close(&t);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- the profile */
+
+/* It tries cuBLAS last; where there is none, it goes on without. */
+START_TEST(the_profile_tries_it)
+    {
+        enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
+        const bool there = _i;
+        gpu_trees t;
+        vpps_handle *h;
+        vpps_trial trials[4] = {{.size = sizeof *trials}};
+        uint32_t n = VPPS_COUNT(trials);
+        bool done;
+        vpps_options o = options_of(0, VPPS_SGD);
+        char folder[] = "/tmp/vpps-cublas-XXXXXX", command[64];
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        setenv("VPPS_CACHE_DIR", folder, 1);
+        if (!there) setenv("VPPS_LIBCUBLAS", "/nowhere", 1);
+        o.gradients = VPPS_GRADIENTS_AUTO;
+        o.no_tuning = o.verify = false;
+        trees_open(&t, 32, 24);
+        TEST_OK(vpps_handle_create(&h, t.model, &o));
+        for (uint32_t batch = 0; batch < BATCHES; batch++) TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch % 2), NULL));
+        TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+        vpps_handle_destroy(h);
+        trees_close(&t);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        ck_assert_int_eq(system(command), 0);
+        ck_assert(done);
+        ck_assert_uint_eq(n, 2);
+        ck_assert_int_eq(trials[0].gradients, VPPS_GRADIENTS_DEFERRED);
+        ck_assert_int_eq(trials[1].gradients, VPPS_GRADIENTS_CUBLAS);
+        ck_assert_uint_eq(trials[1].threads, trials[0].threads);
+        ck_assert_double_gt(trials[0].ns_per_node, 0);
+        ck_assert(there ? trials[1].ns_per_node > 0 : trials[1].state == VPPS_TRIAL_REJECTED);
+        const bool faster = there && trials[1].ns_per_node < trials[0].ns_per_node;
+        ck_assert_int_eq(trials[faster].state, VPPS_TRIAL_CURRENT);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- all */
+
+static Suite *suite(void) {
+    enum { ALL = N_LAYOUTS * N_PRECISIONS };
+    const struct {
+        const char *name;
+        const TTest *test;
+        int n, everyday;
+    } groups[] = {{"random", random_graphs_agree, ALL, N_PRECISIONS},
+                  {"shapes", shapes_agree, ALL, N_PRECISIONS},
+                  {"trees", trees_agree_and_repeat_bits, ALL, N_PRECISIONS},
+                  {"calls", products_of_one_shape_are_one_call, 1, 1},
+                  {"nonfinite", what_is_not_finite_changes_nothing, 2, 2},
+                  {"missing", a_library_that_is_missing_is_told, 1, 1},
+                  {"another", another_library_is_told, 1, 1},
+                  {"old", a_library_that_is_too_old_is_told, 1, 1},
+                  {"fails", a_call_that_fails_is_told, 1, 1},
+                  {"profile", the_profile_tries_it, 2, 2}};
+    Suite *s = suite_create("cublas");
+    for (size_t i = 0; i < VPPS_COUNT(groups); i++) {
+        TCase *t = tcase_create(groups[i].name);
+        tcase_set_timeout(t, 300);
+        tcase_add_loop_test(t, groups[i].test, 0, test_full() ? groups[i].n : groups[i].everyday);
+        if (!test_full() && groups[i].everyday < groups[i].n)
+            TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", groups[i].n - groups[i].everyday, groups[i].n,
+                          groups[i].name);
+        suite_add_tcase(s, t);
+    }
+    return s;
+}
+
+int main(void) {
+    char program[4000] = {0};
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
+    snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
+    setenv("VPPS_LIBCUBLAS", stand_in, 1);
+    return gpu_main(suite);
+}
