@@ -56,6 +56,34 @@ static void sort_operands(const operation *o) {
 
 /* ---------------------------------------------------------------- rules: true where v was changed; *same: v is that value */
 
+/* The argument, from number k on, that is a value placed from row `row` on; VPPS_NONE: there is none. */
+static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
+    for (; k < o->v->n_args; k++) {
+        const vpps_cell_value *x = arg(o, k);
+        if (vpps_is_run(x, VPPS_I_PLACE) && x->domain == o->v->domain && !x->run.over_list && x->run.u.whole == row &&
+            below(o, k).value != VPPS_NONE)
+            return k;
+    }
+    return VPPS_NONE;
+}
+
+/* Values placed one below the other, which leave no row out, are added up as a stack of them: so are gradients of the parts that a
+ * vector was sliced into. */
+static bool join_places(const operation *o) {
+    uint32_t n = 0, k;
+    for (uint32_t row = 0; row < o->v->rows; row += o->c->values[below(o, k).value].rows, n++)
+        if ((k = placed_at(o, 0, row)) == VPPS_NONE) return false;
+    if (n != o->v->n_args) return false;
+    for (uint32_t row = 0, i = 0; i < n; i++) {
+        k = placed_at(o, i, row);
+        const vpps_cell_arg part = below(o, k);
+        o->args[k] = o->args[i];
+        o->args[i] = part;
+        row += o->c->values[part.value].rows;
+    }
+    return become(o, VPPS_I_STACK, n, 0);
+}
+
 static bool simplify_neg(const operation *o, uint32_t *same) {
     const vpps_cell_value *x = arg(o, 0);
     float f;
@@ -119,6 +147,7 @@ static bool simplify_add(const operation *o, uint32_t *same) {
         o->args[1] = minus;
         return become(o, VPPS_I_SUB, 2, 0);
     }
+    if (*same == VPPS_NONE && join_places(o)) return true;
     sort_operands(o);
     return false;
 }
@@ -187,6 +216,7 @@ static bool simplify_sum(const operation *o, uint32_t *same) {
     if (leave_zeros_out(o)) return true;
     if (arg(o, 0)->domain != v->domain) return false;
     if (v->n_args == 1) *same = o->args[0].value;
+    if (join_places(o)) return true;
     return v->n_args == 2 && arg(o, 1)->domain == v->domain && become(o, VPPS_I_ADD, 2, 0);
 }
 

@@ -296,6 +296,52 @@ START_TEST(rules_follow_rules)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- parts that are placed */
+
+/* Sums of rows of the input in other places: `rows` of them from row `from` on are placed from row `at` on. */
+static const struct {
+    uint32_t n;
+    struct {
+        uint32_t from, rows, at;
+    } parts[3];
+    const char *expected;
+} placed[] = {
+    {3, {{0, 5, 0}, {2, 10, 5}, {1, HIDDEN - 15, 15}}, "in0[0:5]; in0[2:12]; in0[1:34]; [t1; t2; t3]; tanh(t4)"},
+    {3,
+     {{0, 5, HIDDEN - 5}, {2, 10, 0}, {1, HIDDEN - 15, 10}},
+     "in0[0:5]; in0[2:12]; in0[1:34]; [t2; t3; t1]; tanh(t4)"},
+    {2, {{1, 4, HIDDEN - 4}, {0, HIDDEN - 4, 0}}, "in0[1:5]; in0[0:44]; [t2; t1]; tanh(t3)"},
+    {2,
+     {{1, 4, HIDDEN - 4}, {0, HIDDEN - 5, 0}},
+     "in0[1:5]; 0, but t1 from row 44 on; in0[0:43]; 0, but t3 from row 0 on; t2 + t4; tanh(t5)"},
+    {2,
+     {{1, 4, HIDDEN - 4}, {0, HIDDEN - 3, 0}},
+     "in0[1:5]; 0, but t1 from row 44 on; in0[0:45]; 0, but t3 from row 0 on; t2 + t4; tanh(t5)"},
+    {3,
+     {{0, 24, 0}, {2, 24, 24}, {3, 24, 24}},
+     "in0[0:24]; 0, but t1 from row 0 on; in0[2:26]; 0, but t3 from row 24 on; in0[3:27]; 0, but t5 from row 24 on; "
+     "t2 + t4 + t6; tanh(t7)"},
+};
+
+START_TEST(placed_parts_are_stacked)
+    {
+        vpps_compiled_cell *c = open_by_hand();
+        uint32_t args[3];
+        for (uint32_t k = 0; k < placed[_i].n; k++) {
+            const uint32_t zero = 0, part = add_run(c, VPPS_I_SLICE, 0, 1, &zero);
+            c->values[part].rows = placed[_i].parts[k].rows;
+            c->values[part].run.u = vpps_whole_number(placed[_i].parts[k].from);
+            args[k] = add_run(c, VPPS_I_PLACE, 0, 1, &part);
+            c->values[args[k]].run.u = vpps_whole_number(placed[_i].parts[k].at);
+        }
+        const uint32_t sum = add_run(c, placed[_i].n == 2 ? VPPS_I_ADD : VPPS_I_SUM, 1, placed[_i].n, args);
+        give(c, add_run(c, VPPS_I_TANH, 0, 1, &sum));
+        check_by_hand(c, placed[_i].expected);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- outputs */
+
 /* An output has a place of its own, even if it is equal to another value. */
 START_TEST(outputs_have_places)
     {
@@ -387,6 +433,7 @@ TCase *simplify_tests(void) {
     tcase_add_loop_test(t, constant_rules, 0, (int)VPPS_COUNT(constants));
     tcase_add_test(t, scale_by_a_constant);
     tcase_add_test(t, rules_follow_rules);
+    tcase_add_loop_test(t, placed_parts_are_stacked, 0, (int)VPPS_COUNT(placed));
     tcase_add_test(t, outputs_have_places);
     tcase_add_test(t, dead_in_inference);
     tcase_add_test(t, unread_output_shares_its_place);

@@ -119,13 +119,57 @@ static int by_term(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
+/* Is x the sum of its terms, or the stack of them? */
+static bool is_of_terms(const vpps_expressions *s, const vpps_expression *x) {
+    return x->kind == VPPS_X_SUM || (x->kind == VPPS_X_STACK && !(s->terms[x->first].mark & VPPS_ALL_MEMBERS));
+}
+
+/* Writes the terms of x, a sum or a stack, each times a factor; those of a stack are placed. */
+static void write_terms(vpps_expressions *s, uint32_t x, float factor, vpps_term *to) {
+    const vpps_expression of = s->at[x];
+    for (uint32_t k = 0, row = 0; k < of.n; k++) {
+        vpps_term term = s->terms[of.first + k];
+        if (of.kind == VPPS_X_STACK) {
+            const uint32_t rows = s->at[term.x].rows;
+            term = vpps_plus(vpps_express_of(s, VPPS_X_PLACE, of.rows, of.cols, term.x, row, 0));
+            row += rows;
+        }
+        to[k] = (vpps_term){term.x, vpps_float_bits(factor * vpps_bits_float(term.mark))};
+    }
+}
+
+static int by_mark(const void *a, const void *b) {
+    const vpps_term *x = a, *y = b;
+    return x->mark < y->mark ? -1 : x->mark > y->mark;
+}
+
+/* Terms that are placed one below the other, and leave no row out, as a stack; VPPS_NONE: they are no such terms. */
+static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
+    vpps_term *parts = malloc(n * sizeof *parts); /* their marks: the first row */
+    if (!parts) return fail(s);
+    uint32_t row = 0, placed = 0, below = 0;
+    for (; placed < n; placed++) {
+        const vpps_expression *x = &s->at[terms[placed].x];
+        if (x->kind != VPPS_X_PLACE || terms[placed].mark != vpps_plus(0).mark) break;
+        parts[placed] = (vpps_term){s->terms[x->first].x, x->a[0]};
+    }
+    qsort(parts, placed, sizeof *parts, by_mark);
+    for (; below < placed && parts[below].mark == row; below++) {
+        row += s->at[parts[below].x].rows;
+        parts[below].mark = 0;
+    }
+    const uint32_t stack = below == n && row == rows ? vpps_express_stack(s, rows, cols, n, parts) : VPPS_NONE;
+    free(parts);
+    return stack;
+}
+
 uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
     size_t all = 0;
     bool zeros = false;
     for (uint32_t i = 0; i < n && !s->failed; i++) {
         const bool zero = is_zero(s, terms[i].x);
         zeros |= zero;
-        if (terms[i].x != VPPS_NONE && !zero) all += s->at[terms[i].x].kind == VPPS_X_SUM ? s->at[terms[i].x].n : 1;
+        if (terms[i].x != VPPS_NONE && !zero) all += is_of_terms(s, &s->at[terms[i].x]) ? s->at[terms[i].x].n : 1;
     }
     if (!all && zeros) return express_constant(s, rows, cols, 0);
     if (!all || s->failed) return VPPS_NONE;
@@ -140,20 +184,19 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
         if (terms[i].x == VPPS_NONE || is_zero(s, terms[i].x)) continue;
         const vpps_expression *x = &s->at[terms[i].x];
         sum.domain = common_domain(sum.domain, x->domain);
-        if (x->kind != VPPS_X_SUM) {
-            flat[at++] = terms[i];
-            continue;
-        }
-        const float factor = vpps_bits_float(terms[i].mark);
-        for (uint32_t k = 0; k < x->n; k++) {
-            const vpps_term *term = &s->terms[x->first + k];
-            flat[at++] = (vpps_term){term->x, vpps_float_bits(factor * vpps_bits_float(term->mark))};
-        }
+        const uint32_t count = is_of_terms(s, x) ? x->n : 1;
+        if (is_of_terms(s, x))
+            write_terms(s, terms[i].x, vpps_bits_float(terms[i].mark), flat + at);
+        else
+            flat[at] = terms[i];
+        at += count;
     }
+    if (s->failed) return free(flat), VPPS_NONE;
     qsort(flat, all, sizeof *flat, by_term);
     const vpps_expression *only = &s->at[flat[0].x];
     const bool one = all == 1 && flat[0].mark == vpps_plus(0).mark && only->rows == rows && only->cols == cols;
-    const uint32_t x = one ? flat[0].x : intern(s, sum, flat);
+    uint32_t x = one ? flat[0].x : stack_terms(s, rows, cols, sum.n, flat);
+    if (x == VPPS_NONE) x = intern(s, sum, flat);
     free(flat);
     return x;
 }
@@ -255,7 +298,7 @@ static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float f
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
     float constant;
     if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
-    vpps_term *terms = malloc((run->n + 1u) * sizeof *terms);
+    vpps_term *terms = calloc(run->n + 1u, sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < run->n; i++) {
         const uint32_t mark = run->operands[i].mark, list = mark & VPPS_ALL_MEMBERS ? mark & ~VPPS_ALL_MEMBERS : 0;

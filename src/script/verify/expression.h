@@ -1,11 +1,11 @@
 /* expression.h - formulas as numbers: equal numbers, equal formulas, up to the algebra that compiling a cell may use.
  *
  * That algebra is linear: sums are multisets of terms with factors, so it does not matter how they are grouped, in which
- * order they are added, or whether a factor is applied in one step or two. Terms are not merged: x + x has two. Copies are
- * what they copy, and a slice of a slice, or of a part of a stack, is a slice of that. The factors of an elementwise product
- * have no order, and their signs are the product's. Arithmetic on constants is done, in the order in which it is written; zeros
- * are no terms; a constant factor is a term's factor. Everything else is equal only when it is the same instruction on equal
- * operands.
+ * order they are added, or whether a factor is applied in one step or two. Terms are not merged: x + x has two. A stack is the
+ * sum of its parts, each placed among zeros. Copies are what they copy, and a slice of a slice, or of a part of a stack, is a
+ * slice of that. The factors of an elementwise product have no order, and their signs are the product's. Arithmetic on constants
+ * is done, in the order in which it is written; zeros are no terms; a constant factor is a term's factor. Everything else is
+ * equal only when it is the same instruction on equal operands.
  */
 #ifndef VPPS_SCRIPT_VERIFY_EXPRESSION_H
 #define VPPS_SCRIPT_VERIFY_EXPRESSION_H
