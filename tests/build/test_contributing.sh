@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# doc/contributing.md: its operation, optimiser and policy, put where it says into a copy of the sources, compile wherever their tables are
-# used. And every folder that it names is there.
+# doc/contributing.md: its operation, optimiser and policy, put where it says into a copy of the sources, and nowhere else, compile wherever
+# their tables are used, in the sources and in the tests. And every folder that it names is there.
 # shellcheck source=tests/build/stage.sh
 . "$(dirname "$0")/stage.sh"
 
 doc=$PWD/doc/contributing.md
-cp -r include src models "$work"
-mkdir "$work/tests"
-cp -r tests/common "$work/tests"
+cp -r include src models tests "$work"
+mkdir -p "$work/python/vpps"
+cp python/vpps/ops.py "$work/python/vpps"
 cat > "$work/apply.py" <<'PY'
 """Puts what the document's blocks hold into the files that it names; each must be there once."""
-import re, sys
-text = re.sub(r'^ +', '', open(sys.argv[1], encoding='utf-8').read(), flags=re.M)
-blocks = re.findall(r'^```c\n(.*?)^```$', text, re.M | re.S)
+import re, sys, textwrap
+whole = open(sys.argv[1], encoding='utf-8').read()
+text = re.sub(r'^ +', '', whole, flags=re.M)
+blocks = [textwrap.dedent(b) for b in re.findall(r'^ *```(?:c|python)\n(.*?)^ *```$', whole, re.M | re.S)]
 
 def line(start):
     found = re.findall(rf'^{re.escape(start)}.*$', text, re.M)
@@ -37,6 +38,8 @@ put('src/isa/isa.def', 'EW(SQRT,', line('EW(CUBE,') + line('EW(CUBE_B,'), after=
 put('tests/common/meanings.def', 'MEANING(SQRT,', line('MEANING(CUBE'), after=False)
 put('include/vpps.h', 'X(ADAMW, "adamw", 2)', ' ' + re.search(r'`(X\(RMSPROP.*?\))`', text)[1])
 put('src/isa/steps.h', 'VPPS_OPTIMIZER_STEP(SGD)', block('VPPS_OPTIMIZER_STEP(RMSPROP)'), after=False)
+put('tests/common/meaning.c', 'case VPPS_SGD:', block('case VPPS_RMSPROP:'), after=False)
+put('python/vpps/ops.py', 'def square(', block('lib.vpps_cube') + '\n\n', after=False)
 put('src/script/policies.c', '/* ---------------------------------------------------------------- the table */', block('choose_greedy'), after=False)
 put('src/script/policies.c', '    {NULL, NULL, false, NULL},', line('{"greedy"'), after=False)
 PY
@@ -45,12 +48,10 @@ compiles() {
     (cd "$work" && "$CC" -fsyntax-only -fopenmp-simd -std=c11 -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -DVPPS_KERNELS_ISA=generic -Iinclude -Isrc \
         -Imodels -Itests "$1")
 }
-for file in src/graph/build.c src/isa/isa.c src/cell/differentiate.c src/runtime/cpu/kernels.c src/runtime/layout.c src/script/policies.c \
-    src/cli/option_table.c; do
+for file in $(grep -rlE '"(graph/ops|isa/isa)\.def"|"isa/steps\.h"|VPPS_OPTIMIZER_TABLE\(|VPPS_OP_COUNT' src tests --include='*.c') src/script/policies.c; do
     check "$file compiles with them" compiles "$file"
 done
-check "a test's formula is a row of meanings.def" sh -c "cd '$work' && '$CC' -fsyntax-only -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -Itests \
-tests/common/meaning.c"
+check "the Python package compiles with it" python3 -m py_compile "$work/python/vpps/ops.py"
 names() {
     python3 - <<'PY'
 import os, re

@@ -36,7 +36,7 @@ all_blocks_run() {
 }
 check "console blocks" all_blocks_run console "${run_here[@]}" own-network
 check "C blocks" all_blocks_run c "${compiled_here[@]}" own-network contributing
-check "Python blocks" all_blocks_run python python
+check "Python blocks" all_blocks_run python contributing python
 check "no other blocks" sh -c "! grep -nE '^ *\`\`\`[a-z]' '$repository'/doc/*.md | grep -vE ':(console|c|python)$|\`(console|c|python)$'"
 # SUMMARY.md as mdBook reads it: a title, then a list of links, two blanks deeper for a part of a chapter. Every chapter is in it once.
 in_summary() {

@@ -18,9 +18,9 @@ typedef struct configuration {
 static vpps_optimizer draw_optimizer(uint64_t *random) {
     static const float rates[] = {
         [VPPS_SGD] = 0.1f, [VPPS_MOMENTUM] = 0.05f, [VPPS_ADAGRAD] = 0.05f, [VPPS_ADAM] = 0.01f, [VPPS_ADAMW] = 0.01f};
-    const uint32_t kind = vpps_random_below(random, VPPS_ADAMW + 1);
+    const uint32_t kind = vpps_random_below(random, VPPS_OPTIMIZERS);
     vpps_optimizer o = {.kind = (vpps_optimizer_kind)kind,
-                        .lr = rates[kind],
+                        .lr = kind < VPPS_COUNT(rates) ? rates[kind] : 0.01f,
                         .momentum = 0.9f,
                         .beta1 = 0.9f,
                         .beta2 = 0.999f,
