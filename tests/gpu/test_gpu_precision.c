@@ -1,6 +1,7 @@
 /* test_gpu_precision.c - products in bf16 and bf16x3 on the GPU device: each within the bound of src/runtime/cpu/bf16.h, operands rounded
  * to the CPU's bits; and which GPUs have it. (Training in them: test_gpu_agreement.c.) */
 #include "common/gpu_tests.h"
+#include "runtime/bf16_numbers.h"
 
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
@@ -26,12 +27,6 @@ typedef struct product {
     float *y;     /* what came out, vector after vector */
 } product;
 
-static float *floats(size_t n) {
-    float *x = calloc(n + 1, sizeof *x);
-    ck_assert_ptr_nonnull(x);
-    return x;
-}
-
 static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
     return (product){rows,
                      length,
@@ -39,12 +34,6 @@ static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
                      floats((size_t)rows * length),
                      floats((size_t)vectors * length),
                      floats((size_t)vectors * rows)};
-}
-
-static void free_product(product *p) {
-    free(p->w);
-    free(p->x);
-    free(p->y);
 }
 
 /* The products on a device. */
@@ -73,27 +62,9 @@ static void multiply(product *p, const vpps_options *o) {
     vpps_model_destroy(model);
 }
 
-static uint64_t state;
-static float draw(float low, float high) { return low + (high - low) * vpps_random_unit(&state); }
-static float ordinary(void) { return draw(-1, 1); }
-static float of_any_size(void) { return ldexpf(draw(-1, 1), (int)vpps_random_below(&state, 60) - 30); }
-static float tiny(void) { return ldexpf(draw(-1, 1), -64 - (int)vpps_random_below(&state, 70)); }
-static float great(void) { return ldexpf(draw(-1, 1), 60); }
-static float cancelling(void) {
-    static float last;
-    last = last == 0 ? draw(900, 1000) : -last;
-    const float x = last;
-    if (last < 0) last = 0;
-    return x;
-}
-static float (*const kinds[])(void) = {ordinary, of_any_size, cancelling, tiny, great};
-
 /* src/runtime/cpu/bf16.h. A tensor core cuts sums off where fp32 rounds them: that is twice as far. */
 static double bound(vpps_precision precision, uint32_t k, double terms, double operands) {
-    const double u = gpu_is_simulated() ? 0x1p-24 : 0x1p-23;
-    const bool two = precision == VPPS_PRECISION_BF16X3;
-    const double relative = two ? 0x1p-15 + 0x1p-23 + 1.01 * (3 * k + 2) * u : 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u;
-    return relative * terms + 0x1p-125 * operands + 0x1p-124 * k * (two ? 3 : 1);
+    return bf16_bound(vpps_precision_parts(precision), k, terms, operands, gpu_is_simulated() ? 0x1p-24 : 0x1p-23);
 }
 
 static double check_bound(const product *p, vpps_precision precision, const char *what) {
@@ -129,7 +100,7 @@ START_TEST(products_are_within_their_bound)
         const vpps_options o = options_in(precision, &shapes[s].layout);
         double most = 0;
         state = test_seed() + (uint32_t)_i;
-        for (size_t kind = 0; kind < VPPS_COUNT(kinds); kind++) {
+        for (size_t kind = 0; kind < N_KINDS; kind++) {
             product p = new_product(shapes[s].rows, shapes[s].length, shapes[s].vectors);
             char what[128];
             for (uint32_t i = 0; i < p.rows * p.length; i++) p.w[i] = kinds[kind]();
@@ -139,7 +110,6 @@ START_TEST(products_are_within_their_bound)
                      p.rows, p.length, p.vectors, kind);
             most = fmax(most, kind ? 0 : check_bound(&p, precision, what));
             check_bound(&p, precision, what);
-            free_product(&p);
         }
         /* no better than it says, either: it is not fp32 */
         ck_assert_msg(most > (precision == VPPS_PRECISION_BF16 ? 0x1p-12 : 0x1p-22), "off by %g of the terms at most",
@@ -210,8 +180,6 @@ START_TEST(operands_are_rounded_as_on_the_cpu)
             }
             if (isnan(w) || isnan(x)) ck_assert(isnan(a));
         }
-        free(cpu.y);
-        free_product(&gpu);
     }
 END_TEST
 

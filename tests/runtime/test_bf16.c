@@ -1,7 +1,7 @@
 /* test_bf16.c - products of operands in bf16 (bf16.h): rounding against its definition, packing against plain indices, and
  * products of every unit that this CPU has against sums in double precision, within the bound that bf16.h derives, on random
  * operands and on such as are made to go wrong. */
-#include "kernel_inputs.h"
+#include "bf16_numbers.h"
 #include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
 
@@ -65,8 +65,6 @@ static void dot_tiles(int to, const model_tile *a, const model_tile *b) {
 /* ---------------------------------------------------------------- numbers */
 
 enum { MOST_ROWS = 90, MOST_DEPTH = 300, MOST_VECTORS = 70 };
-
-static uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
 
 static uint32_t draw_size(uint32_t most) {
     static const uint32_t edges[] = {1, 2, 6, 7, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 128, 129};
@@ -235,32 +233,9 @@ END_TEST
 
 /* ---------------------------------------------------------------- products */
 
-static float ordinary(void) { return draw(-1, 1); }
-
-/* From 2^-40 to 2^40, both signs: sums of terms of any size. */
-static float of_any_size(void) { return ldexpf(draw(-1, 1), (int)below(80) - 40); }
-
-/* Pairs of great numbers that cancel but for their last bits. */
-static float cancelling(void) {
-    static uint32_t n;
-    static float last;
-    n++;
-    if (n % 2) return last = draw(1000, 2000);
-    return -last * (1 + draw(-1, 1) * 0x1p-12f);
-}
-
-static float tiny(void) { return ldexpf(draw(-1, 1), -64 - (int)below(70)); } /* products, and some operands, vanish */
-static float great(void) { return ldexpf(draw(-1, 1), 60); }
-
-static float (*const kinds[])(void) = {ordinary, of_any_size, cancelling, tiny, great};
-enum { N_KINDS = VPPS_COUNT(kinds) };
-
 /* See bf16.h. */
 static double bound(uint32_t parts, uint32_t k, double terms, double operands) {
-    const double u = 0x1p-24;
-    const double relative =
-        parts == 1 ? 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u : 0x1p-15 + 0x1p-23 + 1.01 * (3 * k + 2) * u;
-    return relative * terms + 0x1p-125 * operands + 0x1p-124 * k * (parts == 1 ? 1 : 3);
+    return bf16_bound(parts, k, terms, operands, 0x1p-24);
 }
 
 typedef struct problem {

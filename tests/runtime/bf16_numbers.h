@@ -1,0 +1,36 @@
+/* bf16_numbers.h - operands of products in bf16 that are made to go wrong, and how far a product may be off. */
+#ifndef VPPS_TESTS_BF16_NUMBERS_H
+#define VPPS_TESTS_BF16_NUMBERS_H
+
+#include "runtime/kernel_inputs.h"
+
+static inline uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
+
+static float ordinary(void) { return draw(-1, 1); }
+
+/* From 2^-40 to 2^40, both signs: sums of terms of any size. */
+static float of_any_size(void) { return ldexpf(draw(-1, 1), (int)below(80) - 40); }
+
+/* Pairs of great numbers that cancel but for their last bits. */
+static float cancelling(void) {
+    static uint32_t n;
+    static float last;
+    n++;
+    if (n % 2) return last = draw(1000, 2000);
+    return -last * (1 + draw(-1, 1) * 0x1p-12f);
+}
+
+static float tiny(void) { return ldexpf(draw(-1, 1), -64 - (int)below(70)); } /* products, and some operands, vanish */
+static float great(void) { return ldexpf(draw(-1, 1), 60); }
+
+static float (*const kinds[])(void) = {ordinary, of_any_size, cancelling, tiny, great};
+enum { N_KINDS = VPPS_COUNT(kinds) };
+
+/* Of k products of operands in so many parts: bf16.h. u: the unit roundoff of sums. */
+static inline double bf16_bound(uint32_t parts, uint32_t k, double terms, double operands, double u) {
+    const double relative =
+        parts == 1 ? 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u : 0x1p-15 + 0x1p-23 + 1.01 * (3 * k + 2) * u;
+    return relative * terms + 0x1p-125 * operands + 0x1p-124 * k * (parts == 1 ? 1 : 3);
+}
+
+#endif
