@@ -211,7 +211,7 @@ uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t domain
     if (x == VPPS_NONE || s->failed || !domain) return x;
     const vpps_expression of = s->at[x];
     if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, domain, 0);
-    vpps_term *terms = malloc((of.n + 1u) * sizeof *terms);
+    vpps_term *terms = calloc(of.n + 1u, sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < of.n; i++) {
         const vpps_term t = s->terms[of.first + i];
@@ -298,7 +298,7 @@ static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float f
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
     float constant;
     if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
-    vpps_term *terms = calloc(run->n + 1u, sizeof *terms);
+    vpps_term *terms = malloc((run->n + 1u) * sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < run->n; i++) {
         const uint32_t mark = run->operands[i].mark, list = mark & VPPS_ALL_MEMBERS ? mark & ~VPPS_ALL_MEMBERS : 0;
