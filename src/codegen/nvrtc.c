@@ -3,6 +3,7 @@
 #include "base/library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -59,11 +60,26 @@ static vpps_status ask(void) {
     return VPPS_OK;
 }
 
+/* A toolkit's NVRTC looks for its other half by name where the loader looks, which need not be the folder that it lies in itself. A
+ * library that is open is found by its name; what cannot be opened here, NVRTC looks for, and tells. */
+static void open_builtins(void) {
+    Dl_info info;
+    void *address;
+    memcpy(&address, &library.nvrtcVersion, sizeof address);
+    const char *end = dladdr(address, &info) ? strrchr(info.dli_fname, '/') : NULL;
+    char path[PATH_MAX];
+    if (!end) return;
+    snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(end - info.dli_fname), info.dli_fname,
+             library.major, library.minor);
+    dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void open_once(void) {
     void *handle = NULL;
     found = vpps_library_open(&nvrtc, &handle);
     if (found == VPPS_OK) found = find_functions(handle);
     if (found == VPPS_OK) found = ask();
+    if (found == VPPS_OK) open_builtins();
     if (found != VPPS_OK) snprintf(message, sizeof message, "%s", vpps_error_message());
 }
 

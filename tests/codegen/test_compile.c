@@ -9,6 +9,7 @@
 #include "compile_elf.h"
 #include "plan/machine.h"
 
+#include <dlfcn.h>
 #include <libgen.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -93,12 +94,14 @@ END_TEST
 
 /* Copies of the fake NVRTC as libraries of versions 12 and 13, where the loader's own do not come first. */
 static void add_versions(char *folder) {
-    char program[4000] = {0}, fake[4096], name[4200];
+    static const char *const names[] = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc-builtins.so.12.99",
+                                        "libnvrtc-builtins.so.13.99"};
+    char program[4000] = {0}, fake[4096], name[4300];
     ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
     snprintf(fake, sizeof fake, "%s/fake_nvrtc.so", dirname(program));
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    for (int major = 12; major <= 13; major++) {
-        snprintf(name, sizeof name, "mkdir -p %s/lib64 && cp %s %s/lib64/libnvrtc.so.%d", folder, fake, folder, major);
+    for (size_t i = 0; i < VPPS_COUNT(names); i++) {
+        snprintf(name, sizeof name, "mkdir -p %s/lib64 && cp %s %s/lib64/%s", folder, fake, folder, names[i]);
         ck_assert_int_eq(system(name), 0);
     }
     setenv("CUDA_HOME", folder, 1);
@@ -123,7 +126,7 @@ START_TEST(the_version_that_the_driver_loads)
     }
 END_TEST
 
-/* 13 knows all options; 12 not the last. */
+/* 13 knows all options; 12 not the last. Either finds its builtins, for which it looks by their name alone, open. */
 START_TEST(an_option_that_is_not_known_is_left_out)
     {
         char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64], *ptx = NULL;
@@ -132,10 +135,13 @@ START_TEST(an_option_that_is_not_known_is_left_out)
         snprintf(command, sizeof command, "%s/lib64/libnvrtc.so.%d", folder, 12 + _i);
         setenv("VPPS_NVRTC", command, 1);
         const vpps_status status = vpps_compile_ptx("", 90, &ptx, &report);
+        snprintf(command, sizeof command, "%s/lib64/libnvrtc-builtins.so.%d.99", folder, 12 + _i);
+        const void *builtins = dlopen(command, RTLD_NOW | RTLD_NOLOAD);
         snprintf(command, sizeof command, "rm -rf %s", folder);
         ck_assert_int_eq(system(command), 0);
         ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
         ck_assert_str_eq(ptx, _i ? "6" : "5");
+        ck_assert_ptr_nonnull(builtins);
         free(ptx);
     }
 END_TEST
