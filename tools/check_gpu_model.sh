@@ -22,7 +22,7 @@ trap 'rm -rf "$work"' EXIT
 
 read -r -a precisions <<< "${PRECISIONS:-fp32 bf16x3}"
 networks=("$@")
-[ $# -gt 0 ] || mapfile -t networks < <("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p')
+[ $# -gt 0 ] || mapfile -t networks < <("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\).*/\1/p')
 if [ "${#networks[@]}" -eq 0 ]; then
     echo "no networks: $vpps help lists none"
     echo "0 passed, 1 failed, 0 skipped"

@@ -77,7 +77,7 @@ check "before sm_80, bf16 is refused" fails_with 1 "a GPU of sm_75 does not mult
 case ${VPPS_TEST_SCALE:-} in
 small) ;;
 full)
-    networks=$("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\) .*/\1/p')
+    networks=$("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\).*/\1/p')
     check "networks are listed" test -n "$networks"
     compile all-64 "${small[@]}" --optimizer adam --arch all
     for hidden in 256 512; do
