@@ -287,9 +287,10 @@ check-kernels: ## kernels of every network, and one for every architecture, whic
 	$(Q)VPPS_TEST_SCALE=full TEST_LIMIT=14400 BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh
 
 GPU_MODEL ?= ../shared/tools/gpumodel
-check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU: a few minutes
+check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU; gpu-check rehearsed on it: some minutes
 	$(submake) all
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) GPU_MODEL=$(GPU_MODEL) tools/check_gpu_model.sh
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) GPU_MODEL=$(GPU_MODEL) tools/rehearse_gpu_check.sh
 
 check-portable: ## 64-bit ARM, x86 without AVX-512 and without AVX2, all emulated, and what clang builds: two minutes
 	$(Q)tools/setup.sh build test fuzz emulated
@@ -329,7 +330,7 @@ bench-all: ## training speed of every network, the host, kernels, and processes
 gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_check.sh
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/gpu_check.sh $(GPU_STEPS)
 
-gpu-prepare: ## programs for gpu-check on a machine that cannot build, in build-gpu/
+gpu-prepare: ## gpu-check, its programs and their data for a machine that has nothing, in build-gpu/
 	$(Q)tools/setup.sh build test
 	+$(Q)MAKE='$(MAKE)' tools/gpu_check.sh prepare
 

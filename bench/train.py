@@ -26,6 +26,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -245,6 +246,8 @@ def commit():
     def git(*words):
         return subprocess.run(["git", "-C", os.path.dirname(HERE), *words], capture_output=True, text=True, check=False)
 
+    if not shutil.which("git"):
+        return "unknown"
     dirty = git("diff", "--quiet", "HEAD", "--", "src", "models", "bench", ":(exclude)bench/results").returncode
     return (git("rev-parse", "--short", "HEAD").stdout.strip() or "unknown") + ("+" if dirty else "")
 

@@ -2,41 +2,47 @@
 # Checks VPPS on this machine's NVIDIA GPU and writes what came out as one JSON file. Without a GPU it says so in a line,
 # checks nothing, writes nothing and succeeds.
 #
-#     tools/gpu_check.sh [STEP...]   make gpu-check: every step, or those that are named (GPU_STEPS)
-#     tools/gpu_check.sh prepare     make gpu-prepare: programs for a machine that can neither build nor download
+#     tools/gpu_check.sh [STEP...]             make gpu-check: every step, or those that are named (GPU_STEPS)
+#     tools/gpu_check.sh prepare               make gpu-prepare: build-gpu/, for a machine that can neither build nor download
+#     build-gpu/tools/gpu_check.sh [STEP...]   there: the same check, by what build-gpu/ holds
 #
-# The check needs the driver, NVRTC, and some programs: the command, three test programs and two benchmarks. It takes them from
-# build-gpu/ when `prepare` made them there from the very same sources, else it builds them (make, a C compiler and the
+# The check needs bash, coreutils, the driver, NVRTC, and some programs: the command, six test programs and two benchmarks. It takes
+# them from build-gpu/ when `prepare` made them there from the very same sources, else it builds them (make, a C compiler and the
 # packages of `tools/setup.sh build test`). What `prepare` makes needs nothing but glibc, no older than here: the other
-# libraries are linked in, and the benchmarks' data come along. build-gpu/ is to be copied along with the sources. NVRTC is also looked for in Python's
-# site-packages.
+# libraries are linked in, and this script, the benchmarks and their data come along, so that build-gpu/ is all that must be carried.
+# NVRTC is also looked for in Python's site-packages.
 #
-# Steps, in this order, each of which may fail without stopping the next:
+# Steps, in the order of `each_step` below, each of which may fail without stopping the next; NAME also means all of NAME-...:
 #     doctor       what is there
 #     train        a small training run by the command
 #     agreement    the GPU's results against the CPU device's, few cases of each kind; a step for each kind
 #     precision    products by tensor cores
 #     networks     every network against its equations, on the GPU
 #     handle       watchdog, pool, profile, batches in flight, two handles at once
+#     calls, loops what a handle promises on every device, and loops of a graph
 #                  (these run beside each other, with two cores each: most of their time compiles kernels)
-#     training     bench/train.py: training speed in every precision, beside PyTorch where it is installed; skipped without python3
+#     training     bench/train.py: training speed in every precision, beside PyTorch where it is installed
 #     bench        bench_gpu: signals, and where a batch's time goes
 #     profile-1, profile-16, profile-128
-#                  a batch of so many sentences under Nsight Compute; skipped where it is not installed
-#     processes    a training run of two processes, a GPU each where there are two, by NCCL if it is there; skipped without mpirun
+#                  a batch of so many sentences under Nsight Compute
+#     processes    a training run of two processes, a GPU each where there are two, by NCCL if it is there
 #     hidden-1024  a training run with weights that are streamed
 #     hidden-2048  the same with more of them
 #     memcheck, racecheck, synccheck, initcheck
-#                  a small training run under compute-sanitizer; skipped where it is not installed
+#                  a small training run under compute-sanitizer
 #     full         agreement, all cases
+# A step whose tool is not installed (python3, ncu, mpirun, compute-sanitizer) is skipped with that reason, which is no failure.
 #
-# All together may take BUDGET seconds (540): a step is ended when they are over, and those behind it are skipped. The
+# All together may take BUDGET seconds (540): a step is ended when they are over, and those after it are skipped. STEP_LIMIT: seconds
+# that each step may take, instead of those that `each_step` gives it. SIZE=small: `train` takes a tiny model, for a GPU that is simulated. The
 # results are written after every step, so that whatever ends the check leaves what it had found: OUT/check.json, OUT being
 # bench/results/NAME-OF-THE-GPU unless set, has machine, commit, date, each step's command, exit status (null: skipped),
-# seconds and last lines, and the benchmarks' objects. OUT/steps.tgz has what steps print, also while they run. Beside them nvidia-smi
+# seconds and last lines, and the benchmarks' objects. OUT/steps.txt has what steps print, also while they run. Beside them nvidia-smi
 # writes the clocks to OUT/clocks.csv, twice a second; no setting is changed. No other file is written. DATA: a folder with
 # sst/train.txt and wikiner/train.txt, for the benchmarks ($VPPS_DATA).
 set -euo pipefail
+shopt -s extglob globstar nullglob
+export LC_ALL=C # the order of files, and what a letter is
 cd "$(dirname "$0")/.."
 
 make=${MAKE:-make}
@@ -45,17 +51,61 @@ budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/models_test_networks
     tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
-order=(doctor train agreement precision networks handle training bench profile-1 profile-16 profile-128 processes
-    hidden-1024 hidden-2048 memcheck racecheck synccheck initcheck full)
-tests=(agreement precision networks handle)
+scripts=(tools/gpu_check.sh bench/train.py bench/peers_torch.py)
+# Of agreement.
 cases=(random shapes levels long optimizers lists trees "same bits")
 
-sum_of_sources() {
-    find Makefile include src models tests bench \( -name '*.[chS]' -o -name '*.cuh' -o -name '*.def' -o -name Makefile \) \
-        -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
+# ---------------------------------------------------------------- the steps
+
+# Calls "$1" for each step: NAME SECONDS alone|beside TOOL COMMAND... SECONDS: it may take at most. beside: it may run beside other such
+# steps. TOOL: what must be installed for it; -: nothing.
+each_step() {
+    local each=$1 case n data=(--generate listops) train=(train tree-lstm --device cuda) size=(--examples 1000)
+    [ "${SIZE:-}" != small ] || size=(--examples 8 --hidden 16 --embed 16 --no-tuning --eval-every 0)
+    [ ! -r "${VPPS_DATA:-}/sst/train.txt" ] || data=(--data "$VPPS_DATA/sst")
+
+    "$each" doctor 30 alone - "$from/vpps" doctor
+    "$each" train 60 alone - "$from/vpps" "${train[@]}" --generate listops "${size[@]}" --epochs 1 --quiet --json
+    for case in "${cases[@]}"; do
+        "$each" "agreement-${case// /-}" 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" "$from/tests/gpu_test_gpu_agreement"
+    done
+    "$each" precision 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_precision"
+    "$each" networks 240 beside - env VPPS_TEST_SCALE=small "$from/tests/models_test_networks"
+    "$each" handle 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_handle"
+    "$each" calls 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/runtime_test_handle"
+    "$each" loops 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/graph_test_conditions"
+    # It leaves a profile, which bench_gpu goes by.
+    "$each" training 300 alone python3 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --networks tree-lstm \
+        --rounds 3 --seconds 0.2 --with="--precision bf16x3" --with="--precision bf16" --details --json "$steps_out/training.json"
+    "$each" bench 90 alone - "$from/bench/bench_gpu"
+    for n in 1 16 128; do # the launch after those that load, tune and warm up
+        "$each" "profile-$n" 60 alone ncu ncu --clock-control none --set full --import-source no --kernel-name vpps_kernel --launch-skip 4 \
+            --launch-count 1 --page details "$from/vpps" "${train[@]}" --no-tuning --hidden 256 --embed 256 "${data[@]}" --batch "$n" \
+            --max-batches 6 --eval-every 0 --optimizer sgd --clip 0 --precision "$([ "$n" -lt 128 ] && echo fp32 || echo bf16x3)" --quiet
+    done
+    # What it prints tells which way the gradients went.
+    "$each" processes 90 alone mpirun env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 "$from/vpps" \
+        "${train[@]}" --no-tuning --generate listops --examples 1000 --epochs 1
+    for n in 1024 2048; do
+        "$each" "hidden-$n" 150 alone - "$from/vpps" "${train[@]}" --no-tuning --hidden "$n" --embed "$n" --generate listops --examples 64 \
+            --batch 16 --epochs 1 --eval-every 0 --quiet --json
+    done
+    for n in memcheck racecheck synccheck initcheck; do # one kernel is compiled
+        "$each" "$n" 90 alone compute-sanitizer compute-sanitizer --tool "$n" --error-exitcode 99 "$from/vpps" "${train[@]}" --no-tuning \
+            --hidden 64 --embed 64 --generate listops --examples 12 --batch 4 --epochs 1 --eval-every 0 --precision fp32 --quiet
+    done
+    "$each" full 300 alone - "$from/tests/gpu_test_gpu_agreement"
 }
 
-# The commit; "+" behind it when tracked files differ from it.
+# ---------------------------------------------------------------- prepare
+
+sum_of_sources() {
+    local sum
+    read -r sum _ < <(sha256sum Makefile {include,src,models,tests,bench}/**/@(*.[chS]|*.cuh|*.def|Makefile) | sha256sum)
+    echo "$sum"
+}
+
+# The commit; "+" after it when tracked files differ from it.
 commit() {
     local id
     id=$(git rev-parse HEAD 2> /dev/null) || { echo unknown; return; }
@@ -63,36 +113,45 @@ commit() {
     echo "$id"
 }
 
-# ---------------------------------------------------------------- prepare
-
 prepare() {
-    local objects=$prepared-objects program
+    local objects=$prepared-objects name
     "$make" --no-print-directory -j"$(nproc)" BUILD="$objects" \
         LIBS="-l:libjansson.a -l:libxxhash.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
         CHECK_LIBS="-l:libcheck.a -l:libsubunit.a -lpthread -lrt -lm" "${programs[@]/#/$objects/}"
     rm -rf "$prepared"
-    for program in "${programs[@]}"; do
-        mkdir -p "$(dirname "$prepared/$program")"
-        strip -o "$prepared/$program" "$objects/$program"
-    done
-    local part
-    for part in sst/train.txt wikiner/train.txt; do
-        [ ! -r "${VPPS_DATA:-}/$part" ] || install -D -m 644 "$VPPS_DATA/$part" "$prepared/data/$part"
+    mkdir -p "$prepared"/{tests,bench,tools}
+    for name in "${programs[@]}"; do strip -o "$prepared/$name" "$objects/$name"; done
+    for name in "${scripts[@]}"; do cp "$name" "$prepared/$name"; done
+    for name in sst/train.txt wikiner/train.txt; do
+        [ ! -r "${VPPS_DATA:-}/$name" ] || install -D -m 644 "$VPPS_DATA/$name" "$prepared/data/$name"
     done
     sum_of_sources > "$prepared/sources"
     commit > "$prepared/commit"
     echo "$prepared: $(du -sk "$prepared" | cut -f 1) KiB for any machine with $(getconf GNU_LIBC_VERSION) or later"
 }
 
-# ---------------------------------------------------------------- JSON
+# ---------------------------------------------------------------- what came out
 
 # A JSON string of the text on standard input; what is neither text nor ASCII becomes "?".
 json_string() {
-    LC_ALL=C tr -c '\n\t -~' '?' | LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/\t/\\t/g' |
-        awk 'BEGIN { printf "\"" } NR > 1 { printf "\\n" } { printf "%s", $0 } END { printf "\"" }'
+    local text
+    text=$(tr -c '\n\t -~' '?')
+    text=${text//$'\\'/$'\\\\'}
+    text=${text//'"'/'\"'}
+    text=${text//$'\t'/'\t'}
+    printf '"%s"' "${text//$'\n'/'\n'}"
 }
 
-# ---------------------------------------------------------------- steps
+# The benchmarks' objects.
+objects() {
+    local line separator=
+    cat "$steps_out"/training.json "$steps_out"/bench.out 2> /dev/null | while read -r line; do
+        if [[ $line == '{'*'}' ]]; then
+            printf '%s    %s' "$separator" "$line"
+            separator=$',\n'
+        fi
+    done || true
+}
 
 steps=""
 failed=0
@@ -101,20 +160,18 @@ failed=0
 add_step() {
     steps+="${steps:+,}"$'\n'"    {\"step\": \"$1\", \"command\": $(json_string <<< "$2"), \"exit_status\": $3, "
     steps+="\"seconds\": $4, \"last_lines\": $5}"
-    local objects
-    objects=$(cat "$steps_out"/training.json "$steps_out"/bench.out 2> /dev/null | grep '^{.*}$' | sed 's/^/    /; $!s/$/,/' || true)
     cat > "$out/check.json.part" << JSON
 {
   "date": "$date",
   "commit": "$id",
-  "gpu": $(printf '%s' "$gpu" | json_string),
+  "gpu": $(json_string <<< "$gpu"),
   "nvidia_smi": $nvidia,
   "machine": $machine,
   "budget_s": $budget,
   "steps": [$steps
   ],
   "bench": [
-$objects
+$(objects)
   ]
 }
 JSON
@@ -122,56 +179,24 @@ JSON
     pack
 }
 
+# The last MiB of what each step has printed.
 pack() {
-    tar -C "$work" -czf "$out/steps.tgz.part" steps 2> /dev/null || true # while a step writes
-    mv "$out/steps.tgz.part" "$out/steps.tgz"
+    (cd "$work" && tail -v -c 1048576 steps/* > "$out/steps.txt.part" 2> /dev/null) || true
+    mv "$out/steps.txt.part" "$out/steps.txt"
 }
 
-# Seconds that a step may take, of those that it asks for; nothing: the budget is over.
-time_left() {
-    local left=$((budget - SECONDS))
-    [ "$left" -lt 1 ] || echo $(($1 < left ? $1 : left))
-}
-
-# NAME LIMIT COMMAND...: runs it, and notes its exit status and milliseconds.
-measure() {
-    local name=$1 limit=$2 status=0 start
-    shift 2
-    start=$(date +%s%N)
-    timeout --kill-after=5 "$limit" "$@" > "$steps_out/$name.out" 2> "$steps_out/$name.err" < /dev/null || status=$?
-    if [ "$status" -eq 0 ] && grep -q '^100%: Checks: 0,' "$steps_out/$name.out"; then
-        echo "no such case: nothing was checked" >> "$steps_out/$name.err"
-        status=1
-    fi
-    echo "$status $((($(date +%s%N) - start) / 1000000))" > "$work/$name.ended"
-}
-
-# NAME SECONDS-ALLOWED COMMAND...
-step() {
-    local name=$1 limit
-    limit=$(time_left "$2")
-    shift 2
-    if [ -z "$limit" ]; then
-        skip "$name" "$budget s are over"
-        return
-    fi
-    measure "$name" "$limit" "$@"
-    record "$name" "$@"
-}
-
-# NAME COMMAND...: what came out of it.
+# NAME: what came out of it.
 record() {
-    local name=$1 status ms
-    shift
-    read -r status ms < "$work/$name.ended"
+    local name=$1 status ms line
+    { read -r status ms && read -r line; } < "$work/$name.ended"
     tail -q -n 20 "$steps_out/$name.out" "$steps_out/$name.err" > "$work/tail"
-    add_step "$name" "$*" "$status" "$(printf '%d.%03d' $((ms / 1000)) $((ms % 1000)))" "$(json_string < "$work/tail")"
+    add_step "$name" "$line" "$status" "$((ms / 1000)).$(printf %03d $((ms % 1000)))" "$(json_string < "$work/tail")"
     if [ "$status" -eq 0 ]; then
         printf 'ok      %-20s %4d s\n' "$name" $((ms / 1000))
     else
         failed=$((failed + 1))
         printf 'FAILED  %-20s %4d s  exit status %d\n' "$name" $((ms / 1000)) "$status"
-        sed 's/^/    /' "$work/tail"
+        while IFS= read -r line; do printf '    %s\n' "$line"; done < "$work/tail"
     fi
 }
 
@@ -180,117 +205,78 @@ skip() {
     printf 'skipped %-20s %s\n' "$1" "$2"
 }
 
-# A program of the toolkit; fails without.
-find_tool() {
-    local path
-    for path in "$1" "${CUDA_HOME:-/usr/local/cuda}"/{bin,"$1"}/"$1"; do
-        command -v "$path" && return
-    done
-    return 1
-}
+# ---------------------------------------------------------------- running
 
-# TOOL: a training run, which compiles one kernel.
-sanitize() {
-    local sanitizer
-    if ! sanitizer=$(find_tool compute-sanitizer); then
-        skip "$1" "compute-sanitizer is not installed"
-        return
+# NAME LIMIT COMMAND...: runs it; the file NAME.ended then has its exit status and milliseconds, and the command. Runs in a process of its own.
+measure() {
+    local name=$1 limit=$2 status=0 start child
+    shift 2
+    start=$(date +%s%N)
+    timeout --kill-after=5 "$limit" "$@" > "$steps_out/$name.out" 2> "$steps_out/$name.err" < /dev/null &
+    child=$!
+    trap 'kill "$child" 2> /dev/null' TERM
+    wait "$child" || status=$?
+    if [ "$status" -eq 0 ] && [[ $'\n'$(tail -n 5 "$steps_out/$name.out") == *$'\n100%: Checks: 0,'* ]]; then
+        echo "no such case: nothing was checked" >> "$steps_out/$name.err"
+        status=1
     fi
-    step "$1" 90 "$sanitizer" --tool "$1" --error-exitcode 99 "$from/vpps" train tree-lstm --device cuda --no-tuning \
-        --hidden 64 --embed 64 --generate listops --examples 12 --batch 4 --epochs 1 --eval-every 0 --precision fp32 --quiet
+    printf '%s\n' "$status $((($(date +%s%N) - start) / 1000000))" "$*" > "$work/$name.ended"
 }
 
-# BATCH: the launch behind those that load, tune and warm up.
-profile() {
-    local ncu precision=fp32 data=(--generate listops)
-    if ! ncu=$(find_tool ncu); then
-        skip "profile-$1" "ncu is not installed"
-        return
-    fi
-    [ "$1" -lt 128 ] || precision=bf16x3
-    [ ! -r "${VPPS_DATA:-}/sst/train.txt" ] || data=(--data "$VPPS_DATA/sst")
-    step "profile-$1" 60 "$ncu" --clock-control none --set full --import-source no --kernel-name vpps_kernel --launch-skip 4 \
-        --launch-count 1 --page details "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden 256 --embed 256 "${data[@]}" \
-        --batch "$1" --max-batches 6 --eval-every 0 --optimizer sgd --clip 0 --precision "$precision" --quiet
-}
+lanes=$(($(nproc) / 2 > 1 ? $(nproc) / 2 : 1)) # steps beside each other: as many as there are pairs of cores
+in_lane=()                                     # process
+running=()                                     # names
 
-# The tests that were asked for, beside each other: as many at a time as there are pairs of cores.
-run_tests() {
-    local lanes=$(($(nproc) / 2)) lane=0 name program case limit jobs=() names=()
-    for name in "$@"; do
-        case $name in
-        agreement) for case in "${cases[@]}"; do jobs+=("agreement-${case// /-}|gpu_test_gpu_agreement|$case"); done ;;
-        networks) jobs+=("networks|models_test_networks|") ;;
-        handle) jobs+=("handle|gpu_test_gpu_handle|" "calls|runtime_test_handle|gpu" "loops|graph_test_conditions|gpu") ;;
-        *) jobs+=("$name|gpu_test_gpu_$name|") ;;
-        esac
-    done
-    for job in "${jobs[@]}"; do
-        IFS='|' read -r name program case <<< "$job"
-        limit=$(time_left 240)
-        if [ -z "$limit" ]; then
-            skip "$name" "$budget s are over"
-            continue
-        fi
-        names+=("$job")
-        if [ "$lanes" -lt 2 ]; then
-            measure "$name" "$limit" env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" "$from/tests/$program"
-            continue
-        fi
-        [ "$(jobs -rp | grep -vc "^$clocks$")" -lt "$lanes" ] || wait -n || true
-        measure "$name" "$limit" env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" \
-            taskset -c $((2 * lane)),$((2 * lane + 1)) "$from/tests/$program" &
-        lane=$(((lane + 1) % lanes))
-    done
-    for job in "${names[@]}"; do
-        IFS='|' read -r name program case <<< "$job"
+busy() { [[ " $(jobs -rp | tr '\n' ' ')" == *" $1 "* ]]; }
+
+# Waits for what runs, and records it.
+finish() {
+    local name
+    for name in "${running[@]}"; do
         until [ -e "$work/$name.ended" ]; do
             wait -n || true
             pack
         done
-        record "$name" "CK_RUN_CASE=$case" "$from/tests/$program"
+        record "$name"
     done
+    running=()
 }
 
-# HIDDEN: few examples, no profile.
-train_large() {
-    step "hidden-$1" 150 "$from/vpps" train tree-lstm --device cuda --no-tuning --hidden "$1" --embed "$1" \
-        --generate listops --examples 64 --batch 16 --epochs 1 --eval-every 0 --quiet --json
-}
-
-# What it prints tells which way the gradients went.
-train_processes() {
-    if ! command -v mpirun > /dev/null; then
-        skip processes "mpirun is not installed"
-        return
-    fi
-    step processes 90 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 "$from/vpps" \
-        train tree-lstm --device cuda --no-tuning --generate listops --examples 1000 --epochs 1
-}
-
-# Behind it lies the profile, which bench_gpu goes by.
-measure_training() {
-    if ! command -v python3 > /dev/null; then
-        skip training "python3 is not installed"
-        return
-    fi
-    step training 300 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --networks tree-lstm --rounds 3 --seconds 0.2 \
-        --with="--precision bf16x3" --with="--precision bf16" --details --json "$steps_out/training.json"
-}
-
+# A step of the table: runs it when it is wanted.
 run_step() {
-    case $1 in
-    doctor) step doctor 30 "$from/vpps" doctor ;;
-    train) step train 60 "$from/vpps" train tree-lstm --device cuda --generate listops --examples 1000 --epochs 1 \
-        --quiet --json ;;
-    training) measure_training ;;
-    bench) step bench 90 "$from/bench/bench_gpu" ;;
-    profile-*) profile "${1#profile-}" ;;
-    processes) train_processes ;;
-    hidden-*) train_large "${1#hidden-}" ;;
-    memcheck | racecheck | synccheck | initcheck) sanitize "$1" ;;
-    full) step full 300 "$from/tests/gpu_test_gpu_agreement" ;;
-    esac
+    local name=$1 limit=${STEP_LIMIT:-$2} how=$3 tool=$4 lane=0 cores=()
+    shift 4
+    if ! is_wanted "$name"; then return; fi
+    [ "$how" = beside ] || finish
+    while busy "${in_lane[lane]:-none}"; do
+        lane=$(((lane + 1) % lanes))
+        [ "$lane" -ne 0 ] || wait -n || true
+    done
+    if [ "$tool" != - ] && ! command -v "$tool" > /dev/null; then
+        skip "$name" "$tool is not installed"
+        return
+    fi
+    limit=$((limit < budget - SECONDS ? limit : budget - SECONDS))
+    if [ "$limit" -lt 1 ]; then
+        finish
+        skip "$name" "$budget s are over"
+        return
+    fi
+    if [ "$how" = beside ] && [ "$lanes" -gt 1 ] && command -v taskset > /dev/null; then cores=(taskset -c "$((2 * lane)),$((2 * lane + 1))"); fi
+    measure "$name" "$limit" "${cores[@]}" "$@" &
+    in_lane[lane]=$!
+    running+=("$name")
+    [ "$how" = beside ] || finish
+}
+
+# A name means itself and, as NAME, what begins with NAME-.
+is_wanted() {
+    local name
+    [ "${#wanted[@]}" -gt 0 ] || return 0
+    for name in "${wanted[@]}"; do
+        if [[ $1 == "$name" || $1 == "$name"-* ]]; then return; fi
+    done
+    return 1
 }
 
 # ---------------------------------------------------------------- libraries
@@ -298,7 +284,7 @@ run_step() {
 # Is NVRTC where the loader or the engine looks?
 have_nvrtc() {
     local folder
-    if grep -q '^[[:space:]]*libnvrtc\.so' <<< "$(ldconfig -p 2> /dev/null)"; then return; fi # whole: a pipe left early is a failure
+    if [[ $(ldconfig -p 2> /dev/null) == *libnvrtc.so* ]]; then return; fi
     for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
         if [ -n "$folder" ] && compgen -G "$folder/lib64/libnvrtc.so*" > /dev/null; then return; fi
     done
@@ -311,7 +297,6 @@ find_nvrtc() {
     if have_nvrtc; then return; fi
     while read -r folder; do
         for path in "$folder"/nvidia/*/lib/libnvrtc.so*; do
-            [ -e "$path" ] || continue
             export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${path%/*}
             echo "libnvrtc: $path"
             return
@@ -322,38 +307,52 @@ find_nvrtc() {
 # ---------------------------------------------------------------- check
 
 [ "${1:-}" != prepare ] || { prepare; exit; }
-wanted=("$@")
-[ $# -gt 0 ] || wanted=("${order[@]}")
-for name in "${wanted[@]}"; do
-    if [[ " ${order[*]} " != *" $name "* ]]; then
-        echo "gpu_check: unknown step '$name' (prepare, or any of: ${order[*]})" >&2
-        exit 2
-    fi
+
+steps_out=
+from=$build
+wanted=()
+names=()
+note_name() { names+=("$1"); }
+each_step note_name
+for name in "$@"; do
+    wanted=("$name")
+    for step in "${names[@]}"; do
+        if is_wanted "$step"; then continue 2; fi
+    done
+    echo "gpu_check: unknown step '$name' (prepare, or any of: ${names[*]})" >&2
+    exit 2
 done
+wanted=("$@")
 
 work=$(mktemp -d)
 steps_out=$work/steps
 mkdir "$steps_out"
-clocks=
 trap 'exit 143' TERM INT
-trap 'trap "" TERM INT; [ -z "$clocks" ] || kill "$clocks" 2> /dev/null || true; [ -z "${out:-}" ] || pack; rm -rf "$work"' EXIT
-from=$build
+trap 'trap "" TERM INT; kill $(jobs -p) 2> /dev/null || true; wait; [ -z "${out:-}" ] || pack; rm -rf "$work"' EXIT
 id=$(commit)
-if [ -f "$prepared/sources" ] && [ "$(cat "$prepared/sources")" = "$(sum_of_sources)" ]; then
+if [ -f sources ]; then # this is a copy of build-gpu/
+    from=.
+elif [ -f "$prepared/sources" ] && [ "$(< "$prepared/sources")" = "$(sum_of_sources)" ]; then
     from=$prepared
-    [ -n "${VPPS_DATA:-}" ] || [ ! -d "$prepared/data" ] || export VPPS_DATA=$PWD/$prepared/data
-    id=$(cat "$prepared/commit")
 elif ! "$make" --no-print-directory -j"$(nproc)" BUILD="$build" "$build/vpps" > "$work/build" 2>&1; then
     tail -n 20 "$work/build" >&2
     echo "gpu_check: the command cannot be built here, and $prepared/ holds none of these sources" \
         "(tools/gpu_check.sh prepare, elsewhere)" >&2
     exit 1
 fi
+if [ "$from" != "$build" ]; then
+    id=$(< "$from/commit")
+    [ -n "${VPPS_DATA:-}" ] || [ ! -d "$from/data" ] || export VPPS_DATA=$PWD/$from/data
+fi
 
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+PATH+=:$toolkit/bin:$toolkit/compute-sanitizer
 find_nvrtc
 machine=$("$from/vpps" doctor --json)
-state=$("$from/vpps" doctor | sed -n 's/^ *cuda  *//p')
-gpu=$(sed -n 's/.*"gpu": *"\([^"]*\)".*/\1/p' <<< "$machine")
+gpu=
+[[ ! $machine =~ '"gpu":'\ *'"'([^\"]*)'"' ]] || gpu=${BASH_REMATCH[1]}
+state=
+while read -r name line; do [ "$name" != cuda ] || state=$line; done <<< "$("$from/vpps" doctor)"
 case $state in
 "ready: "*) echo "GPU: ${state#ready: }" ;;
 *)
@@ -370,9 +369,12 @@ if [ "$from" = "$build" ]; then
     "$make" --no-print-directory -j"$(nproc)" BUILD="$build" "${programs[@]/#/$build/}"
 fi
 
-slug=$(tr '[:upper:]' '[:lower:]' <<< "$gpu" | tr -cs 'a-z0-9\n' '-' | sed 's/^-*//; s/-*$//')
-out=${OUT:-bench/results/$slug}
+slug=${gpu,,}
+slug=${slug//+([^a-z0-9])/-}
+slug=${slug#-}
+out=${OUT:-bench/results/${slug%-}}
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 nvidia=$({ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit,persistence_mode \
     --format=csv,noheader 2> /dev/null || true; } | json_string)
@@ -383,19 +385,9 @@ export VPPS_TEST_DEVICE=cuda CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-120}
 if command -v nvidia-smi > /dev/null; then
     nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu --format=csv -lms 500 \
         > "$out/clocks.csv" 2>&1 < /dev/null &
-    clocks=$!
 fi
 
-for name in "${order[@]}"; do
-    if [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
-    if [[ " ${tests[*]} " != *" $name "* ]]; then
-        run_step "$name"
-    elif [ -z "${tested:-}" ]; then
-        tested=1
-        chosen=()
-        for test in "${tests[@]}"; do [[ " ${wanted[*]} " != *" $test "* ]] || chosen+=("$test"); done
-        run_tests "${chosen[@]}"
-    fi
-done
+each_step run_step
+finish
 echo "$out/check.json: $failed failed"
 [ "$failed" -eq 0 ]

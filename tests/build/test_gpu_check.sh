@@ -108,6 +108,7 @@ cat > "$work/bin/strip" << 'SH'
 #!/bin/bash
 cp "$3" "$2"
 SH
+touch bench/peers_torch.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
 unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
@@ -146,11 +147,10 @@ check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small s
 check "tests have two cores each, three at a time" test "$(sort -u ../cores | tr '\n' ' ')" = '0,1 2,3 4,5 '
 check "sanitizers" json $file "all('--tool ' + t in s[t]['command'] and '--examples 12' in s[t]['last_lines'] for t in ('memcheck', 'racecheck', 'synccheck', 'initcheck'))"
 check "profiles" json $file "'--batch 1 ' in s['profile-1']['last_lines'] and 'fp32' in s['profile-16']['command'] and 'bf16x3' in s['profile-128']['command']"
-check "three files" test "$(find bench/results/nvidia-h200-1 -type f -printf '%f\n' | sort | tr '\n' ' ')" = 'check.json clocks.csv steps.tgz '
+check "three files" test "$(find bench/results/nvidia-h200-1 -type f -printf '%f\n' | sort | tr '\n' ' ')" = 'check.json clocks.csv steps.txt '
 check "two processes" json $file "'mpirun -n 2' in s['processes']['command'] and '--device cuda' in s['processes']['last_lines']"
 check "large models" json $file "'--hidden 2048' in s['hidden-2048']['command']"
-printed() { tar -xzOf "$1/steps.tgz" "steps/$2"; }
-says() { grep -q "$3" <<< "$(printed "$1" "$2")"; }
+says() { sed -n "\\|^==> steps/$2 <==$|,/^==> /p" "$1/steps.txt" | grep "$3" > "$work/line"; }
 check "what steps printed" says bench/results/nvidia-h200-1 bench.out '^{"n": 2}$'
 check "clocks" grep -q '^1980 MHz$' bench/results/nvidia-h200-1/clocks.csv
 check "nothing is left running" bash -c "! kill -0 $(cat "$work/smi")"
@@ -173,6 +173,8 @@ steps() {
 }
 check "steps by name" steps "['train', 'bench']" bench train
 check "their objects" json "$work/some/check.json" "len(o['bench']) == 2"
+check "a name of several" steps "['hidden-1024', 'hidden-2048']" hidden
+check "one of them" steps "['agreement-lists']" agreement-lists
 check "other steps" steps "['doctor']" doctor
 check "leave no others' objects" json "$work/some/check.json" "o['bench'] == []"
 check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep -q "unknown step .doktor." ../out'
@@ -181,6 +183,9 @@ check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doc
 check "ends a step" json "$work/short/check.json" "s['agreement-random']['exit_status'] in (124, 137) and o['budget_s'] == 10"
 check "and skips what is behind it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
     and s['agreement-same-bits']['exit_status'] is None and 's are over' in s['full']['last_lines']"
+
+check "a step's limit" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="agreement-random handle full" STEP_LIMIT=5 OUT="$work/limited"
+check "ends the step, and no other" json "$work/limited/check.json" "[s[x]['exit_status'] for x in ('agreement-random', 'handle', 'full')] == [124, 0, 124]"
 
 # Ended in the middle, it leaves what it had found.
 mkdir "$work/tmp"
@@ -215,6 +220,10 @@ check "links other libraries in" grep -q -e '-l:libjansson.a' "$work/made"
 check "prepared programs" run 0 BUILDS= DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=bench OUT="$work/prepared" CUDA_HOME=/nowhere
 check "their data" json "$work/prepared/check.json" "o['bench'][0]['data'].endswith('/build-gpu/data')"
 check "their commit" json "$work/prepared/check.json" "o['commit'] == 'abc' and 'build-gpu/' in s['bench']['command']"
+check "build-gpu/ alone" cp -r build-gpu "$work/alone"
+run_alone() { env -C "$work" DOCTOR="ready: X" DOCTOR_JSON="$gpu" MAKE=false bash alone/tools/gpu_check.sh bench > "$work/out" 2>&1; }
+check "is enough" run_alone
+check "it has the data and the commit" json "$work/alone/$file" "o['bench'][0]['data'].endswith('/alone/./data') and o['commit'] == 'abc'"
 echo 'int y;' > src/x.c
 check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"
 
