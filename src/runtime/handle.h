@@ -1,4 +1,15 @@
-/* handle.h - a model, a device, and two programs: one is made while the other runs. */
+/* handle.h - a model, a device, and two programs: one is made while the other runs.
+ *
+ *   handle.c      life
+ *   settings.c    what callers set: options, numbers of the optimiser, groups of parameters
+ *   train.c       training steps and inference
+ *   scripts.c     the script of a batch
+ *   flight.c      batches in flight, and their outcomes
+ *   parameters.c  parameters and gradients, to the model and from it
+ *   keep.c        kept values
+ *   inference.c   handles that compute beside the one that trains
+ *   tell.c        statistics, trials, the trace
+ */
 #ifndef VPPS_HANDLE_H
 #define VPPS_HANDLE_H
 
@@ -30,6 +41,7 @@ struct vpps_handle {
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
     vpps_outcome latest; /* of the latest training batch taken */
     uint64_t latest_number;
+    uint64_t script_ns;         /* making the latest script took so long */
     uint64_t latest_end_ns;     /* of the training batch taken before; 0: none was */
     vpps_step_part latest_part; /* of the latest training batch launched */
     uint32_t n_backward;        /* calls of vpps_backward since the latest update */
@@ -44,6 +56,8 @@ struct vpps_handle {
     uint32_t process;             /* vpps_process_number() of who made it */
 };
 
+/* ---- handle.c */
+
 /* Can the handle be used? Fails with ARGUMENT (NULL), STATE (it is another process's: this one is a child of fork(), and
  * has neither its threads nor its GPU). `call` is the public function's name. */
 vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
@@ -54,8 +68,21 @@ vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_op
 /* vpps_handle_check, of a handle that trains: STATE for others. */
 vpps_status vpps_handle_trains(const vpps_handle *h, const char *call);
 
-/* The device of a handle for inference gets the newest parameters; nothing is in flight. Fails with DEVICE, MEMORY. */
-vpps_status vpps_handle_refresh(vpps_handle *h);
+/* OK, or what broke the handle. */
+vpps_status vpps_handle_whole(const vpps_handle *h);
+
+/* All of these, of a handle that trains, and nothing is in flight. */
+vpps_status vpps_handle_idle(vpps_handle *h, const char *call);
+
+/* Tells the device's precision in the statistics. */
+void vpps_handle_note_precision(vpps_handle *h);
+
+/* ---- settings.c */
+
+/* Options as a caller gives them (NULL: the defaults), checked, and as this version has them. Fails with ARGUMENT. */
+vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
+
+/* ---- flight.c */
 
 /* Takes the outcome of the batch in flight, waiting for it; nothing in another process. */
 void vpps_handle_settle(vpps_handle *h);
@@ -65,23 +92,61 @@ void vpps_handle_settle(vpps_handle *h);
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
 uint32_t vpps_handle_votes(const vpps_handle *h);
 
+/* After a failure what the device holds is unknown, and nothing more runs; OK changes nothing. `batch`: number of the training batch;
+ * 0: vpps_forward. Returns what vpps_handle_whole does, or OK. */
+vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message);
+
+/* OK, what broke the handle, or the failure that the latest training batch left, once. */
+vpps_status vpps_handle_report(vpps_handle *h);
+
+/* The profiles, one after the other: of the device's own choice, of groups, and, when these are chosen, of policies. Then the one whose
+ * candidates batches run with; NULL: all choices are made. */
+enum { VPPS_PROFILES = 3 };
+vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
+vpps_profile *vpps_handle_profile(vpps_handle *h);
+
+/* Between two batches: the next candidate. Fails as the device's `tune`. */
+vpps_status vpps_handle_tune(vpps_handle *h);
+
+/* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
+ * device as unknown as a batch that does, but where nothing was started: with MEMORY, and with POOL, where a device that chooses
+ * has no kernel for the batch; while its profile goes on, another candidate is due. */
+vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
+
+/* The batch before is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
+vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
+                              float *stale_loss);
+
+/* Waits for the oldest launch that was not waited for. */
+void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
+
+/* ---- scripts.c */
+
+/* What a training batch asks of its script. */
+vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
+
+/* Makes the next program's script, for that machine. Fails as vpps_fb does. */
+vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
+                               const vpps_batch_request *asked);
+
 /* The training batch of a graph, scheduled and not run, for the handle's device, or for another one's machine (NULL: its own): its
  * cells are as that executes them. Valid until the next call with the handle. Fails as vpps_fb does. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
                               const vpps_batch **out);
 
-/* Kept values, around a run of a graph: see keep.c. check: can the graph read those that it names? STATE otherwise. ask: adds the nodes
+/* ---- inference.c */
+
+/* The device of a handle for inference gets the newest parameters; nothing is in flight. Fails with DEVICE, MEMORY. */
+vpps_status vpps_handle_refresh(vpps_handle *h);
+
+/* ---- keep.c */
+
+/* Kept values, around a run of a graph. check: can the graph read those that it names? STATE otherwise. ask: adds the nodes
  * that are to be kept to what the request reads; fails with MEMORY, ARGUMENT (one is the loss). launched: the request's batch runs,
  * or has run. settled: its values are copied to their places; fails as the device does. */
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 vpps_status vpps_keep_settled(vpps_handle *h);
-
-/* OK, or what broke the handle. */
-vpps_status vpps_handle_whole(const vpps_handle *h);
-
-/* Tells the device's precision in the statistics. */
-void vpps_handle_note_precision(vpps_handle *h);
 
 #endif

@@ -2,9 +2,7 @@
 #include "runtime/handle.h"
 
 vpps_status vpps_publish_parameters(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_trains(h, "vpps_publish_parameters"));
-    vpps_handle_settle(h);
-    VPPS_TRY(vpps_handle_whole(h));
+    VPPS_TRY(vpps_handle_idle(h, "vpps_publish_parameters"));
     if (!h->snapshot) return VPPS_OK; /* nobody reads them */
     VPPS_TRY(h->device->table->read_parameters(h->device, vpps_snapshot_spare(h->snapshot), false));
     vpps_snapshot_publish(h->snapshot);

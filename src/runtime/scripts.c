@@ -1,0 +1,125 @@
+/* scripts.c - the script of a batch: what is asked of it, its making and its check. */
+#include "runtime/handle.h"
+#include "script/verify/verify.h"
+
+#include <math.h>
+
+static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch *b, const vpps_graph *g,
+                                const vpps_batch_request *request) {
+    uint32_t *outputs = malloc((request->n_outputs + (size_t)request->n_gradient_nodes + 1) * sizeof *outputs);
+    if (!outputs) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
+    uint32_t *gradients = outputs + request->n_outputs;
+    for (uint32_t i = 0; i < request->n_outputs; i++) outputs[i] = vpps_batch_output(b, i);
+    for (uint32_t i = 0; i < request->n_gradient_nodes; i++) gradients[i] = vpps_batch_gradient(b, i);
+    const vpps_status status =
+        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request, outputs, gradients);
+    free(outputs);
+    return status;
+}
+
+/* A profile's candidate counts once its turn has come. */
+static uint32_t groups_for(vpps_handle *h, bool training) {
+    if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
+    return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
+               ? vpps_profile_current(&h->grouping)->groups
+               : 0;
+}
+
+static const vpps_policy *policy_for(vpps_handle *h, bool training) {
+    const vpps_profile *open = vpps_handle_profile(h);
+    if (training && h->batching.n && (!open || open == &h->batching))
+        h->policy = vpps_policy_find(vpps_profile_current(&h->batching)->policy);
+    return h->policy;
+}
+
+/* What values decide runs in inference, on a device that can. */
+static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
+    if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
+    if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");
+    return vpps_fail(VPPS_DEVICE,
+                     "device %s: does not run argmax and lookup_at; expected cpu, and tables that are not shared out",
+                     h->stats.device);
+}
+
+/* Where there are too many types of vertices, those go that were not used for longest. The batch in flight has ended then. Gradients
+ * that add up, and a trace, may still ask for the cells of batches before. */
+static void drop_types(vpps_handle *h) {
+    if (!vpps_types_are_full(&h->types) || h->n_backward || h->trace) return;
+    vpps_handle_settle(h);
+    if (h->device->table->forget_cells) h->device->table->forget_cells(h->device);
+    vpps_types_drop(&h->types);
+}
+
+vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
+                               const vpps_batch_request *asked) {
+    const uint64_t start = vpps_now_ns();
+    const bool training = asked->loss != VPPS_NO_NODE;
+    vpps_batch *b = h->programs[h->next];
+    vpps_batch_request request = *asked;
+    if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(check_decided(h, g, training));
+    VPPS_TRY(vpps_keep_check(h, g));
+    drop_types(h);
+    request.groups = groups_for(h, training);
+    request.waves = h->options.waves;
+    request.slices = h->options.slices;
+    request.policy = policy_for(h, training);
+    request.learned = &h->learned;
+    VPPS_TRY(vpps_schedule_batch(b, &h->types, machine, g, &request));
+    h->script_ns = vpps_now_ns() - start;
+    vpps_trace_span(h->trace, "schedule", start);
+    return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
+}
+
+/* Masks of dropout differ from process to process, and from call to call of vpps_backward; those of a batch's only or first call
+ * are those of vpps_fb. */
+static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
+    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed, 0 stays 0 */
+    return vpps_dropout_key(seed ^ h->options.seed, batch);
+}
+
+/* What each parameter steps by; NULL: all by the optimizer. */
+static const vpps_param_step *steps_of_groups(vpps_handle *h) {
+    const vpps_optimizer *o = &h->options.optimizer;
+    for (size_t p = 0; h->groups && p < h->model->n_params; p++) {
+        const vpps_param_group *g = &h->groups[p];
+        h->steps[p] = (vpps_param_step){.lr = isnan(g->lr) ? o->lr : g->lr,
+                                        .momentum = isnan(g->momentum) ? o->momentum : g->momentum,
+                                        .weight_decay = isnan(g->weight_decay) ? o->weight_decay : g->weight_decay};
+    }
+    return h->steps;
+}
+
+vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part) {
+    uint64_t batch = h->model->batches + 1;
+    return (vpps_batch_request){
+        .loss = loss,
+        .part = part,
+        .optimizer = &h->options.optimizer,
+        .steps = steps_of_groups(h),
+        .gradients = h->options.gradients,
+        .guard = h->options.nonfinite != VPPS_NONFINITE_IGNORE,
+        .step = (uint32_t)batch,
+        .dropout_key = dropout_key(h, batch),
+    };
+}
+
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+                              const vpps_batch **out) {
+    VPPS_TRY(vpps_graph_status(g));
+    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "script: no loss given");
+    const vpps_batch_request request = vpps_handle_request(h, loss, VPPS_STEP_WHOLE);
+    VPPS_TRY(vpps_handle_script(h, machine ? machine : h->machine, g, &request));
+    *out = h->programs[h->next];
+    return VPPS_OK;
+}
+
+vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_disassemble"));
+    VPPS_NEED(g);
+    VPPS_NEED(file);
+    const vpps_batch *b;
+    VPPS_TRY(vpps_handle_batch(h, g, loss, NULL, &b));
+    return vpps_print_batch(b, g, file);
+}

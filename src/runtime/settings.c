@@ -1,0 +1,116 @@
+/* settings.c - what callers set: options, their defaults and checks; numbers of the optimiser; groups of parameters. */
+#include "runtime/handle.h"
+
+#include <math.h>
+
+static vpps_options default_options(void) {
+    return (vpps_options){
+        .size = sizeof(vpps_options),
+        .device = "cpu",
+        .optimizer = {.kind = VPPS_SGD, .lr = 0.1f, .momentum = 0.9f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f},
+        .gradients = VPPS_GRADIENTS_DEFERRED,
+        .nonfinite = VPPS_NONFINITE_STOP,
+        .caller = VPPS_CALLER_AUTO,
+        .watchdog_ms = 10000,
+        .seed = 1,
+    };
+}
+
+enum { LEAST_OPTIONS = VPPS_LEAST(vpps_options, optimizer) };
+
+vpps_status vpps_options_init(vpps_options *options, size_t size) {
+    VPPS_NEED(options);
+    const vpps_options defaults = default_options();
+    memcpy(options, &size, sizeof size);
+    return vpps_give_struct(options, &defaults, sizeof defaults, LEAST_OPTIONS, "vpps_options");
+}
+
+static bool in_range(float x, float low, float high) { return x >= low && x <= high; }
+
+static vpps_status check_options(const vpps_options *o) {
+    const vpps_optimizer *p = &o->optimizer;
+    if ((unsigned)p->kind >= VPPS_OPTIMIZERS || (unsigned)o->gradients > VPPS_GRADIENTS_AUTO ||
+        (unsigned)o->nonfinite > VPPS_NONFINITE_IGNORE || (unsigned)o->caller > VPPS_CALLER_FREE ||
+        (unsigned)o->precision > VPPS_PRECISION_AUTO) {
+        return vpps_fail(VPPS_ARGUMENT, "options: an enumeration holds a value that it does not have");
+    }
+    if (!in_range(p->lr, 0, 1e30f) || !in_range(p->weight_decay, 0, 1e30f) || !in_range(p->clip, 0, 1e30f) ||
+        !in_range(p->epsilon, 0, 1e30f)) {
+        return vpps_fail(VPPS_ARGUMENT, "options: lr %g, weight decay %g, clip %g, epsilon %g; expected none negative",
+                         (double)p->lr, (double)p->weight_decay, (double)p->clip, (double)p->epsilon);
+    }
+    if (!in_range(p->momentum, 0, 1) || !in_range(p->beta1, 0, 1) || !in_range(p->beta2, 0, 1) || p->beta1 == 1 ||
+        p->beta2 == 1) {
+        return vpps_fail(VPPS_ARGUMENT, "options: momentum %g, beta1 %g, beta2 %g; expected 0 to 1, betas below 1",
+                         (double)p->momentum, (double)p->beta1, (double)p->beta2);
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_options_take(const vpps_options *given, vpps_options *own) {
+    *own = default_options();
+    if (given) VPPS_TRY(vpps_take_struct(own, sizeof *own, LEAST_OPTIONS, given, "vpps_options"));
+    return check_options(own);
+}
+
+static vpps_status set_number(float x, float most, const char *what, float *out) {
+    if (!in_range(x, 0, most)) {
+        return most == 1 ? vpps_fail(VPPS_ARGUMENT, "%s %g; expected 0 to 1", what, (double)x)
+                         : vpps_fail(VPPS_ARGUMENT, "%s %g; expected 0 or more", what, (double)x);
+    }
+    *out = x;
+    return VPPS_OK;
+}
+
+vpps_status vpps_set_learning_rate(vpps_handle *h, float lr) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_learning_rate"));
+    return set_number(lr, 1e30f, "learning rate", &h->options.optimizer.lr);
+}
+
+vpps_status vpps_set_momentum(vpps_handle *h, float momentum) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_momentum"));
+    return set_number(momentum, 1, "momentum", &h->options.optimizer.momentum);
+}
+
+vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_weight_decay"));
+    return set_number(weight_decay, 1e30f, "weight decay", &h->options.optimizer.weight_decay);
+}
+
+/* Every parameter's group, of the optimizer's numbers at first. */
+static vpps_status need_groups(vpps_handle *h) {
+    if (h->groups) return VPPS_OK;
+    const size_t n = h->model->n_params;
+    vpps_param_group *groups = malloc((n + 1) * sizeof *groups);
+    vpps_param_step *steps = malloc((n + 1) * sizeof *steps);
+    if (!groups || !steps) {
+        free(groups);
+        free(steps);
+        return vpps_fail(VPPS_MEMORY, "parameters' groups: out of memory");
+    }
+    for (size_t p = 0; p < n; p++)
+        groups[p] =
+            (vpps_param_group){.size = sizeof(vpps_param_group), .lr = NAN, .momentum = NAN, .weight_decay = NAN};
+    h->groups = groups;
+    h->steps = steps;
+    return VPPS_OK;
+}
+
+vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params, const vpps_param_group *group) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_set_param_group"));
+    if (n) VPPS_NEED(params);
+    vpps_param_group numbers = {.lr = NAN, .momentum = NAN, .weight_decay = NAN};
+    if (group) VPPS_TRY(vpps_take_struct(&numbers, sizeof numbers, sizeof numbers, group, "vpps_param_group"));
+    float checked;
+    if (!isnan(numbers.lr)) VPPS_TRY(set_number(numbers.lr, 1e30f, "group: learning rate", &checked));
+    if (!isnan(numbers.momentum)) VPPS_TRY(set_number(numbers.momentum, 1, "group: momentum", &checked));
+    if (!isnan(numbers.weight_decay))
+        VPPS_TRY(set_number(numbers.weight_decay, 1e30f, "group: weight decay", &checked));
+    for (uint32_t i = 0; i < n; i++)
+        if (params[i] >= h->model->n_params)
+            return vpps_fail(VPPS_ARGUMENT, "group: %u is not a parameter; the model has %zu", params[i],
+                             h->model->n_params);
+    VPPS_TRY(need_groups(h));
+    for (uint32_t i = 0; i < n; i++) h->groups[params[i]] = numbers;
+    return VPPS_OK;
+}

@@ -1,0 +1,169 @@
+/* train.c - a handle's work: training steps, whole and in parts, their losses, and inference. */
+#include "runtime/handle.h"
+
+#include <math.h>
+
+/* A training batch was launched. */
+static void note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
+    h->latest_number = number;
+    h->latest_part = part;
+    h->in_flight = true;
+    h->next ^= 1;
+}
+
+static void count_script(vpps_handle *h, const vpps_graph *g) {
+    vpps_stats *stats = &h->stats;
+    const vpps_batch *b = h->programs[h->next];
+    stats->nodes = g->size;
+    stats->levels = b->n_levels;
+    stats->phases = b->n_phases;
+    stats->instructions = b->n_tasks;
+    stats->script_bytes = b->script_words * 4;
+    stats->pool_bytes = (uint64_t)(b->pool_words - h->plan.sharded) * 4;
+    stats->live_bytes = 4 * (b->parameter_words + b->live_words - h->plan.sharded);
+    stats->groups = b->n_groups;
+    stats->waves = b->n_waves;
+    stats->slices = b->n_slices;
+    stats->steps = b->n_steps;
+    stats->gathered_bytes = 4 * b->gathered_words;
+    stats->policy = h->policy->name;
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
+    stats->host_ns = h->script_ns;
+    stats->total_nodes += g->size;
+    stats->total_host_ns += h->script_ns;
+    if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
+}
+
+/* Forward and backward of a graph, with an update, or without and with what was asked for. */
+static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
+    const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_handle_whole(h));
+    if (loss == VPPS_NO_NODE &&
+        h->stats.processes > 1) { /* nothing of this batch is here, but its gradients are to come */
+        vpps_graph_clear(g);
+        loss = vpps_zeros(g, 1, 1);
+        VPPS_TRY(vpps_graph_status(g));
+    }
+    if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "%s: no loss given", call);
+    if (part == VPPS_STEP_WHOLE && h->n_backward) {
+        return vpps_fail(VPPS_STATE,
+                         "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
+                         "vpps_zero_gradients before",
+                         h->n_backward);
+    }
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* gradients are added up by one choice */
+    VPPS_TRY(vpps_handle_report(h));
+    vpps_batch_request request = vpps_handle_request(h, loss, part);
+    if (part != VPPS_STEP_WHOLE) {
+        request.outputs = h->asked.nodes;
+        request.n_outputs = h->asked.n_values;
+        request.gradient_nodes = h->asked.nodes + h->asked.n_values;
+        request.n_gradient_nodes = h->asked.n_gradients;
+    }
+    VPPS_TRY(vpps_keep_ask(h, g, &request));
+    VPPS_TRY(vpps_handle_start(h, g, &request, h->model->batches + 1, stale_loss));
+    count_script(h, g);
+    vpps_keep_launched(h, g, h->programs[h->next]);
+    return VPPS_OK;
+}
+
+vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_fb"));
+    VPPS_NEED(g);
+    if (stale_loss) *stale_loss = NAN;
+    VPPS_TRY(train(h, g, loss, VPPS_STEP_WHOLE, stale_loss));
+    note_flight(h, ++h->model->batches, VPPS_STEP_WHOLE);
+    return VPPS_OK;
+}
+
+/* Waits for the batch in flight, and copies what was asked of it. */
+static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
+    VPPS_TRY(vpps_handle_idle(h, "vpps_backward"));
+    const vpps_status status = vpps_asked_read(&h->asked, h->device, h->programs[h->next ^ 1], g, h->latest.loss);
+    return vpps_handle_break(h, status, h->latest_number, vpps_error_message());
+}
+
+vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_backward"));
+    VPPS_NEED(g);
+    VPPS_TRY(vpps_asked_take(&h->asked, request, loss));
+    const vpps_step_part part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
+    VPPS_TRY(train(h, g, loss, part, NULL));
+    h->n_backward += part == VPPS_STEP_GRADIENTS;
+    note_flight(h, h->model->batches + 1, part);
+    return vpps_asked_nodes(&h->asked) ? read_asked(h, g) : VPPS_OK;
+}
+
+vpps_status vpps_update(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_update"));
+    VPPS_TRY(vpps_handle_whole(h));
+    if (!h->n_backward) return vpps_fail(VPPS_STATE, "update: there are no gradients; expected vpps_backward before");
+    vpps_batch_request request = vpps_handle_request(h, VPPS_NO_NODE, VPPS_STEP_UPDATE);
+    request.groups = h->stats.groups;
+    VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->machine, h->model, &request));
+    vpps_handle_settle(h);
+    VPPS_TRY(vpps_handle_report(h));
+    VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
+    h->n_backward = 0;
+    note_flight(h, ++h->model->batches, VPPS_STEP_UPDATE);
+    return VPPS_OK;
+}
+
+vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_poll_loss"));
+    VPPS_NEED(done);
+    *done = false;
+    VPPS_TRY(vpps_handle_whole(h));
+    if (!h->latest_number) return vpps_fail(VPPS_STATE, "poll: no batch was run yet");
+    if (h->in_flight && !h->device->table->finished(h->device)) return VPPS_OK;
+    return *done = true, vpps_sync_latest_loss(h, loss);
+}
+
+vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss) {
+    VPPS_TRY(vpps_handle_idle(h, "vpps_sync_latest_loss"));
+    if (!h->latest_number) return vpps_fail(VPPS_STATE, "sync: no batch was run yet");
+    if (loss) *loss = h->latest.loss;
+    h->pending = h->latest.status != VPPS_OK;
+    return vpps_handle_report(h);
+}
+
+vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes, float *const *outs) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_forward"));
+    VPPS_NEED(g);
+    if (n) VPPS_NEED(nodes);
+    if (n) VPPS_NEED(outs);
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_handle_whole(h));
+    for (uint32_t i = 0; i < n; i++)
+        if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
+    if (!VPPS_RESERVE(h->asked.reads, h->asked.reads_capacity, (size_t)n + 1))
+        return vpps_fail(VPPS_MEMORY, "forward: out of memory for %u values", n);
+    vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
+    VPPS_TRY(vpps_keep_ask(h, g, &request));
+    if (!request.n_outputs)
+        return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given, and none of the graph's is to be kept");
+    VPPS_TRY(vpps_handle_start(h, g, &request, 0, NULL));
+    const vpps_batch *b = h->programs[h->next];
+    vpps_outcome outcome;
+    vpps_handle_wait(h, &outcome);
+    vpps_keep_launched(h, g, b);
+    VPPS_TRY(vpps_handle_break(h, outcome.status, 0, outcome.message));
+    VPPS_TRY(vpps_handle_break(h, vpps_keep_settled(h), 0, vpps_error_message()));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t words = vpps_words(vpps_plain_signature(g, nodes[i]));
+        h->asked.reads[i] = (vpps_pool_read){vpps_batch_output(b, i), words, outs[i]};
+    }
+    const vpps_status status = vpps_read_pool(h->device, n, h->asked.reads);
+    return vpps_handle_break(h, status, 0, vpps_error_message());
+}
+
+vpps_status vpps_forward_end(vpps_handle *h) {
+    VPPS_TRY(vpps_handle_check(h, "vpps_forward_end"));
+    VPPS_TRY(vpps_handle_whole(h));
+    const vpps_device_table *table = h->device->table;
+    if (!table->forward_end) return VPPS_OK;
+    vpps_handle_settle(h);
+    const vpps_status status = table->forward_end(h->device);
+    return vpps_handle_break(h, status, 0, vpps_error_message());
+}
