@@ -129,6 +129,14 @@ static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t val
     }
 }
 
+/* A matrix's gradient as it is before anything is added. */
+static void clear_matrix(const vpps_vp *vp, vpps_param param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+    for (uint32_t b = 0; b < own.n; b++)
+        memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
+}
+
 static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
@@ -283,10 +291,7 @@ static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t 
         const vpps_cell_outer *o = &view->cell->outers[i];
         uint32_t first;
         if (vectors_of(view, o->dy, at, count, &first) || vp->touched[o->param] == cpu->sum) continue;
-        const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
-        for (uint32_t b = 0; b < own.n && o->x != VPPS_NONE; b++)
-            memset(own.blocks[b].gradient, 0,
-                   (size_t)own.blocks[b].ld * cpu->model->params[o->param].cols * sizeof(float));
+        if (cpu->model->params[o->param].kind == VPPS_MATRIX) clear_matrix(vp, o->param);
         vp->touched[o->param] = cpu->sum;
     }
 }
