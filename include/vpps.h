@@ -183,11 +183,12 @@ VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
 /* Leaves. `data` has rows * cols floats, column after column, and is copied. A lookup's index is below the table's
- * count; inside a cell it may come from vpps_pull_index. A matrix parameter is only multiplied: a trained matrix that is a node is a
- * lookup table of one entry. */
+ * count; inside a cell it may come from vpps_pull_index. vpps_parameter takes a vector or a matrix. The node of a matrix is a copy of
+ * it, in fp32 whatever the precision of products, made by each call, and inside a cell at each vertex; its gradient is added to that of
+ * products with the matrix. To multiply by a matrix, vpps_affine needs no node. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
-VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param vector);
+VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter);
 
 /* rows x cols elements, all of one number; it has no gradient. In a cell they are part of the cell: operations on them are
  * done once, when the cell is compiled, or not at all. */
@@ -510,7 +511,7 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *   - parameter_bytes: matrices and vectors that are used, and entries of lookup tables that are used: each element
  *     read once and written once, 8 bytes; a frozen one is only read, 4. State of the optimizer is not counted.
  *   - value_bytes: the value of a node is written once and read once, 8 bytes an element, and so is its gradient,
- *     another 8. A lookup and a vpps_parameter are their parameter, and no value beside it.
+ *     another 8. A lookup and a vpps_parameter of a vector are their parameter, and no value beside it.
  * Every node is taken to be needed. A node has a gradient when a parameter that is not frozen is below it. */
 typedef struct vpps_cost {
     size_t size;    /* sizeof(vpps_cost) */

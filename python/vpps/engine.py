@@ -17,7 +17,7 @@ from ._values import Places, shaped
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, created, sized
 from .graph import Graph
-from .model import Model, Vector
+from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
 
 
@@ -243,15 +243,15 @@ class Engine:
     # ---- inference
 
     @overload
-    def forward(self, nodes: Node | Vector | Nodes) -> F32: ...
+    def forward(self, nodes: Node | Dense | Nodes) -> F32: ...
 
     @overload
     def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
 
-    def forward(self, nodes: Node | Vector | Nodes | Sequence[Node]) -> F32 | list[F32]:
+    def forward(self, nodes: Node | Dense | Nodes | Sequence[Node]) -> F32 | list[F32]:
         """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
         equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
-        places = Places(nodes if isinstance(nodes, (Nodes, Node, Vector)) else list(nodes), "forward")
+        places = Places(nodes if isinstance(nodes, (Nodes, Node, Dense)) else list(nodes), "forward")
         if places.epoch is None:
             raise ArgumentError("forward: no nodes; expected at least one")
         if places.n:

@@ -16,7 +16,7 @@ from .errors import ArgumentError, Error, StateError, check, created, sized
 from .node import NODES, NO_NODE, VERTICES, Epoch, Node, Nodes, Scalar, Vertex, Vertices, ids_of, made, made_id, node_of
 
 if TYPE_CHECKING:
-    from .model import Lookup, Model, Vector
+    from .model import Dense, Lookup, Model
 
 NO_VERTEX = 2**32 - 1
 NONE: tuple[()] = ()
@@ -99,12 +99,12 @@ class Builder:
         """The entry whose number is the value of a scalar, as the device decides; for `Trainer.forward` only."""
         return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table._of(self._epoch), self._own(index).id))
 
-    def parameter(self, vector: Vector) -> Node:
-        """A vector parameter as a node."""
-        return made(self._epoch, lib.vpps_parameter(self._epoch.p, vector._of(self._epoch)))
+    def parameter(self, parameter: Dense) -> Node:
+        """A vector or a matrix of the model as a node."""
+        return made(self._epoch, lib.vpps_parameter(self._epoch.p, parameter._of(self._epoch)))
 
-    def _own(self, x: Node | Vector) -> Node:
-        """A node of this graph or cell, or of a vector parameter."""
+    def _own(self, x: Node | Dense) -> Node:
+        """A node of this graph or cell, or of a parameter."""
         n = x if isinstance(x, Node) else x._node(self._epoch) if hasattr(x, "_node") else node_of(x, "operation")
         if n._e is not self._epoch:
             raise ArgumentError(self._not_own)
@@ -184,7 +184,7 @@ class Graph(Builder):
         first = made_id(self._epoch, lib.vpps_input_many(self._p, n, rows, cols, pointer(flat, "float[]")))
         return Nodes(self._epoch, np.arange(first, first + n, dtype=np.uint32))
 
-    def source(self, *nodes: Node | Vector) -> Vertex:
+    def source(self, *nodes: Node | Dense) -> Vertex:
         """A vertex that scatters existing nodes, as a recurrence's initial state."""
         return self._vertex(lib.vpps_source(self._p, len(nodes), [self._own(x).id for x in nodes]))
 
@@ -447,12 +447,12 @@ class Recorder(Builder):
         """A whole number that is given when the cell is applied: an index for a lookup, a label for a loss; for nothing else."""
         return made_id(self._epoch, lib.vpps_pull_index(self._epoch.p))
 
-    def scatter(self, *xs: Node | Vector) -> None:
+    def scatter(self, *xs: Node | Dense) -> None:
         """Offers values to parents; outputs are numbered from 0, in order."""
         for x in xs:
             check(lib.vpps_scatter(self._p, self._own(x).id))
 
-    def push(self, *xs: Node | Vector) -> None:
+    def push(self, *xs: Node | Dense) -> None:
         """Offers values to the outside; numbered apart from those scattered."""
         for x in xs:
             check(lib.vpps_push(self._p, self._own(x).id))

@@ -163,17 +163,8 @@ class Parameter:
         return f"<{type(self).__name__.lower()} {self.name} of shape {self.shape}>"
 
 
-class Matrix(Parameter):
-    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; sums of such products, and a bias, are one operation."""
-
-    def __matmul__(self, x: Node | Vector) -> Node:
-        x = node_of(x, f"{self.name} @")
-        self._of(x._e)
-        return Affine(x._e, ((self, x),))
-
-
-class Vector(Parameter):
-    """A vector of `rows`. Where a node is expected it is one; `b.node()` has a node's operators."""
+class Dense(Parameter):
+    """A matrix or a vector. Where a node is expected it is one; `p.node()` has a node's operators."""
 
     def _node(self, e: Epoch) -> Node:
         return made(e, lib.vpps_parameter(e.p, self._of(e)))
@@ -181,6 +172,20 @@ class Vector(Parameter):
     def node(self) -> Node:
         """As a node of the current graph, or of the cell being recorded."""
         return current().parameter(self)
+
+
+class Matrix(Dense):
+    """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; sums of such products, and a bias, are one operation.
+    As a node it is a copy of itself, made at each call of `W.node()`, and at each vertex of a cell."""
+
+    def __matmul__(self, x: Node | Dense) -> Node:
+        x = node_of(x, f"{self.name} @")
+        self._of(x._e)
+        return Affine(x._e, ((self, x),))
+
+
+class Vector(Dense):
+    """A vector of `rows`."""
 
 
 class Lookup(Parameter):

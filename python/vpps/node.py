@@ -13,7 +13,7 @@ from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, check, error_of, message
 
 if TYPE_CHECKING:
-    from .model import Matrix, Model, Vector
+    from .model import Dense, Matrix, Model, Vector
 
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
@@ -157,8 +157,8 @@ class Node:
     def __abs__(self) -> Node:
         return made(self._e, lib.vpps_abs(self._e.p, self.id))
 
-    def __matmul__(self, other: Node) -> Node:
-        if not isinstance(other, Node):
+    def __matmul__(self, other: Node | Dense) -> Node:
+        if not isinstance(other, Node) and not hasattr(other, "_node"):
             return NotImplemented
         return self._with(other, lib.vpps_matmul)
 
@@ -225,7 +225,7 @@ class Affine(Node):
     __radd__ = __add__
 
 
-Operand = Union[Node, "Vector", Scalar]
+Operand = Union[Node, "Dense", Scalar]
 
 
 def made_id(e: Epoch, x: int) -> int:
@@ -235,14 +235,14 @@ def made_id(e: Epoch, x: int) -> int:
 
 
 def node_of(x: Any, what: str) -> Node:
-    """x, or a node of a vector parameter. Vertices have numbers, too, so whatever is no node is refused."""
+    """x, or a node of a vector or a matrix of the model. Vertices have numbers, too, so whatever is no node is refused."""
     if isinstance(x, Node):
         return x
     if hasattr(x, "_node"):
         n: Node = x.node()
         return n
     hint = {"Vertex": "; its nodes are v.scattered() and v.pushed()", "Vertices": "; their nodes are v.scattered() and v.pushed()",
-            "Matrix": "; a matrix is only multiplied, W @ x", "Lookup": "; an entry of a table is table[index]",
+            "Lookup": "; an entry of a table is table[index]",
             "ndarray": "; vpps.input() makes one of an array", "float": "; vpps.constant() makes one of a number",
             "int": "; vpps.constant() makes one of a number"}.get(type(x).__name__, "")
     raise TypeError(f"{what}: {type(x).__name__}; expected a node{hint}")

@@ -15,10 +15,10 @@ from ._arrays import LARGEST, u32_pointer
 from ._vpps import lib
 from .errors import ArgumentError
 from .graph import current
-from .model import Matrix, Vector
+from .model import Dense, Matrix, Vector
 from .node import NO_NODE, NO_PARAM, Epoch, Node, Nodes, Scalar, made, node_of, same_graph
 
-Value = Union[Node, Vector]
+Value = Union[Node, Dense]
 Many = Union[Value, Nodes, Sequence[Value]]
 
 
@@ -43,7 +43,7 @@ def _with_optional(x: Value, *others: Value | None) -> list[Any]:
 
 def _ids(xs: Many, what: str) -> tuple[Epoch, int, Any]:
     """Graph, number and ids of one node, of many, or of a list of nodes."""
-    if isinstance(xs, (Node, Vector)):
+    if isinstance(xs, (Node, Dense)):
         x = node_of(xs, what)
         return x._e, 1, [x.id]
     if isinstance(xs, Nodes):

@@ -16,7 +16,7 @@ from ._vpps import ffi, lib
 from .engine import Engine, _choice, _fields, _options, _text
 from .errors import ArgumentError, NonfiniteError, check, created, sized
 from .graph import Graph
-from .model import Model, Parameter, Vector
+from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, node_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -35,7 +35,7 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
     if nodes is None:
         return None
     some = nodes if isinstance(nodes, (list, tuple)) else [nodes]
-    if any(isinstance(x, Vector) for x in some):
+    if any(isinstance(x, Dense) for x in some):
         raise TypeError(f"{what}: a parameter; its value is p.value, and its gradient p.gradient after read_gradients()")
     places = Places(nodes, what)
     if places.epoch not in (None, e):

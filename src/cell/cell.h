@@ -117,7 +117,7 @@ typedef struct vpps_cell_run {
      * weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a stack that are the member's. */
     bool over_list;
     bool recompute;        /* backward makes it a second time, so that forward's need not be kept */
-    vpps_param table;      /* ENTRY */
+    vpps_param table;      /* ENTRY; of MATRIX the matrix */
     vpps_cell_number f, u; /* u: of letter u or e */
 } vpps_cell_run;
 
@@ -151,7 +151,8 @@ typedef struct vpps_cell_contribution {
     bool partial; /* one share for every VP of the group */
 } vpps_cell_contribution;
 
-/* A parameter's gradient, made when the vertices are done: matrix += dy x^T; a vector += dy (x VPPS_NONE). */
+/* A parameter's gradient, made when the vertices are done: matrix += dy x^T; or, with x VPPS_NONE, a vector += every column of dy, and
+ * a matrix += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -286,7 +287,7 @@ static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
 
-/* The parameter that a value names beside its arguments' matrices: itself, its bias, its table; or VPPS_NO_PARAM. */
+/* The parameter that a value names beside its arguments' matrices: itself, its bias, its table or matrix; or VPPS_NO_PARAM. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }

@@ -50,8 +50,7 @@ static void mark_needs(work *w) {
         bool needs = asked_outputs(c, v) != 0;
         if (x->kind == VPPS_VALUE_INPUT) needs = c->needs.gradient_in >> x->input & 1;
         if (x->kind == VPPS_VALUE_LOOKUP) needs |= trained(w, c->lookups[x->lookup].table);
-        if (x->kind == VPPS_VALUE_PARAMETER) needs |= trained(w, x->vector);
-        if (x->kind == VPPS_VALUE_PRODUCT) needs |= trained(w, x->bias);
+        needs |= trained(w, vpps_param_of(x));
         for (uint32_t i = 0; i < x->n_args; i++) {
             const vpps_cell_arg *a = &c->args[x->first_arg + i];
             needs |= w->needs[a->value] || trained(w, a->matrix);
@@ -142,28 +141,30 @@ static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
 
 /* ---------------------------------------------------------------- operations */
 
-/* What reads y in backward: y, or a second making of it, where that costs less than keeping it: an elementwise function
- * of values that are there anyhow. */
+/* What reads y in backward: y, or a second making of it, where that costs less than keeping it: a matrix of the model, or an
+ * elementwise function of values that are there anyhow. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value v = c->values[y];
-    if (y >= c->n_forward || v.kind != VPPS_VALUE_RUN || vpps_instructions[v.run.opcode].form != VPPS_FORM_EW ||
-        strcmp(vpps_instructions[v.run.opcode].operands, "t") != 0) {
+    const bool weights = vpps_is_run(&v, VPPS_I_MATRIX);
+    if (y >= c->n_forward || v.kind != VPPS_VALUE_RUN ||
+        !(weights || (vpps_instructions[v.run.opcode].form == VPPS_FORM_EW &&
+                      !strcmp(vpps_instructions[v.run.opcode].operands, "t")))) {
         return y;
     }
-    const vpps_cell_arg a = c->args[v.first_arg];
-    bool there = c->values[a.value].kind <= VPPS_VALUE_LOOKUP;
+    const vpps_cell_arg a = weights ? (vpps_cell_arg){.value = VPPS_NONE} : c->args[v.first_arg];
+    bool there = weights || c->values[a.value].kind <= VPPS_VALUE_LOOKUP;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value == y) return y;
         there |= c->outputs[k].value == a.value;
     }
-    if (!there || c->values[a.value].domain != v.domain) return y;
+    if (!there || (!weights && c->values[a.value].domain != v.domain)) return y;
     if (w->recomputed[y] == VPPS_NONE) {
         vpps_cell_value copy = v;
         copy.n_args = 0;
         copy.run.recompute = true;
         w->recomputed[y] = add_value(w, copy);
-        add_arg(w, a.value, a.element, a.matrix);
+        if (!weights) add_arg(w, a.value, a.element, a.matrix);
     }
     return w->recomputed[y];
 }
@@ -312,6 +313,7 @@ static void backward_of(work *w, uint32_t v) {
         break;
     case VPPS_VALUE_PARAMETER: add_outer(w, value.vector, d, VPPS_NONE); break;
     case VPPS_VALUE_RUN:
+        if (value.run.opcode == VPPS_I_MATRIX) add_outer(w, value.run.table, d, VPPS_NONE);
         (vpps_ops[value.run.op].op_class == VPPS_CLASS_PARTS ? slice_parts : run_parts)(w, v, d);
         break;
     case VPPS_VALUE_PRODUCT: product_parts(w, v, d); break;

@@ -165,6 +165,8 @@ static uint32_t lower_source(const lowering *l) {
     } else if (l->s->op == VPPS_OP_INPUT) {
         v.kind = VPPS_VALUE_DATA;
         c->is_data = true;
+    } else if (l->s->op == VPPS_OP_MATRIX) {
+        return lower_run(l);
     } else {
         v.vector = l->s->param;
     }

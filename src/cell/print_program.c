@@ -63,6 +63,7 @@ void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_ce
         if (s->kind == VPPS_STEP_RUN) {
             for (const char *name = vpps_instructions[s->run.of.opcode].name; *name; name++)
                 fputc(tolower((unsigned char)*name), out);
+            if (s->run.of.table != VPPS_NO_PARAM) fprintf(out, " %s", model->params[s->run.of.table].name);
             between = " ";
         }
         if (s->kind == VPPS_STEP_PRODUCT && s->product.start.place) {

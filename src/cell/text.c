@@ -221,6 +221,8 @@ static void write_run(const writer *w, const vpps_cell_value *x) {
         write_sum(w, x);
     } else if (vpps_instructions[x->run.opcode].form == VPPS_FORM_PARTS) {
         write_parts(w, x);
+    } else if (x->run.opcode == VPPS_I_MATRIX) {
+        fputs(param_name(w, x->run.table), w->out);
     } else if (x->run.opcode == VPPS_I_ENTRY) {
         fprintf(w->out, "%s[", param_name(w, x->run.table));
         write_args(w, x, "");

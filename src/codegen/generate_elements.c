@@ -234,6 +234,9 @@ static void make_element(const work *w, const vpps_program_step *s) {
         fprintf(w->out, ";\n");
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_PARTS) {
         make_parts(w, s);
+    } else if (s->run.of.opcode == VPPS_I_MATRIX) {
+        fprintf(w->out, "const float v%u = ((const float *)a.matrices)[%uu + vpps_turned<%u, %u>(element)];\n",
+                s->to.value, w->g->matrix_at[s->run.of.table], s->to.rows, s->to.cols);
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MATMUL) {
         make_matmul(w, s);
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MOVE) {

@@ -43,10 +43,21 @@ void vpps_outer_vector(const work *w, uint32_t v, const char *k) {
     if (x->cols > 1) fprintf(w->out, " + k %% %uu * %uu", x->cols, x->rows);
 }
 
+/* Sums that are not of products come before these. */
 bool vpps_outer_is_first(const vpps_compiled_cell *c, uint32_t outer) {
-    for (uint32_t j = 0; j < outer; j++)
-        if (c->outers[j].param == c->outers[outer].param) return false;
+    const vpps_cell_outer *o = &c->outers[outer];
+    for (uint32_t j = 0; j < c->n_outers; j++) {
+        const vpps_cell_outer *other = &c->outers[j];
+        const bool same_kind = (other->x == VPPS_NONE) == (o->x == VPPS_NONE);
+        if (other->param == o->param && (same_kind ? j < outer : other->x == VPPS_NONE)) return false;
+    }
     return true;
+}
+
+/* Is it the gradient of a matrix that is read as a value? */
+static bool is_whole_matrix(const work *w, uint32_t outer) {
+    const vpps_cell_outer *o = &w->c->outers[outer];
+    return o->x == VPPS_NONE && w->g->model->params[o->param].kind == VPPS_MATRIX;
 }
 
 static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
@@ -85,7 +96,7 @@ static bool is_one_sum(const work *w, uint32_t outer, uint32_t other) {
 static bool begins_sum(const work *w, uint32_t outer) {
     for (uint32_t j = 0; j < outer; j++)
         if (is_one_sum(w, outer, j)) return false;
-    return w->c->outers[outer].x == VPPS_NONE;
+    return w->c->outers[outer].x == VPPS_NONE && !is_whole_matrix(w, outer);
 }
 
 /* Sums that the same instructions make, by the outers they begin with. */
@@ -519,6 +530,28 @@ static void end_group(work *w, group *g) {
     *g = (group){0};
 }
 
+/* A thread an element, neighbours one below the other. */
+static void put_whole_matrices(const work *w) {
+    for (uint32_t i = 0; i < w->c->n_outers; i++) {
+        if (!is_whole_matrix(w, i)) continue;
+        const vpps_cell_outer *o = &w->c->outers[i];
+        const uint32_t rows = w->c->values[o->dy].rows, cols = w->c->values[o->dy].cols;
+        fprintf(
+            w->out,
+            "#pragma unroll 1\nfor (unsigned e = threadIdx.x; e < (m%u.end - m%u.first) * (l%u.end - l%u.first); e += "
+            "VPPS_THREADS) {\nconst unsigned row = m%u.first + e %% (m%u.end - m%u.first), column = l%u.first + e / "
+            "(m%u.end - m%u.first);\nfloat *const to = (float *)a.gradients + %uu + row * %uu + column;\nfloat sum = "
+            "%svpps_touched[%u] ? *to : 0.0f;\n",
+            rows, rows, cols, cols, rows, rows, rows, cols, rows, rows, w->g->matrix_at[o->param], cols,
+            vpps_outer_is_first(w->c, i) ? "" : "1 || ", o->param);
+        begin_tasks(w, o->dy);
+        fprintf(w->out, "#pragma unroll 1\nfor (unsigned k = 0; k < n; k++) sum += %s(pool[",
+                vpps_is_kept_in_parts(w->g, w->c, o->dy) ? "vpps_whole_of" : "");
+        const uint32_t offset = vpps_generate_place(w->out, w->g, w->c, o->dy, "first + k");
+        fprintf(w->out, " + %uu + column * %uu + row]);\n}\n*to = sum;\n}\n__syncthreads();\n", offset, rows);
+    }
+}
+
 /* As many at once as fit, in their order; what does not fit at all, by blocks. */
 static void put_matrices(work *w) {
     group g = {0};
@@ -532,16 +565,17 @@ static void put_matrices(work *w) {
 
 /* The VP's columns of matrices of each length. */
 static void put_lengths(const work *w) {
+    const vpps_parameter_data *const params = w->g->model->params;
     for (uint32_t i = 0; i < w->c->n_outers; i++) {
-        const uint32_t x = w->c->outers[i].x;
-        bool seen = x == VPPS_NONE;
+        const vpps_parameter_data *p = &params[w->c->outers[i].param];
+        bool seen = p->kind != VPPS_MATRIX;
         for (uint32_t j = 0; j < i && !seen; j++) {
-            const uint32_t other = w->c->outers[j].x;
-            seen = other != VPPS_NONE && w->c->values[other].rows == w->c->values[x].rows;
+            const vpps_parameter_data *other = &params[w->c->outers[j].param];
+            seen = other->kind == VPPS_MATRIX && other->cols == p->cols;
         }
         if (!seen)
-            fprintf(w->out, "const vpps_rows l%u = vpps_matrix_columns(%u, vp);\n(void)l%u;\n", w->c->values[x].rows,
-                    w->c->values[x].rows, w->c->values[x].rows);
+            fprintf(w->out, "const vpps_rows l%u = vpps_matrix_columns(%u, vp);\n(void)l%u;\n", p->cols, p->cols,
+                    p->cols);
     }
 }
 
@@ -566,6 +600,7 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
         }
     }
     put_lengths(&w);
+    put_whole_matrices(&w);
     if (g->plan->parts) vpps_outer_sum_vectors(&w);
     if (g->plan->packs)
         vpps_generate_packing(&w);

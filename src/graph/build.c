@@ -153,22 +153,22 @@ static vpps_node make(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
 
 /* ---------------------------------------------------------------- leaves */
 
+static const vpps_parameter_data *find_any(vpps_graph *g, const char *what, vpps_param param) {
+    if (g->status != VPPS_OK) return NULL;
+    if (param < g->model->n_params) return &g->model->params[param];
+    vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %u; the model has %zu", what, param, g->model->n_params);
+    return NULL;
+}
+
 static const vpps_parameter_data *find_parameter(vpps_graph *g, const char *what, vpps_param param,
                                                  vpps_param_kind kind) {
     static const char *const kinds[] = {
         [VPPS_MATRIX] = "matrix", [VPPS_VECTOR] = "vector", [VPPS_LOOKUP] = "lookup table"};
-    if (g->status != VPPS_OK) return NULL;
-    if (param >= g->model->n_params) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %u; the model has %zu", what, param, g->model->n_params);
-        return NULL;
-    }
-    const vpps_parameter_data *p = &g->model->params[param];
-    if (p->kind != kind) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %s is a %s; expected a %s", what, p->name, kinds[p->kind],
-                        kinds[kind]);
-        return NULL;
-    }
-    return p;
+    const vpps_parameter_data *p = find_any(g, what, param);
+    if (!p || p->kind == kind) return p;
+    vpps_graph_fail(g, VPPS_ARGUMENT, "%s: parameter %s is a %s; expected a %s", what, p->name, kinds[p->kind],
+                    kinds[kind]);
+    return NULL;
 }
 
 vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data) {
@@ -214,14 +214,20 @@ vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index) {
     return vpps_make_node(g, &s, NULL, 0, NULL, index, pulled);
 }
 
-vpps_node vpps_parameter(vpps_graph *g, vpps_param vector) {
+vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
-    const vpps_parameter_data *p = find_parameter(g, "parameter", vector, VPPS_VECTOR);
+    const vpps_parameter_data *p = find_any(g, "parameter", parameter);
     if (!p) return VPPS_NO_NODE;
-    vpps_signature s = signature_of(VPPS_OP_PARAMETER);
-    s.param = vector;
+    if (p->kind == VPPS_LOOKUP) {
+        return vpps_graph_fail(
+            g, VPPS_ARGUMENT,
+            "parameter: %s is a lookup table; expected a vector or a matrix, or vpps_lookup for one of its entries",
+            p->name);
+    }
+    vpps_signature s = signature_of(p->kind == VPPS_MATRIX ? VPPS_OP_MATRIX : VPPS_OP_PARAMETER);
+    s.param = parameter;
     s.rows = p->rows;
-    s.cols = 1;
+    s.cols = p->cols;
     if (!check_size(g, &s)) return VPPS_NO_NODE;
     return vpps_make_node(g, &s, NULL, 0, NULL, 0, false);
 }

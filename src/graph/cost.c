@@ -75,8 +75,9 @@ static void count_other(count *c, const op_view *op, bool gradient) {
 /* Counts an op. Has it a gradient? */
 static bool count_op(count *c, const op_view *op) {
     const vpps_signature *s = op->s;
-    bool gradient = false;
+    bool gradient = s->op == VPPS_OP_MATRIX && trained(c, s->param);
     for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
+    if (s->op == VPPS_OP_MATRIX) use_parameter(c, s->param, 0);
     const bool kept = s->op == VPPS_OP_LOOKUP && s->param == VPPS_NO_PARAM;
     if ((s->op == VPPS_OP_LOOKUP && !kept) ||
         s->op == VPPS_OP_PARAMETER) { /* the parameter itself, no value beside it */

@@ -19,7 +19,8 @@ typedef enum vpps_form {
     VPPS_FORM_MATMUL,
     VPPS_FORM_MOVE,
     VPPS_FORM_PARTS,
-    VPPS_FORM_DECIDED
+    VPPS_FORM_DECIDED,
+    VPPS_FORM_WEIGHTS
 } vpps_form;
 
 typedef struct vpps_instruction_row {

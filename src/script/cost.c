@@ -83,6 +83,7 @@ static void cost_STAGE(const costing *w, const vpps_task *t) {
         vpps_add_value_flops(w->model, p.c, v, &flops);
         add_operands(w, &p, t->stage, k);
         if (x->kind == VPPS_VALUE_DATA) add_value(w, &p, v);
+        if (vpps_is_run(x, VPPS_I_MATRIX)) add_words(w, elems_of(w, x->run.table));
         if (x->kind == VPPS_VALUE_GRADIENT) {
             const uint32_t *starts = p.view.gradient_starts[x->output] + p.first;
             add_words(w, (uint64_t)(starts[p.n[0]] - starts[0]) * vpps_value_words(x));

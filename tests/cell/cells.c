@@ -206,6 +206,16 @@ static void record_matrices(vpps_graph *g) {
 }
 
 /* Two masks of the vertex, one of each member. */
+/* A matrix as a value, that is kept, recomputed, handed on, and multiplied as a parameter, too. */
+static void record_matrix_values(vpps_graph *g) {
+    const vpps_node a = vpps_gather(g, 0, 0, SQUARE, 1), A = vpps_pull(g, SQUARE, SQUARE);
+    const vpps_node S = vpps_parameter(g, param(g, "S")), W = vpps_parameter(g, param(g, "W_i"));
+    const vpps_node sum = vpps_matmul(g, S, vpps_mul(g, A, vpps_parameter(g, param(g, "S"))));
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_add(g, vpps_matvec(g, param(g, "S"), a), vpps_matmul(g, sum, a)))));
+    TEST_OK(vpps_push(g, S));
+    TEST_OK(vpps_push(g, vpps_sum_elements(g, vpps_square(g, W))));
+}
+
 static void record_dropout(vpps_graph *g) {
     const vpps_node x = vpps_dropout(g, vpps_pull(g, HIDDEN, 1), 0.25f), h = vpps_gather_list(g, 0, HIDDEN, 1);
     const vpps_node list = vpps_dropout(g, h, 0.5f), y = vpps_dropout(g, vpps_tanh(g, x), 0.5f);

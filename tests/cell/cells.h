@@ -24,6 +24,7 @@ enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
     X(average, "average of a list and a vector")                                                                       \
     X(extremes, "extremes of a list")                                                                                  \
     X(matrices, "matrix-vector inner")                                                                                 \
+    X(matrix_values, "matrices as values")                                                                             \
     X(dropout, "dropout")                                                                                              \
     X(parts, "slices and stacks")                                                                                      \
     X(weighted, "weighted sum")                                                                                        \

@@ -297,6 +297,11 @@ static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const
     case VPPS_VALUE_DATA: memcpy(to, x->data, words_of(value) * sizeof *to); break;
     case VPPS_VALUE_GRADIENT: memcpy(to, x->gradients[value->output], words_of(value) * sizeof *to); break;
     case VPPS_VALUE_RUN:
+        if (value->run.opcode == VPPS_I_MATRIX) {
+            for (size_t i = 0; i < words_of(value); i++)
+                to[i] = x->params[value->run.table][i % value->rows * value->cols + i / value->rows];
+            break;
+        }
         (vpps_instructions[value->run.opcode].form == VPPS_FORM_PARTS ? parts : run)(c, x, v, args, to);
         break;
     case VPPS_VALUE_PRODUCT: product(c, x, v, args, to); break;
@@ -371,7 +376,8 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
         for (uint32_t item = 0; item < vpps_members(x->members, d->domain); item++) {
             for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
                 if (o->x == VPPS_NONE) {
-                    for (uint32_t k = 0; k < rows; k++) r->params[o->param][k] += dy[k];
+                    const bool matrix = x->model->params[o->param].kind == VPPS_MATRIX;
+                    for (uint32_t k = 0; k < rows; k++) r->params[o->param][matrix ? k * cols + j : k] += dy[k];
                     continue;
                 }
                 const vpps_cell_value *with = &c->values[o->x];

@@ -98,6 +98,8 @@ static const struct {
     int cell;
     const char *lines[8];
 } lists[] = {
+    {CELL_matrix_values,
+     {" = S ", " = W_i ", "= matrix W_i\n", "= W_i               48 x 40, recomputed", "S += t", "W_i += t"}},
     {CELL_edges, {"children from 1 on, output 0", "pulled 0, a list", " = softmax(t", "...)", " = weighted_sum(t"}},
     {CELL_stacked_list, {" = [in0...; 0]", "...; 0]", "[member]"}},
     {CELL_several_lists,

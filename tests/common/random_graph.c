@@ -198,8 +198,10 @@ static uint32_t lookup(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) 
     return keep(b, x, 1, false);
 }
 
-static uint32_t parameter(builder *b, uint32_t rows, uint32_t pick) {
-    const vpps_param p = find_param(b, VPPS_VECTOR, rows, 1, pick % 2);
+static uint32_t parameter(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
+    const vpps_param_kind kind = cols > 1 || pick / 2 % 2 ? VPPS_MATRIX : VPPS_VECTOR;
+    const vpps_param p = find_param(b, kind, rows, cols, pick % 2);
+    if (p == VPPS_NO_PARAM) return lookup(b, rows, cols, pick);
     const vpps_node x = vpps_parameter(b->g, p);
     say(b, "%s = vpps_parameter(g, %s);", text_of(x).text, param_name(b, p));
     return keep(b, x, 1, false);
@@ -224,7 +226,7 @@ static uint32_t pull(builder *b, uint32_t rows, uint32_t cols) {
 static uint32_t leaf(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
     const uint32_t way = pick % 4;
     pick /= 4;
-    if (way == 0 && cols == 1) return parameter(b, rows, pick);
+    if (way == 0) return parameter(b, rows, cols, pick);
     if (b->recording)
         return way == 1 && b->recording->n_pulls < MAX_PULLS ? pull(b, rows, cols) : lookup(b, rows, cols, pick);
     return way == 1 ? input(b, rows, cols, -1.5f, 1.5f) : lookup(b, rows, cols, pick);
@@ -571,7 +573,8 @@ static void step(builder *b, const rg_step *s) {
     switch ((int)s->what) {
     case VPPS_OP_INPUT:
     case VPPS_OP_LOOKUP:
-    case VPPS_OP_PARAMETER: leaf(b, rows, cols, pick[0]); break;
+    case VPPS_OP_PARAMETER:
+    case VPPS_OP_MATRIX: leaf(b, rows, cols, pick[0]); break;
     case VPPS_OP_AFFINE:
         for (uint32_t k = 0; k < 1 + pick[2] % 3; k++) {
             xs[k] = operand(b, b->c->sizes[(s->cols + k) % RG_SIZES], cols, pick[k % 2] >> (4 * (k / 2)));

@@ -178,6 +178,9 @@ static uint32_t columns_of(const node_view *v) {
     return forward < VPPS_I_COUNT && vpps_instructions[forward].form == VPPS_FORM_ROW ? v->s->cols : 1;
 }
 
+/* Where element i of a matrix's node lies in the parameter, which is row after row. */
+static size_t in_matrix(const vpps_signature *s, size_t i) { return i % s->rows * s->cols + i / s->rows; }
+
 /* Sources, whose values have no error: data are single precision. */
 static bool take_source(const ref_run *r, const ref_model *m, const node_view *v, double *y) {
     const double *values = v->s->param == VPPS_NO_PARAM ? NULL : m->values + m->first[v->s->param];
@@ -185,6 +188,7 @@ static bool take_source(const ref_run *r, const ref_model *m, const node_view *v
     for (size_t i = 0; i < v->elems && v->op == VPPS_OP_CONSTANT; i++) y[i] = (double)v->f;
     if (v->op == VPPS_OP_LOOKUP) memcpy(y, values + v->n->imm * v->elems, v->elems * sizeof *y);
     if (v->op == VPPS_OP_PARAMETER) memcpy(y, values, v->elems * sizeof *y);
+    for (size_t i = 0; i < v->elems && v->op == VPPS_OP_MATRIX; i++) y[i] = values[in_matrix(v->s, i)];
     if (v->op == VPPS_OP_LOOKUP_AT) {
         const double number = r->values[r->at[arg_of(r, v, 0)]], last = m->model->params[v->s->param].count - 1.0;
         memcpy(y, values + (size_t)fmin(fmax(number, 0), last) * v->elems, v->elems * sizeof *y);
@@ -339,6 +343,8 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
         const size_t at = m->first[v.s->param] + (v.op == VPPS_OP_LOOKUP ? v.n->imm * n : 0);
         for (size_t i = 0; i < n; i++) add_param_grad(r, at + i, r->grads[r->at[x] + i]);
     }
+    for (size_t i = 0; i < n && v.op == VPPS_OP_MATRIX; i++)
+        add_param_grad(r, m->first[v.s->param] + in_matrix(v.s, i), r->grads[r->at[x] + i]);
     if (!v.n_args || vpps_ops[v.op].op_class == VPPS_CLASS_DECIDED) return; /* no argument has a gradient */
     size_t total = 0;
     for (uint32_t k = 0; k < v.n_args; k++) total += elems_of(r, arg_of(r, &v, k));

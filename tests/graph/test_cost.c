@@ -96,6 +96,9 @@ START_TEST(parameters_count_once)
         vpps_parameter(g, f.b);
         vpps_parameter(g, f.b);
         expect(g, "a vector", (vpps_cost){0, 2, 0, 2 * 4, 8 * 4, 0});
+        vpps_parameter(g, f.W);
+        vpps_parameter(g, f.W); /* a copy each, with a gradient */
+        expect(g, "a matrix", (vpps_cost){0, 2, 0, 2 * 12, 8 * 12, 2 * 16 * 12});
         close_fixture(&f);
     }
 END_TEST

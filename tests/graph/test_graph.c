@@ -110,8 +110,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_lookup(g, f.E, 6), ARGUMENT, "lookup|6")                                                                    \
     X(vpps_lookup(g, f.W, 0), ARGUMENT, "lookup|W|matrix|lookup table")                                                \
     X(vpps_lookup(g, 99, 0), ARGUMENT, "lookup|99|6")                                                                  \
-    X(vpps_parameter(g, f.E), ARGUMENT, "parameter|E|lookup table|vector")                                             \
-    X(vpps_parameter(g, f.W), ARGUMENT, "parameter|W|matrix|vector")                                                   \
+    X(vpps_parameter(g, f.E), ARGUMENT, "parameter|E|lookup table|vector or a matrix|vpps_lookup")                     \
     X(vpps_parameter(g, VPPS_NO_PARAM), ARGUMENT, "parameter")                                                         \
     X(vpps_matvec(g, f.b, s), ARGUMENT, "affine|b|vector|matrix")                                                      \
     X(vpps_affine1(g, f.W, f.W, v3), ARGUMENT, "affine|W|matrix|vector")                                               \

@@ -62,7 +62,8 @@ static vpps_node constant(builder *b, uint32_t rows, uint32_t cols, float factor
 /* Argument k of an operation: in turn a parameter (or a row of a table), and bias + W x with a small W x. */
 static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, meaning_domain d, uint32_t k) {
     const uint32_t way = b->n_leaves++ % 3;
-    if (way == 0 && cols == 1) return vpps_parameter(b->g, make_param(b, VPPS_VECTOR, 1, rows, 1, d, k, 1));
+    if (way == 0)
+        return vpps_parameter(b->g, make_param(b, cols == 1 ? VPPS_VECTOR : VPPS_MATRIX, 1, rows, cols, d, k, 1));
     if (way == 1) {
         const vpps_param bias = make_param(b, VPPS_VECTOR, 1, rows, 1, d, k, 1);
         const vpps_param w = make_param(b, VPPS_MATRIX, 1, rows, 5, ANY, 0, 0.01f);
@@ -89,6 +90,9 @@ static vpps_node build_lookup(builder *b, uint32_t rows, uint32_t cols) {
 static vpps_node build_parameter(builder *b, uint32_t rows, uint32_t cols) {
     (void)cols;
     return vpps_parameter(b->g, make_param(b, VPPS_VECTOR, 1, rows, 1, ANY, 0, 1));
+}
+static vpps_node build_matrix(builder *b, uint32_t rows, uint32_t cols) {
+    return vpps_parameter(b->g, make_param(b, VPPS_MATRIX, 1, rows, cols, ANY, 0, 1));
 }
 static const uint32_t edges[] = {1, 31, 32, 33, 257};
 

@@ -435,7 +435,6 @@ def test_only_nodes_are_nodes(rng):
             (lambda: vpps.weighted_sum(v, [x]), "Vertex; expected a node"),
             (lambda: vpps.affine(None, net.U, v), "Vertex; expected a node"),
             (lambda: net.U @ v, "U @: Vertex; expected a node"),
-            (lambda: vpps.tanh(net.W), "a matrix is only multiplied, W @ x"),
             (lambda: vpps.tanh(net.E), r"an entry of a table is table\[index\]"),
             (lambda: vpps.tanh(A), r"vpps.input\(\) makes one of an array"),
             (lambda: vpps.tanh(1.0), r"vpps.constant\(\) makes one of a number"),
@@ -548,6 +547,31 @@ def test_vector_parameters_are_nodes(rng):
             (v.scattered(1), value),
         ]:
             np.testing.assert_allclose(trainer.forward(build), expected, rtol=1e-5)
+
+
+def test_matrix_parameters_are_nodes(rng):
+    m = vpps.Model(1)
+    W, U = (m.add_matrix(name, 2, 3, init=rng.standard_normal((2, 3)).astype(np.float32)) for name in "WU")
+
+    @m.cell
+    def turn(c: vpps.Recorder) -> None:
+        x = c.gather(0, 0, 2, 3)
+        c.scatter(vpps.tanh(x) * W)
+        c.push(vpps.transpose(W) @ x)
+
+    trainer, w, u = vpps.Trainer(m, verify=True), W.value, U.value
+    with m.graph() as g:
+        v = turn(g.source(U))
+        for build, expected in [
+            (W.node(), w), (W, w), (vpps.tanh(W), np.tanh(w)), (W.node() * U, w * u), (vpps.transpose(W) @ U, w.T @ u),
+            (W @ vpps.transpose(U), w @ u.T), (vpps.select_rows(W, [1, 1]), w[[1, 1]]), (W.node()[1], w[1:]),
+            (v.scattered(0), np.tanh(u) * w), (v.pushed(0), w.T @ u),
+        ]:
+            np.testing.assert_allclose(trainer.forward(build), expected, rtol=1e-5)
+        trainer.backward(vpps.sum_elements(v.scattered(0) + vpps.square(W)))
+        trainer.read_gradients()
+    np.testing.assert_allclose(W.gradient.values, np.tanh(u) + 2 * w, rtol=1e-5)
+    np.testing.assert_allclose(U.gradient.values, (1 - np.tanh(u) ** 2) * w, rtol=1e-4)
 
 
 def test_no_graph():

@@ -71,23 +71,22 @@ def test_gradients_are_central_differences(rng):
 def test_a_tied_table_gets_the_gradients_of_both_its_uses(rng):
     words, nexts = [5, 0, 5], [1, 2, 0]
     m = vpps.Model(1)
-    T = m.add_lookup("T", 1, 6, 4, init=rng.standard_normal((1, 6, 4)).astype(np.float32))
+    T = m.add_matrix("T", 6, 4, init=rng.standard_normal((6, 4)).astype(np.float32))
     trainer = vpps.Trainer(m, verify=True)
     onehot = np.eye(6, dtype=np.float32)[nexts].T
     with m.graph():
-        table = T[0]
-        h = vpps.tanh(vpps.transpose(vpps.select_rows(table, words)))
-        scores = vpps.log_softmax(vpps.matmul(table, h))
+        h = vpps.tanh(vpps.transpose(vpps.select_rows(T, words)))
+        scores = vpps.log_softmax(T @ h)
         trainer.backward(vpps.sum_elements(scores * vpps.input(onehot)))
         trainer.read_gradients()
 
-    t = m.state_dict()["T"].reshape(6, 4).astype(np.float64)
+    t = m.state_dict()["T"].astype(np.float64)
     h = np.tanh(t[words]).T
     scores = np.exp(t @ h)
     d = onehot - scores / scores.sum(0)
     expected = d @ h.T
     np.add.at(expected, words, ((t.T @ d) * (1 - h * h)).T)
-    np.testing.assert_allclose(T.gradient.values.reshape(6, 4), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(T.gradient.values, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_step_in_parts_is_a_step(rng):

@@ -49,6 +49,31 @@ START_TEST(a_parameter_gets_no_gradient)
     }
 END_TEST
 
+/* A matrix that is read as a value is another one, or its gradient is. */
+START_TEST(a_matrix_is_read_as_a_value)
+    {
+        batch b;
+        vpps_param w, other;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, 3, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &other, "W1", ROWS, 4, NULL));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_parameter(b.g, w))),
+                   (way){.n_vps = 2, .groups = 1});
+        uint32_t number;
+        vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "matrix", &number)->cell];
+        ck_assert_uint_eq(c->n_outers, 1);
+        c->outers[0].param = other;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is no vector's, and no matrix's");
+        c->outers[0].param = w;
+        c->programs[0].steps[0].run.of.table = other;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is no matrix of the model");
+        c->programs[0].steps[0].run.of.table = w;
+        TEST_OK(verify_edited(&b));
+        close_batch(&b);
+    }
+END_TEST
+
 /* A request's gradients: read elsewhere, taken for zero, and another value of the cell in their place. */
 START_TEST(a_gradient_that_is_asked_for_is_another)
     {
@@ -349,6 +374,7 @@ int main(void) {
     tcase_add_test(t, a_stage_does_not_wait_for_rows);
     tcase_add_test(t, a_value_is_kept_over_one_that_is_still_read);
     tcase_add_test(t, a_condition_is_another);
+    tcase_add_test(t, a_matrix_is_read_as_a_value);
     tcase_add_test(t, a_gradient_that_is_asked_for_is_another);
     suite_add_tcase(suite, t);
     return test_main(suite);

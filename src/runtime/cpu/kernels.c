@@ -425,6 +425,7 @@ static void update(uint32_t n, const vpps_step *step, float *w, const float *g, 
 #define KERNEL_MOVE(id) id##_kernel
 #define KERNEL_PARTS(id) NULL
 #define KERNEL_DECIDED(id) NULL
+#define KERNEL_WEIGHTS(id) NULL
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -118,7 +118,7 @@ typedef struct vpps_bf16_unit {
 
 typedef struct vpps_kernels {
     const char *isa;                   /* of VPPS_ISA_TABLE */
-    vpps_cpu_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS and DECIDED */
+    vpps_cpu_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS, DECIDED and WEIGHTS */
 
     /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
     void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,

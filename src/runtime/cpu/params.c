@@ -137,6 +137,24 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
+/* The gradients of a matrix that is read as a value. */
+static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first,
+                             uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_cell_value *dy = &view->cell->values[o->dy];
+    const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+    if (vp->touched[o->param] != cpu->sum) clear_matrix(vp, o->param);
+    for (uint32_t i = first; i < first + n; i++) {
+        const float *d = vpps_in_pool(cpu, view, dy, i);
+        for (uint32_t b = 0; b < own.n; b++) {
+            const vpps_matrix_block *block = &own.blocks[b];
+            for (uint32_t k = 0; k < dy->cols; k++)
+                cpu->kernels->add(block->rows, block->gradient + k * block->ld,
+                                  d + (size_t)k * dy->rows + block->first_row);
+        }
+    }
+}
+
 static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
@@ -328,11 +346,13 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
                 all = false;
             }
         }
-        for (uint32_t i = 0; i < c->n_outers; i++) { /* vectors, and what is no matrix */
+        for (uint32_t i = 0; i < c->n_outers; i++) { /* sums, not of products */
             const vpps_cell_outer *o = &c->outers[i];
             uint32_t item;
             if (o->x != VPPS_NONE || !vectors_of(view, o->dy, at, count, &item)) continue;
-            add_vector(vp, view, o, item, vectors_of(view, o->dy, at, count, &item) / c->values[o->dy].cols);
+            const bool matrix = cpu->model->params[o->param].kind == VPPS_MATRIX;
+            (matrix ? add_whole_matrix : add_vector)(vp, view, o, item,
+                                                     vectors_of(view, o->dy, at, count, &item) / c->values[o->dy].cols);
             vp->touched[o->param] = cpu->sum;
         }
         if (all) continue;

@@ -271,12 +271,28 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
+/* ---------------------------------------------------------------- parameters */
+
+/* A matrix's blocks as columns, the same of every item. */
+static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
+    const vpps_cpu_matrix *m = &t->vp->cpu->matrices[s->run.of.table];
+    const size_t rows = s->to.rows, words = rows * s->to.cols;
+    float *to = vpps_slot_of(t, &s->to);
+    for (uint32_t b = 0; b < m->n_blocks && t->n[s->axis]; b++) {
+        const vpps_matrix_block *block = &m->blocks[b];
+        for (uint32_t k = 0; k < s->to.cols; k++)
+            memcpy(to + k * rows + block->first_row, block->values + k * block->ld, block->rows * sizeof *to);
+    }
+    for (uint32_t i = 1; i < t->n[s->axis]; i++) memcpy(to + i * words, to, words * sizeof *to);
+}
+
 /* ---------------------------------------------------------------- all */
 
 static bool run(const vpps_tile *t, const vpps_program_step *s) {
     switch (vpps_instructions[s->run.of.opcode].form) {
     case VPPS_FORM_PARTS: copy_parts(t, s); return true;
     case VPPS_FORM_DECIDED: decide(t, s); return true;
+    case VPPS_FORM_WEIGHTS: copy_weights(t, s); return true;
     default: return run_kernel(t, s);
     }
 }

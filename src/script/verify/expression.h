@@ -17,7 +17,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_LOOKUP, /* a: table, vpps_word_kind, value */
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a[0]: bits of the number */
-    VPPS_X_PARAMETER, /* a[0]; as a bias too, in every column */
+    VPPS_X_PARAMETER, /* a[0]: a vector, as a bias in every column; or a matrix */
     VPPS_X_GRADIENT,  /* of output a[0] */
     VPPS_X_SUM,       /* of its terms, each times a factor */
     VPPS_X_OVER_LIST, /* the sum over the members of a list of the vertex, whose domain is a[0] */

@@ -238,6 +238,14 @@ static uint32_t express_decided(const vpps_proof *p) {
     return vpps_express_of(p->s, VPPS_X_ENTRY, table->rows, table->cols, of, s->run.of.table, 0);
 }
 
+static uint32_t express_weights(const vpps_proof *p) {
+    const vpps_program_step *s = p->step;
+    const vpps_parameter_data *m = vpps_proof_parameter(p, s->run.of.table, VPPS_MATRIX);
+    if (!m || m->rows != s->to.rows || m->cols != s->to.cols || s->n)
+        return vpps_proof_none(p, "it is no matrix of the model");
+    return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
+}
+
 /* Can a VP make its rows alone, where rows are shared out? */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
@@ -258,6 +266,7 @@ uint32_t vpps_proof_run_formula(const vpps_proof *p) {
     switch (vpps_instructions[opcode].form) {
     case VPPS_FORM_PARTS: return express_parts(p);
     case VPPS_FORM_DECIDED: return express_decided(p);
+    case VPPS_FORM_WEIGHTS: return express_weights(p);
     default: return express_instruction(p);
     }
 }

@@ -223,7 +223,7 @@ static uint32_t express_decided(vpps_function *f, vpps_expressions *s, const vpp
 static uint32_t express_source(vpps_expressions *s, const vpps_function_node *node) {
     const uint32_t rows = node->s->rows, cols = node->s->cols;
     if (node->s->op == VPPS_OP_INPUT) return vpps_express(s, VPPS_X_DATA, rows, cols, 0, 0, 0, 0);
-    if (node->s->op == VPPS_OP_PARAMETER) return vpps_express(s, VPPS_X_PARAMETER, rows, cols, 0, node->s->param, 0, 0);
+    if (node->s->op != VPPS_OP_LOOKUP) return vpps_express(s, VPPS_X_PARAMETER, rows, cols, 0, node->s->param, 0, 0);
     return vpps_express(s, VPPS_X_LOOKUP, rows, cols, 0, node->s->param, node->imm_source, node->imm);
 }
 
@@ -343,7 +343,7 @@ static void differentiate_parts(const derivative *d) {
 static void differentiate_affine(const derivative *d) {
     const vpps_signature *s = d->node->s;
     const uint32_t over = vpps_express_over_list(d->s, d->d, d->node->domain);
-    if (is_trained(d->f, s->param)) vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, over);
+    if (is_trained(d->f, s->param)) vpps_owe(d->s, d->owed, VPPS_OWED_SUM, s->param, over);
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
@@ -364,7 +364,7 @@ static void differentiate_node(const derivative *d) {
         if (s->op == VPPS_OP_LOOKUP) {
             vpps_owe(d->s, d->owed, VPPS_OWED_ENTRY, d->f->value[d->t], d->d);
         } else {
-            vpps_owe(d->s, d->owed, VPPS_OWED_VECTOR, s->param, d->d);
+            vpps_owe(d->s, d->owed, VPPS_OWED_SUM, s->param, d->d);
         }
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;

@@ -36,7 +36,7 @@ typedef struct vpps_function {
 } vpps_function;
 
 /* Gradients that a vertex must make: what it adds to those of its inputs, of entries, of vectors and of matrices. */
-typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_VECTOR, VPPS_OWED_MATRIX } vpps_owed_kind;
+typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
     uint32_t kind, key; /* key: input; expression of the entry; parameter */

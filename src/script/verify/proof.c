@@ -181,10 +181,12 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
             return VPPS_REFUSE(p->check, "cell %s: outer product %u is of nothing", c->name, i);
         const vpps_cell_value *dy = &c->values[o->dy];
         if (o->x == VPPS_NONE) {
-            if (!vpps_proof_parameter(p, o->param, VPPS_VECTOR))
-                return VPPS_REFUSE(p->check, "cell %s: gradient %u is no vector's", c->name, i);
+            const vpps_parameter_data *matrix = vpps_proof_parameter(p, o->param, VPPS_MATRIX);
+            const vpps_parameter_data *is_of = matrix ? matrix : vpps_proof_parameter(p, o->param, VPPS_VECTOR);
+            if (!is_of || is_of->rows != dy->rows || (matrix && matrix->cols != dy->cols))
+                return VPPS_REFUSE(p->check, "cell %s: gradient %u is no vector's, and no matrix's", c->name, i);
             const uint32_t is = vpps_express_over_list(p->s, p->is[o->dy], dy->domain);
-            vpps_owe(p->s, owed, VPPS_OWED_VECTOR, o->param, is);
+            vpps_owe(p->s, owed, VPPS_OWED_SUM, o->param, is);
             continue;
         }
         if (!vpps_proof_parameter(p, o->param, VPPS_MATRIX) || c->values[o->x].domain != dy->domain)

@@ -80,14 +80,18 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Words that come with a product, beside factors: a bias; matrices are only remembered. */
+/* Matrices are only remembered. */
+static bool read_matrix(vpps_checker *c, vpps_param matrix) {
+    if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
+    c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
+    return true;
+}
+
+/* Words that come with a product, beside factors: matrices and a bias. */
 static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_step *product) {
     const vpps_program *p = &s->b->cell->c->programs[s->stage];
-    for (uint32_t i = 0; i < product->n; i++) {
-        const vpps_param matrix = p->operands[product->first + i].matrix;
-        if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
-        c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
-    }
+    for (uint32_t i = 0; i < product->n; i++)
+        if (!read_matrix(c, p->operands[product->first + i].matrix)) return false;
     const vpps_operand *start = &product->product.start;
     if (start->place != VPPS_PLACE_PARAMETER || s->first[product->axis] == s->end[product->axis]) return true;
     const vpps_rows rows =
@@ -136,6 +140,8 @@ static bool read_stage(vpps_checker *c, const share *s) {
         const vpps_program_step *step = &p->steps[i];
         if (step->kind == VPPS_STEP_GRADIENT && !read_gradient(c, s, step)) return false;
         if (step->kind == VPPS_STEP_PRODUCT && !read_parameters(c, s, step)) return false;
+        if (step->kind == VPPS_STEP_RUN && step->run.of.opcode == VPPS_I_MATRIX && !read_matrix(c, step->run.of.table))
+            return false;
     }
     return true;
 }
