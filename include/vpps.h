@@ -454,7 +454,7 @@ VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
 /* ---- many at once
  *
- * For callers to whom a call is dear, above all other languages: whole batches of trees, chains, lattices and edge lists are
+ * For callers to whom a call is expensive, above all other languages: whole batches of trees, chains, lattices and edge lists are
  * built from arrays by a few calls. The graph is the same, bit by bit, as if each vertex or node had been made by a call of its own,
  * in the order of the arrays. */
 

@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-/* What every process tells every other. Behind it: a bit for each parameter that has a gradient here, and for each lookup table
+/* What every process tells every other. After it: a bit for each parameter that has a gradient here, and for each lookup table
  * how many of its rows come with the next exchange. */
 typedef struct header {
     uint64_t model, step; /* hashes of what is trained, and of how this batch steps */
@@ -224,7 +224,7 @@ static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
     return VPPS_RESERVE(r->words, r->capacity, r->n_words + 1);
 }
 
-/* Where a table's rows lie in a parcel: their numbers; behind them their gradients. */
+/* Where a table's rows lie in a parcel: their numbers; after them their gradients. */
 static uint32_t *rows_of_table(const vpps_share *s, const rows_parcel *r, const uint32_t *counts, uint32_t table) {
     uint32_t *at = r->words;
     for (uint32_t t = 0; t < table; t++) at += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));

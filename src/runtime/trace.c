@@ -171,7 +171,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
     }
 }
 
-/* Tasks from `at` on, between two waits, inside a span that is their phase. What is behind them. */
+/* Writes the tasks from note `at` on, up to the next wait, inside a span that is their phase. Returns the note after them. */
 static size_t put_phase(writer *w, uint32_t track, const vpps_track *k, size_t at, size_t end, uint32_t phase) {
     size_t last = at;
     while (last < end && k->notes[last].kind != VPPS_NOTE_WAIT) last++;
@@ -206,7 +206,7 @@ static void put_vp(writer *w, uint32_t vp) {
     }
 }
 
-/* By their beginning, and what lies in another behind it. */
+/* By their beginning; a span that lies in another comes after it. */
 static int earlier(const void *a, const void *b) {
     const vpps_span_note *x = a, *y = b;
     if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;

@@ -1,4 +1,4 @@
-/* mpi_binding.h - the calls of MPI, for the file of an implementation: a template, to be included once, behind
+/* mpi_binding.h - the calls of MPI, for the file of an implementation: a template, to be included once, after the definitions of
  *
  *   HANDLE              the type of its handles
  *   BINDING, NAME       the binding's identifier and name

@@ -66,7 +66,7 @@ typedef struct amx_terms {
     uint32_t row, j;
 } amx_terms;
 
-/* A term's first tiles; those of the next 16 rows or vectors are `stride` words behind. */
+/* A term's first tiles; those of the next 16 rows or vectors are `stride` words further on. */
 typedef struct amx_operands {
     const uint32_t *w, *x;
     uint32_t depth_tiles;

@@ -171,7 +171,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
                     from + (size_t)(g / 2 * parts + p) * VPPS_BF16_TILE + (size_t)(g % 2) * SIDE / 2;
                 __m256i v[VPPS_BF16_SPREAD];
 #pragma GCC unroll 8
-                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* behind the last vector they are zero */
+                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* after the last vector they are zero */
                     v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(pairs + (size_t)i * PAIRS));
                 turn_halves(v);
 #pragma GCC unroll 8

@@ -240,7 +240,7 @@ void vpps_entries_close(vpps_entries *e);
 /* A copy of the batch's script. NULL: out of memory. */
 uint32_t *vpps_entries_script(vpps_entries *e, const vpps_batch *batch);
 
-/* Gets the entries that cpu->views look up, from all processes, together with them, into the pool behind the batch's tensors, and
+/* Gets the entries that cpu->views look up, from all processes, together with them, into the pool after the batch's tensors, and
  * writes into the copied script where they lie. Fails with POOL, MEMORY, SCRIPT, STATE (others do something else than this
  * process, or train another model), STALL. */
 vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *script);

@@ -1,7 +1,7 @@
 /* entries.c - lookup tables that are shared out over processes: what a batch looks up comes from those who have it.
  *
  * A script names an entry by the place that it would have in a whole table, at the pool's beginning, where there is no memory.
- * Before it runs, all processes meet: each says which entries its batch looks up, gets them behind the batch's tensors, and
+ * Before it runs, all processes meet: each says which entries its batch looks up, gets them after the batch's tensors, and
  * writes into a copy of the script where they are. So nothing else knows of it: not the scheduler, not the stages.
  *
  *   1. who does what, and how many entries are asked of whom
@@ -45,7 +45,7 @@ struct vpps_entries {
     uint32_t n_tables;
     uint32_t *script;
     size_t script_capacity;
-    looked_up *found; /* by offset, at its hash or behind it; a power of two, more than half of it empty: NO_OFFSET */
+    looked_up *found; /* by offset, at its hash or after it; a power of two, more than half of it empty: NO_OFFSET */
     size_t found_size, n_found;
     entry_list *wanted, *asked; /* of each process; by each process */
     uint32_t *first;            /* offset of what comes from each process */

@@ -10,7 +10,7 @@ typedef double gram_lanes __attribute__((vector_size(GRAM_LANES * sizeof(double)
 typedef float gram_in_memory
     __attribute__((vector_size(GRAM_LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-/* `count` elements, and zeros behind them. */
+/* `count` elements, and zeros after them. */
 VPPS_INLINE gram_lanes gram_load(const float *x, uint32_t count) {
     float pad[GRAM_LANES] = {0};
     if (count == GRAM_LANES) return __builtin_convertvector(*(const gram_in_memory *)x, gram_lanes);

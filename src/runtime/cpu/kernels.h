@@ -49,7 +49,7 @@ typedef struct vpps_product_term {
 /* Operands of products in bf16 lie in tiles of 16 rows by 32 elements of the sum (a "depth tile"), each of 256 words that hold
  * two elements, the earlier one in the low half. In the form of ROWS pair q of row i is word i * 16 + q, in that of PAIRS word
  * q * 16 + i, as a product's two operands are wanted by Intel's AMX. Tile d of the 16 rows from 16 g on is number
- * g * depth_tiles + d; of two parts (bf16.h) the high one comes first in each. What is behind the last row or element is zero. */
+ * g * depth_tiles + d; of two parts (bf16.h) the high one comes first in each. What follows the last row or element is zero. */
 enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
 typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
 
@@ -71,7 +71,7 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
 /* A matrix and what it is multiplied with: m rows in pairs, n vectors in rows. */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
-    size_t x_words; /* the vectors lie so many words behind the first term's memory */
+    size_t x_words; /* the vectors lie so many words after the first term's memory */
     uint32_t depth;
 } vpps_bf16_term;
 

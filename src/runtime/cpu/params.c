@@ -169,7 +169,7 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
  * many the norm of a matrix's gradient costs less by their products with each other than by the gradient. */
 enum { PACKED_VECTORS = 4 * 128, GRAM_VECTORS = 64 };
 
-/* Floats that vectors of k elements take packed, and what is multiplied with them; the scratch has a block's gradient behind. */
+/* Floats of scratch that vectors of k elements take packed, and what is multiplied with them. A block's gradient follows. */
 static size_t packed_floats(const vpps_cpu *cpu, uint32_t k) {
     const uint32_t parts = cpu->precision.parts;
     if (!parts) return PACKED_VECTORS * cpu->kernels->outer_stride(k);

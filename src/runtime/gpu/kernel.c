@@ -123,7 +123,7 @@ static void drop_superseded(vpps_gpu *gpu, vpps_gpu_kernel *k) {
     k->n_cells = left;
 }
 
-/* The kernel's cells, and the batch's behind them, as far as they are new; its numbers in the kernel. */
+/* Appends the batch's cells that the kernel lacks, and finds the numbers of all of the batch's cells in the kernel. */
 static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     for (uint32_t i = 0; i < batch->n_cells; i++) {
         k->number[i] = find_cell(k, batch->cells[i]);

@@ -1,4 +1,4 @@
-/* memory.c - buffers, and the pool: one buffer with the parameters that are not matrices in front and a batch's values behind
+/* memory.c - buffers, and the pool: one buffer with the parameters that are not matrices in front, and a batch's values after
  * them. It grows with the batches. Running out of memory while it does loses nothing: a larger pool is made before the old
  * one is given back; where both at once are too much, the parameters are on the host meanwhile, and stay there if not even
  * the old size is to be had any more. */
@@ -25,7 +25,7 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
 
 /* ---------------------------------------------------------------- the pool */
 
-/* Of parameters, and of kept values behind them. */
+/* Of parameters, and of kept values after them. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.tasks.batch * sizeof(float); }
 
 /* A quarter more than is needed, so that batches of about a size do not grow it again and again; or just what is. */

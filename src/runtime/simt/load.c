@@ -9,7 +9,7 @@
 
 extern const char vpps_template_simt_cuda[]; /* interp_templates/simt_cuda.h */
 
-/* Built-ins, the source, and behind it what lets the kernel be found. The source is in a namespace without a name: else
+/* Built-ins, the source, and after it what lets the kernel be found. The source is in a namespace without a name: else
  * inline functions are of other sections than the rest, and so are the __shared__ variables in them, which all must share
  * one. *text is malloc'd. */
 static vpps_status make_text(const char *source, char **text, size_t *bytes) {
