@@ -72,7 +72,7 @@ BENCHES    := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 BENCH_OBJ  := $(call objects,$(filter-out $(wildcard bench/bench_*.c),$(wildcard bench/*.c)))
 
 C_FILES    := $(SRC) $(sort $(shell find models tests bench examples python -name '*.c'))
-H_FILES    := $(sort $(shell find include src models tests bench examples python -name '*.h'))
+H_FILES    := $(sort $(shell find include src models tests bench examples python -name '*.h' -o -name '*.cuh'))
 SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
@@ -384,10 +384,10 @@ deb: ## make Debian packages of library, headers and command in BUILD/deb, and c
 	$(Q)tools/setup.sh build deb
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/make_deb.sh
 
-format: ## format the C sources in place
+format: ## format the sources in C and CUDA in place
 	$(Q)clang-format -i $(C_FILES) $(H_FILES)
 
-format-check: ## are the C sources formatted?
+format-check: ## are the sources in C and CUDA formatted?
 	$(Q)clang-format --dry-run -Werror $(C_FILES) $(H_FILES)
 
 TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_KERNELS_ISA=generic $(INCLUDES)

@@ -9,18 +9,18 @@ typedef struct vpps_arguments {
     unsigned long long scratch;                        /* scratch_words for each VP */
     unsigned long long entries;                        /* gradients of tables' entries, for norm and update */
     unsigned long long packed;                         /* factors of matrices' gradients, for cuBLAS */
-    unsigned long long failure, before, later;         /* a vpps_failure each: of this launch, of the one before, of the next but one */
-    unsigned long long stale;                          /* counters of the launch before, which the next one needs zeroed */
-    unsigned long long end;                            /* a vpps_launch_end */
+    unsigned long long failure, before, later; /* vpps_failure: of this launch, the one before, the next but one */
+    unsigned long long stale;                  /* counters of the launch before, which the next one needs zeroed */
+    unsigned long long end;                    /* a vpps_launch_end */
     unsigned long long watchdog_ns;
     unsigned long long blocks; /* the script's descriptions of blocks: the kernel finds them, and brings them near */
-    unsigned norms; /* offset in the pool of the VPs' sums of squares */
+    unsigned norms;            /* offset in the pool of the VPs' sums of squares */
     unsigned scratch_words;
-    unsigned words;   /* of the script */
+    unsigned words; /* of the script */
     unsigned stale_words;
     unsigned resumes; /* the launch before was the first part of the same batch: its loss is this one's */
     unsigned finite;  /* nothing is done unless loss and norm of the launch before are finite */
-    unsigned touched; /* address in the script: of every parameter, non-zero if it has a gradient already; 0: none has */
+    unsigned touched; /* address in the script: non-zero for each parameter that has a gradient already; 0: none has */
 } vpps_arguments;
 
 /* A task's kind in a kernel's script: it is none, and what stood there is its first operand. */

@@ -44,7 +44,8 @@ struct vpps_kernel_task {
 __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
     const vpps_quad a = ((const vpps_quad *)t)[0], b = ((const vpps_quad *)t)[1];
     return vpps_kernel_task{__float_as_uint(a.x), {__float_as_uint(a.y), __float_as_uint(a.z), __float_as_uint(a.w)},
-                             __float_as_uint(b.x), __float_as_uint(b.y), __float_as_uint(b.z), t};
+                            __float_as_uint(b.x), __float_as_uint(b.y),
+                            __float_as_uint(b.z), t};
 }
 
 /* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right behind. */

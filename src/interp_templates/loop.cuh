@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
         t = vpps_load_task(t.at + 1); /* there is one: the last ends the kernel */
-        __syncthreads(); /* what the task wrote is there for all threads */
+        __syncthreads();              /* what the task wrote is there for all threads */
         vpps_send(signal);
     }
 }

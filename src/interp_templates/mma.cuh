@@ -43,10 +43,11 @@ __device__ __forceinline__ float vpps_rest(float x, float high) {
 
 /* Volatile: whole warps do it, so it must not be moved to where its sums are stored, which some lanes do not reach. */
 VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
-                 "%1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+        "%1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #else
 VPPS_FUNCTION unsigned vpps_nearest(float x) {
@@ -145,8 +146,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
-template <bool IN_PARTS>
-VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vpps_quad q) {
+template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vpps_quad q) {
     const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
 #pragma unroll
     for (int p = 0; p < VPPS_PARTS; p++) {
@@ -156,12 +156,11 @@ VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsigned at, unsigned next, vp
 }
 
 /* Four elements of a vector of LENGTH, zeros behind its end. QUADS: it begins at a quad, and ends at one. WHOLE: no end is near. */
-template <bool QUADS, bool WHOLE, unsigned LENGTH>
-VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
+template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
     if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)(x + element) : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-    return vpps_quad{WHOLE || element < LENGTH ? x[element] : 0.0f, WHOLE || element + 1 < LENGTH ? x[element + 1] : 0.0f,
-                     WHOLE || element + 2 < LENGTH ? x[element + 2] : 0.0f,
-                     WHOLE || element + 3 < LENGTH ? x[element + 3] : 0.0f};
+    return vpps_quad{
+        WHOLE || element < LENGTH ? x[element] : 0.0f, WHOLE || element + 1 < LENGTH ? x[element + 1] : 0.0f,
+        WHOLE || element + 2 < LENGTH ? x[element + 2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[element + 3] : 0.0f};
 }
 
 /* Elements of two of 16 vectors, from `element` on. */
@@ -223,7 +222,8 @@ __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
 /* Adds products of 32 columns of 16 vectors with 8 rows of others, of which the lane has four vectors' elements of row l / 4. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
-                                    const vpps_words &right, const float (&d)[4], unsigned low_mask, unsigned high_mask) {
+                                    const vpps_words &right, const float (&d)[4], unsigned low_mask,
+                                    unsigned high_mask) {
     const vpps_split low = vpps_parts_of<IN_PARTS>(d[0], d[1]), high = vpps_parts_of<IN_PARTS>(d[2], d[3]);
     unsigned b[2 * VPPS_PARTS];
 #pragma unroll

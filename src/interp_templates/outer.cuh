@@ -12,8 +12,8 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
 #if !defined(VPPS_SIMT) && __CUDA_ARCH__ >= 800
 /* A zero, where there is nothing. */
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
-                 "r"(there ? 4 : 0)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 4 : 0)
                  : "memory");
 }
 __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
@@ -26,7 +26,9 @@ __device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.com
 __device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 #else
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
-__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) { *(vpps_quad *)to = *(const vpps_quad *)from; }
+__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
+    *(vpps_quad *)to = *(const vpps_quad *)from;
+}
 __device__ __forceinline__ void vpps_wait_for_copies() {}
 __device__ __forceinline__ void vpps_close_copies() {}
 __device__ __forceinline__ void vpps_wait_for_copies_before() {}
@@ -55,7 +57,8 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
             const vpps_quad columns = *(const vpps_quad *)(x + (first + k) * ROW);
             float slots[(SLOTS + 3) / 4 * 4];
 #pragma unroll
-            for (unsigned s = 0; s < SLOTS; s += 4) *(vpps_quad *)(slots + s) = *(const vpps_quad *)(d + (first + k) * ROW + s);
+            for (unsigned s = 0; s < SLOTS; s += 4)
+                *(vpps_quad *)(slots + s) = *(const vpps_quad *)(d + (first + k) * ROW + s);
 #pragma unroll
             for (unsigned s = 0; s < SLOTS; s++) {
                 q[4 * s] += slots[s] * columns.x;

@@ -20,8 +20,7 @@ __device__ __forceinline__ float *vpps_state_at(unsigned long long buffer, unsig
     return offset == VPPS_NONE ? (float *)0 : (float *)buffer + offset;
 }
 
-__device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments &a,
-                                                            const vpps_param_entry &p) {
+__device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments &a, const vpps_param_entry &p) {
     const bool matrix = p.kind == VPPS_IS_MATRIX;
     return vpps_parameter{(float *)(matrix ? a.matrices : a.pool) + p.values,
                           (float *)(matrix ? a.gradients : a.pool) + p.gradient,
@@ -95,8 +94,8 @@ __device__ __forceinline__ void vpps_list_spans() {
         if (VPPS_TEAMS > 1) {
             const vpps_rows columns = vpps_own_columns(entry);
             const unsigned length = columns.end - columns.first;
-            vpps_breaks[VPPS_QUADS][p] = vpps_breaks[VPPS_SINGLES][p] = vpps_break{
-                0, length, entry.cols - length, length ? (0x80000000u + length - 1) / length : 0};
+            vpps_breaks[VPPS_QUADS][p] = vpps_breaks[VPPS_SINGLES][p] =
+                vpps_break{0, length, entry.cols - length, length ? (0x80000000u + length - 1) / length : 0};
         }
     }
     __syncthreads();
@@ -185,8 +184,7 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
         const unsigned i = first + threadIdx.x;
         const unsigned span = vpps_span_of<VPPS_SINGLES>(i);
         if (i >= vpps_spans[VPPS_SINGLES][span].limit) continue;
-        const float g =
-            vpps_parameter_of(a, vpps_params[span]).gradient[vpps_spanned_at<VPPS_SINGLES>(span, i)];
+        const float g = vpps_parameter_of(a, vpps_params[span]).gradient[vpps_spanned_at<VPPS_SINGLES>(span, i)];
         sum += g * g;
     }
 #pragma unroll 1
@@ -207,7 +205,8 @@ __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     const float loss = out->loss;
     float sum = 0.0f;
 #pragma unroll 4
-    for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32) sum += ((const float *)a.pool)[a.norms + v]; /* every warp all */
+    for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32)
+        sum += ((const float *)a.pool)[a.norms + v]; /* every warp all */
     const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
@@ -232,8 +231,7 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_task_header &h, 
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS) {
         float *w = p.values + values + i, *s0 = p.states[0], *s1 = p.states[1];
-        VPPS_STEP(&h, scale * p.gradient[gradient + i], w, s0 ? s0 + values + i : s0,
-                  s1 ? s1 + values + i : s1);
+        VPPS_STEP(&h, scale * p.gradient[gradient + i], w, s0 ? s0 + values + i : s0, s1 ? s1 + values + i : s1);
     }
 }
 
@@ -322,7 +320,8 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
 /* The last task, `update`: steps with the gradients, whose norm the one before it published, if there is one. `norm`: the first of
  * both. A thread's first quads stay in registers from the norm to the update, so that loads of all that their update needs are under
  * way before the VP waits for the others' norms: the norm is of the last ones first. */
-__device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm, const vpps_kernel_task &update) {
+__device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
+                                          const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;
     const bool clips = norm.kind == VPPS_TASK_NORM;
     if (clips && update.kind != VPPS_TASK_UPDATE) {
