@@ -59,5 +59,33 @@ check "a batch of 0 fails" fails worker "0 1"
 check "what was expected" grep -q "expected BATCH SECONDS" "$work/err"
 check "an unknown network fails" fails "$build/bench/bench_train" nothing 2> /dev/null
 
+# predict.py with a stand-in for the benchmark, whose device takes longer by pessimistic latencies, and does not end in bf16.
+mkdir -p "$work/predict/bench"
+cat > "$work/predict/bench/bench_train" << 'SH'
+#!/bin/bash
+read -r batch _ examples
+echo "$*: $batch $examples" >> "$BUILD/calls"
+[[ $* != *"--precision bf16 "* ]] || exec sleep 1000
+echo "{\"device_ms\": 0.${GPUMODEL_L2:-270}, \"nodes\": 7, \"vps\": 132}"
+SH
+printf '#!/bin/bash\nprintf "Networks:\\n  rvnn  recursive\\n  act  adaptive\\n\\n"\n' > "$work/predict/vpps"
+chmod +x "$work/predict/vpps" "$work/predict/bench/bench_train"
+predict() {
+    BUILD=$work/predict VPPS=$work/predict/vpps VPPS_LIBCUDA=none python3 bench/predict.py --log "$work/log.jsonl" --data "$work" "$@" > "$work/out" 2> "$work/err"
+}
+calls() { [ "$(wc -l < "$work/predict/calls")" -eq "$1" ]; }
+check "predicts" predict --batches 1 --precisions fp32,bf16 --examples 2 --limit 1
+check "a row for each network, precision and setting" calls 8
+check "hidden 256" grep -q '^act .*--hidden 256 --embed 256: 1 2$' "$work/predict/calls"
+check "a table" lines 2 '^\| (rvnn|act) \| fp32 \| 270\.0 \| 340\.0 \|$' "$work/out"
+check "without what took too long" lines 0 '^\| act \| bf16 \|' "$work/out"
+check "which the log says" lines 4 '"over": 1' "$work/log.jsonl"
+check "again" predict --batches 1,16 --precisions fp32,bf16 --networks act --examples 2 --limit 0.9
+check "makes what is not there" calls 12
+check "and adds it to the table" lines 1 '^\| act \| fp32 \| 270\.0 \| 340\.0 \| 270\.0 \| 340\.0 \|$' "$work/out"
+check "prints" predict --table --batches 1 --settings default
+check "the table alone" lines 2 '^\| (rvnn|act) \| fp32 \| 270\.0 \|$' "$work/out"
+check "and makes nothing" calls 12
+
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
