@@ -123,7 +123,6 @@ def main():
     p.add_argument("--table", action="store_true")
     p.add_argument("--data", default=os.environ.get("VPPS_DATA", "../shared/data"))
     o = p.parse_args()
-    o.graphs = None  # of train.options_of
     o.batches, o.precisions, o.settings = [int(b) for b in o.batches.split(",")], o.precisions.split(","), o.settings.split(",")
     try:
         o.networks = train.find_networks(o)

@@ -22,6 +22,7 @@ missing is told.
 """
 import argparse
 import datetime
+import functools
 import json
 import os
 import re
@@ -109,6 +110,16 @@ class Way:
         self.answers = {}  # by batch size: of each round
 
 
+@functools.cache
+def graphs_of(trees):
+    """The trees of a file as graphs, in a file of the build folder."""
+    path = os.path.join(BUILD, "bench", "graphs.txt")
+    with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+        subprocess.run([sys.executable, os.path.join(HERE, "recipes", "tree_graphs.py"), trees], stdout=file, check=True)
+    os.replace(file.name, path)
+    return path
+
+
 def options_of(o, name):
     """The data's and the network's options of `vpps train`."""
     folder, options = NETWORKS.get(name, (None, ""))
@@ -118,10 +129,7 @@ def options_of(o, name):
         options = re.sub(r"--(source|target|min-count) \S+ ?", "", options)
         path = None
     elif name == "gat":
-        o.graphs = o.graphs or tempfile.TemporaryDirectory()
-        path = os.path.join(o.graphs.name, "train.txt")
-        with open(path, "w", encoding="utf-8") as file:
-            subprocess.run([sys.executable, os.path.join(HERE, "recipes/tree_graphs.py"), os.path.join(o.data, "sst/train.txt")], stdout=file, check=True)
+        path = graphs_of(os.path.join(path, "train.txt"))
     return [*(["--data", path] if path else []), *options.split(), *COMMON.split()]
 
 
@@ -342,7 +350,6 @@ def read_options():
     parser.add_argument("--json", metavar="FILE", help="write everything there")
     parser.add_argument("--data", default=os.environ.get("VPPS_DATA", "../shared/data"), metavar="DIR")
     o = parser.parse_args()
-    o.graphs = None  # a folder with those that trees were made into
     try:
         o.batches = sorted({int(x) for x in o.batches.split(",")})
     except ValueError:
