@@ -42,7 +42,8 @@ static void close_net(net *n) {
     vpps_model_destroy(n->model);
 }
 
-/* Example number `i` of a batch: a chain of words. The first of every second batch alone uses `rare` and F. */
+/* Example number `i` of a batch: a chain of words. The first of every second batch alone uses `rare` and F. The second one's loss has
+ * the elements of W, too. */
 static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float factor) {
     vpps_graph *g = n->g;
     uint64_t random = batch * 1000 + i * 31 + 17;
@@ -54,7 +55,8 @@ static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float fac
         const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, WORDS));
         h = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, h));
     }
-    const vpps_node loss = vpps_cross_entropy(g, vpps_affine1(g, n->b_c, n->C, h), vpps_random_below(&random, CLASSES));
+    vpps_node loss = vpps_cross_entropy(g, vpps_affine1(g, n->b_c, n->C, h), vpps_random_below(&random, CLASSES));
+    if (i == 1) loss = vpps_add(g, loss, vpps_sum_elements(g, vpps_square(g, vpps_parameter(g, n->W))));
     return vpps_scale_by(g, loss, vpps_input(g, 1, 1, &factor));
 }
 
