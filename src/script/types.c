@@ -273,19 +273,29 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
+/* Outputs whose gradients reach no parameter but those that the gradients of `own` reach: what a batch's loss is not made of must not
+ * count as trained by it, whatever else is compiled. */
+static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
+    uint64_t outputs = UINT64_MAX;
+    for (uint32_t i = 0; i < type->n_params; i++)
+        if (!(type->params_reach[i] & own)) outputs &= ~type->params_reach[i];
+    return outputs;
+}
+
 void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs) {
+    const uint64_t outputs = type->last_differentiable & outputs_alike(type, needs->gradient_out);
     for (uint32_t i = 0; i < type->n_compiled; i++) {
         const vpps_cell_needs *had = &type->compiled[i]->needs;
         if (had->training == needs->training && had->frozen == needs->frozen && had->fixed == needs->fixed &&
             had->asked_gradients == needs->asked_gradients)
-            add_needs(needs, had, type->last_differentiable);
+            add_needs(needs, had, outputs);
     }
 }
 
 static void supersede(const vpps_type *type, const vpps_cell_needs *needs) {
     for (uint32_t i = 0; i < type->n_compiled; i++) {
         vpps_cell_needs both = type->compiled[i]->needs;
-        add_needs(&both, needs, UINT64_MAX);
+        add_needs(&both, needs, outputs_alike(type, both.gradient_out));
         type->compiled[i]->superseded |= same_needs(&both, needs);
     }
 }

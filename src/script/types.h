@@ -63,7 +63,8 @@ vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_no
                             uint32_t *out);
 
 /* Adds to the needs what the type's cells that differ from them in nothing else were compiled for, so that one cell does for batches that
- * happen to read less; gradients only of outputs that are differentiable in this batch, whose needs were found. */
+ * happen to read less; gradients only of outputs that are differentiable in this batch, whose needs were found, and only where no other
+ * parameter gets one. */
 void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs);
 
 /* The type compiled for these needs, made when it is not there yet. Fails with MEMORY. */

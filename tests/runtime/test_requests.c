@@ -110,6 +110,30 @@ START_TEST(values_while_gradients_add_up)
 END_TEST
 
 /* A loss that is not finite is told by the update; what was asked for is there all the same. */
+/* Momentum moves no parameter that the loss of a batch is not made of, though values are. */
+START_TEST(values_train_nothing)
+    {
+        small_network n;
+        vpps_handle *h = open_handle(&n, &settings[_i]);
+        chains c = build_chains(&n, 0);
+        float before[SN_CLASSES * SN_HIDDEN + SN_CLASSES], scores[SN_CLASSES];
+        const size_t of_C = vpps_param_elems(&n.model->params[n.C]);
+        TEST_OK(vpps_fb(h, n.g, c.loss, NULL));
+        TEST_OK(vpps_read_parameters(h));
+        memcpy(before, n.model->params[n.C].values, of_C * sizeof *before);
+        memcpy(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before);
+        c = build_chains(&n, 1);
+        const vpps_node loss = vpps_squared_distance(n.g, c.states[0], c.states[1]);
+        TEST_OK(vpps_backward(h, n.g, loss,
+                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[2], .value_outs = (float *[]){scores})));
+        TEST_OK(vpps_update(h));
+        TEST_OK(vpps_read_parameters(h));
+        ck_assert(!memcmp(before, n.model->params[n.C].values, of_C * sizeof *before));
+        ck_assert(!memcmp(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before));
+        close_handle(&n, h);
+    }
+END_TEST
+
 START_TEST(values_of_a_step_that_is_not_finite)
     {
         small_network n;
@@ -306,6 +330,7 @@ int main(void) {
         TEST_LEFT_OUT("requests: %d settings of software SIMT: ThreadSanitizer cannot follow its stacks",
                       SIMT_SETTINGS);
     tcase_add_loop_test(t, values_while_gradients_add_up, 0, SETTINGS);
+    tcase_add_loop_test(t, values_train_nothing, 0, SETTINGS);
     tcase_add_loop_test(t, values_of_a_step_that_is_not_finite, 0, SETTINGS);
     tcase_add_loop_test(t, gradients_that_are_known, 0, SETTINGS);
     tcase_add_loop_test(t, gradients_of_lookups, 0, SETTINGS);
