@@ -609,7 +609,8 @@ uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell 
     if (w.vectors_due) vpps_outer_sum_vectors(&w);
     fprintf(w.out, "__syncthreads();\nif (threadIdx.x < n_tasks && tasks[threadIdx.x].operands[2]) {\n");
     for (uint32_t i = 0; i < c->n_outers; i++)
-        if (vpps_outer_is_first(c, i)) fprintf(w.out, "vpps_touched[%u] = 1;\n", c->outers[i].param);
+        if (vpps_outer_is_first(c, i) && (!g->plan->packs || c->outers[i].x == VPPS_NONE))
+            fprintf(w.out, "vpps_touched[%u] = 1;\n", c->outers[i].param);
     fprintf(w.out, "}\n}\n");
     return w.shared_words;
 }

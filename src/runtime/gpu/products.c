@@ -127,8 +127,19 @@ static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_
     return i;
 }
 
-/* Which call makes what, of the cell's vertices. `latest`: of each parameter, the call that made its gradient last, + 1. */
-static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, bool adds, uint32_t *latest) {
+/* Marks matrices that the first launch adds gradients of their values to. */
+static void mark_summed(const vpps_gpu *gpu, const vpps_batch *batch, bool *begun) {
+    const vpps_gpu_products *p = &gpu->products;
+    for (uint32_t cell = 0; cell < batch->n_cells; cell++) {
+        const vpps_compiled_cell *c = batch->cells[cell];
+        const bool asked = c->n_outers && p->factors[p->first_factor[cell]].asked;
+        for (uint32_t i = 0; i < c->n_outers && asked; i++) begun[c->outers[i].param] |= c->outers[i].x == VPPS_NONE;
+    }
+}
+
+/* Which call makes what, of the cell's vertices. begun: of each parameter, whether there is a part of its gradient already; `latest`: the
+ * call that made it last, + 1. */
+static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, const bool *begun, uint32_t *latest) {
     vpps_gpu_products *p = &gpu->products;
     const vpps_compiled_cell *c = batch->cells[cell];
     const uint32_t first = p->n_gemms;
@@ -137,7 +148,7 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
         if (c->outers[i].x == VPPS_NONE) continue;
         const vpps_gpu_factor *dy = &p->factors[p->first_factor[cell] + vpps_packed_number(c, i, false)];
         if (!dy->asked) continue;
-        const vpps_gemm product = product_of(gpu, batch, cell, i, latest[param] || (adds && gpu->dense[param]));
+        const vpps_gemm product = product_of(gpu, batch, cell, i, latest[param] || begun[param]);
         const uint32_t call = call_for(p, &product, vpps_max_u32(first, latest[param]));
         p->uses[p->n_uses++] = (vpps_gpu_use){cell, i, call};
         latest[param] = call + 1;
@@ -196,10 +207,18 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
         if (p->factors[i].vectors * vpps_packed_times(parts_of(gpu)) > INT32_MAX)
             return vpps_fail(VPPS_POOL, "%s: cuBLAS does not count to 2^31 vectors; expected smaller batches",
                              gpu->table->name);
-    uint32_t *latest = calloc(gpu->model->n_params + 1u, sizeof *latest);
-    if (!latest) return no_memory(gpu);
-    for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, adds, latest);
+    const size_t n_params = gpu->model->n_params;
+    uint32_t *latest = calloc(n_params + 1, sizeof *latest);
+    bool *begun = calloc(n_params + 1, sizeof *begun);
+    if (latest && begun) {
+        if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
+        mark_summed(gpu, batch, begun);
+        for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
+    }
+    const bool listed = latest && begun;
     free(latest);
+    free(begun);
+    if (!listed) return no_memory(gpu);
     VPPS_TRY(place_factors(gpu));
     p->places = write_addresses(gpu, batch);
     p->n_words = p->places;
