@@ -196,6 +196,12 @@ static bool take_source(const ref_run *r, const ref_model *m, const node_view *v
     return !v->n_args || v->op == VPPS_OP_LOOKUP_AT;
 }
 
+/* All elements that a mean was taken from are off by the same, so that their sum is. */
+static void put_mean_off(ref_run *r, double mean, uint32_t n, double *y) {
+    const double off = noisy(r, mean) - mean;
+    for (uint32_t i = 0; i < n; i++) y[i] -= off;
+}
+
 static void argmax(const double *a, size_t n, double *y) {
     size_t best = 0;
     double sum = 0;
@@ -229,8 +235,11 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
             o.n / (v.op == VPPS_OP_SELECT_ROWS ? o.cols : o.rows); /* of a matmul, or the rows that are selected from */
         const uint32_t columns = columns_of(&v), made = (uint32_t)v.elems / columns;
         o.n /= columns;
-        for (uint32_t column = 0; column < columns; column++, o.a += o.n)
-            meaning_forward(v.op, &o, made, y + (size_t)column * made, NULL);
+        for (uint32_t column = 0; column < columns; column++, o.a += o.n) {
+            double *to = y + (size_t)column * made;
+            meaning_forward(v.op, &o, made, to, NULL);
+            if (v.op == VPPS_OP_CENTRE) put_mean_off(r, o.a[0] - to[0], made, to);
+        }
     }
     for (size_t i = 0; i < v.elems && r->mode.noise > 0; i++) {
         const double slack = o.n == v.elems ? meaning_slack(v.op, a[i], o.f) : 0;
