@@ -183,7 +183,7 @@ const meaning_case meaning_cases[VPPS_OP_COUNT] = {
 #define NARY(name)                                                                                                     \
     { .many = vpps_##name }
 #define OWN(name)                                                                                                      \
-    { NULL }
+    { .unary = NULL }
 const meaning_call meaning_calls[VPPS_OP_COUNT] = {
 #define OP(id, name, call, ...) [VPPS_OP_##id] = call(name),
 #include "graph/ops.def"

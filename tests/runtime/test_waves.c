@@ -34,7 +34,7 @@ typedef struct result {
 } result;
 
 static result train(uint32_t vps, uint32_t groups, uint32_t waves, uint64_t pool_bytes) {
-    result r = {VPPS_OK};
+    result r = {.status = VPPS_OK};
     small_network n;
     vpps_handle *h;
     vpps_node logits[CHAINS];
