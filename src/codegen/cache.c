@@ -305,14 +305,13 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
 /* ---------------------------------------------------------------- lock */
 
 /* Of the folder itself. The system gives it back when the process ends. */
-int vpps_cache_lock(void) {
-    enum { TRIES = 1000 };
+int vpps_cache_lock(uint64_t most_ms) {
     const struct timespec wait = {.tv_nsec = 1000 * 1000};
     char path[PATH_MAX];
     int folder = -1;
     if (name_folder(path) != VPPS_OK || make_folder(path) != VPPS_OK || open_folder(path, &folder) != VPPS_OK)
         return -1;
-    for (int i = 0; i < TRIES && folder >= 0; i++) {
+    for (uint64_t ms = 0; ms < most_ms && folder >= 0; ms++) {
         if (flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
         if (errno != EWOULDBLOCK && errno != EINTR) break;
         nanosleep(&wait, NULL);

@@ -20,10 +20,10 @@ vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *siz
  * a caller may go on without. */
 vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_t size);
 
-/* Makes other processes, and other threads, that call this wait until vpps_cache_unlock, for a second at most: two that lack the
+/* Makes other processes, and other threads, that call this wait until vpps_cache_unlock, for so many ms at most: two that lack the
  * same entry should not both make it. Returns what to unlock; -1: another one still has the lock, or there can be none, and a
  * caller goes on without. */
-int vpps_cache_lock(void);
+int vpps_cache_lock(uint64_t most_ms);
 void vpps_cache_unlock(int lock);
 
 typedef struct vpps_cache_entry {

@@ -87,8 +87,8 @@ static void make(void) {
     const vpps_memory memory = memory_of(u);
     probe.trials = trials;
     if (recall(&probe, u, &memory)) return;
-    const int lock = vpps_cache_lock();
-    if (!recall(&probe, u, &memory)) { /* else another process made them meanwhile */
+    const int lock = vpps_cache_lock(4 * vpps_cpu_measure_limit_ms()); /* on a busy machine */
+    if (!recall(&probe, u, &memory)) {                                 /* else another process made them meanwhile */
         probe.n = vpps_cpu_measure(u, trials);
         if (probe.n)
             keep(&probe, &memory);
