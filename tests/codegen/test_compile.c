@@ -129,7 +129,7 @@ END_TEST
 /* 13 knows all options; 12 not the last. Either finds its builtins, for which it looks by their name alone, open. */
 START_TEST(an_option_that_is_not_known_is_left_out)
     {
-        char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64], *ptx = NULL;
+        char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[128], *ptx = NULL;
         vpps_cubin_report report;
         add_versions(folder);
         snprintf(command, sizeof command, "%s/lib64/libnvrtc.so.%d", folder, 12 + _i);
