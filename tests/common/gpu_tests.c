@@ -33,6 +33,19 @@ int gpu_main(Suite *(*make)(void)) {
     return test_main(suite);
 }
 
+Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups) {
+    Suite *s = suite_create(name);
+    for (const gpu_group *g = groups; g < groups + n_groups; g++) {
+        TCase *t = tcase_create(g->name);
+        tcase_set_timeout(t, 300);
+        tcase_add_loop_test(t, g->test, 0, test_full() ? g->n : g->everyday);
+        if (!test_full() && g->everyday < g->n)
+            TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", g->n - g->everyday, g->n, g->name);
+        suite_add_tcase(s, t);
+    }
+    return s;
+}
+
 void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n) {
     if (VPPS_SIMT_TSAN && gpu_is_simulated()) {
         TEST_LEFT_OUT("%u tests of GPUs: ThreadSanitizer cannot follow software SIMT's stacks", n);

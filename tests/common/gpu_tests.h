@@ -23,6 +23,15 @@ typedef struct gpu_case {
 } gpu_case;
 void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n);
 
+/* A case of the suite for each group of one test, run n times with another argument; every day `everyday` of these, and the rest is told
+ * to be left out. */
+typedef struct gpu_group {
+    const char *name;
+    const TTest *test;
+    int n, everyday;
+} gpu_group;
+Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups);
+
 /* ---------------------------------------------------------------- how the model is laid out */
 
 typedef struct gpu_layout {

@@ -395,33 +395,16 @@ START_TEST(the_order_of_turns_does_not_matter)
     }
 END_TEST
 
-/* n: how often with another argument; everyday: of these. */
-typedef struct group {
-    const char *name;
-    const TTest *test;
-    int n, everyday;
-} group;
-
 static Suite *suite(void) {
-    const group groups[] = {{"random", random_graphs_agree, N_LAYOUTS + RANDOM_CASES, N_LAYOUTS + EVERYDAY_IN_BF16},
-                            {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
-                            {"levels", levels_agree, 5, 2},
-                            {"long", long_scripts_agree, N_LAYOUTS, 1},
-                            {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
-                            {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
-                            {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
-                            {"same bits", the_order_of_turns_does_not_matter, 6, gpu_is_simulated() ? 1 : 3}};
-    Suite *s = suite_create("agreement");
-    for (size_t i = 0; i < VPPS_COUNT(groups); i++) {
-        TCase *t = tcase_create(groups[i].name);
-        tcase_set_timeout(t, 300);
-        tcase_add_loop_test(t, groups[i].test, 0, test_full() ? groups[i].n : groups[i].everyday);
-        if (!test_full() && groups[i].everyday < groups[i].n)
-            TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", groups[i].n - groups[i].everyday, groups[i].n,
-                          groups[i].name);
-        suite_add_tcase(s, t);
-    }
-    return s;
+    const gpu_group groups[] = {{"random", random_graphs_agree, N_LAYOUTS + RANDOM_CASES, N_LAYOUTS + EVERYDAY_IN_BF16},
+                                {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
+                                {"levels", levels_agree, 5, 2},
+                                {"long", long_scripts_agree, N_LAYOUTS, 1},
+                                {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
+                                {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
+                                {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
+                                {"same bits", the_order_of_turns_does_not_matter, 6, gpu_is_simulated() ? 1 : 3}};
+    return gpu_suite("agreement", groups, VPPS_COUNT(groups));
 }
 
 int main(void) { return gpu_main(suite); }

@@ -304,31 +304,17 @@ END_TEST
 
 static Suite *suite(void) {
     enum { ALL = N_LAYOUTS * N_PRECISIONS };
-    const struct {
-        const char *name;
-        const TTest *test;
-        int n, everyday;
-    } groups[] = {{"random", random_graphs_agree, ALL, N_PRECISIONS},
-                  {"shapes", shapes_agree, ALL, N_PRECISIONS},
-                  {"trees", trees_agree_and_repeat_bits, ALL, N_PRECISIONS},
-                  {"calls", products_of_one_shape_are_one_call, 1, 1},
-                  {"nonfinite", what_is_not_finite_changes_nothing, 2, 2},
-                  {"missing", a_library_that_is_missing_is_told, 1, 1},
-                  {"another", another_library_is_told, 1, 1},
-                  {"old", a_library_that_is_too_old_is_told, 1, 1},
-                  {"fails", a_call_that_fails_is_told, 1, 1},
-                  {"profile", the_profile_tries_it, 2, 2}};
-    Suite *s = suite_create("cublas");
-    for (size_t i = 0; i < VPPS_COUNT(groups); i++) {
-        TCase *t = tcase_create(groups[i].name);
-        tcase_set_timeout(t, 300);
-        tcase_add_loop_test(t, groups[i].test, 0, test_full() ? groups[i].n : groups[i].everyday);
-        if (!test_full() && groups[i].everyday < groups[i].n)
-            TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", groups[i].n - groups[i].everyday, groups[i].n,
-                          groups[i].name);
-        suite_add_tcase(s, t);
-    }
-    return s;
+    const gpu_group groups[] = {{"random", random_graphs_agree, ALL, N_PRECISIONS},
+                                {"shapes", shapes_agree, ALL, N_PRECISIONS},
+                                {"trees", trees_agree_and_repeat_bits, ALL, N_PRECISIONS},
+                                {"calls", products_of_one_shape_are_one_call, 1, 1},
+                                {"nonfinite", what_is_not_finite_changes_nothing, 2, 2},
+                                {"missing", a_library_that_is_missing_is_told, 1, 1},
+                                {"another", another_library_is_told, 1, 1},
+                                {"old", a_library_that_is_too_old_is_told, 1, 1},
+                                {"fails", a_call_that_fails_is_told, 1, 1},
+                                {"profile", the_profile_tries_it, 2, 2}};
+    return gpu_suite("cublas", groups, VPPS_COUNT(groups));
 }
 
 int main(void) {
