@@ -114,7 +114,7 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!adds) gpu->start_ns = vpps_now_ns();
     VPPS_TRY(vpps_gpu_open_sum(gpu, batch));
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, adds));
-    vpps_gpu_mark_dense(gpu, batch);
+    vpps_gpu_mark_outers(batch, true, gpu->dense);
     return VPPS_OK;
 }
 
@@ -124,7 +124,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     flight->first = gpu->launches % 2;
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-    vpps_gpu_mark_dense(gpu, batch);
+    vpps_gpu_mark_outers(batch, true, gpu->dense);
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script));
     return start(gpu, &script, gpu->pool.address, 0, true);
 }

@@ -75,7 +75,7 @@ typedef struct vpps_gpu_factor {
     uint32_t words;   /* of a vector */
     uint64_t vectors; /* there are; while they are given places, so far */
     uint64_t at;      /* first word, of what is packed */
-    bool asked;       /* the batch has vertices of the cell */
+    bool used;        /* the batch has vertices of the cell */
 } vpps_gpu_factor;
 
 /* Which call of cuBLAS makes a gradient of a cell's vertices. */
@@ -85,7 +85,7 @@ typedef struct vpps_gpu_use {
 
 /* Products of cuBLAS for the latest batch. */
 typedef struct vpps_gpu_products {
-    vpps_cublas *cublas; /* NULL: not asked for yet */
+    vpps_cublas *cublas; /* NULL: not opened yet */
     vpps_gpu_buffer packed;
     uint32_t *first_factor; /* of each cell */
     vpps_gpu_factor *factors;
@@ -221,7 +221,7 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address of gpu->products.words */
 } vpps_gpu_script;
 
-/* Which of a batch's tasks: all; those up to where all gradients are there, or what cuBLAS makes them of; those behind. */
+/* Which of a batch's tasks: all; those up to where all gradients are there, or what cuBLAS makes them of; those after that. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
 /* Valid until the second following call. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
@@ -262,8 +262,8 @@ void vpps_gpu_close_products(vpps_gpu *gpu);
 
 /* ---- gradients.c */
 
-/* gpu->dense has what the batch's launch makes, too. */
-void vpps_gpu_mark_dense(vpps_gpu *gpu, const vpps_batch *batch);
+/* Marks parameters whose gradients the batch's OUTERs make: all of them, or, without `products`, those with a part that is no product. */
+void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
 /* Before a launch that makes gradients and leaves them: it begins a sum, or adds to the one that there is. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
@@ -295,7 +295,7 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* How the making of the current candidate's kernel, and of room for its tiles, ended. Returns that; POOL where it cannot be made, and
- * vpps_gpu_tune takes another one: the batch's script must be made anew for it. */
+ * vpps_gpu_tune takes another candidate, for which the batch's script must be made anew. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* For the device's table. The current candidate stays while the next one's kernel is on its way. */

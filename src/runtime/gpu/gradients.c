@@ -7,13 +7,12 @@ static vpps_status no_memory(const vpps_gpu *gpu) {
     return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients", gpu->table->name);
 }
 
-/* Which matrices and vectors the script's outer products make gradients of. */
-void vpps_gpu_mark_dense(vpps_gpu *gpu, const vpps_batch *batch) {
+void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (const vpps_task *t = vpps_first_task(batch->script, 0); t < end; t++) {
         if (t->kind != VPPS_TASK_OUTER || !t->operands[2]) continue;
         const vpps_compiled_cell *c = batch->cells[vpps_block_at(batch->script, t->operands[0])->cell];
-        for (uint32_t i = 0; i < c->n_outers; i++) gpu->dense[c->outers[i].param] = true;
+        for (uint32_t i = 0; i < c->n_outers; i++) marks[c->outers[i].param] |= products || c->outers[i].x == VPPS_NONE;
     }
 }
 

@@ -64,7 +64,7 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Counts the vectors of an OUTER, which come behind those before it. `places`, unless it is NULL, becomes where they go. */
+/* Counts the vectors of an OUTER, which follow those before it. `places`, unless it is NULL, becomes where they go. */
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
@@ -74,7 +74,7 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
         vpps_gpu_factor *f = &gpu->products.factors[gpu->products.first_factor[cell] + k];
         if (places) places[k] = (uint32_t)(f->at + f->vectors * f->words);
         if (f->value != VPPS_NONE) f->vectors += vectors_of(&c->values[f->value], items);
-        f->asked |= outer->operands[2] > 0;
+        f->used |= outer->operands[2] > 0;
     }
 }
 
@@ -96,15 +96,19 @@ static vpps_status place_factors(vpps_gpu *gpu) {
     return bytes > p->packed.bytes ? vpps_gpu_reserve(gpu, &p->packed, bytes + bytes / 4) : VPPS_OK;
 }
 
+/* The factor of an outer of a cell that is dy, or x. */
+static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, uint32_t outer,
+                                        bool is_x) {
+    const vpps_gpu_products *p = &gpu->products;
+    return &p->factors[p->first_factor[cell] + vpps_packed_number(batch->cells[cell], outer, is_x)];
+}
+
 /* ---------------------------------------------------------------- products */
 
 /* What makes a gradient of some vertices of a cell. */
-static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, uint32_t outer, bool adds) {
-    const vpps_compiled_cell *c = batch->cells[cell];
-    const vpps_cell_outer *o = &c->outers[outer];
+static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_compiled_cell *c, const vpps_cell_outer *o,
+                            const vpps_gpu_factor *dy, bool adds) {
     const uint32_t parts = parts_of(gpu), rows = c->values[o->dy].rows, columns = c->values[o->x].rows;
-    const vpps_gpu_factor *dy =
-        &gpu->products.factors[gpu->products.first_factor[cell] + vpps_packed_number(c, outer, false)];
     return (vpps_gemm){.rows = rows,
                        .columns = columns,
                        .depth = (uint32_t)dy->vectors * vpps_packed_times(parts),
@@ -118,23 +122,13 @@ static bool is_alike(const vpps_gemm *a, const vpps_gemm *b) {
     return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth && a->adds == b->adds;
 }
 
-/* A call that makes the product, behind the one that made the parameter's gradient before: of those of the cell, from `first` on. */
+/* A call that makes the product, after the one that made the parameter's gradient before: of those of the cell, from `first` on. */
 static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_t first) {
     uint32_t i = first;
     while (i < p->n_gemms && !is_alike(&p->gemms[i], product)) i++;
     if (i == p->n_gemms) p->gemms[p->n_gemms++] = *product;
     p->gemms[i].n++;
     return i;
-}
-
-/* Marks matrices that the first launch adds gradients of their values to. */
-static void mark_summed(const vpps_gpu *gpu, const vpps_batch *batch, bool *begun) {
-    const vpps_gpu_products *p = &gpu->products;
-    for (uint32_t cell = 0; cell < batch->n_cells; cell++) {
-        const vpps_compiled_cell *c = batch->cells[cell];
-        const bool asked = c->n_outers && p->factors[p->first_factor[cell]].asked;
-        for (uint32_t i = 0; i < c->n_outers && asked; i++) begun[c->outers[i].param] |= c->outers[i].x == VPPS_NONE;
-    }
 }
 
 /* Which call makes what, of the cell's vertices. begun: of each parameter, whether there is a part of its gradient already; `latest`: the
@@ -146,9 +140,9 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t param = c->outers[i].param;
         if (c->outers[i].x == VPPS_NONE) continue;
-        const vpps_gpu_factor *dy = &p->factors[p->first_factor[cell] + vpps_packed_number(c, i, false)];
-        if (!dy->asked) continue;
-        const vpps_gemm product = product_of(gpu, batch, cell, i, latest[param] || begun[param]);
+        const vpps_gpu_factor *dy = factor_of(gpu, batch, cell, i, false);
+        if (!dy->used) continue;
+        const vpps_gemm product = product_of(gpu, c, &c->outers[i], dy, latest[param] || begun[param]);
         const uint32_t call = call_for(p, &product, vpps_max_u32(first, latest[param]));
         p->uses[p->n_uses++] = (vpps_gpu_use){cell, i, call};
         latest[param] = call + 1;
@@ -157,7 +151,7 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
 
 static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
 
-/* The arrays of all calls, one behind the other: their gemms know at which word. Returns the words. */
+/* The arrays of all calls, one after the other: their gemms know at which word. Returns the words. */
 static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
     vpps_gpu_products *p = &gpu->products;
@@ -169,11 +163,9 @@ static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
         for (uint32_t k = 0, n = 0; k < p->n_uses; k++) {
             const vpps_gpu_use *use = &p->uses[k];
             if (use->call != i) continue;
-            const vpps_compiled_cell *c = batch->cells[use->cell];
-            const vpps_gpu_factor *factors = &p->factors[p->first_factor[use->cell]];
-            const uint32_t matrix = gpu->layout.matrix_at[c->outers[use->outer].param];
-            const uint64_t dy = factors[vpps_packed_number(c, use->outer, false)].at,
-                           x = factors[vpps_packed_number(c, use->outer, true)].at;
+            const uint32_t matrix = gpu->layout.matrix_at[batch->cells[use->cell]->outers[use->outer].param];
+            const uint64_t dy = factor_of(gpu, batch, use->cell, use->outer, false)->at,
+                           x = factor_of(gpu, batch, use->cell, use->outer, true)->at;
             put_address(p->words + g->to + n * WORDS, gpu->gradients.address + 4 * (uint64_t)matrix);
             put_address(p->words + g->dy + n * WORDS, p->packed.address + 4 * dy);
             put_address(p->words + g->x + n * WORDS, p->packed.address + 4 * x);
@@ -212,7 +204,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        mark_summed(gpu, batch, begun);
+        vpps_gpu_mark_outers(batch, false, begun); /* the first launch makes these */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;
