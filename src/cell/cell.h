@@ -292,6 +292,12 @@ static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
+static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
+    for (uint32_t k = 0; k < c->n_outputs; k++)
+        if (c->outputs[k].value == value) return true;
+    return false;
+}
+
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
 /* Are so many rows dealt to the VPs of a group where rows are shared out? Each reads the whole of less. */

@@ -141,30 +141,31 @@ static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
 
 /* ---------------------------------------------------------------- operations */
 
-/* What reads y in backward: y, or a second making of it, where that costs less than keeping it: a matrix of the model, or an
- * elementwise function of values that are there anyhow. */
+/* Does making y a second time in backward cost less than keeping it? So it does, unless an output is kept anyhow, for a matrix of the
+ * model, and for an elementwise function of a value that is there. */
+static bool is_made_again(const vpps_compiled_cell *c, uint32_t y) {
+    const vpps_cell_value *v = &c->values[y];
+    if (y >= c->n_forward || v->kind != VPPS_VALUE_RUN || vpps_is_output(c, y)) return false;
+    if (v->run.opcode == VPPS_I_MATRIX) return true;
+    const vpps_instruction_row *row = &vpps_instructions[v->run.opcode];
+    if (row->form != VPPS_FORM_EW || strcmp(row->operands, "t") != 0) return false;
+    const uint32_t a = c->args[v->first_arg].value;
+    return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].domain == v->domain;
+}
+
+/* What reads y in backward: y, or a second making of it. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
-    vpps_compiled_cell *c = w->c;
-    const vpps_cell_value v = c->values[y];
-    const bool weights = vpps_is_run(&v, VPPS_I_MATRIX);
-    if (y >= c->n_forward || v.kind != VPPS_VALUE_RUN ||
-        !(weights || (vpps_instructions[v.run.opcode].form == VPPS_FORM_EW &&
-                      !strcmp(vpps_instructions[v.run.opcode].operands, "t")))) {
-        return y;
-    }
-    const vpps_cell_arg a = weights ? (vpps_cell_arg){.value = VPPS_NONE} : c->args[v.first_arg];
-    bool there = weights || c->values[a.value].kind <= VPPS_VALUE_LOOKUP;
-    for (uint32_t k = 0; k < c->n_outputs; k++) {
-        if (c->outputs[k].value == y) return y;
-        there |= c->outputs[k].value == a.value;
-    }
-    if (!there || (!weights && c->values[a.value].domain != v.domain)) return y;
+    if (!is_made_again(w->c, y)) return y;
     if (w->recomputed[y] == VPPS_NONE) {
+        const vpps_cell_value v = w->c->values[y];
         vpps_cell_value copy = v;
         copy.n_args = 0;
         copy.run.recompute = true;
         w->recomputed[y] = add_value(w, copy);
-        if (!weights) add_arg(w, a.value, a.element, a.matrix);
+        for (uint32_t i = 0; i < v.n_args; i++) {
+            const vpps_cell_arg a = w->c->args[v.first_arg + i];
+            add_arg(w, a.value, a.element, a.matrix);
+        }
     }
     return w->recomputed[y];
 }

@@ -38,12 +38,6 @@ static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const v
     return true;
 }
 
-static bool is_output(const vpps_compiled_cell *c, uint32_t v) {
-    for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (c->outputs[k].value == v) return true;
-    return false;
-}
-
 /* Marks what is read by what is read. */
 static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -89,7 +83,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
         uint32_t same = VPPS_NONE;
         if (!keep && x.kind != VPPS_VALUE_POSITIONS && !vpps_is_run(&x, VPPS_I_MAX_OF) &&
             !vpps_is_run(&x, VPPS_I_MIN_OF)) {
-            const bool output = is_output(c, v);
+            const bool output = vpps_is_output(c, v);
             same = vpps_simplify_value(&to, &x, args);
             if (output && same != VPPS_NONE) { /* an output has a place of its own */
                 same = VPPS_NONE;

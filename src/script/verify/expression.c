@@ -184,11 +184,12 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
         if (terms[i].x == VPPS_NONE || is_zero(s, terms[i].x)) continue;
         const vpps_expression *x = &s->at[terms[i].x];
         sum.domain = common_domain(sum.domain, x->domain);
-        const uint32_t count = is_of_terms(s, x) ? x->n : 1;
-        if (is_of_terms(s, x))
-            write_terms(s, terms[i].x, vpps_bits_float(terms[i].mark), flat + at);
-        else
-            flat[at] = terms[i];
+        if (!is_of_terms(s, x)) {
+            flat[at++] = terms[i];
+            continue;
+        }
+        const uint32_t count = x->n; /* writing may move x */
+        write_terms(s, terms[i].x, vpps_bits_float(terms[i].mark), flat + at);
         at += count;
     }
     if (s->failed) return free(flat), VPPS_NONE;
