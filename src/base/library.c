@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -27,7 +28,7 @@ static void look_in(const vpps_library *library, const char *folder, int wanted,
         if (!handle) continue;
         const int far = wanted ? distance(library->major(handle), wanted) : 0;
         if (best->handle && far >= best->distance) {
-            dlclose(handle); /* it has only been asked for its version */
+            dlclose(handle); /* of which no more than the version was needed */
             continue;
         }
         if (best->handle) dlclose(best->handle);
@@ -35,7 +36,7 @@ static void look_in(const vpps_library *library, const char *folder, int wanted,
     }
 }
 
-vpps_status vpps_library_open(const vpps_library *library, void **handle) {
+static vpps_status find(const vpps_library *library, void **handle) {
     const char *own = getenv(library->variable);
     const char *const folders[] = {NULL, getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
     if (own && *own) {
@@ -55,6 +56,21 @@ vpps_status vpps_library_open(const vpps_library *library, void **handle) {
                      "%s: found no %s, %s or %s where the loader looks, in $CUDA_HOME/lib64, $CUDA_PATH/lib64 or "
                      "/usr/local/cuda/lib64; %s can name it",
                      library->title, library->names[0], library->names[1], library->names[2], library->variable);
+}
+
+vpps_status vpps_library_open(vpps_library *library) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!library->tried) {
+        void *handle = NULL;
+        library->found = find(library, &handle);
+        if (library->found == VPPS_OK) library->found = library->take(library, handle);
+        if (library->found != VPPS_OK) snprintf(library->message, sizeof library->message, "%s", vpps_error_message());
+        library->tried = true;
+    }
+    pthread_mutex_unlock(&lock);
+    if (library->found != VPPS_OK) vpps_restore_message(library->message);
+    return library->found;
 }
 
 /* POSIX has function pointers that fit into void *; ISO C has no conversion. */

@@ -4,14 +4,9 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 
-/* What the first call found, for all that follow. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static vpps_nvrtc library;
-static vpps_status found;
-static char message[VPPS_MESSAGE_BYTES];
 
 /* ---------------------------------------------------------------- finding */
 
@@ -24,15 +19,10 @@ static int major_of(void *handle) {
     return address && version(&major, &minor) == VPPS_NVRTC_SUCCESS ? major : 0;
 }
 
-static const vpps_library nvrtc = {.title = "NVRTC",
-                                   .variable = "VPPS_NVRTC",
-                                   .names = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"},
-                                   .major = major_of};
-
 /* ---------------------------------------------------------------- opening */
 
-static vpps_status find_functions(void *handle) {
-#define X(result, name, parameters) VPPS_TRY(vpps_library_find(&nvrtc, handle, #name, &library.name));
+static vpps_status find_functions(const vpps_library *l, void *handle) {
+#define X(result, name, parameters) VPPS_TRY(vpps_library_find(l, handle, #name, &library.name));
     VPPS_NVRTC_TABLE(X)
 #undef X
     return VPPS_OK;
@@ -74,18 +64,19 @@ static void open_builtins(void) {
     dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void open_once(void) {
-    void *handle = NULL;
-    found = vpps_library_open(&nvrtc, &handle);
-    if (found == VPPS_OK) found = find_functions(handle);
-    if (found == VPPS_OK) found = ask();
-    if (found == VPPS_OK) open_builtins();
-    if (found != VPPS_OK) snprintf(message, sizeof message, "%s", vpps_error_message());
+static vpps_status take(const vpps_library *l, void *handle) {
+    VPPS_TRY(find_functions(l, handle));
+    VPPS_TRY(ask());
+    open_builtins();
+    return VPPS_OK;
 }
 
 vpps_status vpps_nvrtc_open(const vpps_nvrtc **out) {
-    pthread_once(&once, open_once);
+    static vpps_library nvrtc = {.title = "NVRTC",
+                                 .variable = "VPPS_NVRTC",
+                                 .names = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"},
+                                 .major = major_of,
+                                 .take = take};
     *out = &library;
-    if (found != VPPS_OK) vpps_restore_message(message);
-    return found;
+    return vpps_library_open(&nvrtc);
 }

@@ -4,7 +4,6 @@
 #include "runtime/gpu/cublas_api.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 
 enum { FIRST_VERSION = 12 };
@@ -20,10 +19,7 @@ struct vpps_cublas {
 
 /* ---------------------------------------------------------------- the library */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static vpps_cublas_api api;
-static vpps_status found;
-static char message[VPPS_MESSAGE_BYTES];
 
 static int major_of(void *handle) {
     unsigned (*property)(unsigned type, int *value);
@@ -33,27 +29,21 @@ static int major_of(void *handle) {
     return address && property(VPPS_CUBLAS_MAJOR_VERSION, &major) == VPPS_CUBLAS_SUCCESS ? major : 0;
 }
 
-static const vpps_library cublas = {.title = "cuBLAS",
-                                    .variable = "VPPS_LIBCUBLAS",
-                                    .names = {"libcublas.so", "libcublas.so.13", "libcublas.so.12"},
-                                    .major = major_of};
-
-static vpps_status find_functions(void *handle) {
+static vpps_status find_functions(const vpps_library *library, void *handle) {
     const int major = major_of(handle);
     if (major && major < FIRST_VERSION)
         return vpps_fail(VPPS_DEVICE, "cuBLAS: its version %d is too old; expected %d or later", major, FIRST_VERSION);
-#define X(name, parameters) VPPS_TRY(vpps_library_find(&cublas, handle, #name, &api.name));
+#define X(name, parameters) VPPS_TRY(vpps_library_find(library, handle, #name, &api.name));
     VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
-    return vpps_library_find(&cublas, handle, "cublasGetStatusString", &api.cublasGetStatusString);
+    return vpps_library_find(library, handle, "cublasGetStatusString", &api.cublasGetStatusString);
 }
 
-static void open_once(void) {
-    void *handle = NULL;
-    found = vpps_library_open(&cublas, &handle);
-    if (found == VPPS_OK) found = find_functions(handle);
-    if (found != VPPS_OK) snprintf(message, sizeof message, "%s", vpps_error_message());
-}
+static vpps_library cublas = {.title = "cuBLAS",
+                              .variable = "VPPS_LIBCUBLAS",
+                              .names = {"libcublas.so", "libcublas.so.13", "libcublas.so.12"},
+                              .major = major_of,
+                              .take = find_functions};
 
 /* ---------------------------------------------------------------- a handle */
 
@@ -88,11 +78,7 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
     if (driver->table != &vpps_driver_cuda && !(named && *named))
         return vpps_fail(VPPS_DEVICE, "%s: there is no cuBLAS here; VPPS_LIBCUBLAS can name a stand-in",
                          driver->table->name);
-    pthread_once(&once, open_once);
-    if (found != VPPS_OK) {
-        vpps_restore_message(message);
-        return found;
-    }
+    VPPS_TRY(vpps_library_open(&cublas));
     vpps_cublas *b = calloc(1, sizeof *b);
     if (!b) return vpps_fail(VPPS_MEMORY, "cuBLAS: out of memory");
     b->driver = driver;

@@ -1,4 +1,4 @@
-/* cublas.h - products by cuBLAS, opened when they are first asked for, on the stream of a driver's machine. */
+/* cublas.h - products by cuBLAS on the stream of a driver's machine. The library is opened before the first of them. */
 #ifndef VPPS_CUBLAS_H
 #define VPPS_CUBLAS_H
 
