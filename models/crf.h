@@ -20,7 +20,7 @@ typedef struct part_crf {
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config);
 vpps_status part_crf_record(part_crf *c, vpps_model *model);
 
-/* The heads that the logits are asked for: of all words, where there is a field. */
+/* The heads whose logits the network makes: a field needs those of every word. */
 net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
 /* Puts -log p(y) of a sentence in the place of scores' losses, whose logits are all there: word k's is what p's logarithm loses by it,

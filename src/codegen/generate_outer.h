@@ -35,8 +35,8 @@ uint32_t vpps_outer_columns(const vpps_outer_work *w, uint32_t outer);
  * and the same domain. False: they have more rows than a warp has lanes, or more parts than fit, and nothing was written. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 
-/* Writes the copying of factors for cuBLAS (packing.h), for tasks whose word `passing` is the address in the script of a word for each of
- * the cell's operands: where its vectors go. */
+/* Writes the code that copies factors for cuBLAS (packing.h). A task's word `passing` is an address in the script; a word for each of the
+ * cell's operands lies there, which says where the operand's vectors go. */
 void vpps_generate_packing(const vpps_outer_work *w);
 
 #endif

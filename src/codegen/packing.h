@@ -1,5 +1,5 @@
 /* packing.h - how the factors of matrices' gradients lie for cuBLAS, which makes the gradients between two launches: where the script
- * has an OUTER, the kernel copies the factors of those vertices, vector behind vector. A factor that several matrices have is
+ * has an OUTER, the kernel copies the factors of those vertices, one vector after the other. A factor that several matrices have is
  * copied once. packing.cuh says how elements lie. */
 #ifndef VPPS_PACKING_H
 #define VPPS_PACKING_H

@@ -75,9 +75,8 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
     uint32_t rows, cols; /* of the value */
-    vpps_param
-        param; /* lookup: table (of a kept value: VPPS_NO_PARAM); parameter: vector; matrix: itself; affine: bias; else
-                            VPPS_NO_PARAM */
+    /* lookup: table (of a kept value: VPPS_NO_PARAM); parameter: vector; matrix: itself; affine: bias; else VPPS_NO_PARAM */
+    vpps_param param;
     uint32_t n_matrices; /* affine: first_matrix.. in the table's matrices, one an argument */
     uint32_t first_matrix;
     float p; /* dropout: probability; hinge: margin */

@@ -34,7 +34,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g) {
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
-/* Forward and backward of a graph, with an update, or without and with what was asked for. */
+/* Forward and backward of a graph: with an update; or without, and with the values and gradients of the request. */
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
     const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));

@@ -225,7 +225,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    uint32_t fp32[12], bf16[12]; /* numbers of vectors, up to 0 */
+    uint32_t fp32[12], bf16[12]; /* numbers of vectors, up to 0; of `rows` in fp32 MOST_VECTORS / GATES at most */
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
     {VPPS_CPU_WAY_forward, true, {1, 4, 16}, {1, 4, 16}},

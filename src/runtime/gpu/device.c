@@ -58,7 +58,7 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. Behind a
+/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. After a
  * launch that nobody has waited for it does nothing, if that one failed; `resumes`: that one is of the same batch. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;

@@ -33,7 +33,7 @@ static vpps_task added(uint32_t kind, uint32_t address) {
 }
 
 /* Tasks [t, end), and then `last`. `late`: weights are taken where VPs first wait for each other, or else before backward begins.
- * places: address of where the OUTERs' factors go; 0: they are not packed. The address behind them. */
+ * places: address of where the OUTERs' factors go; 0: they are not packed. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (; t < end; t++) {
