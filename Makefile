@@ -332,7 +332,7 @@ gpu-check: ## on a machine with an NVIDIA GPU: check VPPS there; see tools/gpu_c
 
 gpu-prepare: ## gpu-check, its programs and their data for a machine that has nothing, in build-gpu/
 	$(Q)tools/setup.sh build test
-	+$(Q)MAKE='$(MAKE)' tools/gpu_check.sh prepare
+	+$(Q)MAKE='$(MAKE)' KERNELS='$(KERNELS)' tools/gpu_check.sh prepare
 
 # What is installed where; a package's rules set libdir and zshdir.
 libdir ?= $(PREFIX)/lib
@@ -415,6 +415,7 @@ help: ## this text
 	    CFLAGS "optimisation and debugging ($(CFLAGS))" \
 	    DESTDIR "root below which install puts PREFIX" \
 	    GPU_STEPS "steps of gpu-check, all unless given; see tools/gpu_check.sh" \
+	    KERNELS "a kernel cache that gpu-prepare takes along" \
 	    GPU_MODEL "sources of the model for check-gpu-model ($(GPU_MODEL))" \
 	    FUZZ_SECONDS "time for each fuzz target ($(FUZZ_SECONDS))" \
 	    MUTANTS "mutants by the beginning of their names, all unless given; tests/mutants/run.py --help" \

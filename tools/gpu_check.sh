@@ -17,6 +17,7 @@
 #     train        a small training run by the command
 #     agreement    the GPU's results against the CPU device's, few cases of each kind; a step for each kind
 #     precision    products by tensor cores
+#     cublas       gradients of matrices by cuBLAS
 #     networks     every network against its equations, on the GPU
 #     handle       watchdog, pool, profile, batches in flight, two handles at once
 #     calls, loops what a handle promises on every device, and loops of a graph
@@ -40,6 +41,9 @@
 # seconds and last lines, and the benchmarks' objects. OUT/steps.txt has what steps print, also while they run. Beside them nvidia-smi
 # writes the clocks to OUT/clocks.csv, twice a second; no setting is changed. No other file is written. DATA: a folder with
 # sst/train.txt and wikiner/train.txt, for the benchmarks ($VPPS_DATA).
+#
+# Most of the tests' time is compiling. `prepare` takes along the kernels of the cache KERNELS (a folder as $VPPS_CACHE_DIR), so that those
+# which the same NVRTC made of the same sources are not compiled there.
 set -euo pipefail
 shopt -s extglob globstar nullglob
 export LC_ALL=C # the order of files, and what a letter is
@@ -70,6 +74,7 @@ each_step() {
         "$each" "agreement-${case// /-}" 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" "$from/tests/gpu_test_gpu_agreement"
     done
     "$each" precision 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_precision"
+    "$each" cublas 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_cublas"
     "$each" networks 240 beside - env VPPS_TEST_SCALE=small "$from/tests/models_test_networks"
     "$each" handle 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_handle"
     "$each" calls 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/runtime_test_handle"
@@ -125,6 +130,7 @@ prepare() {
     for name in sst/train.txt wikiner/train.txt; do
         [ ! -r "${VPPS_DATA:-}/$name" ] || install -D -m 644 "$VPPS_DATA/$name" "$prepared/data/$name"
     done
+    [ -z "${KERNELS:-}" ] || cp -r "$KERNELS" "$prepared/kernels"
     sum_of_sources > "$prepared/sources"
     commit > "$prepared/commit"
     echo "$prepared: $(du -sk "$prepared" | cut -f 1) KiB for any machine with $(getconf GNU_LIBC_VERSION) or later"
@@ -378,7 +384,8 @@ out=$(cd "$out" && pwd)
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 nvidia=$({ nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit,persistence_mode \
     --format=csv,noheader 2> /dev/null || true; } | json_string)
-export VPPS_CACHE_DIR=$work/cache # kernels are compiled anew
+export VPPS_CACHE_DIR=$work/cache # kernels are compiled anew, but for those that came along
+[ ! -d "$from/kernels" ] || cp -r "$from/kernels" "$VPPS_CACHE_DIR"
 export VPPS_TEST_DEVICE=cuda CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-120}
 
 # While it is there the driver stays loaded, too, between the steps.

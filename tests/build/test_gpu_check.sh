@@ -53,11 +53,11 @@ cat > "$work/programs/tests/models_test_networks" << 'SH'
 #!/bin/bash
 [ "$VPPS_TEST_DEVICE" = cuda ]
 SH
-for name in gpu_test_gpu_precision runtime_test_handle graph_test_conditions; do cp "$work/programs/tests/models_test_networks" "$work/programs/tests/$name"; done
+for name in gpu_test_gpu_precision gpu_test_gpu_cublas runtime_test_handle graph_test_conditions; do cp "$work/programs/tests/models_test_networks" "$work/programs/tests/$name"; done
 cat > "$work/programs/bench/bench_gpu" << 'SH'
 #!/bin/bash
 echo "a heading"
-echo "{\"n\": \"$*\", \"data\": \"$VPPS_DATA\"}"
+echo "{\"n\": \"$*\", \"data\": \"$VPPS_DATA\", \"kernels\": [$(cd "$VPPS_CACHE_DIR" 2> /dev/null && printf '"%s"' *)]}"
 echo "{\"n\": 2}"
 SH
 cat > "$work/programs/bench/bench_train" << 'SH'
@@ -138,7 +138,7 @@ file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
 check "its steps" json $file "list(s) == ['doctor', 'train', 'agreement-random', 'agreement-shapes', 'agreement-levels', 'agreement-long', \
     'agreement-optimizers', 'agreement-lists', 'agreement-trees', 'agreement-same-bits', 'precision', \
-    'networks', 'handle', 'calls', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
+    'cublas', 'networks', 'handle', 'calls', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2] and o['bench'][0]['build'] == 'build' \
@@ -213,7 +213,8 @@ check "is recorded" json "$work/less/check.json" "s['memcheck']['exit_status'] i
 
 # Prepared programs are used when they are of these sources, and then nothing is built.
 mkdir -p "$work/data/sst" && echo tree > "$work/data/sst/train.txt"
-check "prepare" env VPPS_DATA="$work/data" tools/gpu_check.sh prepare
+mkdir "$work/kernels" && echo cubin > "$work/kernels/a.vpps"
+check "prepare" env VPPS_DATA="$work/data" KERNELS="$work/kernels" tools/gpu_check.sh prepare
 check "with the data that there are" test "$(find build-gpu/data -type f)" = build-gpu/data/sst/train.txt
 echo abc > build-gpu/commit
 check "links other libraries in" grep -q -e '-l:libjansson.a' "$work/made"
@@ -223,7 +224,8 @@ check "their commit" json "$work/prepared/check.json" "o['commit'] == 'abc' and 
 check "build-gpu/ alone" cp -r build-gpu "$work/alone"
 run_alone() { env -C "$work" DOCTOR="ready: X" DOCTOR_JSON="$gpu" MAKE=false bash alone/tools/gpu_check.sh bench > "$work/out" 2>&1; }
 check "is enough" run_alone
-check "it has the data and the commit" json "$work/alone/$file" "o['bench'][0]['data'].endswith('/alone/./data') and o['commit'] == 'abc'"
+check "it has the data, the commit and the kernels" json "$work/alone/$file" \
+    "o['bench'][0]['data'].endswith('/alone/./data') and o['commit'] == 'abc' and o['bench'][0]['kernels'] == ['a.vpps']"
 echo 'int y;' > src/x.c
 check "programs of other sources are not used" run 1 BUILDS= DOCTOR="ready: X"
 
