@@ -99,7 +99,6 @@ static vpps_status find_size(bench *b, uint32_t batch, size **out) {
     if (b->n_sizes == MAX_BATCHES) return vpps_fail(VPPS_ARGUMENT, "more than %d batch sizes", MAX_BATCHES);
     size *z = *out = &b->sizes[b->n_sizes++];
     totals unused = {0};
-    uint32_t n = 0;
     bool done = false;
     z->s = b->s;
     z->s.batch = batch;
@@ -107,6 +106,7 @@ static vpps_status find_size(bench *b, uint32_t batch, size **out) {
     VPPS_TRY(session_open(&z->session, &z->s, &b->corpus));
     if (b->n_sizes == 1) VPPS_TRY(count_flops(b, &z->session));
     while (!done) {
+        uint32_t n = 0;
         VPPS_TRY(train_batch(b, z, &unused));
         VPPS_TRY(vpps_handle_trials(z->session.handle, NULL, &n, &done));
     }

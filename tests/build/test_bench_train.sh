@@ -48,6 +48,8 @@ check "trains on generated data where a folder is missing" train --networks lstm
 check "which is told" grep -q "lstm-nmt: $work/multi30k is missing: generated data" "$work/err"
 check "a limit ends it after the first round" train --networks tree-fc --rounds 100 --limit 0.001
 check "the rounds are told" grep -q 'median (quartiles) of 1 rounds' "$work/out"
+profiled() { echo '4 0.01' | env VPPS_CACHE_DIR="$work/policies" "$build/bench/bench_train" tree-lstm-2type --policy auto --hidden 8 --embed 8 --examples 100 > "$work/out" 2>&1; }
+check "a profile of several batches comes first" profiled
 check "an unknown network fails" fails train --networks nothing
 check "and is named" grep -q -- "--networks: nothing is not one of" "$work/err"
 check "a way that fails fails" fails train --networks tree-fc --with=--no-such-option
