@@ -234,7 +234,7 @@ static vpps_status measure_split(const char *trees, bool simt) {
     const uint32_t size = simt ? 16 : 256;
     const vpps_device_table *table = simt ? &vpps_device_simt : &vpps_device_cuda;
     vpps_plan plan;
-    split b = {.types.widens = true};
+    split b = {0};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt;
     vpps_status status = workload_create(&b.w, trees, size, size);

@@ -49,7 +49,6 @@ static vpps_status maker_open_gpu(maker *m, const char *trees) {
     VPPS_TRY(vpps_machine_named(&m->machine, "sm_90", 132));
     VPPS_TRY(vpps_gpu_lay_out(&m->layout, m->w.model, &m->options, &m->machine, "bench"));
     m->plan = &m->layout.tasks;
-    m->types.widens = true;
     return VPPS_OK;
 }
 

@@ -293,7 +293,7 @@ static vpps_status cell(settings *s, session *x, corpus *c) {
     VPPS_TRY(output_files_check(s));
     VPPS_TRY(output_file_check(s->svg));
     VPPS_TRY(open_first_batch(x, s, c, &loss));
-    VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, NULL, &b));
+    VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
     if (s->svg)
         VPPS_TRY(vpps_output_print(s->svg, cell_picture_print, &(cell_picture){x->model, b->cells, b->n_cells}));
     return show(x, b);

@@ -153,7 +153,7 @@ static vpps_status schedule(shown *x) {
     const vpps_batch *b;
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
         h->policy = &vpps_policies[i];
-        VPPS_TRY(vpps_handle_batch(h, x->session.graph, x->loss, NULL, &b));
+        VPPS_TRY(vpps_handle_batch(h, x->session.graph, x->loss, &b));
         x->steps[i] = b->n_steps;
         x->phases[i] = b->n_phases;
     }
@@ -176,7 +176,7 @@ static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t part,
 
 static vpps_status show(shown *x, const settings *s) {
     const vpps_batch *b;
-    VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, NULL, &b));
+    VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, &b));
     counts all = {0};
     VPPS_TRY(vpps_scope_of_all(&b->schedule->needs, &all.scope));
     vpps_status status = count(x->session.handle, &all);

@@ -27,9 +27,8 @@ typedef struct vpps_outcome {
 
 typedef struct vpps_device_table {
     const char *name;
-    bool decides;    /* does it run argmax and lookup_at? */
-    bool host_vps;   /* are its VPs threads of this process, which can be followed? */
-    bool recompiles; /* does a new compiled cell make a new kernel? */
+    bool decides;  /* does it run argmax and lookup_at? */
+    bool host_vps; /* are its VPs threads of this process, which can be followed? */
 
     /* Is there such a machine at all? Fails with DEVICE, and the message says why not. NULL: always. */
     vpps_status (*find)(void);

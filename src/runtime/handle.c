@@ -88,14 +88,11 @@ static vpps_status set_up(vpps_handle *h) {
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
-    h->types.widens = h->device->table->recompiles;
     vpps_handle_note_precision(h);
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool host_vps = h->device->table->host_vps;
-    if (h->options.groups == VPPS_GROUPS_PROFILE) {
-        const uint32_t most = h->machine->most_groups;
-        vpps_profile_groups(&h->grouping, h->plan.n_vps, most ? most : h->plan.n_vps);
-    }
+    if (h->options.groups == VPPS_GROUPS_PROFILE)
+        vpps_profile_groups(&h->grouping, h->plan.n_vps, h->machine->most_groups);
     if (!h->options.trace_events) return VPPS_OK;
     VPPS_TRY(vpps_trace_create(&h->trace, h->options.trace_events, host_vps ? h->plan.n_vps : 0));
     h->device->trace = h->trace;

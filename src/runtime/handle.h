@@ -125,14 +125,17 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* What a training batch asks of its script. */
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
 
-/* Makes the next program's script, for that machine. Fails as vpps_fb does. */
+/* Makes the next program's script, for that machine, in as many groups as are asked for; 0: as the options say. Fails as vpps_fb
+ * does. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                const vpps_batch_request *asked);
 
-/* The training batch of a graph, scheduled and not run, for the handle's device, or for another one's machine (NULL: its own): its
- * cells are as that executes them. Valid until the next call with the handle. Fails as vpps_fb does. */
-vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
-                              const vpps_batch **out);
+/* The training batch of a graph, scheduled and not run. Valid until the next call with the handle. Fails as vpps_fb does. */
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
+
+/* Likewise for another device's machine, which executes its cells, in so many groups; 0: as the machine chooses. */
+vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+                                  uint32_t groups, const vpps_batch **out);
 
 /* ---- inference.c */
 

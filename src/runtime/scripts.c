@@ -61,7 +61,8 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     VPPS_TRY(check_decided(h, g, training));
     VPPS_TRY(vpps_keep_check(h, g));
     drop_types(h);
-    request.groups = groups_for(h, training);
+    if (!request.groups) request.groups = groups_for(h, training);
+    request.keeps_groups = machine->recompiles && h->options.groups != VPPS_GROUPS_PROFILE;
     request.waves = h->options.waves;
     request.slices = h->options.slices;
     request.policy = policy_for(h, training);
@@ -105,14 +106,19 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step
     };
 }
 
-vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
-                              const vpps_batch **out) {
+vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+                                  uint32_t groups, const vpps_batch **out) {
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "script: no loss given");
-    const vpps_batch_request request = vpps_handle_request(h, loss, VPPS_STEP_WHOLE);
-    VPPS_TRY(vpps_handle_script(h, machine ? machine : h->machine, g, &request));
+    vpps_batch_request request = vpps_handle_request(h, loss, VPPS_STEP_WHOLE);
+    request.groups = groups;
+    VPPS_TRY(vpps_handle_script(h, machine, g, &request));
     *out = h->programs[h->next];
     return VPPS_OK;
+}
+
+vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out) {
+    return vpps_handle_batch_for(h, g, loss, h->machine, 0, out);
 }
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
@@ -120,6 +126,6 @@ vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE
     VPPS_NEED(g);
     VPPS_NEED(file);
     const vpps_batch *b;
-    VPPS_TRY(vpps_handle_batch(h, g, loss, NULL, &b));
+    VPPS_TRY(vpps_handle_batch(h, g, loss, &b));
     return vpps_print_batch(b, g, file);
 }

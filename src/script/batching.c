@@ -38,17 +38,9 @@ static uint64_t matrix_elems(const vpps_model *model) {
     return n;
 }
 
-/* A batch, as far as its grouping is concerned. */
-typedef struct extent {
-    double flops;   /* of a VP */
-    double vectors; /* of a level of the recurrences */
-    double levels;  /* that all VPs of a group go through together, forward and backward */
-    double elems;   /* of all matrices */
-} extent;
-
-static extent extent_of(const chooser *c) {
+static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
-    extent e = {.elems = (double)matrix_elems(r->g->model)};
+    vpps_batch_extent e = {.n_vps = c->machine->n_vps, .elems = (double)matrix_elems(r->g->model)};
     double vertices = 0, levels = 1;
     for (uint32_t i = 0; i < r->n_types; i++) {
         const vpps_batched_type *t = &c->types[i];
@@ -64,31 +56,8 @@ static extent extent_of(const chooser *c) {
     return e;
 }
 
-/* What a batch costs in groups of so many VPs: products, which are the slower the fewer vectors a matrix is fetched for, from
- * farther away where it does not stay close; and barriers. Measured on two cores: products of 1.3 vectors, where matrices
- * lie in L2, and of 5.6 beyond it, reach half the rate of many; a barrier takes as long as 1.5 million operations. */
-static double cost_of_batch(const vpps_task_plan *machine, const extent *e, uint32_t group_size) {
-    const double close = 1.3, far = 5.6, barrier = 1.5e6;
-    const double groups = (double)machine->n_vps / group_size,
-                 excess = e->elems / group_size / (double)machine->close_elems - 1;
-    const double half = close + (far - close) * (excess < 0 ? 0 : excess > 1 ? 1 : excess);
-    return e->flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
-}
-
-/* How many groups cost least. */
-static uint32_t cheapest_groups(const chooser *c) {
-    const uint32_t n_vps = c->machine->n_vps;
-    const extent e = extent_of(c);
-    uint32_t best = 1;
-    for (uint32_t groups = 2; groups <= n_vps; groups++)
-        if (n_vps % groups == 0 &&
-            cost_of_batch(c->machine, &e, n_vps / groups) < cost_of_batch(c->machine, &e, n_vps / best))
-            best = groups;
-    return best;
-}
-
-/* Where compiled cells are dear, a batch that wants fewer groups than others takes as many as they do, or the last batch of a data set
- * would have all its cells compiled for it alone: until such batches come one after the other. */
+/* Where a new compiled cell makes a new kernel, a batch that wants fewer groups than others takes as many as they do: all cells would be
+ * compiled for a data set's last batch alone. Fewer groups are taken once several such batches follow each other. */
 static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     enum { FEW_BATCHES = 16 };
     if (groups >= usual->groups) {
@@ -98,26 +67,25 @@ static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     return ++usual->fewer > FEW_BATCHES ? groups : usual->groups;
 }
 
-/* The number of groups that the machine fixes; else the requested number, if there are two components to share out; else the cheapest
- * number, if there are enough components for it.
- * On a machine that tells how many groups keep the model close, more groups cost less: each VP reads fewer vectors, and waits for
- * fewer VPs, as long as the components are many enough to be dealt evenly. Four are: predicted for a GPU, Tree-LSTMs with fewer
- * inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */
-static bool choose_groups(const chooser *c, uint32_t requested) {
+/* The requested number of groups, if there are two components to share out or the request keeps its number. Else the number that the
+ * machine chooses, of those that leave each group enough components to be dealt evenly. Four are enough: predicted for a GPU,
+ * Tree-LSTMs with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one
+ * group. */
+static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
-    const uint32_t n_vps = c->machine->n_vps, most = c->machine->most_groups, always = c->machine->groups,
-                   asked = always ? always : requested;
-    uint32_t groups = asked ? asked : most ? most : cheapest_groups(c);
+    const vpps_task_plan *m = c->machine;
+    const vpps_batch_extent e = extent_of(c);
+    const uint32_t asked = request->groups;
+    uint32_t groups = asked ? asked : m->most_groups > 1 ? m->choose_groups(&e, m->most_groups) : 1;
     if (groups == 1) return true;
     if (!vpps_find_components(c->needs, c->arena, &out->components)) return false;
-    const uint32_t n = out->components.n;
-    while (!asked && most && groups > 1 && (n_vps % groups || n < COMPONENTS_A_GROUP * groups)) groups--;
-    if (!always && n < (asked ? 2 : COMPONENTS_A_GROUP * groups)) groups = 1;
-    if (!asked && c->all_types->widens)
-        groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
+    const uint32_t n = out->components.n, most = n / COMPONENTS_A_GROUP;
+    if (!asked && groups > most) groups = most > 1 ? m->choose_groups(&e, most) : 1;
+    if (!asked && m->recompiles) groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
+    if (asked && n < 2 && !request->keeps_groups) groups = 1;
     out->n_groups = groups;
-    out->group_size = n_vps / groups;
+    out->group_size = m->n_vps / groups;
     return true;
 }
 
@@ -132,7 +100,7 @@ static vpps_status compile(const chooser *c) {
         vpps_cell_needs needs = c->needs->types[t].cell;
         needs.group = c->out->group_size;
         needs.rows = c->machine->rows;
-        if (c->all_types->widens) vpps_widen_needs(type, &needs);
+        if (c->machine->recompiles) vpps_widen_needs(type, &needs);
         VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;
     }
@@ -152,7 +120,7 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, c
     vpps_find_heads(n, heads);
     out->heads = heads;
     VPPS_TRY(compile(&c));
-    if (machine->n_vps > 1 && !choose_groups(&c, request->groups)) return vpps_no_memory();
+    if (machine->n_vps > 1 && !choose_groups(&c, request)) return vpps_no_memory();
     return out->n_groups > 1 ? compile(&c) : VPPS_OK;
 }
 

@@ -54,22 +54,35 @@ typedef struct vpps_batch_request {
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
     uint32_t groups, waves;    /* 0: by cost */
+    bool keeps_groups;         /* for a batch of one component, too, which else is run in one group */
     uint32_t slices;           /* of a wave, at least; 0: 1 */
     const vpps_policy *policy; /* of recurrences of several cells; NULL: the default */
     vpps_learned *learned;     /* where the policy's automata are; for one that is learned */
 } vpps_batch_request;
 
+/* A batch, as far as the choice of its groups of VPs depends on it. */
+typedef struct vpps_batch_extent {
+    uint32_t n_vps;
+    double flops;   /* of a VP */
+    double vectors; /* of a level of the recurrences */
+    double levels;  /* that all VPs of a group go through together, forward and backward */
+    double elems;   /* of all matrices */
+} vpps_batch_extent;
+
+/* In how many groups a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is 1 or more. */
+typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
+
 /* What the scheduler and a device agree on beside the script. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
-    const uint32_t *values; /* vector, lookup: offset of the values */
-    uint32_t batch;         /* first offset of a batch's tensors */
-    uint32_t pool_words;    /* there are */
-    uint32_t groups;        /* of VPs, always; 0: as the request says, or by cost */
-    uint32_t most_groups;   /* that each keep the whole model close to their VPs; 0: not known */
-    vpps_row_rule rows;     /* for the compiler of cells */
-    uint64_t wave_words;    /* that a wave's vertices should keep at most; 0: no limit */
-    uint64_t close_elems;   /* elements of matrices that stay close to one VP, in its cache */
+    const uint32_t *values;         /* vector, lookup: offset of the values */
+    uint32_t batch;                 /* first offset of a batch's tensors */
+    uint32_t pool_words;            /* there are */
+    vpps_row_rule rows;             /* for the compiler of cells */
+    bool recompiles;                /* a new compiled cell makes a new kernel: cells and numbers of groups are reused */
+    uint32_t most_groups;           /* that a batch may be run in without being asked for */
+    vpps_group_rule *choose_groups; /* of a batch, where most_groups is more than 1 */
+    uint64_t wave_words;            /* that a wave's vertices keep at most, unless asked for; 0: no limit */
 } vpps_task_plan;
 
 struct vpps_schedule;

@@ -44,7 +44,6 @@ typedef struct vpps_types {
     uint32_t *key;
     size_t key_capacity;
     uint64_t compile_ns;
-    bool widens; /* a new compiled cell is expensive: one that is there is taken for batches that need less of it */
     vpps_usual_groups usual[2]; /* of batches that infer, that train */
 } vpps_types;
 

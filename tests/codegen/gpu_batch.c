@@ -24,7 +24,7 @@ static void schedule(gpu_batch *b, const gpu_shape *shape, vpps_node loss) {
     o.rpw = shape->rpw;
     o.threads = shape->threads;
     TEST_OK(vpps_gpu_lay_out(&b->layout, b->model, &o, &b->machine, "test"));
-    TEST_OK(vpps_handle_batch(b->handle, b->g, loss, &b->layout.tasks, &b->batch));
+    TEST_OK(vpps_handle_batch_for(b->handle, b->g, loss, &b->layout.tasks, shape->groups, &b->batch));
 }
 
 void gpu_batch_draw(gpu_batch *b, const gpu_shape *shape, uint64_t seed) {

@@ -254,7 +254,7 @@ START_TEST(a_broken_script_ends_with_a_reason_and_updates_nothing)
         setenv("VPPS_SIMT_SEED", "0", 1);
         open_run(&r, NULL, ONCE);
         float *before = values_of(&r, &n);
-        TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), NULL, &b));
+        TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), &b));
         vpps_task *waits = find(b, VPPS_TASK_COUNT);
         const uint32_t wanted = waits->signals;
         snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", waits->wait, wanted,

@@ -318,7 +318,7 @@ START_TEST(what_is_frozen_costs_no_backward_work)
             const vpps_batch *b;
             uint32_t n_backward = 0, n_outers = 0;
             for (uint32_t i = 0; i < frozen[k].n; i++) TEST_OK(vpps_freeze(n.model, frozen[k].params[i], true));
-            TEST_OK(vpps_handle_batch(h, n.g, build_chains(&n, 0, 8), NULL, &b));
+            TEST_OK(vpps_handle_batch(h, n.g, build_chains(&n, 0, 8), &b));
             for (uint32_t c = 0; c < b->n_cells; c++) {
                 const vpps_compiled_cell *cell = b->cells[c];
                 bool backward = false;
@@ -386,7 +386,7 @@ START_TEST(what_is_frozen_in_a_cell_costs_no_backward_work)
                 TEST_OK(vpps_freeze(a.model, (vpps_param[]){a.E, a.W, a.U, a.b}[p], k % 2 == 0));
                 TEST_OK(vpps_freeze(b.model, (vpps_param[]){b.E, b.W, b.U, b.b}[p], k % 2 == 0));
             }
-            TEST_OK(vpps_handle_batch(one, a.g, build_steps(&a, step, true, k), NULL, &batch));
+            TEST_OK(vpps_handle_batch(one, a.g, build_steps(&a, step, true, k), &batch));
             uint32_t n_outers = 0, n_contributions = 0;
             uint64_t gradient_in = 0;
             for (uint32_t c = 0; c < batch->n_cells; c++) {

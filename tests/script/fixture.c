@@ -3,6 +3,11 @@
 
 #include "runtime/layout.h"
 
+static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
+    while (e->n_vps % most) most--;
+    return most;
+}
+
 vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpps_optimizer_kind optimizer,
                            uint32_t n_vps, uint32_t split_elems, uint32_t pool_words) {
     const vpps_options options = {.optimizer.kind = optimizer};
@@ -13,6 +18,7 @@ vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpp
                                 .values = plan.values,
                                 .batch = plan.batch,
                                 .pool_words = pool_words,
+                                .choose_groups = largest_divisor,
                                 .rows = {.unit = 16, .split_elems = split_elems}};
     return status;
 }

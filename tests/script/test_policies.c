@@ -310,7 +310,7 @@ static void add_example(subject *s, const net_example *x) {
 }
 
 static void schedule(subject *s) {
-    TEST_OK(vpps_handle_batch(s->handle, s->g, vpps_sum(s->g, (uint32_t)s->n_losses, s->losses), NULL, &s->batch));
+    TEST_OK(vpps_handle_batch(s->handle, s->g, vpps_sum(s->g, (uint32_t)s->n_losses, s->losses), &s->batch));
 }
 
 static void close_subject(subject *s) {

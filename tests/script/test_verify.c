@@ -64,7 +64,7 @@ static uint32_t check_widened(vpps_batch *kept, vpps_types *types, vpps_graph *g
     job j;
     TEST_OK(job_open(&j, g, loss, way_of(k), seed));
     const uint32_t before = types->n_compiled;
-    types->widens = true;
+    j.machine.recompiles = true;
     TEST_OK(vpps_schedule_batch(kept, types, &j.machine, g, &j.request));
     subject widened = j.subject;
     widened.script = kept->script;
@@ -131,7 +131,7 @@ static void open_words(words *w) {
     TEST_OK(vpps_cell_end(r, &w->cell));
     TEST_OK(machine_create(&w->machine, w->model, VPPS_SGD, VPS, 0, POOL_WORDS));
     w->machine.most_groups = VPS;
-    w->types.widens = true;
+    w->machine.recompiles = true;
     TEST_OK(vpps_batch_create(&w->batch));
 }
 
@@ -171,7 +171,7 @@ START_TEST(few_small_batches_take_the_groups_of_large_ones)
         ck_assert_uint_eq(groups_of(&w, SOME), 1);
         ck_assert_uint_eq(groups_of(&w, SOME), 1);
         ck_assert_uint_eq(groups_of(&w, MANY), 4);
-        w.types.widens = false;
+        w.machine.recompiles = false;
         ck_assert_uint_eq(groups_of(&w, SOME), 1);
         vpps_batch_destroy(w.batch);
         vpps_types_free(&w.types);

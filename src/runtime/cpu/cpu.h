@@ -14,6 +14,7 @@
  *   copies.c   transposed copies of matrices, for backward
  *   units.c, amx.c, avx512_*.c  what this processor makes products with
  *   measure.c, probe.c, choices.c, tuning.c  how fast that is, kept, what is chosen by it, and applied
+ *   groups.c   how many groups of VPs suit a batch
  *   share.c    gradients of other processes
  *   entries.c  lookup tables that are shared out over processes
  *   failure.c  how a batch that cannot go on ends
@@ -330,6 +331,11 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
 /* How stages are shared out: as an earlier profile of such a machine and model has it, unless the options forbid it; with options->tune
  * by a new one where there is none, on the batches that are trained. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
+
+/* ---- groups.c */
+
+/* By what a batch costs. */
+uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
 
 /* For the device's table: see runtime/device.h. */
 vpps_status vpps_cpu_tune(vpps_device *d);

@@ -179,7 +179,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 }
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    enum { MAX_VPS = 1024, CLOSE_BYTES = 1 << 21, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
+    enum { MAX_VPS = 1024, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
@@ -206,7 +206,8 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .batch = cpu->plan.batch,
                                     .pool_words = cpu->plan.pool_words,
                                     .rows.unit = VPPS_ROW_UNIT,
-                                    .close_elems = CLOSE_BYTES / 4,
+                                    .most_groups = cpu->n_vps,
+                                    .choose_groups = vpps_cpu_groups,
                                     .wave_words = WAVE_BYTES / 4};
     vpps_cpu_open_splits(cpu);
     cpu_write_parameters(&cpu->device, model);

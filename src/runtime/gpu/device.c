@@ -457,7 +457,7 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 
 #define GPU_DEVICE(device_name, find_device, create_device)                                                            \
     {                                                                                                                  \
-        .name = device_name, .recompiles = true, .find = find_device, .create = create_device, .destroy = gpu_destroy, \
+        .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
         .machine = gpu_tasks, .launch = gpu_launch, .queues = gpu_queues, .finished = gpu_finished, .wait = gpu_wait,  \
         .read = gpu_read, .write = gpu_write, .copy = gpu_copy, .reserve_kept = vpps_gpu_reserve_kept,                 \
         .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,                                      \

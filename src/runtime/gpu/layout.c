@@ -71,6 +71,12 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     return most;
 }
 
+/* More groups cost less: each VP reads fewer vectors, and waits for fewer VPs. */
+static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
+    while (e->n_vps % most) most--;
+    return most;
+}
+
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device) {
     enum { LEAST_ROWS = 32, SPLIT_ELEMS = 4096 };
@@ -91,8 +97,9 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
         .values = out->plan.values,
         .batch = out->plan.batch,
         .pool_words = out->plan.pool_words,
-        .groups = groups,
+        .recompiles = true,
         .most_groups = most_groups(model, options, machine, n_vps),
+        .choose_groups = largest_divisor,
         .rows = {
             .unit = options->rpw ? options->rpw : 1, .least = LEAST_ROWS, .columns = true, .split_elems = SPLIT_ELEMS}};
     return VPPS_OK;

@@ -47,8 +47,8 @@ void vpps_gpu_start_profile(vpps_gpu *gpu) {
     p->memory = (vpps_memory){.what = "the fastest kernel", .model = gpu->model};
     snprintf(p->memory.machine, sizeof p->memory.machine,
              "%s, sm_%u, %u VPs in %u groups; rpw %u, threads %u, gradients %d, optimiser %d, %s", gpu->machine.name,
-             gpu->machine.arch, gpu->layout.tasks.n_vps, gpu->layout.tasks.groups, o->rpw, o->threads,
-             (int)o->gradients, (int)o->optimizer.kind, vpps_precision_names[gpu->layout.precision]);
+             gpu->machine.arch, gpu->layout.tasks.n_vps, o->groups == VPPS_GROUPS_PROFILE ? 0 : o->groups, o->rpw,
+             o->threads, (int)o->gradients, (int)o->optimizer.kind, vpps_precision_names[gpu->layout.precision]);
     const bool open = !o->no_tuning && p->n > 1;
     char *text = open ? vpps_recall(&p->memory) : NULL;
     uint32_t rpw, threads;
