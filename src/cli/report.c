@@ -128,13 +128,15 @@ json_t *report_train_json(const train_summary *t) {
 static void print_measures(const char *name, const task *t, const measures *m) {
     if (!m->known) return;
     const char *separator = "(";
+    bool first = true;
     printf("%-9s", name);
     for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {
         char number[32];
         if (!report_has(m, i)) continue;
         number_text(t->metrics[i].share ? 100 * m->value[i] : m->value[i], t->metrics[i].share ? 1 : 2, number,
                     sizeof number);
-        printf(t->metrics[i].share ? "%s%s %5s %%" : "%s%s %s", i ? "   " : "  ", t->metrics[i].text, number);
+        printf(t->metrics[i].share ? "%s%s %5s %%" : "%s%s %s", first ? "  " : "   ", t->metrics[i].text, number);
+        first = false;
     }
     fputs("   ", stdout);
     for (int i = 0; i < MAX_METRICS && t->metrics[i].name; i++) {

@@ -309,7 +309,15 @@ done
 
 printf 'pos\tgood film\nneg\tbad film\npos\tnice play\nneg\tawful play\n' >small.tsv
 check "a small text" exits 0 "$vpps" train bilstm-classifier --train small.tsv --epochs 1 --hidden 8 --embed 8 --vps 1 --save small.ckpt
-check "is told that most of its words are rare" says err '4 of 6 different words occur less than 2 times, and become <unk>: --min-count 1 keeps them'
+check "is told that most of its words are rare" says err '4 of 6 different words occur fewer than 2 times, and become <unk>: --min-count 1 keeps them'
+printf '(1 (0 a) (1 b))\n(0 (1 c) (0 d))\n' >small.trees
+check "a small treebank" exits 0 "$vpps" train tree-lstm --train small.trees --epochs 1 --hidden 8 --embed 8 --vps 1
+check "is told, too" says err '4 of 4 different words occur fewer than 2 times'
+check "a loss for each label" exits 0 "$vpps" train child-sum-tree-lstm --examples 50 --epochs 1 --hidden 8 --embed 8 --vps 1
+check "beside the sum" grep -qE '^loss +[0-9.]+ \([0-9.]+ a label\)$' out
+for word in good bad; do printf '%s|ADJ film|NOUN\n' $word; done >plain.tagged
+check "a tagger without entities" exits 0 "$vpps" train bilstm-tagger --train plain.tagged --dev plain.tagged --min-count 1 --epochs 1 --hidden 8 --embed 8 --vps 1
+check "has its measure in the column of others" says out 'dev        accuracy  '
 check "not where they are kept" exits 0 "$vpps" train bilstm-classifier --train small.tsv --epochs 1 --hidden 8 --embed 8 --vps 1 --min-count 1
 lacks() { ! grep -q "$2" "$1"; }
 check "no word of it" lacks err 'become <unk>'

@@ -195,6 +195,7 @@ const task task_dependencies = {
     .examples = "sentences",
     .own_form = "CoNLL-U",
     .generated = "generated sentences",
+    .loss_of = "label",
     .n_generated = 5000,
     .classifies = true,
     .metrics = {{"accuracy", "accuracy", true, false, "labels"}},

@@ -198,13 +198,13 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     return status;
 }
 
-#define EDGES_TASK(of)                                                                                                 \
+#define EDGES_TASK(label_of, of)                                                                                       \
     {                                                                                                                  \
-        .examples = "graphs", .own_form = "lists of edges", .generated = "generated graphs", .n_generated = 3000,      \
-        .classifies = true, .metrics = {{"accuracy", "accuracy", true, false, of}}, .read = read_part,                 \
-        .generate = generate, .learn = learn, .map = map, .usable = usable, .lacks = "a label", .example = example,    \
-        .measure = measure, .predict = predict                                                                         \
+        .examples = "graphs", .own_form = "lists of edges", .generated = "generated graphs", .loss_of = label_of,      \
+        .n_generated = 3000, .classifies = true, .metrics = {{"accuracy", "accuracy", true, false, of}},               \
+        .read = read_part, .generate = generate, .learn = learn, .map = map, .usable = usable, .lacks = "a label",     \
+        .example = example, .measure = measure, .predict = predict                                                     \
     }
 
-const task task_nodes = EDGES_TASK("nodes");
-const task task_graphs = EDGES_TASK("graphs");
+const task task_nodes = EDGES_TASK("node", "nodes");
+const task task_graphs = EDGES_TASK(NULL, "graphs");

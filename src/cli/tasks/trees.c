@@ -93,6 +93,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
     uint32_t *counts;
     VPPS_TRY(vpps_treebank_counts(bank, &counts));
+    task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
     free(counts);
     c->classes = vpps_treebank_classes(bank); /* of names, those of dev and test come behind */

@@ -33,8 +33,7 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
     return status;
 }
 
-/* Much of what was read becomes the unknown word: a small text, whose words occur once. */
-static void note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
+void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
     enum { MUCH = 5 }; /* a fifth */
     const uint32_t n = vpps_vocab_size(words);
     uint64_t all = 0, cut = 0;
@@ -46,7 +45,7 @@ static void note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts,
         cut += counts[i];
     }
     if (cut * MUCH < all || !cut) return;
-    corpus_note(c, "%u of %u different words occur less than %u times, and become <unk>: --min-count 1 keeps them",
+    corpus_note(c, "%u of %u different words occur fewer than %u times, and become <unk>: --min-count 1 keeps them",
                 rare, n, min_count);
 }
 
@@ -56,7 +55,7 @@ vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *se
     VPPS_TRY(vpps_sentences_counts(sentences, &counts));
     const vpps_vocab *words = vpps_sentences_vocab(sentences);
     const uint32_t end = vpps_vocab_find(words, END_WORD, sizeof END_WORD - 1);
-    note_cut(c, words, counts, min_count);
+    task_note_cut(c, words, counts, min_count);
     if (end != VPPS_NO_WORD && ends) counts[end] = UINT32_MAX;
     const vpps_status status = vpps_vocab_cut(out, words, counts, min_count);
     free(counts);

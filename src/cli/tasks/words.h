@@ -12,6 +12,9 @@ vpps_status task_need_sentences(vpps_sentences **s);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
+/* Tells how many words are cut, where a fifth or more of what was read becomes <unk>: a small text, whose words occur once. */
+void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
+
 /* A vocabulary of <unk>, then of the words that occur at least min_count times. `ends`: sentences end in END_WORD, which is kept however
  * rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
