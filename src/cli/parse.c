@@ -30,14 +30,18 @@ static _Noreturn void refuse(const settings *s, const command *c, const char *fo
     exit(report_usage(name, "%s", message));
 }
 
-/* The commands that have the option, as "train, tune"; empty: none has. */
-static void commands_with(const settings *s, const char *name, char *text, size_t n) {
+/* The commands that have the option, as "train, tune"; empty: none has. *kinds: of networks on other data that have it. */
+static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
     size_t n_rows, len = 0;
     const cli_option *rows = options_rows(s, &n_rows);
     *text = 0;
+    *kinds = 0;
     for (size_t i = 0; i < n_rows; i++) {
         if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
-        if (rows[i].kinds && s->network && !(rows[i].kinds >> s->network->kind & 1)) continue;
+        if (rows[i].kinds && s->network && !(rows[i].kinds >> s->network->kind & 1)) {
+            *kinds |= rows[i].kinds;
+            continue;
+        }
         for (const command *c = commands; c->name && len < n; c++) {
             if (rows[i].commands & c->bit)
                 len += (size_t)snprintf(text + len, n - len, "%s%s", len ? ", " : "", c->name);
@@ -77,8 +81,13 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     }
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
     if (alias && alias->hint) refuse(s, c, "unrecognized option '%s'; did you mean %s?", word, alias->hint);
-    commands_with(s, alias ? alias->name : name, others, sizeof others);
-    if (*others) refuse(s, c, "unrecognized option '%s', which is one of %s", word, others);
+    uint32_t kinds;
+    commands_with(s, alias ? alias->name : name, others, sizeof others, &kinds);
+    if (*others) refuse(s, c, "'%s' is an option of %s, not of %s", word, others, c->name);
+    for (const network *const *other = networks; kinds && *other; other++) {
+        if (kinds >> (*other)->kind & 1)
+            refuse(s, c, "'%s' is an option of %s and others, not of %s", word, (*other)->name, s->network->name);
+    }
     if (near.word) refuse(s, c, "unrecognized option '%s'; did you mean --%s?", word, near.word);
     refuse(s, c, "unrecognized option '%s'", word);
 }

@@ -28,7 +28,7 @@ static size_t distance(const char *a, const char *b) {
 suggestion suggest_for(const char *typed) { return (suggestion){typed, NULL, SIZE_MAX}; }
 
 void suggest_try(suggestion *s, const char *word) {
-    const size_t len = strlen(s->typed), far = 1 + len / 4;
+    const size_t len = strlen(s->typed), far = 1 + len / 5;
     const size_t n = strlen(word);
     /* A part of the word, or a word that begins with it, is near, but less so than a slip. */
     size_t d = distance(s->typed, word);

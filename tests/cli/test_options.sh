@@ -108,7 +108,7 @@ check "names that others have" aliased --batch-size 3 --learning-rate=0.5 --grad
     "(o['batch'], o['lr'], o['clip'], o['hidden'], o['embed'], o['epochs']) == (3, 0.5, 2, 5, 6, 1)"
 check "words in capital letters" aliased --optimizer Adam --precision FP32 -- "o['optimizer'] == 'adam' and o['precision'] == 'fp32'"
 check "and in a file" aliased --config <(echo '{"learning-rate": 0.25, "optimizer": "SGD"}') -- "(o['lr'], o['optimizer']) == (0.25, 'sgd')"
-check "a name of others that this command lacks" fails_with 2 "'--learning-rate', which is one of train" "$vpps" eval tree-lstm --learning-rate 1
+check "a name of others that this command lacks" fails_with 2 "'--learning-rate' is an option of train, not of eval" "$vpps" eval tree-lstm --learning-rate 1
 check "no option, but there is one for it" fails_with 2 "'--gpu'; did you mean --device cuda?" "${train[@]}" --gpu
 check "and with a value" fails_with 2 "'--early-stopping=3'; did you mean --patience?" "${train[@]}" --early-stopping=3
 check "a device by another name" grep -q cuda <("${train[@]}" --device gpu 2>&1)
@@ -116,7 +116,8 @@ check "option with a value" fails_with 2 "did you mean --dropout?" "${train[@]}"
 check "swapped letters" fails_with 2 "did you mean --epochs?" "${train[@]}" --epcohs 5
 check "nothing near" fails_with 2 "unrecognized option '--zzzz'" "${train[@]}" --zzzz
 check "and then nothing is suggested" test "$(grep -c 'did you mean' err)" = 0
-check "an option of other commands" fails_with 2 "'--hidden', which is one of train" "$vpps" eval tree-lstm --hidden 5
+check "an option of other commands" fails_with 2 "'--hidden' is an option of train, cell, script, policy, plan, kernel, tune, not of eval" "$vpps" eval tree-lstm --hidden 5
+check "an option of other networks" fails_with 2 "'--gold' is an option of tree-lstm and others, not of gat" "$vpps" predict gat --gold
 check "short option" fails_with 2 "unrecognized option '-x'" "${train[@]}" -x
 check "a value is missing" fails_with 2 "--hidden: a value must follow" "$vpps" train tree-lstm --hidden
 check "a flag with a value" fails_with 2 "--json takes no value" "${train[@]}" --json=3

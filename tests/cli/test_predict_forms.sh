@@ -229,7 +229,7 @@ PY
         fails_with 1 "reads lattices of ids" "$vpps" predict --model ids.ckpt made.ids --input-format csv
 }
 check "lattices of ids" ids
-check "trees are no text" fails_with 2 "unrecognized option '--tokenizer'" "$vpps" predict --model trees.ckpt --tokenizer simple
+check "trees are no text" fails_with 2 "'--tokenizer' is an option of" "$vpps" predict --model trees.ckpt --tokenizer simple
 
 # ---------------------------------------------------------------- words
 

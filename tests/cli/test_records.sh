@@ -145,7 +145,7 @@ left_out() { # a note of pairs that lack a side, and of empty texts
         says err 'gaps.jsonl:2: a record without words is left out; such records: 1'
 }
 check "records without words" left_out
-check "a tree's labels are in it" fails_with 2 "unrecognized option '--label-field'" "$vpps" train tree-lstm --train trees.jsonl --label-field tree
+check "a tree's labels are in it" fails_with 2 "'--label-field' is an option of" "$vpps" train tree-lstm --train trees.jsonl --label-field tree
 check "nor have edges" bad gat a.jsonl '{"text": "a"}\n' ": gat does not read JSONL"
 check "CoNLL-U has no fields" bad child-sum-tree-lstm a.csv 'text\na\n' ": child-sum-tree-lstm does not read CSV"
 two_files() {

@@ -231,7 +231,7 @@ check "predict lstm-lm --help" exits 0 "$vpps" predict lstm-lm --help
 check "predict lstm-lm --help: its options" belongs lstm-lm
 
 while read -r command network option; do
-    check "$command $network $option" fails_with 2 "unrecognized option '$option'" "$vpps" "$command" "$network" \
+    check "$command $network $option" fails_with 2 "'$option'" "$vpps" "$command" "$network" \
         "$option"
 done <<'LIST'
 train bilstm-tagger --beam=4
