@@ -276,6 +276,20 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
 
 /* ---------------------------------------------------------------- the whole */
 
+/* The thread's message; data that a checkpoint names may lie elsewhere now. */
+static vpps_status tell_moved(const settings *s, vpps_status status) {
+    const char *file = s->resume ? s->resume : s->model;
+    char why[VPPS_MESSAGE_BYTES];
+    if (status != VPPS_IO || !file) return status;
+    static const char *const options[] = {"data", "train", "dev", "test"};
+    for (size_t i = 0; i < VPPS_COUNT(options); i++) {
+        if (options_given(s, options[i])) return status;
+    }
+    snprintf(why, sizeof why, "%s", vpps_error_message());
+    return vpps_fail(status, "%.400s; %s was made with these data: if they have moved, --data names their place", why,
+                     file);
+}
+
 vpps_status corpus_open(corpus *c, settings *s) {
     const task *t = task_for(s);
     const bool files = options_name_files(s);
@@ -283,7 +297,8 @@ vpps_status corpus_open(corpus *c, settings *s) {
     for (int i = 0; i < N_SPLITS; i++) {
         const bool needed = s->command == COMMAND_TRAIN || i == wanted || (!files && i == SPLIT_TRAIN);
         if (!needed) continue;
-        VPPS_TRY(files ? read_split(c, s, i, wanted) : generate_split(c, s, i));
+        const vpps_status status = files ? read_split(c, s, i, wanted) : generate_split(c, s, i);
+        if (status != VPPS_OK) return tell_moved(s, status);
     }
     if (!c->vocab[VOCAB_WORDS]) {
         VPPS_TRY(t->learn(c, s));

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* The words that mark a part. A file's name is split at '.', '_' and '-'; digits at the end of a word are ignored (test2016), and so is
  * case. */
@@ -99,6 +100,8 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
         /* A checkpoint's file is what it was trained on. */
         if (part == (options_given(s, "data") ? wanted : SPLIT_TRAIN)) given = s->data;
     }
+    if (!given && part == wanted && s->data && !*ending && access(s->data, F_OK) != 0)
+        return vpps_fail(VPPS_IO, "%s: cannot be opened: %s", s->data, strerror(errno));
     if (!given && part == wanted) {
         return vpps_fail(VPPS_ARGUMENT, "no %s data: --%s FILE", split_names[part], split_names[part]);
     }

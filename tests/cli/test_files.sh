@@ -220,6 +220,15 @@ moved() { # the same content under other names, compressed, and part by part
         same_tensors two.ckpt moved.ckpt
 }
 check "resume with data that have moved" moved
+lost() { # what says where data were
+    first moved.ckpt && mv data gone && for command in "train --resume" "eval --model"; do
+        # shellcheck disable=SC2086
+        fails_with 1 "data: cannot be opened: No such file or directory; moved.ckpt was made with these data: if they have moved, --data names" \
+            "$vpps" $command moved.ckpt || return 1
+    done
+    mv gone data
+}
+check "data that have moved, and are not named" lost
 changed() {
     first changed.ckpt && cp -r data altered && sed -i '1s/(0/(1/;1s/(1 a/(0 a/' altered/"$1".txt &&
         ! cmp -s data/"$1".txt altered/"$1".txt &&

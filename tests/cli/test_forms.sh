@@ -103,6 +103,8 @@ for form in slashes slashes-alike; do
 done
 check "underscores" refuses "underscores:1:1: expected word|TAG or columns, found words with '_', as in word_TAG" bilstm-tagger \
     --train underscores
+for i in $(seq 12); do for ((k = i * 7 % 5; k >= 0; k--)); do printf 'word '; done; echo end; done >sentences
+check "lines of text" refuses "sentences: expected word|TAG, or a line a word with its tag, found lines of text" bilstm-tagger --train sentences
 check "bars: no such column" refuses "bars-3: expected two of its 3 columns" bilstm-tagger --train bars-3 --tag-column 4
 check "a dev part whose comments begin it" learn bilstm-tagger --embed 4 --train blanks --dev comments --word-column 1 \
     --tag-column 2

@@ -32,8 +32,10 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 #define MOST_BARS 8u /* of a token's columns */
 
 typedef struct look {
-    uint64_t words, barred;         /* runs without white space, and those of them that are word|TAG */
-    uint64_t lines, begin_barred;   /* lines, and those of them whose first word is word|TAG */
+    uint64_t words, barred;       /* runs without white space, and those of them that are word|TAG */
+    uint64_t lines, begin_barred; /* lines, and those of them whose first word is word|TAG */
+    uint64_t following, alike; /* lines after the first of a sentence, and those of as many words as the line before */
+    uint32_t line_words;       /* of the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* words that are word/TAG, and word_TAG */
     uint64_t with_bars[MOST_BARS];  /* how many of the latter have so many '|' */
     uint32_t first_line[MOST_BARS]; /* of these, the first one's */
@@ -111,6 +113,14 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
                      VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
 }
 
+/* Most lines have not as many words as the line before: they are sentences of text, no columns. */
+static vpps_status refuse_text(const task_text *text, const look *l) {
+    enum { FEW = 8 }; /* of so few lines one may be wrong */
+    if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
+                     VPPS_PATH_ARGS(text->name));
+}
+
 /* Numbers that stand for no word of their own, as 3-4, do not count. */
 static void look_at_number(look *l, const vpps_line *line, bool begins) {
     const char *at = line->begin, *word;
@@ -133,20 +143,31 @@ static void look_at_number(look *l, const vpps_line *line, bool begins) {
     if (!l->first_number) l->first_number = line->number;
 }
 
+static void look_at_columns(look *l, const vpps_line *line) {
+    const uint32_t n = vpps_text_count_words(line->begin, line->end);
+    l->following += l->line_words > 0;
+    l->alike += n == l->line_words;
+    l->line_words = n;
+    l->tabs = l->tabs && memchr(line->begin, '\t', (size_t)(line->end - line->begin)) != NULL;
+}
+
 static look look_at(const vpps_text *t) {
     look l = {.tabs = true, .numbers = true};
     vpps_line line = {0}, first = {0};
     bool begins = true;
     while (vpps_text_next_line(t, &line)) {
         if (line.number == 1) l.plus = vpps_conllu_plus(&line) != NULL;
-        begins = begins || vpps_line_is_blank(&line);
-        if (vpps_line_is_blank(&line)) continue;
+        if (vpps_line_is_blank(&line)) {
+            begins = true;
+            l.line_words = 0;
+            continue;
+        }
         look_at_words(&l, &line);
         if (*line.begin == '#') continue;
         if (!first.number) first = line;
         look_at_number(&l, &line, begins);
         begins = false;
-        l.tabs = l.tabs && memchr(line.begin, '\t', (size_t)(line.end - line.begin)) != NULL;
+        look_at_columns(&l, &line);
     }
     if (!first.number) l.tabs = t->begin < t->end && memchr(t->begin, '\t', (size_t)(t->end - t->begin)) != NULL;
     l.conllu = l.plus || (first.number && looks_like_conllu(&first, l.tabs));
@@ -272,6 +293,7 @@ vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, con
     if (columns.word_name || columns.tag_name) columns.conllu = true;
     const uint32_t bars = bars_of(&l, columns.word || columns.tag);
     if (!bars && !columns.conllu && !columns.word && !columns.tag) VPPS_TRY(refuse_other_bars(text, &l));
+    if (!bars && !columns.conllu && !l.tabs) VPPS_TRY(refuse_text(text, &l));
     if (columns.conllu || !bars) return read_columns(c, s, text, &l, &columns);
     const vpps_bars barred = {bars, columns.word ? columns.word : 1, columns.tag ? columns.tag : bars + 1};
     return read_barred(c, s, text, &l, &barred);
