@@ -7,7 +7,7 @@
 #include "cli/failure.h"
 #include "cli/json.h"
 #include "codegen/compile.h"
-#include "runtime/cpu/cores.h"
+#include "runtime/cores.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
 #include "runtime/device.h"

@@ -5,7 +5,7 @@
 #include "cli/guard.h"
 #include "cli/interrupt.h"
 #include "runtime/comm/comm.h"
-#include "runtime/cpu/cores.h"
+#include "runtime/cores.h"
 #include "runtime/gpu/driver.h"
 
 #include <inttypes.h>

@@ -16,6 +16,8 @@ typedef struct vpps_specialiser {
     /* Compiles a source; fills in the report. The artifact is the caller's business. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
+    /* NULL, or the same for the disk cache alone, from another thread while `compile` runs: of what comes next if the kernel spills. */
+    vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL: a kernel was rejected, and why */
     void *context;
     bool

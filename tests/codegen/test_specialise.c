@@ -4,6 +4,8 @@
 #include "codegen/specialise.h"
 #include "gpu_batch.h"
 
+#include <pthread.h>
+
 /* Hidden 64 on two VPs fills all registers that there are for weights. */
 static const gpu_shape full = {2, 1, 1, 256};
 
@@ -220,6 +222,62 @@ START_TEST(a_compiler_that_fails_is_asked_once)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- two at once */
+
+/* A compiler whose first kernel spills, and takes as long as the next one beside it. */
+typedef struct pair {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char *beside;
+    uint32_t n_beside, n;
+} pair;
+
+static vpps_status take_beside(void *context, const char *source, const char *description, vpps_cubin_report *report) {
+    pair *p = context;
+    ck_assert(strstr(description, "registers for weights"));
+    *report = (vpps_cubin_report){0};
+    pthread_mutex_lock(&p->lock);
+    p->n_beside++;
+    free(p->beside);
+    p->beside = strdup(source);
+    pthread_cond_signal(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    return VPPS_OK;
+}
+
+static vpps_status spill_once(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
+                              vpps_cubin_report *report) {
+    pair *p = context;
+    (void)plan, (void)description;
+    pthread_mutex_lock(&p->lock);
+    while (!p->n && !p->beside) pthread_cond_wait(&p->changed, &p->lock);
+    ck_assert_msg(!p->n || !strcmp(source, p->beside), "another kernel was compiled beside the first");
+    pthread_mutex_unlock(&p->lock);
+    report->spill_bytes = p->n++ ? 0 : 4;
+    return VPPS_OK;
+}
+
+START_TEST(the_next_is_compiled_beside_the_first)
+    {
+        gpu_batch b;
+        pair p = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
+        uint32_t registers = 0;
+        vpps_cubin_report report;
+        gpu_batch_tree_lstm(&b, &full, 64, 64);
+        vpps_specialiser s = gpu_batch_specialiser(&b);
+        s.compile = spill_once;
+        s.beside = take_beside;
+        s.context = &p;
+        vpps_kernel_plan plan = gpu_batch_plan(&b);
+        TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
+        ck_assert_uint_eq(p.n, 2);
+        ck_assert_uint_eq(p.n_beside, 1); /* with the registers left over no kernel spills */
+        free(p.beside);
+        vpps_kernel_plan_free(&plan);
+        gpu_batch_close(&b);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- the real compiler */
 
 typedef struct cramped {
@@ -284,6 +342,7 @@ int main(void) {
     tcase_add_test(tests, a_bound_on_registers_is_kept);
     tcase_add_test(tests, where_all_kernels_spill_one_may_do);
     tcase_add_test(tests, a_compiler_that_fails_is_asked_once);
+    tcase_add_test(tests, the_next_is_compiled_beside_the_first);
     if (vpps_nvrtc_version(&major, &minor, &architecture, &n) == VPPS_OK) {
         tcase_add_test(tests, a_real_spill_is_seen);
     } else {

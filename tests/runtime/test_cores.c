@@ -1,6 +1,6 @@
 /* test_cores.c - how many cores a process may use, by files as the kernel would write them. */
 #include "common/testing.h"
-#include "runtime/cpu/cores.h"
+#include "runtime/cores.h"
 
 #include <limits.h>
 #include <sys/stat.h>

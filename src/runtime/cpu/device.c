@@ -1,5 +1,5 @@
 /* device.c - the CPU device: memory, launching, parameters to and from the model. */
-#include "runtime/cpu/cores.h"
+#include "runtime/cores.h"
 #include "runtime/cpu/tile.h"
 
 #include <math.h>

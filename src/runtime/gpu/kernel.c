@@ -2,6 +2,7 @@
  * A batch that uses a new cell triggers a recompilation, which leaves out the cells that the new one supersedes; a network has a few
  * cells. A kernel of more cells than gpu->most_cells is compiled for the cells of its batch alone, so that compilations do not grow
  * without limit. Each launch reads the weights, so that switching to another kernel costs nothing but its compilation, once. */
+#include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
 /* A kernel on its way. */
@@ -19,6 +20,12 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
     l->kernel = NULL;
     l->shape = (vpps_launch_shape){plan->n_vps, plan->threads, vpps_kernel_shared_bytes(plan)};
     return gpu->table->load(gpu->driver, source, description, &l->shape, &l->kernel, report);
+}
+
+static vpps_status compile_beside(void *context, const char *source, const char *description,
+                                  vpps_cubin_report *report) {
+    const vpps_gpu *gpu = ((const loading *)context)->gpu;
+    return gpu->table->prepare(gpu->driver, source, description, report);
 }
 
 static void log_line(void *context, const char *line) {
@@ -70,6 +77,7 @@ static vpps_status make(vpps_gpu *gpu) {
                                 .matrix_at = gpu->layout.matrix_at,
                                 .machine = &gpu->machine,
                                 .compile = compile,
+                                .beside = gpu->table->prepare && vpps_cores_allowed() > 1 ? compile_beside : NULL,
                                 .log = log_line,
                                 .context = &l,
                                 .spills = profile->done};

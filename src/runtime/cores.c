@@ -1,7 +1,7 @@
 /* cores.c - see cores.h. Files: cgroups(7), proc_pid_mountinfo(5); quotas: the kernel's documentation, "Control Group v2" (cpu.max) and
  * "CFS Bandwidth Control" (cpu.cfs_quota_us).
  */
-#include "runtime/cpu/cores.h"
+#include "runtime/cores.h"
 
 #include <limits.h>
 #include <sched.h>
