@@ -7,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/first_batch.h"
 #include "cli/json.h"
+#include "cli/number.h"
 #include "cli/output_files.h"
 #include "io/output.h"
 #include "runtime/handle.h"
@@ -254,7 +255,9 @@ static vpps_status show(const session *x, const vpps_batch *b) {
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(x->handle, &stats));
     if (!s->json) {
-        printf("%s: %u cells for training, %u VPs in %u groups\n", s->network->name, b->n_cells, h->n_vps, h->n_groups);
+        char cells[24], vps[24], groups[24];
+        printf("%s: %s for training, %s in %s\n", s->network->name, number_of(b->n_cells, "cells", cells, sizeof cells),
+               number_of(h->n_vps, "VPs", vps, sizeof vps), number_of(h->n_groups, "groups", groups, sizeof groups));
         printf("products with matrices in %s (%s), all else in fp32\n", stats.precision, stats.precision_unit);
     }
     json_t *cells = s->json ? json_array() : NULL;

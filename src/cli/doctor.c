@@ -215,7 +215,7 @@ static void print_bytes(const char *name, const json_t *value) {
     double x = (double)json_integer_value(value);
     size_t unit = 0;
     for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;
-    if (x > 0) printf("    %-16s %.4g %s\n", name, x, units[unit]);
+    if (x > 0) printf("    %-18s %.4g %s\n", name, x, units[unit]);
 }
 
 static void print_value(const char *key, const json_t *value) {
@@ -226,11 +226,11 @@ static void print_value(const char *key, const json_t *value) {
         snprintf(name, sizeof name, "%.*s", (int)(len - 6), key);
         print_bytes(name, value);
     } else if (json_is_string(value)) {
-        printf("    %-16s %s\n", key, json_string_value(value));
+        printf("    %-18s %s\n", key, json_string_value(value));
     } else if (json_is_number(value)) {
-        printf("    %-16s %g\n", key, json_number_value(value));
+        printf("    %-18s %g\n", key, json_number_value(value));
     } else if (json_is_array(value)) {
-        printf("    %-16s", key);
+        printf("    %-18s", key);
         for (size_t i = 0; i < json_array_size(value); i++) printf(" %s", json_string_value(json_array_get(value, i)));
         putchar('\n');
     }
@@ -243,7 +243,7 @@ static void print_machine(json_t *machine) {
         printf("%s\n", section);
         for (size_t i = 0; i < json_array_size(members); i++) {
             const json_t *device = json_array_get(members, i);
-            printf("    %-16s %s\n", json_string_value(json_object_get(device, "name")),
+            printf("    %-18s %s\n", json_string_value(json_object_get(device, "name")),
                    json_string_value(json_object_get(device, "state")));
         }
         if (json_is_object(members)) { json_object_foreach(members, key, value) print_value(key, value); }

@@ -91,7 +91,7 @@ static void print_counts(const vpps_batch *b, const counts *n) {
     printf("  %-8s %6u\n", "bound", n->bound);
     const vpps_automaton *a = n->automaton;
     if (!a->n_states) {
-        printf("  fsm: nothing was learned that needs fewer batches than ratios\n");
+        printf("  fsm: nothing was learned that needs fewer batches than ratio\n");
         return;
     }
     printf("  fsm: %u states, learned in %u trials; of a frontier it knows %s\n", a->n_states, a->trials,

@@ -63,13 +63,11 @@ static vpps_status print_task(const vpps_batch *b, const vpps_graph *g, const vp
 
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file) {
     const vpps_task_header *h = vpps_task_header_of(b->script);
-    fprintf(
-        file,
-        "script: %u words, %u VPs in %u groups, %u waves of %u slices, %u barriers, %u words of the pool, %u of them "
-        "parameters'; of the "
-        "others, at most %" PRIu64 " are live at once\n",
-        h->words, h->n_vps, h->n_groups, b->n_waves, b->n_slices, h->n_barriers, h->pool_words, b->parameter_words,
-        b->live_words);
+    fprintf(file,
+            "script: words %u, VPs %u, groups %u, waves %u, slices %u, barriers %u; of the pool's %u words %u are "
+            "parameters', and of the others at most %" PRIu64 " are live at once\n",
+            h->words, h->n_vps, h->n_groups, b->n_waves, b->n_slices, h->n_barriers, h->pool_words, b->parameter_words,
+            b->live_words);
     print_blocks(b, file);
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(b->script, i);

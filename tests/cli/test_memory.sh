@@ -11,7 +11,7 @@ near() {
     exits 0 "$vpps" script "$@" --batch 128 --vps 2 &&
         python3 - out <<'END'
 import re, sys
-head = re.search(r"(\d+) words of the pool, (\d+) of them parameters'; of the others, at most (\d+) are live", open(sys.argv[1]).readline())
+head = re.search(r"of the pool's (\d+) words (\d+) are parameters', and of the others at most (\d+) are live", open(sys.argv[1]).readline())
 pool, parameters, live = map(int, head.groups())
 sys.exit(not live <= pool - parameters <= 1.1 * live)
 END
@@ -34,7 +34,7 @@ near_on wikiner bilstm-tagger
 near_on lattice_ids lattice-lstm
 
 check "a limit" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 2M
-check "is met by waves" grep -qE " [2-9] waves| [1-9][0-9]+ waves" out
+check "is met by waves" grep -qE " waves ([2-9]|[1-9][0-9]+)," out
 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 64K 2>err
 check "what is too little is told" grep -qE "^vpps: the batch needs [0-9]+ bytes of the pool, .* in 64 waves of .* pool_bytes is 65536" err
 needed=$(sed -nE 's/.*needs ([0-9]+) bytes.*/\1/p' err)
@@ -46,9 +46,9 @@ check "one byte less does not" fails_with 1 "bytes of the pool" "$vpps" script t
 awk 'BEGIN { for (i = 0; i < 128; i++) { for (k = 0; k < 12; k++) printf "w%d ", (i * 12 + k * k) % 500; print "" } }' >text
 check "a language model in slices" near lstm-lm --train text --hidden 16 --embed 16 --waves 1 --slices 5
 one=("$vpps" script lstm-lm --train text --batch 128 --hidden 16 --embed 16 --waves 1) # in one wave
-words=$("${one[@]}" | sed -nE '1s/.* ([0-9]+) words of the pool,.*/\1/p')
+words=$("${one[@]}" | sed -nE '1s/.* of the pool.s ([0-9]+) words .*/\1/p')
 check "half of what one wave takes" exits 0 "${one[@]}" --pool-bytes $((words * 2))
-check "is met by slices" grep -qE " 1 waves of [0-9]*[02468] slices" out
+check "is met by slices" grep -qE " waves 1, slices [0-9]*[02468]," out
 check "too little for a sentence" fails_with 1 "parameters included, even in 128 waves of 13 slices each; pool_bytes is 65536. Use" "${one[@]}" \
     --pool-bytes 64K
 check "waves leave nothing for the batch's end but a gradient an entry" exits 0 "$vpps" script tree-lstm \
