@@ -53,8 +53,8 @@ make=${MAKE:-make}
 build=${BUILD:-build}
 budget=${BUDGET:-540}
 prepared="build-gpu"
-programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/models_test_networks
-    tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
+programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/gpu_test_gpu_cublas
+    tests/models_test_networks tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
 scripts=(tools/gpu_check.sh bench/train.py bench/peers_torch.py)
 # Of agreement.
 cases=(random shapes levels long optimizers lists trees "same bits")
