@@ -123,6 +123,7 @@ static void note_heading(corpus *c, const corpus_split *split) {
     uint32_t first, label, n = 0;
     char place[4096], name[72];
     if (!corpus_label(split, 0, 0, &first) || first == VPPS_NO_WORD) return;
+    if (split->sentences && vpps_sentences_word_line(split->sentences, 0, 0) > 1) return; /* of records with names */
     corpus_label_name(c, split, first, name, sizeof name);
     if (!is_column_name(name)) return;
     for (uint32_t i = 0; i < corpus_read_so_far(split) && n < 2; i++) {

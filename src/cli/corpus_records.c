@@ -40,6 +40,7 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s", VPPS_PATH_ARGS(text->name), s->network->name,
                          *form == INPUT_CSV ? "CSV" : "JSONL");
     }
+    if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
     if (*form == INPUT_AUTO && reads_records(c, s) && input_is_json(&t)) {
         *form = INPUT_JSONL;
         corpus_note(c, "%s%s: read as JSONL, an object a line", VPPS_PATH_ARGS(text->name));

@@ -123,9 +123,21 @@ static vpps_status check_once(const json_t *names, const char *given, const char
     return VPPS_OK;
 }
 
+/* A file of spreadsheets that put semicolons or tabs between fields has one field of commas. */
+static vpps_status check_separator(const json_t *names, bool tabs) {
+    const char *name = json_string_value(json_array_get(names, 0)), *other = strpbrk(name, tabs ? ",;" : ";\t");
+    if (json_array_size(names) != 1 || !other) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "expected %s between fields, found %s: '%.80s'", tabs ? "tabs" : "commas",
+                     *other == '\t'  ? "tabs"
+                     : *other == ';' ? "semicolons"
+                                     : "commas",
+                     name);
+}
+
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     char found[200] = "", wanted[120];
     VPPS_TRY(names_of(text, len, r->form == INPUT_TSV, &r->names));
+    VPPS_TRY(check_separator(r->names, r->form == INPUT_TSV));
     VPPS_TRY(check_once(r->names, r->s->text_field, usual_texts(r->s->network->kind)));
     VPPS_TRY(check_once(r->names, r->s->label_field, usual_labels(r->s->network->kind)));
     if (r->s->command == COMMAND_PREDICT) VPPS_TRY(check_all_once(r->names));
@@ -163,7 +175,8 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
     const size_t n = json_array_size(fields), expected = r->names ? json_array_size(r->names) : n;
     vpps_status status = VPPS_OK;
     if (n != expected)
-        status = vpps_fail(VPPS_FORMAT, "expected %zu fields, as there are names, found %zu", expected, n);
+        status = vpps_fail(VPPS_FORMAT, "expected %zu field%s, as there are names, found %zu", expected,
+                           expected == 1 ? "" : "s", n);
     *object = status == VPPS_OK ? json_object() : NULL;
     for (size_t i = 0; *object && i < n; i++) {
         char number[24];
@@ -300,8 +313,11 @@ static vpps_status put_label(const field_reader *r, const json_t *object, FILE *
     const json_t *value;
     VPPS_TRY(find_label(r, object, &value, &name));
     const char *text = scalar(value, room, sizeof room);
-    if (!text && r->labels)
-        return vpps_fail(VPPS_FORMAT, "%.40s: expected a label, as text or a whole number, found none", name);
+    if (!text && r->labels) {
+        if (json_is_real(value)) snprintf(room, sizeof room, "%g", json_real_value(value));
+        return vpps_fail(VPPS_FORMAT, "%.40s: expected a label, as text or a whole number, found %s", name,
+                         json_is_real(value) ? room : "none");
+    }
     put_flat(f, text ? text : "_");
     fputc('\t', f);
     return VPPS_OK;

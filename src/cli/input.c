@@ -38,6 +38,17 @@ bool input_is_json(const vpps_text *t) {
     return false;
 }
 
+vpps_status input_refuse_array(const vpps_text *t) {
+    const char *at = t->begin;
+    for (const char *c = "[{\""; *c; c++) {
+        while (at < t->end && vpps_is_space(*at)) at++;
+        if (at == t->end || *at++ != *c) return VPPS_OK;
+    }
+    return vpps_fail(VPPS_FORMAT,
+                     "%s%s: expected JSON objects, one a line, found an array: jq -c '.[]' makes lines of it",
+                     VPPS_PATH_ARGS(t->name));
+}
+
 /* How many columns the lines look like: each has so many words, some follow each other, and tabs or blank lines part them. 0: they
  * look like sentences. */
 static uint32_t columns_of(const vpps_text *t) {
@@ -108,6 +119,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         *in = (input_reading){.form = READ_LINES};
     }
     const bool open = *form == INPUT_AUTO; /* the lines tell */
+    if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
     if (open && input_is_json(&t)) *form = INPUT_JSONL;
     if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;
     const task *of_kind = task_for(s);

@@ -8,6 +8,9 @@
 /* What a file's name says of its form, also when it is compressed; AUTO: nothing. */
 input_form input_form_of_name(const char *name);
 
+/* Fails with FORMAT where the text begins as an array of JSON objects does, which no network reads. */
+vpps_status input_refuse_array(const vpps_text *t);
+
 /* Is the first line that is not blank a JSON object? */
 bool input_is_json(const vpps_text *t);
 

@@ -232,6 +232,9 @@ check "labelled sentences" learn bilstm-classifier --embed 4 --train labels
 check "labelled sentences: nothing is told" quiet
 check "a heading" told "heading:1: 'label' is read as a label; it looks like the heading of a column" bilstm-classifier --embed 4 \
     --train heading
+printf 'text,label\nfine,pos\nsad,neg\n' >names.csv
+check "a label below names" learn bilstm-classifier --embed 4 --min-count 1 --train names.csv
+check "is no heading" quiet
 check "columns in another order" told "glue: 13 classes for 13 labels: is this the form that bilstm-classifier reads?" \
     bilstm-classifier --embed 4 --train glue
 check "more columns" refuses "cola:1:7: expected spaces between words, found a second tab" bilstm-classifier --train cola
