@@ -87,6 +87,7 @@ enum { MOST_TENSORS = 512 };
 typedef struct operands {
     meaning_operands of;
     const double *list[MOST_TENSORS];
+    uint32_t list_rows[MOST_TENSORS];
 } operands;
 
 static uint32_t count_of(const vpps_cell_count *count, const vertex *x) {
@@ -104,7 +105,8 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
     const char *roles = meaning_of(value->run.opcode).roles;
     meaning_operands *o = &to->of;
     uint32_t n = 0;
-    *o = (meaning_operands){.f = (double)f->real, .u = u->whole, .key = x->dropout_key, .list = to->list};
+    *o = (meaning_operands){
+        .f = (double)f->real, .u = u->whole, .key = x->dropout_key, .list = to->list, .list_rows = to->list_rows};
     if (f->kind == VPPS_NUMBER_WORD) {
         const uint32_t bits = word_of(c, x, f->word);
         float number;
@@ -132,17 +134,21 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
             const uint32_t all = value->domain ? 0 : arg->domain, first = arg->domain && value->domain ? i : 0;
             for (uint32_t m = 0; m < vpps_members(x->members, all); m++) {
                 if (o->n_list == MOST_TENSORS) ck_abort_msg("cell %s: too many operands", c->name);
+                to->list_rows[o->n_list] = arg->rows;
                 to->list[o->n_list++] = args[n] + (first + m) * words_of(arg);
             }
         }
     }
     o->rows = value->rows;
     o->cols = value->cols;
+    if (value->run.opcode == VPPS_I_MATRIX) o->a = x->params[value->run.table];
     if (!value->n_args) return;
     const vpps_cell_value *a = &c->values[c->args[value->first_arg].value];
     const bool by_columns = value->run.opcode == VPPS_I_MATMUL || value->run.opcode == VPPS_I_MATMUL_NT;
     o->inner = by_columns ? a->cols : a->rows;
-    if (value->run.opcode == VPPS_I_SELECT_ROWS_B) o->inner = value->rows, o->rows = a->rows;
+    const bool from_rows = value->run.opcode == VPPS_I_SELECT_ROWS_B || value->run.opcode == VPPS_I_PLACE;
+    if (from_rows) o->inner = value->rows, o->rows = a->rows;
+    if (value->run.opcode == VPPS_I_SLICE && value->run.over_list) o->u = i * value->rows;
 }
 
 /* Columns that an instruction goes over one by one: of a ROW's result; a REDUCE makes an element of each. */
@@ -164,7 +170,8 @@ static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const 
     const vpps_cell_value *value = &c->values[v];
     const uint32_t n = (uint32_t)words_of(value), members = vpps_members(x->members, value->domain);
     operands o;
-    if (value->run.over_list && value->domain) { /* the members' scalars are one vector */
+    const bool parts = vpps_instructions[value->run.opcode].form == VPPS_FORM_PARTS;
+    if (value->run.over_list && value->domain && !parts) { /* the members' scalars are one vector */
         o.of = (meaning_operands){.n = members};
         for (uint32_t k = 0; k < value->n_args; k++)
             *meaning_place(&o.of, meaning_of(value->run.opcode).roles[k]) = args[k];
@@ -201,10 +208,9 @@ static vpps_rows rows_of(const who *vp, uint32_t rows) {
     return vp->group == 1 ? (vpps_rows){0, rows} : vpps_rows_of(rows, 16, vp->group, vp->member);
 }
 
-static double dot(const double *x, const double *y, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
+static meaning_matrix matrix_of(const vertex *x, vpps_param p) {
+    const vpps_parameter_data *m = &x->model->params[p];
+    return (meaning_matrix){.elems = x->params[p], .rows = m->rows, .cols = m->cols};
 }
 
 static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
@@ -219,11 +225,9 @@ static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
             for (size_t i = 0; i < (size_t)items * rows * cols; i++) to[i] += args[k][i];
             continue;
         }
-        const uint32_t inner = x->model->params[a->matrix].cols;
-        const double *w = x->params[a->matrix];
+        const meaning_matrix w = matrix_of(x, a->matrix);
         for (uint32_t j = 0; j < items * cols; j++)
-            for (uint32_t r = 0; r < rows; r++)
-                to[(size_t)j * rows + r] += dot(w + (size_t)r * inner, args[k] + (size_t)j * inner, inner);
+            meaning_times(&w, args[k] + (size_t)j * w.cols, to + (size_t)j * rows);
     }
 }
 
@@ -233,58 +237,10 @@ static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
     const uint32_t cols = value->rows, n = vpps_members(x->members, value->domain) * value->cols;
     memset(to, 0, (size_t)n * cols * sizeof *to);
     for (uint32_t k = 0; k < value->n_args; k++) {
-        const vpps_param matrix = c->args[value->first_arg + k].matrix;
-        const uint32_t rows = x->model->params[matrix].rows;
-        const vpps_rows own = rows_of(vp, rows);
+        const meaning_matrix w = matrix_of(x, c->args[value->first_arg + k].matrix);
+        const vpps_rows own = rows_of(vp, w.rows);
         for (uint32_t j = 0; j < n; j++)
-            for (uint32_t r = own.first; r < own.end; r++)
-                for (uint32_t l = 0; l < cols; l++)
-                    to[(size_t)j * cols + l] += x->params[matrix][(size_t)r * cols + l] * args[k][(size_t)j * rows + r];
-    }
-}
-
-/* A stack of all members, zeros below them, or every member's rows of such a stack. */
-static void members(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *from, double *to) {
-    const vpps_cell_value *value = &c->values[v], *arg = &c->values[c->args[value->first_arg].value];
-    const bool stack = value->run.opcode == VPPS_I_STACK;
-    const uint32_t rows = stack ? arg->rows : value->rows, all = stack ? value->rows : arg->rows;
-    memset(to, 0, vpps_members(x->members, value->domain) * words_of(value) * sizeof *to);
-    for (uint32_t m = 0; m < vpps_members(x->members, stack ? arg->domain : value->domain); m++) {
-        for (uint32_t j = 0; j < value->cols; j++) {
-            for (uint32_t r = 0; r < rows; r++) {
-                const size_t of_member = ((size_t)m * value->cols + j) * rows + r,
-                             of_stack = (size_t)j * all + m * rows + r;
-                to[stack ? of_stack : of_member] = from[stack ? of_member : of_stack];
-            }
-        }
-    }
-}
-
-static void parts(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
-    const vpps_cell_value *value = &c->values[v];
-    if (value->run.over_list) {
-        members(c, x, v, args[0], to);
-        return;
-    }
-    const uint32_t rows = value->rows, opcode = value->run.opcode;
-    for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
-        double *out = to + i * words_of(value);
-        uint32_t first = 0;
-        memset(out, 0, words_of(value) * sizeof *out);
-        for (uint32_t k = 0; k < value->n_args; k++) {
-            const vpps_cell_value *arg = &c->values[c->args[value->first_arg + k].value];
-            const double *from = args[k] + (arg->domain && value->domain ? i : 0) * words_of(arg);
-            for (uint32_t j = 0; j < value->cols; j++) {
-                for (uint32_t r = 0; r < (opcode == VPPS_I_SLICE ? rows : arg->rows); r++) {
-                    const uint32_t source = opcode == VPPS_I_SLICE ? value->run.u.whole + r : r;
-                    const uint32_t place = opcode == VPPS_I_PLACE   ? value->run.u.whole + r
-                                           : opcode == VPPS_I_STACK ? first + r
-                                                                    : r;
-                    out[(size_t)j * rows + place] = from[(size_t)j * arg->rows + source];
-                }
-            }
-            first += arg->rows;
-        }
+            meaning_transposed_times(&w, own.first, own.end, args[k] + (size_t)j * w.rows, to + (size_t)j * cols);
     }
 }
 
@@ -296,14 +252,7 @@ static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const
     switch (value->kind) {
     case VPPS_VALUE_DATA: memcpy(to, x->data, words_of(value) * sizeof *to); break;
     case VPPS_VALUE_GRADIENT: memcpy(to, x->gradients[value->output], words_of(value) * sizeof *to); break;
-    case VPPS_VALUE_RUN:
-        if (value->run.opcode == VPPS_I_MATRIX) {
-            for (size_t i = 0; i < words_of(value); i++)
-                to[i] = x->params[value->run.table][i % value->rows * value->cols + i / value->rows];
-            break;
-        }
-        (vpps_instructions[value->run.opcode].form == VPPS_FORM_PARTS ? parts : run)(c, x, v, args, to);
-        break;
+    case VPPS_VALUE_RUN: run(c, x, v, args, to); break;
     case VPPS_VALUE_PRODUCT: product(c, x, v, args, to); break;
     case VPPS_VALUE_PRODUCT_T: product_t(c, x, v, vp, args, to); break;
     case VPPS_VALUE_POSITIONS: positions(c, x, c->args[value->first_arg].value, args, to); break;
@@ -371,19 +320,19 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
         const vpps_cell_value *d = &c->values[o->dy];
-        const uint32_t rows = d->rows, cols = x->model->params[o->param].cols;
+        const meaning_matrix w = matrix_of(x, o->param);
+        const uint32_t rows = d->rows;
         const double *dy = get(context, o->dy);
         for (uint32_t item = 0; item < vpps_members(x->members, d->domain); item++) {
             for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
                 if (o->x == VPPS_NONE) {
                     const bool matrix = x->model->params[o->param].kind == VPPS_MATRIX;
-                    for (uint32_t k = 0; k < rows; k++) r->params[o->param][matrix ? k * cols + j : k] += dy[k];
+                    for (uint32_t k = 0; k < rows; k++) r->params[o->param][matrix ? k * w.cols + j : k] += dy[k];
                     continue;
                 }
                 const vpps_cell_value *with = &c->values[o->x];
                 const double *factor = get(context, o->x) + (with->domain ? item : 0) * words_of(with) + j * with->rows;
-                for (uint32_t k = 0; k < rows; k++)
-                    for (uint32_t l = 0; l < cols; l++) r->params[o->param][(size_t)k * cols + l] += dy[k] * factor[l];
+                meaning_outer(&w, dy, factor, r->params[o->param]);
             }
         }
     }
@@ -598,7 +547,8 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
 
 double results_loss(const results *r, const vertex *x) {
     double loss = 0;
-    for (uint32_t k = 0; k < r->n_outputs; k++) loss += dot(r->outputs[k], x->gradients[k], r->output_elems[k]);
+    for (uint32_t k = 0; k < r->n_outputs; k++)
+        for (size_t i = 0; i < r->output_elems[k]; i++) loss += r->outputs[k][i] * x->gradients[k][i];
     return loss;
 }
 

@@ -55,6 +55,32 @@ static double turned(const meaning_operands *o, const double *x, uint32_t i) {
     return x[i / o->rows + i % o->rows * o->cols];
 }
 
+/* Element i of `rows` rows, from row u on, of a tensor of `inner` rows. */
+static double rows_from(const meaning_operands *o, const double *x, uint32_t i) {
+    return x[o->u + i % o->rows + i / o->rows * o->inner];
+}
+
+/* Element i of a tensor of `inner` rows: x from row u on, else zeros. */
+static double rows_at(const meaning_operands *o, const double *x, uint32_t i) {
+    const uint32_t row = i % o->inner;
+    return row >= o->u && row < o->u + o->rows ? x[row - o->u + i / o->inner * o->rows] : 0;
+}
+
+/* Element i of the list's members on top of each other, and zeros below. */
+static double stacked(const meaning_operands *o, uint32_t i) {
+    uint32_t row = i % o->rows;
+    for (uint32_t m = 0; m < o->n_list; row -= o->list_rows[m++])
+        if (row < o->list_rows[m]) return o->list[m][row + i / o->rows * o->list_rows[m]];
+    return 0;
+}
+
+static uint32_t greatest(const meaning_operands *o) {
+    uint32_t best = 0;
+    for (uint32_t j = 1; j < o->n; j++)
+        if (o->a[j] > o->a[best]) best = j;
+    return best;
+}
+
 /* Row i % rows of what is selected from inner x cols. */
 static double selected(const meaning_operands *o, uint32_t i) {
     const double number = o->b[i % o->rows];
@@ -242,6 +268,25 @@ double meaning_slack(vpps_op op, double a, double f) {
 #undef MEANING
     default: return 0;
     }
+}
+
+/* ---------------------------------------------------------------- matrices of the model */
+
+static double seen(const meaning_matrix *w, double x) { return w->see ? w->see(w->context, x) : x; }
+
+void meaning_times(const meaning_matrix *w, const double *x, double *y) {
+    for (uint32_t i = 0; i < w->rows; i++)
+        for (uint32_t l = 0; l < w->cols; l++) y[i] += seen(w, w->elems[(size_t)i * w->cols + l]) * seen(w, x[l]);
+}
+
+void meaning_transposed_times(const meaning_matrix *w, uint32_t first, uint32_t end, const double *d, double *dx) {
+    for (uint32_t i = first; i < end; i++)
+        for (uint32_t l = 0; l < w->cols; l++) dx[l] += seen(w, w->elems[(size_t)i * w->cols + l]) * seen(w, d[i]);
+}
+
+void meaning_outer(const meaning_matrix *w, const double *d, const double *x, double *dw) {
+    for (uint32_t i = 0; i < w->rows; i++)
+        for (uint32_t l = 0; l < w->cols; l++) dw[(size_t)i * w->cols + l] += seen(w, d[i]) * seen(w, x[l]);
 }
 
 /* ---------------------------------------------------------------- instructions */

@@ -40,6 +40,7 @@ extern const meaning_call meaning_calls[VPPS_OP_COUNT];
 typedef struct meaning_operands {
     const double *a, *b, *y, *d; /* argument 0 and 1, the result, its gradient */
     const double *const *list;   /* the arguments of a list */
+    const uint32_t *list_rows;   /* of each, where they differ */
     uint32_t n_list;
     const double *weights;   /* of the list's members; NULL: 1 each */
     const double *positions; /* of the list's greatest or least elements; NULL: they are looked for */
@@ -49,7 +50,7 @@ typedef struct meaning_operands {
     uint64_t key;            /* of dropout, and the number of the first element */
     uint32_t e;
     uint32_t rows, inner,
-        cols; /* of the result; of a product: rows x inner times inner x cols; of rows that are selected: of inner */
+        cols;     /* of the result; of a product: rows x inner times inner x cols; of rows of a tensor: of inner */
     double terms; /* out: the sum of the sizes of what was summed up for the latest element */
 } meaning_operands;
 
@@ -58,6 +59,19 @@ void meaning_forward(vpps_op op, meaning_operands *o, uint32_t n, double *to, do
 void meaning_gradient(vpps_op op, uint32_t argument, meaning_operands *o, uint32_t n, double *to, double *terms);
 /* An error that is not relative to the result, for argument a[0]. */
 double meaning_slack(vpps_op op, double a, double f);
+
+/* A matrix of the model, row after row. see: what a product reads of an operand; NULL: the operand. */
+typedef struct meaning_matrix {
+    const double *elems;
+    uint32_t rows, cols;
+    double (*see)(void *context, double operand);
+    void *context;
+} meaning_matrix;
+
+/* Add the matrix times x to y; the transpose of its rows [first, end) times these elements of d to dx; d times x to the gradient dw. */
+void meaning_times(const meaning_matrix *w, const double *x, double *y);
+void meaning_transposed_times(const meaning_matrix *w, uint32_t first, uint32_t end, const double *d, double *dx);
+void meaning_outer(const meaning_matrix *w, const double *d, const double *x, double *dw);
 
 /* Where an instruction's meaning comes from: an operation's forward pass (gradient < 0), or the gradient of its argument 0 or 1.
  * Operand k of the instruction (a letter of isa.def) is the operation's roles[k]: a b y d, or i, the positions. */

@@ -62,8 +62,9 @@ static double noisy(ref_run *r, double x) {
     return x * (1 + r->mode.noise * SINGLE_EPSILON * (2 * (double)vpps_random_unit(&r->random) - 1));
 }
 
-static double operand(ref_run *r, double x) {
-    if (r->mode.product_noise <= 0) return x;
+/* Of a product with a matrix of the model. */
+static double noisy_operand(void *context, double x) {
+    ref_run *r = context;
     return x * (1 + r->mode.product_noise * (2 * (double)vpps_random_unit(&r->random) - 1));
 }
 
@@ -106,53 +107,24 @@ static double *read_args(ref_run *r, const node_view *v, double *to) {
     return to;
 }
 
-/* Matrix of argument k of an affine node, row after row. */
-static const double *matrix_of(const ref_model *m, const node_view *v, uint32_t k, uint32_t *cols, size_t *first) {
+/* Matrix of argument k of an affine node. */
+static meaning_matrix matrix_of(ref_run *r, const ref_model *m, const node_view *v, uint32_t k) {
     const vpps_param p = v->n->matrices[k];
-    *cols = m->model->params[p].cols;
-    *first = m->first[p];
-    return m->values + m->first[p];
+    return (meaning_matrix){.elems = m->values + m->first[p],
+                            .rows = v->s->rows,
+                            .cols = m->model->params[p].cols,
+                            .see = r->mode.product_noise > 0 ? noisy_operand : NULL,
+                            .context = r};
 }
 
 static void affine(ref_run *r, const ref_model *m, const node_view *v, const double *a, double *y) {
-    const uint32_t rows = v->s->rows, c = v->s->cols;
-    for (uint32_t j = 0; j < c; j++) {
-        for (uint32_t i = 0; i < rows; i++) {
-            y[i + (size_t)j * rows] = v->s->param == VPPS_NO_PARAM ? 0 : m->values[m->first[v->s->param] + i];
-        }
-    }
+    const uint32_t rows = v->s->rows;
+    for (size_t i = 0; i < v->elems; i++)
+        y[i] = v->s->param == VPPS_NO_PARAM ? 0 : m->values[m->first[v->s->param] + i % rows];
     for (uint32_t k = 0; k < v->n_args; k++) {
-        uint32_t cols;
-        size_t first;
-        const double *w = matrix_of(m, v, k, &cols, &first);
-        for (uint32_t j = 0; j < c; j++) {
-            for (uint32_t i = 0; i < rows; i++) {
-                for (uint32_t l = 0; l < cols; l++) {
-                    y[i + (size_t)j * rows] +=
-                        operand(r, w[(size_t)i * cols + l]) * operand(r, a[l + (size_t)j * cols]);
-                }
-            }
-        }
-        a += (size_t)cols * c;
+        const meaning_matrix w = matrix_of(r, m, v, k);
+        for (uint32_t j = 0; j < v->s->cols; j++, a += w.cols) meaning_times(&w, a, y + (size_t)j * rows);
     }
-}
-
-/* Parts of arguments on top of each other at y, or (`backward`) parts of y to where they came from. */
-static void concat(const ref_run *r, const node_view *v, double *a, double *y, bool backward) {
-    uint32_t row = 0;
-    for (uint32_t k = 0; k < v->n_args; k++) {
-        const uint32_t its = (uint32_t)(elems_of(r, arg_of(r, v, k)) / v->s->cols);
-        for (uint32_t e = 0; e < its * v->s->cols; e++, a++) {
-            double *at = &y[row + e % its + (size_t)(e / its) * v->s->rows];
-            *(backward ? a : at) = *(backward ? at : a);
-        }
-        row += its;
-    }
-}
-
-/* Where element i of a slice lies in its argument of `na` elements. */
-static size_t in_slice(const node_view *v, size_t na, size_t i) {
-    return v->n->imm + i % v->s->rows + i / v->s->rows * (na / v->s->cols);
 }
 
 /* What the formulas of meanings.def read of a node whose arguments lie at `a`, one after the other. */
@@ -161,8 +133,15 @@ static meaning_operands operands_of(const ref_run *r, const node_view *v, const 
     const size_t na = elems_of(r, arg_of(r, v, 0));
     meaning_operands o = {.a = a, .b = a + na, .n = (uint32_t)na, .key = r->mode.dropout_key};
     o.list = r->list;
+    o.list_rows = r->list_rows;
     if (vpps_ops[v->op].max_args > 2) o.n_list = v->n_args - weighted;
-    for (uint32_t k = 0; k < o.n_list; k++) r->list[k] = (weighted ? o.b : a) + k * v->elems;
+    const double *member = weighted ? o.b : a;
+    for (uint32_t k = 0; k < o.n_list; k++) {
+        const size_t elems = elems_of(r, arg_of(r, v, k + weighted));
+        r->list[k] = member;
+        r->list_rows[k] = (uint32_t)(elems / v->s->cols);
+        member += elems;
+    }
     if (weighted) o.weights = a, o.n = (uint32_t)v->elems;
     o.u = o.e = v->n->imm;
     o.f = strchr(vpps_op_instructions[v->op].forward_operands, 'p') ? (double)v->s->p : (double)v->f;
@@ -178,9 +157,6 @@ static uint32_t columns_of(const node_view *v) {
     return forward < VPPS_I_COUNT && vpps_instructions[forward].form == VPPS_FORM_ROW ? v->s->cols : 1;
 }
 
-/* Where element i of a matrix's node lies in the parameter, which is row after row. */
-static size_t in_matrix(const vpps_signature *s, size_t i) { return i % s->rows * s->cols + i / s->rows; }
-
 /* Sources, whose values have no error: data are single precision. */
 static bool take_source(const ref_run *r, const ref_model *m, const node_view *v, double *y) {
     const double *values = v->s->param == VPPS_NO_PARAM ? NULL : m->values + m->first[v->s->param];
@@ -188,7 +164,10 @@ static bool take_source(const ref_run *r, const ref_model *m, const node_view *v
     for (size_t i = 0; i < v->elems && v->op == VPPS_OP_CONSTANT; i++) y[i] = (double)v->f;
     if (v->op == VPPS_OP_LOOKUP) memcpy(y, values + v->n->imm * v->elems, v->elems * sizeof *y);
     if (v->op == VPPS_OP_PARAMETER) memcpy(y, values, v->elems * sizeof *y);
-    for (size_t i = 0; i < v->elems && v->op == VPPS_OP_MATRIX; i++) y[i] = values[in_matrix(v->s, i)];
+    if (v->op == VPPS_OP_MATRIX) {
+        meaning_operands o = {.a = values, .rows = v->s->rows, .cols = v->s->cols};
+        meaning_forward(v->op, &o, (uint32_t)v->elems, y, NULL);
+    }
     if (v->op == VPPS_OP_LOOKUP_AT) {
         const double number = r->values[r->at[arg_of(r, v, 0)]], last = m->model->params[v->s->param].count - 1.0;
         memcpy(y, values + (size_t)fmin(fmax(number, 0), last) * v->elems, v->elems * sizeof *y);
@@ -202,16 +181,6 @@ static void put_mean_off(ref_run *r, double mean, uint32_t n, double *y) {
     for (uint32_t i = 0; i < n; i++) y[i] -= off;
 }
 
-static void argmax(const double *a, size_t n, double *y) {
-    size_t best = 0;
-    double sum = 0;
-    for (size_t i = 1; i < n; i++)
-        if (a[i] > a[best]) best = i;
-    for (size_t i = 0; i < n; i++) sum += exp(a[i] - a[best]);
-    y[0] = (double)best;
-    y[1] = -log(sum);
-}
-
 static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     const node_view v = view(r, x);
     double *y = r->values + r->at[x];
@@ -222,17 +191,11 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     double *a = r->scratch;
     read_args(r, &v, a);
     meaning_operands o = operands_of(r, &v, a);
-    switch (v.op) {
-    case VPPS_OP_AFFINE: affine(r, m, &v, a, y); break;
-    case VPPS_OP_CONCAT: concat(r, &v, a, y, false); break;
-    case VPPS_OP_SLICE:
-        for (size_t i = 0; i < v.elems; i++) y[i] = a[in_slice(&v, o.n, i)];
-        break;
-    case VPPS_OP_ARGMAX: argmax(a, o.n, y); break;
-    default:
+    if (v.op == VPPS_OP_AFFINE) {
+        affine(r, m, &v, a, y);
+    } else {
         o.rows = v.s->rows, o.cols = v.s->cols;
-        o.inner =
-            o.n / (v.op == VPPS_OP_SELECT_ROWS ? o.cols : o.rows); /* of a matmul, or the rows that are selected from */
+        o.inner = o.n / (v.op == VPPS_OP_MATMUL ? o.rows : o.cols);
         const uint32_t columns = columns_of(&v), made = (uint32_t)v.elems / columns;
         o.n /= columns;
         for (uint32_t column = 0; column < columns; column++, o.a += o.n) {
@@ -277,6 +240,7 @@ ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode) {
     uint32_t most = 1;
     for (uint32_t x = 0; x < r->flat->n_nodes; x++) most = vpps_max_u32(most, r->flat->nodes[x].n_args);
     r->list = need(calloc(most, sizeof *r->list));
+    r->list_rows = need(calloc(most, sizeof *r->list_rows));
     for (uint32_t x = 0; x < r->flat->n_nodes; x++) forward_node(r, m, x);
     return r;
 }
@@ -292,6 +256,7 @@ void ref_run_destroy(ref_run *r) {
     free(r->used);
     free(r->scratch);
     free(r->list);
+    free(r->list_rows);
     free(r);
 }
 
@@ -301,26 +266,15 @@ static void add_param_grad(ref_run *r, size_t at, double g) { r->param_grads[at]
 
 static void affine_backward(ref_run *r, const ref_model *m, const node_view *v, const double *a, const double *d,
                             double *da) {
-    const uint32_t rows = v->s->rows, c = v->s->cols;
-    if (v->s->param != VPPS_NO_PARAM) {
-        for (size_t i = 0; i < v->elems; i++) add_param_grad(r, m->first[v->s->param] + i % rows, d[i]);
-    }
+    const uint32_t rows = v->s->rows;
+    for (size_t i = 0; i < v->elems && v->s->param != VPPS_NO_PARAM; i++)
+        add_param_grad(r, m->first[v->s->param] + i % rows, d[i]);
     for (uint32_t k = 0; k < v->n_args; k++) {
-        uint32_t cols;
-        size_t first;
-        const double *w = matrix_of(m, v, k, &cols, &first);
-        for (uint32_t j = 0; j < c; j++) {
-            for (uint32_t i = 0; i < rows; i++) {
-                const double di = d[i + (size_t)j * rows];
-                for (uint32_t l = 0; l < cols; l++) {
-                    da[l + (size_t)j * cols] += operand(r, w[(size_t)i * cols + l]) * operand(r, di);
-                    r->param_grads[first + (size_t)i * cols + l] +=
-                        operand(r, di) * operand(r, a[l + (size_t)j * cols]);
-                }
-            }
+        const meaning_matrix w = matrix_of(r, m, v, k);
+        for (uint32_t j = 0; j < v->s->cols; j++, a += w.cols, da += w.cols) {
+            meaning_transposed_times(&w, 0, rows, d + (size_t)j * rows, da);
+            meaning_outer(&w, d + (size_t)j * rows, a, r->param_grads + m->first[v->n->matrices[k]]);
         }
-        a += (size_t)cols * c;
-        da += (size_t)cols * c;
     }
 }
 
@@ -332,9 +286,13 @@ static void argument_gradient(const ref_run *r, const node_view *v, meaning_oper
         o->rows = k ? inner : rows, o->inner = k ? rows : cols, o->cols = k ? cols : inner;
     }
     if (v->op == VPPS_OP_TRANSPOSE) o->rows = cols, o->cols = rows;
-    if (v->op == VPPS_OP_SELECT_ROWS) o->rows = rows, o->inner = o->n / cols, o->cols = cols;
+    if (v->op == VPPS_OP_SELECT_ROWS || v->op == VPPS_OP_SLICE) o->rows = rows, o->inner = o->n / cols, o->cols = cols;
     const bool weighted = v->op == VPPS_OP_WEIGHTED_SUM;
     if (weighted || vpps_ops[v->op].max_args > 2) o->u = k - weighted;
+    if (v->op == VPPS_OP_CONCAT) {
+        o->u = 0, o->rows = o->list_rows[k], o->inner = rows;
+        for (uint32_t before = 0; before < k; before++) o->u += o->list_rows[before];
+    }
     const uint32_t argument = weighted ? k > 0 : vpps_ops[v->op].max_args > 2 ? 0 : k, columns = columns_of(v);
     meaning_operands own = *o;
     own.n /= columns;
@@ -352,8 +310,12 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
         const size_t at = m->first[v.s->param] + (v.op == VPPS_OP_LOOKUP ? v.n->imm * n : 0);
         for (size_t i = 0; i < n; i++) add_param_grad(r, at + i, r->grads[r->at[x] + i]);
     }
-    for (size_t i = 0; i < n && v.op == VPPS_OP_MATRIX; i++)
-        add_param_grad(r, m->first[v.s->param] + in_matrix(v.s, i), r->grads[r->at[x] + i]);
+    if (v.op == VPPS_OP_MATRIX) {
+        meaning_operands o = {.d = r->grads + r->at[x], .rows = v.s->cols, .cols = v.s->rows};
+        scratch_room(r, n);
+        meaning_gradient(v.op, 0, &o, (uint32_t)n, r->scratch, NULL);
+        for (size_t i = 0; i < n; i++) add_param_grad(r, m->first[v.s->param] + i, r->scratch[i]);
+    }
     if (!v.n_args || vpps_ops[v.op].op_class == VPPS_CLASS_DECIDED) return; /* no argument has a gradient */
     size_t total = 0;
     for (uint32_t k = 0; k < v.n_args; k++) total += elems_of(r, arg_of(r, &v, k));
@@ -366,16 +328,9 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     o.y = y;
     o.d = d;
     double *to = da;
-    switch (v.op) {
-    case VPPS_OP_AFFINE: affine_backward(r, m, &v, a, d, da); break;
-    case VPPS_OP_CONCAT: concat(r, &v, da, d, true); break;
-    case VPPS_OP_SLICE:
-        for (size_t i = 0; i < n; i++) da[in_slice(&v, o.n, i)] = d[i];
-        break;
-    default:
-        for (uint32_t k = 0; k < v.n_args; k++, to += elems_of(r, arg_of(r, &v, k - 1)))
-            argument_gradient(r, &v, &o, k, to);
-    }
+    if (v.op == VPPS_OP_AFFINE) affine_backward(r, m, &v, a, d, da);
+    for (uint32_t k = 0; k < v.n_args && v.op != VPPS_OP_AFFINE; k++, to += elems_of(r, arg_of(r, &v, k - 1)))
+        argument_gradient(r, &v, &o, k, to);
     for (uint32_t k = 0; k < v.n_args; k++) {
         const uint32_t arg = arg_of(r, &v, k);
         for (size_t i = 0; i < elems_of(r, arg); i++) r->grads[r->at[arg] + i] += noisy(r, *da++);

@@ -45,9 +45,10 @@ typedef struct ref_run {
     double *param_grads;
     uint8_t *used; /* does the loss depend on this element (of a lookup table: on its row)? */
     size_t n_param_elems;
-    /* scratch: one node's arguments, their gradients, its value and gradient; pointers to a list's members */
+    /* scratch: one node's arguments, their gradients, its value and gradient; pointers to a list's members, and their rows */
     double *scratch;
     const double **list;
+    uint32_t *list_rows;
     size_t scratch_elems;
     uint64_t random;
 } ref_run;
