@@ -3,7 +3,7 @@
 
     python3 bench/processes.py [--batches 32,128,512] [--rounds N] [--seconds S]
 
-The Tree-LSTM on SST ($VPPS_DATA; generated trees without), hidden 256, SGD, as `vpps train` trains it, in turn, some S seconds each.
+The Tree-LSTM on SST ($VPPS_DATA; generated trees without), all layers 256 wide, SGD, as `vpps train` trains it, in turn, some S seconds each.
 """
 import argparse
 import json
@@ -13,49 +13,39 @@ import statistics
 import subprocess
 import sys
 
-BUILD = os.environ.get("BUILD", "build")
+import train
+
 MPIRUN = ["mpirun", "--bind-to", "none", "-n", str(len(os.sched_getaffinity(0)))]
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+NETWORK = "tree-lstm"
 
 
-def run(command):
+def run(o, launcher, vps, batch, n):
+    """The summary of `vpps train`, n batches."""
+    command = [*launcher, os.environ.get("VPPS", os.path.join(train.BUILD, "vpps")), "train", NETWORK, *train.options_of(o, NETWORK), "--vps", str(vps),
+               "--batch", str(batch), "--max-batches", str(n), "--epochs", "100000", "--eval-every", "0", "--json", "--quiet"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env={**os.environ, **ROOT})
     if done.returncode:
         sys.exit(f"processes.py: {' '.join(command)}: exit status {done.returncode}")
-    return done.stdout
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def train(launcher, vps, batch, n):
-    data = os.path.join(os.environ.get("VPPS_DATA", "../shared/data"), "sst")
-    command = [*launcher, os.environ.get("VPPS", os.path.join(BUILD, "vpps")), "train", "tree-lstm", "--optimizer", "sgd",
-               *(["--data", data] if os.path.isdir(data) else []), "--vps", str(vps), "--batch", str(batch), "--max-batches", str(n),
-               "--epochs", "100000", "--eval-every", "0", "--json", "--quiet"]
-    return json.loads(run(command).splitlines()[-1])
-
-
-def spread(values):
-    q1, median, q3 = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    return f"{median:,.4g} ({q1:,.4g} - {q3:,.4g})"
+def row_of(o, cores, batch):
+    first = run(o, [], cores, batch, 2)
+    n = max(2, round(o.seconds * first["sentences_per_s"] / batch))
+    pairs = [(run(o, [], cores, batch, n), run(o, MPIRUN, 1, batch, n)) for _ in range(o.rounds)]
+    rates = [[summary["sentences_per_s"] for summary in pair] for pair in pairs]
+    exchange, sent, imbalance = (statistics.median(together[key] for _, together in pairs)
+                                 for key in ("exchange_ms_per_batch", "sent_bytes_per_batch", "imbalance"))
+    return [str(batch), *(train.shown_spread(train.spread(x)) for x in zip(*rates)), train.shown_spread(train.spread([b / a for a, b in rates])),
+            f"{exchange:.1f}", f"{1e-6 * sent:.2f}", f"{100 * imbalance:.1f} %"]
 
 
 def measure(o):
-    if not shutil.which("mpirun"):
-        print("processes.py: mpirun is not installed; nothing was measured", file=sys.stderr)
-        return
     cores = int(MPIRUN[-1])
-    print(f"Training, sentences a second: median (quartiles) of {o.rounds} rounds in turn\n\n| batch | one process, {cores} VPs | {cores} "
-          "processes | ratio | exchange ms a batch | sent MB a batch | imbalance |\n|" + " ---: |" * 7)
-    for batch in o.batches:
-        first = train([], cores, batch, 2)
-        n = max(2, round(o.seconds * first["sentences_per_s"] / batch))
-        alone, together = [], []
-        for _ in range(o.rounds):
-            alone.append(train([], cores, batch, n))
-            together.append(train(MPIRUN, 1, batch, n))
-        rates = [[x["sentences_per_s"] for x in way] for way in (alone, together)]
-        last = {key: statistics.median(x[key] for x in together) for key in ("exchange_ms_per_batch", "sent_bytes_per_batch", "imbalance")}
-        print(f"| {batch} | {spread(rates[0])} | {spread(rates[1])} | {spread([b / a for a, b in zip(*rates)])} | "
-              f"{last['exchange_ms_per_batch']:.1f} | {1e-6 * last['sent_bytes_per_batch']:.2f} | {100 * last['imbalance']:.1f} % |", flush=True)
+    print(f"Training, sentences a second: median (quartiles) of {o.rounds} rounds in turn\n")
+    train.print_table(["batch", f"one process, {cores} VPs", f"{cores} processes", "ratio", "exchange ms a batch", "sent MB a batch", "imbalance"],
+                      [row_of(o, cores, batch) for batch in o.batches], 7)
 
 
 def main():
@@ -65,7 +55,11 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     o = parser.parse_args()
     o.batches = [int(x) for x in o.batches.split(",")]
-    measure(o)
+    o.data = os.environ.get("VPPS_DATA", "../shared/data")
+    if shutil.which("mpirun"):
+        measure(o)
+    else:
+        train.tell("processes.py: mpirun is not installed; nothing was measured")
 
 
 if __name__ == "__main__":

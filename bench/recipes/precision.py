@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a recipe in fp32, bf16x3 and bf16 from the same seeds, and prints what it reaches on dev as a Markdown table.
 
-    bench/precision_dev.py [--seeds N] [--precision P]... [--log FILE] [RECIPE [OPTION...]]
+    bench/recipes/precision.py [--seeds N] [--precision P]... [--log FILE] [RECIPE [OPTION...]]
 
 RECIPE is a script of bench/recipes and its arguments, "sst.sh tree-lstm" unless given; options go to `vpps train`. --precision: only
 these beside fp32. --log: all runs' measures after each epoch, one JSON object a line. A run that the log has already is not
@@ -9,16 +9,13 @@ made again: take its line out when the recipe's script, the data or the engine h
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-RECIPES = pathlib.Path(os.path.relpath(os.path.dirname(__file__))) / "recipes"
-sys.path.append(str(RECIPES))
-from all import SHARES
+from all import HERE, SHARES
 
 ROUNDED = ["bf16x3", "bf16"]
 
@@ -26,10 +23,10 @@ ROUNDED = ["bf16x3", "bf16"]
 def train(recipe, precision, seed):
     """The loss and the measures on dev, epoch by epoch."""
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as log:
-        command = [RECIPES / recipe[0], *recipe[1:], "--seed", str(seed), "--precision", precision, "--log", log.name,
+        command = [HERE / recipe[0], *recipe[1:], "--seed", str(seed), "--precision", precision, "--log", log.name,
                    "--log-every", "1000000", "--quiet"]
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
-            sys.exit(f"precision_dev: {' '.join(recipe)} failed in {precision}, seed {seed}")
+            sys.exit(f"precision.py: {' '.join(recipe)} failed in {precision}, seed {seed}")
         events = [json.loads(line) for line in open(log.name)]
     return [{"loss": e["loss"], **{k: v for k, v in e["dev"].items() if v is not None}}
             for e in events if e["event"] == "epoch"]
