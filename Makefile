@@ -191,10 +191,8 @@ $(BUILD)/obj/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isyste
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)
 
-# Training speed is that of the command's own data and sessions.
-$(BUILD)/bench/bench_train: $(filter-out %/main.o,$(CLI_OBJ))
-
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(MODEL_OBJ) $(LIB_A)
+# What is measured are the command's own data and sessions.
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
 
 test-programs: $(TESTS)

@@ -171,7 +171,7 @@ static vpps_status run_script(split *b, vpps_node loss, const vpps_node *outputs
                                         .guard = true,
                                         .step = ++b->step};
     vpps_outcome outcome;
-    VPPS_TRY(vpps_schedule_batch(b->batch, &b->types, b->device->table->machine(b->device), b->w.g, &request));
+    VPPS_TRY(vpps_schedule_batch(b->batch, &b->types, b->device->table->machine(b->device), b->w.x.graph, &request));
     VPPS_TRY(b->device->table->launch(b->device, b->batch));
     b->device->table->wait(b->device, &outcome);
     if (outcome.status != VPPS_OK) return vpps_fail(outcome.status, "%s", outcome.message);
@@ -181,26 +181,32 @@ static vpps_status run_script(split *b, vpps_node loss, const vpps_node *outputs
 
 static vpps_status time_load(split *b, double *ns) {
     vpps_param embedding;
-    VPPS_TRY(vpps_param_find(b->w.model, "embedding", &embedding));
-    vpps_graph_clear(b->w.g);
-    const vpps_node word = vpps_lookup(b->w.g, embedding, 0);
+    VPPS_TRY(vpps_param_find(b->w.x.model, "embedding", &embedding));
+    vpps_graph_clear(b->w.x.graph);
+    const vpps_node word = vpps_lookup(b->w.x.graph, embedding, 0);
     return run_script(b, VPPS_NO_NODE, &word, 1, ns);
 }
 
 /* Training, and before it the forward part, of `batch` trees from tree `first` on. */
 static vpps_status time_trees(split *b, uint32_t first, uint32_t batch, double *forward_ns, double *train_ns) {
+    session *x = &b->w.x;
     vpps_node loss;
+    uint32_t n = 0;
     b->w.next = first;
     VPPS_TRY(workload_batch(&b->w, batch, &loss));
-    VPPS_TRY(run_script(b, VPPS_NO_NODE, b->w.scores, b->w.n_scores, forward_ns)); /* each tree for itself */
+    for (uint32_t k = 0; k < x->n_positions; k++) {
+        if (x->scores.logits[k] != VPPS_NO_NODE) x->scores.logits[n++] = x->scores.logits[k];
+    }
+    VPPS_TRY(run_script(b, VPPS_NO_NODE, x->scores.logits, n, forward_ns)); /* each tree for itself */
     return run_script(b, loss, NULL, 0, train_ns);
 }
 
 /* The smallest tree that uses every matrix: one with two children. */
 static uint32_t smallest_tree(const workload *w) {
     uint32_t best = 0, nodes = UINT32_MAX;
-    for (uint32_t i = 0; i < vpps_treebank_size(w->trees); i++) {
-        const uint32_t n = vpps_treebank_tree(w->trees, i).n_nodes;
+    const vpps_treebank *trees = w->c.split[SPLIT_TRAIN].bank;
+    for (uint32_t i = 0; i < vpps_treebank_size(trees); i++) {
+        const uint32_t n = vpps_treebank_tree(trees, i).n_nodes;
         if (n < 3 || n >= nodes) continue;
         nodes = n;
         best = i;
@@ -231,21 +237,20 @@ static vpps_status split_batch(split *b, uint32_t batch) {
 
 static vpps_status measure_split(const char *trees, bool simt) {
     static const uint32_t batches[] = {1, 16, 128};
-    const uint32_t size = simt ? 16 : 256;
     const vpps_device_table *table = simt ? &vpps_device_simt : &vpps_device_cuda;
     vpps_plan plan;
     split b = {0};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt;
-    vpps_status status = workload_create(&b.w, trees, size, size);
+    vpps_status status = workload_open(&b.w, trees, simt ? "16" : "256");
     if (status == VPPS_OK) status = vpps_batch_create(&b.batch);
-    if (status == VPPS_OK) status = table->create(&b.device, b.w.model, &b.options, &plan);
+    if (status == VPPS_OK) status = table->create(&b.device, b.w.x.model, &b.options, &plan);
     for (size_t i = 0; i < (simt ? 1 : VPPS_COUNT(batches)) && status == VPPS_OK; i++)
         status = split_batch(&b, batches[i]);
     if (b.device) table->destroy(b.device);
     vpps_batch_destroy(b.batch);
     vpps_types_free(&b.types);
-    workload_destroy(&b.w);
+    workload_close(&b.w);
     return status;
 }
 

@@ -7,58 +7,23 @@
  * noting a task for a trace costs, of many runs the one that other work disturbed least.
  */
 #include "peak.h"
-#include "runtime/device.h"
 #include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
 #include "runtime/trace.h"
 #include "workload.h"
 
-enum { SIZE = 256, REPEATS = 60, WARM_UP = 5 };
+enum { REPEATS = 60, WARM_UP = 5 };
+#define SIZE "256"
 
 /* ---------------------------------------------------------------- scripts that are made, but not run */
 
 typedef struct maker {
-    workload w;
-    vpps_options options;
-    vpps_device *cpu; /* NULL: scripts for a GPU, which the next two describe */
-    vpps_machine machine;
-    vpps_gpu_layout layout;
-    const vpps_task_plan *plan; /* what scripts are made for; cpu's or layout's */
+    workload *w;
+    const vpps_task_plan *plan; /* what scripts are made for */
     vpps_types types;
     vpps_batch *batch;
     double build_ns, script_ns; /* of the latest: CPU time of building the graph, of making the script */
 } maker;
-
-static vpps_status open_workload(maker *m, const char *trees) {
-    *m = (maker){0};
-    vpps_options_default(&m->options);
-    VPPS_TRY(workload_create(&m->w, trees, SIZE, SIZE));
-    return vpps_batch_create(&m->batch);
-}
-
-static vpps_status maker_open_cpu(maker *m, const char *trees) {
-    vpps_plan unused;
-    VPPS_TRY(open_workload(m, trees));
-    m->options.vps = peak_cores();
-    VPPS_TRY(vpps_device_cpu.create(&m->cpu, m->w.model, &m->options, &unused));
-    m->plan = vpps_device_cpu.machine(m->cpu);
-    return VPPS_OK;
-}
-
-static vpps_status maker_open_gpu(maker *m, const char *trees) {
-    VPPS_TRY(open_workload(m, trees));
-    VPPS_TRY(vpps_machine_named(&m->machine, "sm_90", 132));
-    VPPS_TRY(vpps_gpu_lay_out(&m->layout, m->w.model, &m->options, &m->machine, "bench"));
-    m->plan = &m->layout.tasks;
-    return VPPS_OK;
-}
-
-static void maker_close(maker *m) {
-    vpps_batch_destroy(m->batch);
-    vpps_types_free(&m->types);
-    if (m->cpu) vpps_device_cpu.destroy(m->cpu);
-    vpps_gpu_layout_free(&m->layout);
-    workload_destroy(&m->w);
-}
 
 static uint64_t thread_ns(void) {
     struct timespec t;
@@ -67,11 +32,11 @@ static uint64_t thread_ns(void) {
 }
 
 static vpps_status maker_make(maker *m, uint32_t n) {
-    vpps_batch_request request = {.optimizer = &m->options.optimizer, .guard = true, .step = 1};
+    vpps_batch_request request = {.optimizer = &m->w->x.handle->options.optimizer, .guard = true, .step = 1};
     const uint64_t t0 = thread_ns();
-    VPPS_TRY(workload_batch(&m->w, n, &request.loss));
+    VPPS_TRY(workload_batch(m->w, n, &request.loss));
     const uint64_t t1 = thread_ns();
-    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, m->plan, m->w.g, &request));
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, m->plan, m->w->x.graph, &request));
     m->build_ns = (double)(t1 - t0);
     m->script_ns = (double)(thread_ns() - t1);
     return VPPS_OK;
@@ -100,10 +65,25 @@ static vpps_status measure(maker *m, const char *what, uint32_t n) {
     return VPPS_OK;
 }
 
-static vpps_status measure_all(maker *m, const char *what) {
+static vpps_status measure_all(workload *w, const char *what, const vpps_task_plan *plan) {
     static const uint32_t batches[] = {1, 16, 128};
-    for (size_t i = 0; i < VPPS_COUNT(batches); i++) VPPS_TRY(measure(m, what, batches[i]));
-    return VPPS_OK;
+    maker m = {.w = w, .plan = plan};
+    vpps_status status = vpps_batch_create(&m.batch);
+    w->next = 0;
+    for (size_t i = 0; i < VPPS_COUNT(batches) && status == VPPS_OK; i++) status = measure(&m, what, batches[i]);
+    vpps_batch_destroy(m.batch);
+    vpps_types_free(&m.types);
+    return status;
+}
+
+static vpps_status measure_gpu(workload *w) {
+    vpps_machine machine;
+    vpps_gpu_layout layout;
+    VPPS_TRY(vpps_machine_named(&machine, "sm_90", 132));
+    vpps_status status = vpps_gpu_lay_out(&layout, w->x.model, &w->x.handle->options, &machine, "bench");
+    if (status == VPPS_OK) status = measure_all(w, "sm_90", &layout.tasks);
+    vpps_gpu_layout_free(&layout);
+    return status;
 }
 
 static double note_ns(void) {
@@ -123,19 +103,15 @@ static double note_ns(void) {
 
 int main(int argc, char **argv) {
     const char *trees = argc > 1 ? argv[1] : NULL;
-    maker cpu, gpu;
-    vpps_status s = maker_open_cpu(&cpu, trees);
-    printf("Host, us a batch: medians of %d batches, and quartiles; Tree-LSTM %d on %s\n\n"
+    static workload w;
+    vpps_status s = workload_open(&w, trees, SIZE);
+    printf("Host, us a batch: medians of %d batches, and quartiles; Tree-LSTM " SIZE " on %s\n\n"
            "| for | batch | vertices | build | script | both (quartiles) | ns a vertex | phases | script KB |\n"
            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-           REPEATS, SIZE, trees ? trees : "generated ListOps");
-    if (s == VPPS_OK) s = measure_all(&cpu, "CPU");
-    if (s == VPPS_OK) {
-        s = maker_open_gpu(&gpu, trees);
-        if (s == VPPS_OK) s = measure_all(&gpu, "sm_90");
-        maker_close(&gpu);
-    }
-    maker_close(&cpu);
+           REPEATS, trees ? trees : "generated ListOps");
+    if (s == VPPS_OK) s = measure_all(&w, "CPU", w.x.handle->machine);
+    if (s == VPPS_OK) s = measure_gpu(&w);
+    workload_close(&w);
     if (s == VPPS_OK) printf("\nNoting a task for a trace: %.0f ns\n", note_ns());
     if (s != VPPS_OK) fprintf(stderr, "bench_host: %s\n", vpps_error_message());
     return s != VPPS_OK;
