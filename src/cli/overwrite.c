@@ -71,14 +71,15 @@ vpps_status overwrite_check_run(const settings *s, uint32_t epoch) {
 }
 
 vpps_status overwrite_check_export(const settings *s, const char *path) {
-    char *epoch = NULL;
+    char *name = NULL, *epoch = NULL;
     if (s->force || !holds_something(path)) return VPPS_OK;
-    const bool is_run = vpps_checkpoint_metadata(path, "train.epoch", &epoch) == VPPS_OK && epoch;
+    const bool is_ours = vpps_checkpoint_metadata(path, "network", &name) == VPPS_OK && name,
+               is_run = is_ours && vpps_checkpoint_metadata(path, "train.epoch", &epoch) == VPPS_OK && epoch;
+    free(name);
     free(epoch);
     vpps_restore_message("");
-    if (!is_run) return VPPS_OK;
-    return vpps_fail(VPPS_ARGUMENT,
-                     "--save %s: the file is a checkpoint that training can go on from: --force replaces "
-                     "it",
-                     path);
+    if (is_ours && !is_run) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--save %s: the file %s: --force replaces it", path,
+                     is_run ? "is a checkpoint that training can go on from"
+                            : "exists already, and export has not made it");
 }

@@ -9,7 +9,7 @@
  * opened. Fails with ARGUMENT, naming the file. */
 vpps_status overwrite_check_run(const settings *s, uint32_t epoch);
 
-/* May an export replace the file at `path`? All but a checkpoint that training can go on from. */
+/* May an export replace the file at `path`? Only an earlier export. */
 vpps_status overwrite_check_export(const settings *s, const char *path);
 
 #endif

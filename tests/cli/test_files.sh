@@ -357,6 +357,14 @@ check "an exported file is no run to resume" fails_with 1 'no "train.epoch" in i
 check "export a damaged file" fails_with 1 "checksum" "$vpps" export --model flipped.ckpt --save x.ckpt
 check "export onto the checkpoint" fails_with 1 "--save ./base.ckpt and --model base.ckpt are the same" "$vpps" export \
     --model base.ckpt --save ./base.ckpt
+check "export again" exits 0 "$vpps" export --model base.ckpt --save small.ckpt
+cp base.ckpt run.ckpt && echo notes >notes.txt
+check "export onto another run" fails_with 1 "--save run.ckpt: the file is a checkpoint that training can go on from: --force" \
+    "$vpps" export --model base.ckpt --save run.ckpt
+check "export onto something else" fails_with 1 "--save notes.txt: the file exists already, and export has not made it: --force" \
+    "$vpps" export --model base.ckpt --save notes.txt
+check "which is left" grep -q notes notes.txt
+check "export onto it with --force" exits 0 "$vpps" export --model base.ckpt --save notes.txt --force
 check "export without --save" fails_with 2 "--save FILE is missing" "$vpps" export --model base.ckpt
 check "export another network's" fails_with 1 "holds the network tree-lstm" "$vpps" export lstm-lm --model base.ckpt \
     --save x.ckpt
