@@ -117,7 +117,11 @@ static const char *dashes(const char *option) { return strncmp(option, "standard
 /* How each file begins that such an option has written. */
 static const struct {
     const char *option, *mark;
-} marks[] = {{"plot", "<svg"}, {"svg", "<svg"}, {"trace", "{\"displayTimeUnit\""}, {"csv", "class,gold,predicted"}};
+} marks[] = {{"plot", "<svg"},
+             {"svg", "<svg"},
+             {"trace", "{\"displayTimeUnit\""},
+             {"csv", "class,gold,predicted"},
+             {"log", "{\"version\":"}};
 
 /* A file that begins otherwise is something else, and not to be lost. */
 static vpps_status check_content(const settings *s, const char *option, const char *path) {

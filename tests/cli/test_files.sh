@@ -357,6 +357,10 @@ check "an exported file is no run to resume" fails_with 1 'no "train.epoch" in i
 check "export a damaged file" fails_with 1 "checksum" "$vpps" export --model flipped.ckpt --save x.ckpt
 check "export onto the checkpoint" fails_with 1 "--save ./base.ckpt and --model base.ckpt are the same" "$vpps" export \
     --model base.ckpt --save ./base.ckpt
+cp base.ckpt other.ckpt
+check "a log onto a checkpoint" fails_with 1 "--log other.ckpt: the file exists already, and --log has not made it" \
+    "$vpps" train --resume base.ckpt --epochs 3 --log other.ckpt --save new.ckpt
+check "which stays whole" cmp base.ckpt other.ckpt
 check "export again" exits 0 "$vpps" export --model base.ckpt --save small.ckpt
 cp base.ckpt run.ckpt && echo notes >notes.txt
 check "export onto another run" fails_with 1 "--save run.ckpt: the file is a checkpoint that training can go on from: --force" \
