@@ -254,11 +254,21 @@ static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     return vpps_fail(failed, "%s", why);
 }
 
+/* A file of one field may have no names: its first line, which is taken for one, may be text. */
+static void tell_only_name(const predictor *p) {
+    const char *name = json_string_value(json_array_get(p->fields.names, 0));
+    if (json_array_size(p->fields.names) != 1 || p->s->text_field || !strpbrk(name, " \t")) return;
+    fprintf(stderr, "vpps: %s%s:1: '%.80s' is read as the name of the field (--text-field 1: fields have no names)\n",
+            VPPS_PATH_ARGS(p->reader.lines.name), name);
+}
+
 static vpps_status take_record(predictor *p, line_kind kind, const record *r) {
     bool added = false;
     if (kind == LINE_WHOLE && !r->blank && fields_are(p->reader.form) && fields_want_names(&p->fields)) {
         const vpps_status status = fields_take_names(&p->fields, r->text, r->len);
-        return status == VPPS_OK ? status : place_failure(p, status, r->number);
+        if (status != VPPS_OK) return place_failure(p, status, r->number);
+        tell_only_name(p);
+        return VPPS_OK;
     }
     if (!VPPS_RESERVE(p->lines, p->capacity, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
     /* a batch is no larger for its last line, unless that is its only one */

@@ -200,6 +200,12 @@ check "CSV: fields" bad csv 'id,text\n"1\n2",ada\n3\n' "4: expected 2 fields, as
 check "CSV: no text" bad csv 'id,n\n1,2\n' "2: expected a field 'text', found id, n" 0
 check "CSV: not UTF-8" bad csv 'text\n\377\n' "2: field 1: expected text in UTF-8" 0
 check "CSV: semicolons" bad csv 'text;n\nada;1\n' "1: expected commas between fields, found semicolons: 'text;n'" 0
+unnamed() {
+    printf 'ada sees rome\nbob\n' | predict --model labels.ckpt --input-format csv && says err "stdin:1: 'ada sees rome' is read as the name of the field" &&
+        [ "$(wc -l <out)" = 2 ] && printf 'ada sees rome\nbob\n' | predict --model labels.ckpt --input-format csv --text-field 1 &&
+        empty err && [ "$(wc -l <out)" = 2 ] && ! grep -q name out
+}
+check "CSV: a line of text where names are" unnamed
 check "CSV: one field" bad csv 'text\nada, bob\n' "2: expected 1 field, as there are names, found 2" 0
 check "an array" bad auto '[{"text": "ada"},\n{"text": "bob"}]\n' " expected JSON objects, one a line, found an array" 0
 check "--json is JSONL" matches '{"text":"ada"}\n' '\{"text":"ada","words":\["ada"\].*' --model tags.ckpt --json
