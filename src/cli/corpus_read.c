@@ -5,10 +5,13 @@
 #include "cli/corpus_notes.h"
 #include "cli/corpus_records.h"
 #include "cli/data_files.h"
+#include "cli/fields.h"
+#include "cli/input.h"
 #include "cli/task.h"
 #include "cli/tokenize.h"
 #include "io/file.h"
 
+#include <unistd.h>
 #include <xxhash.h>
 
 /* ---------------------------------------------------------------- sources */
@@ -136,6 +139,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     const vpps_status found = data_file(s, which, wanted, e.source, path, sizeof path);
     if (found != VPPS_OK) return task_for(s)->paired && !*e.source ? add_endings(found) : found;
     if (!*path) return VPPS_OK;
+    if (fields_are(input_form_of_name(path))) e = (endings){"", ""}; /* records have both sides in one file */
     VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
     c->split[which].present = true;
     return VPPS_OK;
@@ -278,13 +282,17 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
 
 /* The thread's message; data that a checkpoint names may lie elsewhere now. */
 static vpps_status tell_moved(const settings *s, vpps_status status) {
-    const char *file = s->resume ? s->resume : s->model;
-    char why[VPPS_MESSAGE_BYTES];
-    if (status != VPPS_IO || !file) return status;
+    const char *file = s->resume ? s->resume : s->model, *const paths[] = {s->data, s->parts[0], s->parts[1],
+                                                                           s->parts[2]};
     static const char *const options[] = {"data", "train", "dev", "test"};
+    char why[VPPS_MESSAGE_BYTES];
+    bool gone = false;
+    if (status != VPPS_IO || !file) return status;
     for (size_t i = 0; i < VPPS_COUNT(options); i++) {
         if (options_given(s, options[i])) return status;
+        gone |= paths[i] && access(paths[i], F_OK) != 0;
     }
+    if (!gone) return status;
     snprintf(why, sizeof why, "%s", vpps_error_message());
     return vpps_fail(status, "%.400s; %s was made with these data: if they have moved, --data names their place", why,
                      file);

@@ -229,6 +229,8 @@ lost() { # what says where data were
     mv gone data
 }
 check "data that have moved, and are not named" lost
+untested() { mv data/test.txt gone && fails_with 1 "data: no file has the word test in its name: the test part is missing" "$vpps" eval --model moved.ckpt && ! grep -q moved, err && mv gone data/test.txt; }
+check "a part that is not there" untested
 changed() {
     first changed.ckpt && cp -r data altered && sed -i '1s/(0/(1/;1s/(1 a/(0 a/' altered/"$1".txt &&
         ! cmp -s data/"$1".txt altered/"$1".txt &&

@@ -77,6 +77,8 @@ pairs() { # NETWORK
     done
 }
 check "pairs in one file" pairs lstm-nmt
+check "eval of records by a network of two files" exits 0 "$vpps" eval --model pairs.own.ckpt pairs.csv --json --vps 1
+check "measures the same pairs" json out "o['metrics'] == $(python3 -c "import json; print(json.load(open('pairs.own'))['metrics'])")"
 check "pairs of lattices" pairs lattice-gru
 gzip -k labels.csv
 check "compressed" learns labels.gz bilstm-classifier --train labels.csv.gz --dev labels.csv.gz

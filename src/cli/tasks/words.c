@@ -35,11 +35,11 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
 
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
     enum { MUCH = 5 }; /* a fifth */
-    const uint32_t n = vpps_vocab_size(words);
     uint64_t all = 0, cut = 0;
-    uint32_t rare = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t rare = 0, n = 0;
+    for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
         all += counts[i];
+        n += counts[i] > 0;
         if (!counts[i] || counts[i] >= min_count) continue;
         rare++;
         cut += counts[i];
