@@ -68,6 +68,18 @@ static uint32_t columns_of(const vpps_text *t) {
     return in_row && parted ? columns : 0;
 }
 
+/* Has each line that is not blank a tab, and words before it? Some line must be there. */
+static bool has_tabs(const vpps_text *t) {
+    vpps_line line = {0};
+    bool some = false;
+    while (vpps_text_next_line(t, &line)) {
+        const char *at = vpps_skip_blanks(line.begin, line.end);
+        if (at < line.end && !memchr(at, '\t', (size_t)(line.end - at))) return false;
+        some |= at < line.end;
+    }
+    return some;
+}
+
 /* Does the network read the form? */
 static bool is_read(net_kind kind, input_form form) {
     if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
@@ -137,6 +149,12 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         fprintf(stderr,
                 "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
                 VPPS_PATH_ARGS(first->name), columns);
+    }
+    if (open && *form == INPUT_TEXT && kind == NET_SENTENCES && has_tabs(&t)) {
+        fprintf(
+            stderr,
+            "vpps: %s%s: read as text, though every line has a tab (--input-format labelled reads labels before it)\n",
+            VPPS_PATH_ARGS(first->name));
     }
     if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
     tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"

@@ -49,6 +49,11 @@ check "word|TAG lines come back" same tags --model tags.ckpt tags
 check "it is told" says err "vpps: tags: read as word|TAG lines, whose tags are replaced (--input-format text"
 check "columns come back" same columns --model tags.ckpt columns
 check "columns as lines" same tags --model tags.ckpt columns --output-format text
+other_labels() {
+    printf 'five\tada\none\tbob\n' | predict --model labels.ckpt && says err 'stdin: read as text, though every line has a tab (--input-format labelled' &&
+        printf '\n' | predict --model labels.ckpt && empty err
+}
+check "labels that the network does not have" other_labels
 check "labelled lines come back" same labels --model labels.ckpt labels
 check "it is told, too" says err "vpps: labels: read as a label, a tab and a sentence a line"
 check "other tags are ignored" given 'ada|X sees|Y rome|Z\n' 'ada|B-PER sees|O rome|B-LOC\n' --model tags.ckpt
