@@ -292,6 +292,9 @@ START_TEST(the_header_is_anothers)
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "dropout key");
         h->dropout_key[1]--;
         TEST_OK(verify_edited(&b));
+        subject nothing = b.job.subject;
+        nothing.words = VPPS_TASK_HEADER_WORDS - 1;
+        TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "it has no whole header");
         for (size_t n = 0; n < b.job.subject.words; n++) { /* cut off anywhere */
             uint32_t *cut = malloc((n + 1) * sizeof *cut);
             subject s = b.job.subject;
@@ -304,6 +307,47 @@ START_TEST(the_header_is_anothers)
             ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
             free(cut);
         }
+        close_batch(&b);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- requests */
+
+START_TEST(a_request_is_for_something_else)
+    {
+        enum { TERMS = 1000 };
+        const float data[ROWS] = {0};
+        const vpps_node none = VPPS_NO_NODE - 1;
+        batch b;
+        vpps_node terms[TERMS];
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node x = vpps_input(b.g, ROWS, 1, data), small = vpps_sum_elements(b.g, vpps_tanh(b.g, x));
+        for (uint32_t i = 0; i < TERMS; i++) terms[i] = small;
+        const vpps_node large = vpps_sum(b.g, TERMS, terms);
+        open_batch(&b, small, (way){.n_vps = 1, .groups = 1});
+        b.job.request.loss = none;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss is made of node");
+        b.job.request.loss = large;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss has more terms than the script has words");
+        b.job.request.loss = small;
+        b.job.request.gradient_nodes = &none;
+        b.job.request.n_gradient_nodes = 1;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
+        close_batch(&b);
+    }
+END_TEST
+
+START_TEST(an_output_is_of_no_vertex)
+    {
+        const float data[ROWS] = {0};
+        batch b;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node out = vpps_tanh(b.g, vpps_input(b.g, ROWS, 1, data));
+        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+        b.job.outputs[0] = VPPS_NO_NODE - 1;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
         close_batch(&b);
     }
 END_TEST
@@ -372,6 +416,8 @@ int main(void) {
     tcase_add_test(t, a_stage_never_runs);
     tcase_add_test(t, a_vertex_is_there_twice);
     tcase_add_test(t, the_header_is_anothers);
+    tcase_add_test(t, a_request_is_for_something_else);
+    tcase_add_test(t, an_output_is_of_no_vertex);
     tcase_add_test(t, kept_gradients);
     tcase_add_test(t, kept_gradients_are_not_left_to_an_update);
     suite_add_tcase(suite, t);

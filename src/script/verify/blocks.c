@@ -60,11 +60,12 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
 
 /* ---------------------------------------------------------------- tensors */
 
-uint32_t vpps_check_add_tensor(vpps_checker *c, vpps_tensor t) {
-    const uint64_t end = t.items ? t.offset + (uint64_t)(t.items - 1) * t.stride + t.words : 0;
-    if (t.items && (t.offset < c->plan->batch || end > c->pool_words)) {
-        vpps_check_record(c, "words %u to %" PRIu64 " of the pool are asked for; the batch has %u to %u", t.offset, end,
-                          c->plan->batch, c->pool_words);
+uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) {
+    const uint64_t end = t.items ? offset + (uint64_t)(t.items - 1) * t.stride + t.words : 0;
+    t.offset = (uint32_t)offset;
+    if (t.items && (offset < c->plan->batch || end > c->pool_words)) {
+        vpps_check_record(c, "words %" PRIu64 " to %" PRIu64 " of the pool are asked for; the batch has %u to %u",
+                          offset, end, c->plan->batch, c->pool_words);
         return VPPS_NONE;
     }
     if (!VPPS_RESERVE(c->tensors, c->tensors_capacity, c->n_tensors + 1u)) {
@@ -85,16 +86,14 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     b->kept[v] = c->n_tensors;
     for (uint32_t s = 0; s < shares; s++) {
         const uint64_t at = (uint64_t)b->block->kept[x->domain] + x->offset + (uint64_t)s * vpps_share_words(x);
-        if (at > UINT32_MAX) return vpps_refuse_vertex(c, b, 0, "its values lie outside the pool");
         const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
-                               .offset = (uint32_t)at,
                                .stride = b->cell->c->kept_words[x->domain],
                                .words = vpps_value_words(x),
                                .items = items(b, x->domain),
                                .block = number,
                                .index = v,
                                .share = s};
-        if (vpps_check_add_tensor(c, t) == VPPS_NONE) return false;
+        if (vpps_check_add_tensor(c, at, t) == VPPS_NONE) return false;
     }
     return true;
 }

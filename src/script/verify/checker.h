@@ -267,7 +267,8 @@ vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 /* Block, output of its cell and position of an output. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
-uint32_t vpps_check_add_tensor(vpps_checker *c, vpps_tensor t);
+/* Notes a tensor at this offset. VPPS_NONE, and refused: the batch has no such words. */
+uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
 
 /* ---- words.c */
 

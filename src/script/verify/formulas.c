@@ -200,8 +200,6 @@ static uint32_t express_parts(const vpps_proof *p) {
     vpps_term *terms = vpps_express_room(p->s, s->n);
     uint64_t rows = 0;
     if (!terms) return VPPS_NONE;
-    if (!counts_fit(p, vpps_instructions[opcode].operands))
-        return vpps_proof_none(p, "it has too many parts, or too few");
     if (s->run.of.over_list) return express_members(p);
     for (uint32_t i = 0; i < s->n; i++) {
         const vpps_operand *a = vpps_proof_operand(p, i);
@@ -282,7 +280,7 @@ static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (a->shares) return vpps_proof_refuse(p, "it reads a share where it wants the sum");
     const bool dealt = p->program->rows && vpps_rows_dealt(&p->c->needs, a->rows);
     return a->access == VPPS_ACCESS_WHOLE || (a->access == VPPS_ACCESS_OWN && dealt == (a->dealt > 0)) ||
-           vpps_proof_refuse(p, "a factor of the product does not fit");
+           vpps_proof_refuse(p, "a factor of the product is read in another way");
 }
 
 /* What the sum starts from: VPPS_NONE with nothing refused where it is zero. */
@@ -300,7 +298,7 @@ static uint32_t express_start(vpps_proof *p) {
     const bool slot = start->place == VPPS_PLACE_SLOT;
     if (slot ? !vpps_proof_holds(p, start) : !vpps_proof_reads(p, start)) return VPPS_NONE;
     if (start->axis != x->axis || start->cols != x->cols || start->shares)
-        return vpps_proof_none(p, "what the product starts from does not fit");
+        return vpps_proof_none(p, "the value that the product starts from does not fit");
     if (!slot && (start->place != VPPS_PLACE_RECORD || start->cols != 1))
         return vpps_proof_none(p, "the vectors that it starts from are not at equal distances");
     return p->is[start->value];

@@ -16,7 +16,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
         return vpps_proof_refuse(p, "it is made in another stage, or twice");
     const vpps_expression *e = &p->s->at[is];
     if (e->rows * e->cols != vpps_value_words(x) || e->rows != x->rows)
-        return vpps_proof_refuse(p, "its shape is another");
+        return vpps_proof_refuse(p, "it is made in another shape");
     if (e->domain && e->domain != x->domain)
         return vpps_proof_refuse(p, "its members differ, yet there is one, or those of another list");
     p->is[to->value] = is;
@@ -29,10 +29,10 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
         p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
-    if (to->place != VPPS_PLACE_SLOT || to->at >= p->program->slots.n || dealt != (to->dealt > 0))
-        return vpps_proof_refuse(p, "its slot is not like it");
-    const vpps_slot *slot = &p->program->slots.at[to->at];
-    if (slot->axis != to->axis || slot->dealt != to->dealt || slot->words != vpps_operand_words(to))
+    const bool there = to->place == VPPS_PLACE_SLOT && to->at < p->program->slots.n;
+    const vpps_slot *slot = there ? &p->program->slots.at[to->at] : NULL;
+    if (!slot || dealt != (to->dealt > 0) || slot->axis != to->axis || slot->dealt != to->dealt ||
+        slot->words != vpps_operand_words(to))
         return vpps_proof_refuse(p, "its slot is not like it");
     p->held[to->at] = to->value;
     return true;
@@ -154,7 +154,7 @@ static bool multiply(vpps_proof *p) {
     for (uint32_t i = 0; i < p->step->n && p->check->status == VPPS_OK; i++)
         if (vpps_proof_operand(p, i)->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT &&
             vpps_proof_operand(p, i)->at == to->at)
-            return vpps_proof_refuse(p, "it is made in the slot of what it is made of");
+            return vpps_proof_refuse(p, "a product is made in the slot of its factor");
     return make(p, to, is) && place_product(p, to);
 }
 

@@ -11,7 +11,7 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
     const bool list = cell->n_inputs == 1 && cell->input_domain[0] == 1;
     const bool may = op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE || op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
     if (list ? !may : view.n_args != cell->n_inputs)
-        return VPPS_REFUSE(c, "cell %s: its inputs are others", cell->name);
+        return VPPS_REFUSE(c, "cell %s: it has as many inputs as another op", cell->name);
     f->n_inputs = cell->n_inputs;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const vpps_signature *s = vpps_check_signature(c->g, view.args[i]);
@@ -49,7 +49,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
             return VPPS_REFUSE(p->check, "cell %s: output %u is no node of the vertex", c->name, k);
         for (uint32_t i = 0; i < k; i++)
             if (c->outputs[i].node == o->node)
-                return VPPS_REFUSE(p->check, "cell %s: output %u is there twice", c->name, k);
+                return VPPS_REFUSE(p->check, "cell %s: output %u is of the same node as another", c->name, k);
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
         if (o->value == VPPS_NONE) continue; /* left out; vpps_check_output refuses who reads it */

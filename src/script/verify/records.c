@@ -74,7 +74,7 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
             return vpps_refuse_vertex(c, b, p, "a word of its record is another");
     }
     if (!b->data) return true;
-    const uint32_t n = view->op ? vpps_words(view->signature) : 0;
+    const uint32_t n = view->op && view->signature->op == VPPS_OP_INPUT ? vpps_words(view->signature) : 0;
     const uint32_t *data = vpps_check_words(c, b->data[p], n, "an input's data");
     if (!data) return false;
     return (n && !memcmp(data, c->g->data + view->op->imm, n * sizeof *data)) ||
@@ -119,7 +119,8 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
     if (!table || table->kind != VPPS_LOOKUP || !c->due_entries[t->param])
         return VPPS_REFUSE(c, "table %u: parameter %u gets no gradients of entries", number, t->param);
     for (uint32_t i = 0; i < number; i++)
-        if (vpps_table_at(c->script, i)->param == t->param) return VPPS_REFUSE(c, "table %u is there twice", number);
+        if (vpps_table_at(c->script, i)->param == t->param)
+            return VPPS_REFUSE(c, "table %u is of the same parameter as another", number);
     const uint32_t *rows = vpps_check_words(c, t->rows, t->n, "a table's entries");
     if (!rows) return false;
     uint32_t *due = c->due_entries[t->param];
@@ -134,14 +135,13 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
     for (uint32_t row = 0; row < table->count; row++) n += due[row] != 0;
     if (n != t->n) return VPPS_REFUSE(c, "table %u: %u entries; %u get gradients", number, t->n, n);
     const vpps_tensor gradients = {.kind = VPPS_TENSOR_ENTRY,
-                                   .offset = t->gradients,
                                    .stride = table->rows * table->cols,
                                    .words = table->rows * table->cols,
                                    .items = t->n,
                                    .index = number};
     c->entries_made[number] = vpps_check_zeros(c, t->n, sizeof *c->entries_made[number]);
     if (!c->entries_made[number]) return false;
-    return (c->table_tensors[number] = vpps_check_add_tensor(c, gradients)) != VPPS_NONE;
+    return (c->table_tensors[number] = vpps_check_add_tensor(c, t->gradients, gradients)) != VPPS_NONE;
 }
 
 bool vpps_check_tables(vpps_checker *c) {

@@ -196,9 +196,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
         const uint32_t all = list ? b->block->members[x->domain - 1] : b->block->n;
         b->contributions[j] = c->n_tensors;
         for (uint32_t s = 0; s < (cell->contributions[j].partial ? c->group_size : 1); s++) {
-            if (at > UINT32_MAX) return VPPS_REFUSE(c, "its contributions lie outside the pool");
             const vpps_tensor t = {.kind = VPPS_TENSOR_CONTRIBUTION,
-                                   .offset = (uint32_t)at,
                                    .stride = vpps_value_words(x),
                                    .words = vpps_value_words(x),
                                    .items = n,
@@ -207,7 +205,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
                                    .index = j,
                                    .share = s,
                                    .first_bit = b->contribution_bits[j] + (uint64_t)s * all};
-            if (vpps_check_add_tensor(c, t) == VPPS_NONE) return false;
+            if (vpps_check_add_tensor(c, at, t) == VPPS_NONE) return false;
             at += ((uint64_t)n * vpps_value_words(x) + 15) & ~(uint64_t)15;
         }
     }
@@ -226,9 +224,7 @@ static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const vpps
         for (uint32_t p = o[1]; p < o[1] + o[2]; p++) b->passing[v][p] = c->n_tensors;
         for (uint32_t s = 0; s < shares; s++) {
             const uint64_t at = (uint64_t)task->passing + x->offset + (uint64_t)s * vpps_share_words(x);
-            if (at > UINT32_MAX) return VPPS_REFUSE(c, "its passing values lie outside the pool");
             const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
-                                   .offset = (uint32_t)at,
                                    .stride = cell->kept_words[x->record],
                                    .words = vpps_value_words(x),
                                    .items = o[2],
@@ -236,7 +232,7 @@ static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const vpps
                                    .block = o[0],
                                    .index = v,
                                    .share = s};
-            if (vpps_check_add_tensor(c, t) == VPPS_NONE) return false;
+            if (vpps_check_add_tensor(c, at, t) == VPPS_NONE) return false;
         }
     }
     return true;
@@ -266,14 +262,10 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     if (!pairs) return false;
     vpps_check_act(c, vp_of(c, 0));
     for (uint32_t i = 0; i < n; i++) {
-        const vpps_tensor t = {.kind = VPPS_TENSOR_CONSTANT,
-                               .offset = pairs[2 * i],
-                               .stride = 1,
-                               .words = 1,
-                               .items = 1,
-                               .index = pairs[2 * i + 1]};
-        const uint32_t tensor = vpps_check_add_tensor(c, t);
-        if (tensor == VPPS_NONE || !vpps_check_write(c, t.offset, 1, tensor, 0)) return false;
+        const vpps_tensor t = {
+            .kind = VPPS_TENSOR_CONSTANT, .stride = 1, .words = 1, .items = 1, .index = pairs[2 * i + 1]};
+        const uint32_t tensor = vpps_check_add_tensor(c, pairs[2 * i], t);
+        if (tensor == VPPS_NONE || !vpps_check_write(c, pairs[2 * i], 1, tensor, 0)) return false;
     }
     return true;
 }

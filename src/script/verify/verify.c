@@ -220,7 +220,8 @@ static bool run(vpps_checker *c) {
 static bool check(vpps_checker *c) {
     const vpps_tensor initial = {.kind = VPPS_TENSOR_INITIAL}, spent = {.kind = VPPS_TENSOR_SPENT};
     if (!check_header(c) || !vpps_check_demands(c)) return false;
-    if (vpps_check_add_tensor(c, initial) == VPPS_NONE || vpps_check_add_tensor(c, spent) == VPPS_NONE) return false;
+    if (vpps_check_add_tensor(c, 0, initial) == VPPS_NONE || vpps_check_add_tensor(c, 0, spent) == VPPS_NONE)
+        return false;
     if (!vpps_check_blocks(c) || !vpps_check_arrays(c)) return false;
     if (c->training && !vpps_check_gradients(c)) return false;
     c->running = true;
