@@ -12,34 +12,6 @@
 
 /* ---------------------------------------------------------------- plain text */
 
-/* What other forms' lines look like, counted over a text. */
-typedef struct shapes {
-    uint64_t lines, words, barred; /* barred: word|TAG */
-    uint64_t with_one_tab, with_tabs;
-    uint64_t trees; /* lines in brackets */
-} shapes;
-
-static shapes count_shapes(const vpps_text *t) {
-    shapes n = {0};
-    vpps_line line = {0};
-    while (vpps_text_next_line(t, &line)) {
-        const char *at = vpps_skip_blanks(line.begin, line.end), *end = vpps_trim_blanks(at, line.end), *word;
-        size_t len, tabs = 0;
-        if (at == end) continue;
-        n.lines++;
-        n.trees += *at == '(' && end[-1] == ')';
-        for (const char *p = at; p < end; p++) tabs += *p == '\t';
-        n.with_one_tab += tabs == 1;
-        n.with_tabs += tabs > 0;
-        while (vpps_text_next_word(&at, end, &word, &len)) {
-            const char *bar = memrchr(word, '|', len);
-            n.words++;
-            n.barred += bar && bar > word && bar + 1 < word + len;
-        }
-    }
-    return n;
-}
-
 void corpus_note_quotes(corpus *c, const char *name, const char *text, size_t len) {
     const vpps_text t = vpps_text_of(name, text, len, "");
     uint32_t first = 0, n = 0;
@@ -58,15 +30,8 @@ void corpus_note_quotes(corpus *c, const char *name, const char *text, size_t le
 }
 
 void corpus_note_text(corpus *c, const char *name, const char *text, size_t len) {
-    enum { FEW = 3 };
     const vpps_text t = vpps_text_of(name, text, len, "");
-    const shapes n = count_shapes(&t);
-    const char *looks = n.lines < FEW               ? NULL
-                        : n.trees == n.lines        ? "trees in brackets"
-                        : n.barred == n.words       ? "word|TAG"
-                        : n.with_tabs < n.lines     ? NULL
-                        : n.with_one_tab == n.lines ? "two columns"
-                                                    : "columns";
+    const char *looks = input_text_looks(&t);
     if (looks) {
         corpus_note(c, "%s%s: every line looks like %s: it is read as plain text, a sentence a line",
                     VPPS_PATH_ARGS(name), looks);

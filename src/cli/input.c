@@ -49,6 +49,45 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
+/* What other forms' lines look like, counted over a text. */
+typedef struct shapes {
+    uint64_t lines, words, barred; /* barred: word|TAG */
+    uint64_t with_one_tab, with_tabs;
+    uint64_t trees; /* lines in brackets */
+} shapes;
+
+static shapes count_shapes(const vpps_text *t) {
+    shapes n = {0};
+    vpps_line line = {0};
+    while (vpps_text_next_line(t, &line)) {
+        const char *at = vpps_skip_blanks(line.begin, line.end), *end = vpps_trim_blanks(at, line.end), *word;
+        size_t len, tabs = 0;
+        if (at == end) continue;
+        n.lines++;
+        n.trees += *at == '(' && end[-1] == ')';
+        for (const char *p = at; p < end; p++) tabs += *p == '\t';
+        n.with_one_tab += tabs == 1;
+        n.with_tabs += tabs > 0;
+        while (vpps_text_next_word(&at, end, &word, &len)) {
+            const char *bar = memrchr(word, '|', len);
+            n.words++;
+            n.barred += bar && bar > word && bar + 1 < word + len;
+        }
+    }
+    return n;
+}
+
+const char *input_text_looks(const vpps_text *t) {
+    enum { FEW = 3 };
+    const shapes n = count_shapes(t);
+    return n.lines < FEW               ? NULL
+           : n.trees == n.lines        ? "trees in brackets"
+           : n.barred == n.words       ? "word|TAG"
+           : n.with_tabs < n.lines     ? NULL
+           : n.with_one_tab == n.lines ? "two columns"
+                                       : "columns";
+}
+
 /* How many columns the lines look like: each has so many words, some follow each other, and tabs or blank lines part them. 0: they
  * look like sentences. */
 static uint32_t columns_of(const vpps_text *t) {
@@ -99,6 +138,25 @@ static void tell(const task_text *first, const char *what) {
             what);
 }
 
+/* What the lines look like that are read as text, where that is not text. */
+static void tell_text(net_kind kind, const vpps_text *t) {
+    const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
+    const bool labelled = kind == NET_SENTENCES && has_tabs(t);
+    const char *looks = columns || labelled || kind == NET_TREES ? NULL : input_text_looks(t);
+    if (columns)
+        fprintf(stderr,
+                "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
+                VPPS_PATH_ARGS(t->name), columns);
+    if (labelled)
+        fprintf(
+            stderr,
+            "vpps: %s%s: read as text, though every line has a tab (--input-format labelled reads labels before it)\n",
+            VPPS_PATH_ARGS(t->name));
+    if (looks)
+        fprintf(stderr, "vpps: %s%s: every line looks like %s: it is read as plain text, a sentence a line\n",
+                VPPS_PATH_ARGS(t->name), looks);
+}
+
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
                             input_reading *in) {
     static const char *const names[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
@@ -144,18 +202,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          : net_tags(kind)    ? "tags"
                                              : "labels");
     }
-    const uint32_t columns = open && *form == INPUT_TEXT && net_tags(kind) ? columns_of(&t) : 0;
-    if (columns) {
-        fprintf(stderr,
-                "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
-                VPPS_PATH_ARGS(first->name), columns);
-    }
-    if (open && *form == INPUT_TEXT && kind == NET_SENTENCES && has_tabs(&t)) {
-        fprintf(
-            stderr,
-            "vpps: %s%s: read as text, though every line has a tab (--input-format labelled reads labels before it)\n",
-            VPPS_PATH_ARGS(first->name));
-    }
+    if (open && *form == INPUT_TEXT) tell_text(kind, &t);
     if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
     tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"
                 : *form == INPUT_LABELLED ? "a label, a tab and a sentence a line; labels are replaced"

@@ -8,6 +8,9 @@
 /* What a file's name says of its form, also when it is compressed; AUTO: nothing. */
 input_form input_form_of_name(const char *name);
 
+/* What form each line of a text looks like that is read as plain text: trees, word|TAG or columns; NULL: none. */
+const char *input_text_looks(const vpps_text *t);
+
 /* Fails with FORMAT where the text begins as an array of JSON objects does, which no network reads. */
 vpps_status input_refuse_array(const vpps_text *t);
 

@@ -54,6 +54,11 @@ other_labels() {
         printf '\n' | predict --model labels.ckpt && empty err
 }
 check "labels that the network does not have" other_labels
+other_forms() {
+    printf 'ada|X sees|Y\nbob|X\nann|X\n' | predict --model labels.ckpt && says err 'stdin: every line looks like word|TAG: it is read as plain text' &&
+        printf '(1 (0 a) (1 b))\n%.0s' 1 2 3 | predict --model tags.ckpt && says err 'stdin: every line looks like trees in brackets'
+}
+check "forms of other networks" other_forms
 check "labelled lines come back" same labels --model labels.ckpt labels
 check "it is told, too" says err "vpps: labels: read as a label, a tab and a sentence a line"
 check "other tags are ignored" given 'ada|X sees|Y rome|Z\n' 'ada|B-PER sees|O rome|B-LOC\n' --model tags.ckpt
