@@ -24,7 +24,8 @@ static uint64_t row_sum(const class_counts *c, uint32_t row) {
     return sum;
 }
 
-vpps_f1_counts classes_of(const class_counts *c, uint32_t i) {
+/* A class, in counts as chunks have them. */
+static vpps_f1_counts counts_of(const class_counts *c, uint32_t i) {
     vpps_f1_counts x = {.gold = row_sum(c, i)};
     if (i == c->n) return x; /* nothing is said to be of no class */
     for (uint32_t row = 0; row <= c->n; row++) x.predicted += c->counts[(size_t)row * c->n + i];
@@ -33,9 +34,10 @@ vpps_f1_counts classes_of(const class_counts *c, uint32_t i) {
 }
 
 static double share(uint64_t part, uint64_t of) { return of ? (double)part / (double)of : NAN; }
-double classes_precision(vpps_f1_counts x) { return share(x.correct, x.predicted); }
-double classes_recall(vpps_f1_counts x) { return share(x.correct, x.gold); }
-double classes_f1(vpps_f1_counts x) { return share(2 * x.correct, x.gold + x.predicted); }
+/* NaN where nothing is to be divided by. */
+static double precision_of(vpps_f1_counts x) { return share(x.correct, x.predicted); }
+static double recall_of(vpps_f1_counts x) { return share(x.correct, x.gold); }
+static double f1_of(vpps_f1_counts x) { return share(2 * x.correct, x.gold + x.predicted); }
 
 const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]) {
     const char *name = names ? vpps_vocab_word(names, i) : NULL;
@@ -75,9 +77,9 @@ static void print_share(FILE *f, double x) {
 
 static void print_row(FILE *f, const char *name, int columns, vpps_f1_counts x) {
     print_name(f, name, columns);
-    print_share(f, classes_precision(x));
-    print_share(f, classes_recall(x));
-    print_share(f, classes_f1(x));
+    print_share(f, precision_of(x));
+    print_share(f, recall_of(x));
+    print_share(f, f1_of(x));
     fprintf(f, "%10" PRIu64 "%11" PRIu64 "\n", x.gold, x.predicted);
 }
 
@@ -135,7 +137,7 @@ void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
     if (c->chunks) print_entities(c, f);
     fputc('\n', f);
     print_heading(f, "class", columns);
-    for (uint32_t i = 0; i < n_rows(c); i++) print_row(f, row_name(c, names, i, number), columns, classes_of(c, i));
+    for (uint32_t i = 0; i < n_rows(c); i++) print_row(f, row_name(c, names, i, number), columns, counts_of(c, i));
     if (c->n <= MOST) {
         print_matrix(c, names, columns, f);
     } else {
@@ -154,9 +156,9 @@ static json_t *name_json(const char *name) {
 static json_t *row_json(const char *name, vpps_f1_counts x) {
     json_t *o = json_pack("{so sI sI sI}", "name", name_json(name), "gold", (json_int_t)x.gold, "predicted",
                           (json_int_t)x.predicted, "correct", (json_int_t)x.correct);
-    json_object_set_new(o, "precision", report_number(classes_precision(x)));
-    json_object_set_new(o, "recall", report_number(classes_recall(x)));
-    json_object_set_new(o, "f1", report_number(classes_f1(x)));
+    json_object_set_new(o, "precision", report_number(precision_of(x)));
+    json_object_set_new(o, "recall", report_number(recall_of(x)));
+    json_object_set_new(o, "f1", report_number(f1_of(x)));
     return o;
 }
 
@@ -168,7 +170,7 @@ json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
         for (uint32_t j = 0; j < c->n; j++)
             json_array_append_new(row, json_integer((json_int_t)c->counts[(size_t)i * c->n + j]));
         json_array_append_new(matrix, row);
-        json_array_append_new(classes, row_json(row_name(c, names, i, number), classes_of(c, i)));
+        json_array_append_new(classes, row_json(row_name(c, names, i, number), counts_of(c, i)));
     }
     for (uint32_t i = 0; c->chunks && i < vpps_f1_types(c->chunks); i++)
         json_array_append_new(entities, row_json(vpps_f1_type(c->chunks, i), vpps_f1_type_counts(c->chunks, i)));
@@ -200,12 +202,12 @@ void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f) {
     for (uint32_t i = 0; i < c->n; i++) put_field(f, ",", classes_name(names, i, number));
     fputs("\r\n", f);
     for (uint32_t i = 0; i < n_rows(c); i++) {
-        const vpps_f1_counts x = classes_of(c, i);
+        const vpps_f1_counts x = counts_of(c, i);
         put_field(f, "", row_name(c, names, i, number));
         fprintf(f, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, x.gold, x.predicted, x.correct);
-        put_share(f, classes_precision(x));
-        put_share(f, classes_recall(x));
-        put_share(f, classes_f1(x));
+        put_share(f, precision_of(x));
+        put_share(f, recall_of(x));
+        put_share(f, f1_of(x));
         for (uint32_t j = 0; j < c->n; j++) fprintf(f, ",%" PRIu64, c->counts[(size_t)i * c->n + j]);
         fputs("\r\n", f);
     }

@@ -25,12 +25,6 @@ static inline void classes_count(class_counts *c, uint32_t right, uint32_t said)
     c->counts[(size_t)(right < c->n ? right : c->n) * c->n + said]++;
 }
 
-/* Its precision, recall and F1 (NaN where nothing is to be divided by), in counts as chunks have them. */
-vpps_f1_counts classes_of(const class_counts *c, uint32_t i);
-double classes_precision(vpps_f1_counts x);
-double classes_recall(vpps_f1_counts x);
-double classes_f1(vpps_f1_counts x);
-
 /* A class's name; `names` NULL: its number. */
 const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]);
 

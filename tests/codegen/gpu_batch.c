@@ -3,7 +3,8 @@
 
 #include "runtime/handle.h"
 
-vpps_machine gpu_machine(uint32_t sms) {
+/* Shared memory of an SM and of a CTA is an H100's. */
+static vpps_machine gpu_machine(uint32_t sms) {
     return (vpps_machine){.name = "test",
                           .arch = 90,
                           .sms = sms,

@@ -26,9 +26,6 @@ typedef struct gpu_batch {
     vpps_handle *handle;
 } gpu_batch;
 
-/* Shared memory of an SM and of a CTA is an H100's. */
-vpps_machine gpu_machine(uint32_t sms);
-
 /* A drawn model, some of whose sizes may be large. */
 void gpu_batch_draw(gpu_batch *b, const gpu_shape *shape, uint64_t seed);
 

@@ -28,7 +28,8 @@ uint32_t cases(uint32_t n) { return test_full() ? 5 * n : test_scaled(n); }
 
 /* ---------------------------------------------------------------- small ones */
 
-bool is_small(const job *j) { return j->batch->pool_words < 20000 && j->batch->script_words < 6000; }
+/* Small enough to be run some times. */
+static bool is_small(const job *j) { return j->batch->pool_words < 20000 && j->batch->script_words < 6000; }
 
 void draw_small(rg_case *c, uint64_t seed) {
     static const uint32_t sizes[] = {1, 2, 3, 5, 16, 17, 32, 33, 48};

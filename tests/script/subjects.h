@@ -15,8 +15,6 @@ uint32_t cases(uint32_t n);
 
 /* A case of small sizes, some large enough to share rows out. */
 void draw_small(rg_case *c, uint64_t seed);
-/* Small enough to be run some times. */
-bool is_small(const job *j);
 
 /* What became of changed scripts, or compiled cells. */
 typedef struct tally {

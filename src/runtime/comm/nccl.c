@@ -15,7 +15,8 @@ typedef struct nccl_row {
     vpps_gpu_stream stream;
 } nccl_row;
 
-vpps_status vpps_nccl_load(vpps_nccl_api *api) {
+/* Opens the library: what the environment's VPPS_NCCL names, or libnccl.so.2. Fails with DEVICE. */
+static vpps_status load_library(vpps_nccl_api *api) {
     const char *own = getenv("VPPS_NCCL");
     void *library = dlopen(own && *own ? own : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL), *address;
     if (!library) {
@@ -150,7 +151,7 @@ static vpps_status join(nccl_row *m) {
     vpps_communicator *processes = m->processes;
     vpps_nccl_id id;
     memset(&id, 0, sizeof id);
-    vpps_status status = vpps_nccl_load(&m->api);
+    vpps_status status = load_library(&m->api);
     if (status == VPPS_OK && !m->c.rank) status = check(m, "ncclGetUniqueId", m->api.ncclGetUniqueId(&id));
     VPPS_TRY(vpps_comm_agree(processes, status));
     VPPS_TRY(processes->table->broadcast(processes, &id, sizeof id, 0));

@@ -48,7 +48,4 @@ typedef struct vpps_nccl_api {
     const char *(*ncclGetErrorString)(unsigned error);
 } vpps_nccl_api;
 
-/* Opens the library: what the environment's VPPS_NCCL names, or libnccl.so.2. Fails with DEVICE. */
-vpps_status vpps_nccl_load(vpps_nccl_api *api);
-
 #endif

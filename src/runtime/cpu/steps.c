@@ -297,7 +297,7 @@ static bool run(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-bool vpps_tile_step(const vpps_tile *t, const vpps_program_step *s) {
+static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
     switch (s->kind) {
     case VPPS_STEP_LOAD: load(t, s); return true;
     case VPPS_STEP_GRADIENT: add_gradients(t, s); return true;
@@ -321,7 +321,7 @@ bool vpps_run_tile(vpps_tile *t) {
         for (t->before = 0; t->before < n && s < next && ok; t->before += count) {
             t->first[0] = first + t->before;
             t->n[0] = vpps_min_u32(n - t->before, count);
-            for (const vpps_program_step *o = s; o < next && ok; o++) ok = vpps_tile_step(t, o);
+            for (const vpps_program_step *o = s; o < next && ok; o++) ok = run_step(t, o);
         }
         t->first[0] = first;
         t->n[0] = n;

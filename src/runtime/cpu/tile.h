@@ -84,7 +84,6 @@ static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
 
 /* ---- steps: steps.c, tile_products.c. False: out of memory. */
 
-bool vpps_tile_step(const vpps_tile *t, const vpps_program_step *s);
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 
 /* Runs all steps over the tile. */
