@@ -28,7 +28,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];
-    if (o->c->values[a.value].domain != x->domain) a.value = VPPS_NONE;
+    if (o->c->values[a.value].axis != x->axis) a.value = VPPS_NONE;
     return a;
 }
 
@@ -60,7 +60,7 @@ static void sort_operands(const operation *o) {
 static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     for (; k < o->v->n_args; k++) {
         const vpps_cell_value *x = arg(o, k);
-        if (vpps_is_run(x, VPPS_I_PLACE) && x->domain == o->v->domain && !x->run.over_list && x->run.u.whole == row &&
+        if (vpps_is_run(x, VPPS_I_PLACE) && x->axis == o->v->axis && !x->run.over_list && x->run.u.whole == row &&
             below(o, k).value != VPPS_NONE)
             return k;
     }
@@ -138,7 +138,7 @@ static bool simplify_add(const operation *o, uint32_t *same) {
     for (uint32_t k = 0; k < 2; k++) {
         if (!constant(o, k, &f)) continue;
         if (constant(o, 1 - k, &g)) return become(o, VPPS_I_FILL, 0, f + g);
-        if (f == 0 && arg(o, 1 - k)->domain == o->v->domain) *same = o->args[1 - k].value;
+        if (f == 0 && arg(o, 1 - k)->axis == o->v->axis) *same = o->args[1 - k].value;
     }
     for (uint32_t k = 0; k < 2 && *same == VPPS_NONE; k++) {
         if (!is_negation(o, k)) continue;
@@ -156,8 +156,8 @@ static bool simplify_sub(const operation *o, uint32_t *same) {
     float f, g;
     if (constant(o, 1, &g)) {
         if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f - g);
-        if (g == 0 && arg(o, 0)->domain == o->v->domain) *same = o->args[0].value;
-    } else if (constant(o, 0, &f) && (f == 0 || f == 1) && arg(o, 1)->domain == o->v->domain) {
+        if (g == 0 && arg(o, 0)->axis == o->v->axis) *same = o->args[0].value;
+    } else if (constant(o, 0, &f) && (f == 0 || f == 1) && arg(o, 1)->axis == o->v->axis) {
         o->args[0] = o->args[1];
         return become(o, f == 0 ? VPPS_I_NEG : VPPS_I_ONE_MINUS, 1, 0);
     }
@@ -172,7 +172,7 @@ static bool simplify_mul(const operation *o, uint32_t *same) {
     for (uint32_t k = 0; k < 2; k++) {
         if (!constant(o, k, &f)) continue;
         if (constant(o, 1 - k, &g)) return become(o, VPPS_I_FILL, 0, f * g);
-        if (arg(o, 1 - k)->domain != o->v->domain) continue;
+        if (arg(o, 1 - k)->axis != o->v->axis) continue;
         o->args[0] = o->args[1 - k];
         return become(o, VPPS_I_SCALE, 1, f);
     }
@@ -188,12 +188,12 @@ static bool simplify_mul(const operation *o, uint32_t *same) {
 static bool simplify_div(const operation *o, uint32_t *same) {
     float f, g;
     if (!constant(o, 1, &g)) {
-        if (!constant(o, 0, &f) || f != 1 || arg(o, 1)->domain != o->v->domain) return false;
+        if (!constant(o, 0, &f) || f != 1 || arg(o, 1)->axis != o->v->axis) return false;
         o->args[0] = o->args[1];
         return become(o, VPPS_I_RECIPROCAL, 1, 0);
     }
     if (constant(o, 0, &f)) return become(o, VPPS_I_FILL, 0, f / g);
-    if (g == 1 && arg(o, 0)->domain == o->v->domain) *same = o->args[0].value;
+    if (g == 1 && arg(o, 0)->axis == o->v->axis) *same = o->args[0].value;
     return false;
 }
 
@@ -202,7 +202,7 @@ static bool leave_zeros_out(const operation *o) {
     uint32_t n = 0;
     float f;
     for (uint32_t k = 0; k < o->v->n_args; k++) {
-        const bool zero = arg(o, k)->domain == o->v->domain && constant(o, k, &f) && f == 0;
+        const bool zero = arg(o, k)->axis == o->v->axis && constant(o, k, &f) && f == 0;
         if (!zero || (!n && k + 1 == o->v->n_args)) o->args[n++] = o->args[k];
     }
     const bool some = n < o->v->n_args;
@@ -214,10 +214,10 @@ static bool simplify_sum(const operation *o, uint32_t *same) {
     const vpps_cell_value *v = o->v;
     if (!is_constant(&v->run.f) || v->run.f.real != 1) return false;
     if (leave_zeros_out(o)) return true;
-    if (arg(o, 0)->domain != v->domain) return false;
+    if (arg(o, 0)->axis != v->axis) return false;
     if (v->n_args == 1) *same = o->args[0].value;
     if (join_places(o)) return true;
-    return v->n_args == 2 && arg(o, 1)->domain == v->domain && become(o, VPPS_I_ADD, 2, 0);
+    return v->n_args == 2 && arg(o, 1)->axis == v->axis && become(o, VPPS_I_ADD, 2, 0);
 }
 
 /* ---------------------------------------------------------------- parts of values */
@@ -232,7 +232,7 @@ static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
         if (row < y->rows) {
             *part = a->value;
             *first = row;
-            return row + o->v->rows <= y->rows && y->domain == o->v->domain;
+            return row + o->v->rows <= y->rows && y->axis == o->v->axis;
         }
         row -= y->rows;
     }
@@ -242,7 +242,7 @@ static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
 static bool simplify_slice(const operation *o, uint32_t *same) {
     const vpps_cell_value *x = arg(o, 0);
     uint32_t *row = &o->v->run.u.whole;
-    if (x->domain != o->v->domain || (x->kind == VPPS_VALUE_RUN && x->run.over_list)) return false;
+    if (x->axis != o->v->axis || (x->kind == VPPS_VALUE_RUN && x->run.over_list)) return false;
     if (*row == 0 && x->rows == o->v->rows) {
         *same = o->args[0].value;
     } else if (vpps_is_run(x, VPPS_I_SLICE) && below(o, 0).value != VPPS_NONE) {
@@ -273,7 +273,7 @@ static bool simplify_run(const operation *o, uint32_t *same) {
     case VPPS_I_SLICE: return simplify_slice(o, same);
     default: break;
     }
-    if (!o->v->n_args || arg(o, 0)->domain != o->v->domain) return false;
+    if (!o->v->n_args || arg(o, 0)->axis != o->v->axis) return false;
     switch (o->v->run.opcode) {
     case VPPS_I_COPY: *same = o->args[0].value; return false;
     case VPPS_I_STACK:

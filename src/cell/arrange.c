@@ -17,7 +17,7 @@ typedef struct arranger {
 
 static bool is_operation(const vpps_cell_value *x) {
     const bool run = x->kind == VPPS_VALUE_RUN && vpps_instructions[x->run.opcode].form < VPPS_FORM_PARTS;
-    return (run || vpps_is_product(x)) && !x->domain;
+    return (run || vpps_is_product(x)) && !x->axis;
 }
 
 static void find_depths(arranger *a) {

@@ -42,14 +42,14 @@ typedef enum vpps_split {
     VPPS_SPLIT_OFF       /* of a value that no stage makes */
 } vpps_split;
 
-/* Records of kept values: one for each domain, and two of vertices, for values that only their own vertex reads, and only in
+/* Records of kept values: one for each axis, and two of vertices, for values that only their own vertex reads, and only in
  * the pass that makes them. Those two need no room of their own before and after that. */
-enum { VPPS_RECORD_FORWARD = VPPS_DOMAINS, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
+enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
-static inline bool vpps_is_passing(uint32_t record) { return record >= VPPS_DOMAINS; }
+static inline bool vpps_is_passing(uint32_t record) { return record >= VPPS_AXES; }
 
-/* The domain of a record's items. */
-static inline uint32_t vpps_domain_of(uint32_t record) { return vpps_is_passing(record) ? 0 : record; }
+/* The axis of a record's items. */
+static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_passing(record) ? 0 : record; }
 
 /* In the order in which they run. The two main parts run level by level, the others once, over all vertices of the cell
  * in the component's strongly connected part. */
@@ -75,13 +75,13 @@ typedef struct vpps_cell_arg {
 
 /* base + the sum over axes d of list[d] times the members of the vertex's list d - 1. */
 typedef struct vpps_cell_count {
-    uint32_t base, list[VPPS_DOMAINS]; /* list[0] is 0 */
+    uint32_t base, list[VPPS_AXES]; /* list[0] is 0 */
 } vpps_cell_count;
 
 /* Does it depend on how many members lists have? */
 static inline bool vpps_counts_members(const vpps_cell_count *count) {
     bool any = false;
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) any |= count->list[d] != 0;
+    for (uint32_t d = 1; d < VPPS_AXES; d++) any |= count->list[d] != 0;
     return any;
 }
 
@@ -123,11 +123,11 @@ typedef struct vpps_cell_run {
 
 typedef struct vpps_cell_value {
     uint8_t kind;   /* vpps_cell_kind: which member of the union means something */
-    uint8_t domain; /* 0: one for each vertex; d: one for each member of the vertex's list d - 1 */
+    uint8_t axis;   /* 0: one for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t split;  /* vpps_split */
     uint8_t part;   /* vpps_part */
     bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
-    uint8_t record; /* kept: of which it is a part: the domain's, or a passing one */
+    uint8_t record; /* kept: of which it is a part: the axis's, or a passing one */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* in args: of a RUN in the order of the letters t s v * of its instruction */
     uint32_t stage;             /* that makes it; VPPS_NONE: none does */
@@ -241,14 +241,14 @@ typedef struct vpps_compiled_cell {
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
     vpps_cell_input inputs[VPPS_CELL_MOST]; /* as recorded; of an op, `pulled` and `child`: number of its argument */
-    uint8_t input_domain[VPPS_CELL_MOST];
+    uint8_t input_axis[VPPS_CELL_MOST];
     uint32_t gradient_of[VPPS_CELL_MOST]; /* the gradient of output k that the host reads; VPPS_NONE: none */
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t inputs_of[VPPS_DOMAINS];     /* inputs of each domain */
-    bool is_data;                         /* an input op: its one value is given with the batch */
-    uint64_t dropout_elems[VPPS_DOMAINS]; /* of a vertex, and for each member of its lists */
+    uint32_t inputs_of[VPPS_AXES];     /* inputs of each axis */
+    bool is_data;                      /* an input op: its one value is given with the batch */
+    uint64_t dropout_elems[VPPS_AXES]; /* of a vertex, and for each member of its lists */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
@@ -256,7 +256,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_stage *stages; /* part after part: those of each from the first one to the next part's */
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
     uint32_t *order;                    /* values by stage */
-    uint64_t flops[VPPS_DOMAINS];       /* of all passes: of a vertex, and of each member of its lists */
+    uint64_t flops[VPPS_AXES];          /* of all passes: of a vertex, and of each member of its lists */
     uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, passing */
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
     uint64_t arrange_ns;                /* planning took */

@@ -60,7 +60,7 @@ static void mark_needs(work *w) {
 }
 
 static vpps_cell_value like(const vpps_cell_value *shape, vpps_cell_kind kind) {
-    return (vpps_cell_value){.kind = (uint8_t)kind, .domain = shape->domain, .rows = shape->rows, .cols = shape->cols};
+    return (vpps_cell_value){.kind = (uint8_t)kind, .axis = shape->axis, .rows = shape->rows, .cols = shape->cols};
 }
 
 static vpps_cell_value run_like(const vpps_cell_value *shape, uint32_t opcode) {
@@ -150,7 +150,7 @@ static bool is_made_again(const vpps_compiled_cell *c, uint32_t y) {
     const vpps_instruction_row *row = &vpps_instructions[v->run.opcode];
     if (row->form != VPPS_FORM_EW || strcmp(row->operands, "t") != 0) return false;
     const uint32_t a = c->args[v->first_arg].value;
-    return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].domain == v->domain;
+    return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].axis == v->axis;
 }
 
 /* What reads y in backward: y, or a second making of it. */
@@ -177,7 +177,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    if (v.domain) dx.domain = v.domain; /* else the argument's, a list's where v is made of its members */
+    if (v.axis) dx.axis = v.axis; /* else the argument's, a list's where v is made of its members */
     dx.run.over_list = v.run.over_list && opcode == VPPS_I_SOFTMAX_B;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
@@ -194,8 +194,8 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'k':
             dx.run.u.kind = VPPS_NUMBER_POSITION;
             for (uint32_t i = 0; i < k; i++) { /* operands before it */
-                const uint32_t domain = v.domain ? 0 : c->values[c->args[v.first_arg + i].value].domain;
-                *(domain ? &dx.run.u.count.list[domain] : &dx.run.u.count.base) += 1;
+                const uint32_t axis = v.axis ? 0 : c->values[c->args[v.first_arg + i].value].axis;
+                *(axis ? &dx.run.u.count.list[axis] : &dx.run.u.count.base) += 1;
             }
             break;
         case 'n':
@@ -212,8 +212,8 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
 }
 
 /* A gradient made for every member of what the vertex has once is added up. */
-static uint32_t for_domain(work *w, uint32_t dx, uint32_t arg) {
-    if (!w->ok || w->c->values[dx].domain == w->c->values[arg].domain) return dx;
+static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
+    if (!w->ok || w->c->values[dx].axis == w->c->values[arg].axis) return dx;
     const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));
     add_arg(w, dx, 0, VPPS_NO_PARAM);
     return at;
@@ -228,7 +228,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.domain = c->values[c->args[first].value].domain; /* a member's weight gets its own */
+        scalar.axis = c->values[c->args[first].value].axis; /* a member's weight gets its own */
     for (uint32_t i = 0; w->ok && i < n; i++) {
         dots[i] = add_value(w, scalar);
         add_arg(w, d, 0, VPPS_NO_PARAM);
@@ -236,7 +236,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     }
     const uint32_t weights = c->args[first].value;
     vpps_cell_value stack = run_like(&c->values[weights], VPPS_I_STACK);
-    stack.domain = c->values[y].domain;
+    stack.axis = c->values[y].axis;
     const uint32_t at = n == 1 && w->ok ? dots[0] : add_value(w, stack);
     for (uint32_t i = 0; n > 1 && w->ok && i < n; i++) add_arg(w, dots[i], 0, VPPS_NO_PARAM);
     free(dots);
@@ -257,7 +257,7 @@ static void run_parts(work *w, uint32_t y, uint32_t d) {
         } else {
             dx = run_backward(w, y, d, k, op->backward[which], op->backward_operands[which]);
         }
-        add_part(w, arg, for_domain(w, dx, arg), VPPS_NO_PARAM);
+        add_part(w, arg, for_axis(w, dx, arg), VPPS_NO_PARAM);
     }
 }
 
@@ -281,12 +281,12 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
         v.run.u = vpps_whole_number(list ? 0 : row); /* a member's rows follow from its number */
         v.run.over_list = list;
-        v.domain = list ? v.domain : c->values[y].domain;
+        v.axis = list ? v.axis : c->values[y].axis;
         row += c->values[arg].rows;
         if (!w->needs[arg]) continue;
         const uint32_t dx = add_value(w, v);
         add_arg(w, d, 0, VPPS_NO_PARAM);
-        add_part(w, arg, for_domain(w, dx, arg), VPPS_NO_PARAM);
+        add_part(w, arg, for_axis(w, dx, arg), VPPS_NO_PARAM);
     }
 }
 

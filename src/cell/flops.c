@@ -11,17 +11,17 @@ static void add_run(const vpps_compiled_cell *c, const vpps_cell_value *x, vpps_
     const uint64_t words = vpps_value_words(of_operand ? first : x);
     if (row->form == VPPS_FORM_MATMUL) {
         const uint32_t inner = x->run.opcode == VPPS_I_MATMUL_TN ? first->rows : first->cols;
-        sum->products[x->domain] += 2 * words * inner;
+        sum->products[x->axis] += 2 * words * inner;
         return;
     }
     const char *list = strchr(row->operands, '*');
     if (!list) {
-        sum->other[x->domain] += words * row->flops;
+        sum->other[x->axis] += words * row->flops;
         return;
     }
     for (uint32_t k = strchr(row->operands, 'v') ? 1 : 0; k < x->n_args; k++) {
-        const uint32_t domain = vpps_max_u32(c->values[c->args[x->first_arg + k].value].domain, x->domain);
-        sum->other[domain] += words * row->flops;
+        const uint32_t axis = vpps_max_u32(c->values[c->args[x->first_arg + k].value].axis, x->axis);
+        sum->other[axis] += words * row->flops;
     }
 }
 
@@ -30,15 +30,15 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     const uint64_t words = vpps_value_words(x);
     if (x->kind == VPPS_VALUE_RUN) add_run(c, x, sum);
     if (!vpps_is_product(x)) return;
-    if (vpps_bias_of(x) != VPPS_NO_PARAM) sum->other[x->domain] += words;
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) sum->other[x->axis] += words;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
         if (a->matrix == VPPS_NO_PARAM) { /* a value to start from */
-            sum->other[x->domain] += words;
+            sum->other[x->axis] += words;
         } else {
             const uint64_t inner =
                 x->kind == VPPS_VALUE_PRODUCT ? columns_of(model, a->matrix) : model->params[a->matrix].rows;
-            sum->products[x->domain] += 2 * words * inner;
+            sum->products[x->axis] += 2 * words * inner;
         }
     }
 }
@@ -48,9 +48,9 @@ void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     const vpps_cell_value *dy = &c->values[o->dy];
     const uint64_t words = vpps_value_words(dy);
     if (o->x == VPPS_NONE) {
-        sum->other[dy->domain] += words;
+        sum->other[dy->axis] += words;
     } else {
-        sum->products[dy->domain] += 2 * words * columns_of(model, o->param);
+        sum->products[dy->axis] += 2 * words * columns_of(model, o->param);
     }
 }
 
@@ -74,7 +74,7 @@ static uint32_t next_operand(const vpps_compiled_cell *c, const vpps_cell_value 
 }
 
 static bool same_operands(const vpps_compiled_cell *c, const vpps_cell_value *x, const vpps_cell_value *y) {
-    if (x->kind != y->kind || x->stage != y->stage || x->domain != y->domain || x->cols != y->cols) return false;
+    if (x->kind != y->kind || x->stage != y->stage || x->axis != y->axis || x->cols != y->cols) return false;
     for (uint32_t i = 0, k = 0;;) {
         const uint32_t a = next_operand(c, x, &i), b = next_operand(c, y, &k);
         if (a != b) return false;

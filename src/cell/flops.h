@@ -7,7 +7,7 @@
 /* Floating-point operations: [0] of a vertex, [d] of each member of its list d - 1. What counts is as in vpps_cost: a copy or a
  * change of sign is free. The sum of what others contributed to a gradient depends on their number and is not in it. */
 typedef struct vpps_cell_flops {
-    uint64_t products[VPPS_DOMAINS], other[VPPS_DOMAINS];
+    uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
 /* What the whole cell costs. */

@@ -24,7 +24,7 @@ typedef struct lowering {
     const vpps_param *matrices; /* of an affine op */
     const uint32_t *args;       /* values; lists count once */
     uint32_t n_args;
-    uint32_t domain;
+    uint32_t axis;
     bool over_list, training;
     uint32_t imm;
     enum {
@@ -35,8 +35,7 @@ typedef struct lowering {
 } lowering;
 
 static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
-    return (vpps_cell_value){
-        .kind = (uint8_t)kind, .domain = (uint8_t)l->domain, .rows = l->s->rows, .cols = l->s->cols};
+    return (vpps_cell_value){.kind = (uint8_t)kind, .axis = (uint8_t)l->axis, .rows = l->s->rows, .cols = l->s->cols};
 }
 
 static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t value) {
@@ -57,15 +56,15 @@ static float bits_float(uint32_t bits) {
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;
-    for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->domain && !l->c->values[l->args[i]].domain;
+    for (uint32_t i = 0; i < l->n_args; i++) n_shared += l->axis && !l->c->values[l->args[i]].axis;
     if (n_shared) {
         vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
-        v.domain = 0;
+        v.axis = 0;
         v.bias = l->s->param;
         shared = vpps_cell_add(l->c, v);
         if (shared == VPPS_NONE) return shared;
         for (uint32_t i = 0; i < l->n_args; i++)
-            if (!l->c->values[l->args[i]].domain && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
+            if (!l->c->values[l->args[i]].axis && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
                 return VPPS_NONE;
     }
     vpps_cell_value v = value_of(l, VPPS_VALUE_PRODUCT);
@@ -73,7 +72,7 @@ static uint32_t lower_affine(const lowering *l) {
     const uint32_t product = vpps_cell_add(l->c, v);
     if (product == VPPS_NONE) return product;
     for (uint32_t i = 0; i < l->n_args; i++)
-        if ((!n_shared || l->c->values[l->args[i]].domain) && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
+        if ((!n_shared || l->c->values[l->args[i]].axis) && !vpps_cell_add_arg(l->c, l->args[i], 0, matrices[i]))
             return VPPS_NONE;
     if (!n_shared) return product;
     vpps_cell_value add = value_of(l, VPPS_VALUE_RUN);
@@ -103,8 +102,8 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
 static vpps_cell_number average_of(const lowering *l) {
     vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
     for (uint32_t i = 0; i < l->n_args; i++) {
-        const uint32_t domain = l->c->values[l->args[i]].domain;
-        *(domain ? &f.count.list[domain] : &f.count.base) += 1;
+        const uint32_t axis = l->c->values[l->args[i]].axis;
+        *(axis ? &f.count.list[axis] : &f.count.base) += 1;
     }
     return vpps_counts_members(&f.count) ? f : vpps_real_number(1.0f / (float)l->n_args);
 }
@@ -114,8 +113,8 @@ static vpps_cell_number dropout_of(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     vpps_cell_number e = {.kind = VPPS_NUMBER_ELEMENT, .word = word_of(c, VPPS_WORD_DROPOUT, 0)};
     e.count.base = (uint32_t)c->dropout_elems[0];
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) e.count.list[d] = (uint32_t)c->dropout_elems[d];
-    c->dropout_elems[l->domain] += vpps_words(l->s);
+    for (uint32_t d = 1; d < VPPS_AXES; d++) e.count.list[d] = (uint32_t)c->dropout_elems[d];
+    c->dropout_elems[l->axis] += vpps_words(l->s);
     return e;
 }
 
@@ -199,13 +198,13 @@ static vpps_status give_up(vpps_compiled_cell **out, vpps_status status, const c
     return vpps_fail(status, "cell %s: %s", name, what);
 }
 
-static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, uint8_t domain) {
+static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, uint8_t axis) {
     const vpps_cell_value v = {
-        .kind = VPPS_VALUE_INPUT, .domain = domain, .rows = in->rows, .cols = in->cols, .input = c->n_inputs};
+        .kind = VPPS_VALUE_INPUT, .axis = axis, .rows = in->rows, .cols = in->cols, .input = c->n_inputs};
     c->inputs[c->n_inputs] = *in;
-    c->input_domain[c->n_inputs++] = domain;
-    c->inputs_of[domain]++;
-    c->n_lists = vpps_max_u32(c->n_lists, domain);
+    c->input_axis[c->n_inputs++] = axis;
+    c->inputs_of[axis]++;
+    c->n_lists = vpps_max_u32(c->n_lists, axis);
     return vpps_cell_add(c, v) != VPPS_NONE;
 }
 
@@ -219,7 +218,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
     bool ok = of_node && args;
     for (uint32_t i = 0; ok && i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        ok = add_input(c, in, in->domain);
+        ok = add_input(c, in, in->axis);
     }
     for (uint32_t t = 0; ok && t < cell->n_nodes; t++) {
         const vpps_op_node *node = &cell->nodes[t];
@@ -229,7 +228,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
                       .matrices = cell->matrices + s->first_matrix,
                       .args = args,
                       .n_args = node->n_args,
-                      .domain = cell->domain[t],
+                      .axis = cell->axis[t],
                       .over_list = cell->over_list[t],
                       .training = training,
                       .imm = node->imm,

@@ -37,29 +37,29 @@ static void print_text(printer *p, char *text) {
 static void print_name(printer *p, uint32_t v) { print_text(p, vpps_value_name(p->model, p->c, v)); }
 
 /* " a vertex", " a member", or, of several lists, " a member of list 0". */
-static void print_domain(printer *p, uint32_t domain) {
-    fputs(domain ? " a member" : " a vertex", p->file);
-    if (domain && p->c->n_lists > 1) fprintf(p->file, " of list %u", domain - 1);
+static void print_axis(printer *p, uint32_t axis) {
+    fputs(axis ? " a member" : " a vertex", p->file);
+    if (axis && p->c->n_lists > 1) fprintf(p->file, " of list %u", axis - 1);
 }
 
 /* "1,024 a vertex and 256 a member", with the second part where there is a list. */
-static void print_amount(printer *p, const uint64_t amounts[VPPS_DOMAINS], const char *unit) {
+static void print_amount(printer *p, const uint64_t amounts[VPPS_AXES], const char *unit) {
     char text[32];
     bool any = false;
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
+    for (uint32_t d = 0; d < VPPS_AXES; d++) {
         if (!amounts[d]) continue;
         fprintf(p->file, "%s%s%s", any ? " and " : "", grouped(amounts[d], text), unit);
-        print_domain(p, d);
+        print_axis(p, d);
         any = true;
     }
     if (any) return;
     fprintf(p->file, "0%s", unit);
-    print_domain(p, 0);
+    print_axis(p, 0);
 }
 
 static void print_flops(printer *p, const vpps_cell_flops *f) {
-    uint64_t all[VPPS_DOMAINS];
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) all[d] = f->products[d] + f->other[d];
+    uint64_t all[VPPS_AXES];
+    for (uint32_t d = 0; d < VPPS_AXES; d++) all[d] = f->products[d] + f->other[d];
     print_amount(p, all, " flops");
 }
 
@@ -155,7 +155,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     char *text = vpps_value_text(p->model, c, v);
     p->failed |= !text;
     fprintf(p->file, "    %-*s = %-*s  %s", name_width, name, text_width, text ? text : "", shape);
-    if (x->domain) print_domain(p, x->domain);
+    if (x->axis) print_axis(p, x->axis);
     free(text);
     if (x->kept) fputs(", kept", p->file);
     if (is_recomputed(c, v)) fputs(", recomputed", p->file);
@@ -214,7 +214,7 @@ static void print_place(printer *p, uint32_t record, uint32_t offset) {
             if (!x->kept || x->record != record || x->offset != offset) continue;
             if (!*between) {
                 fprintf(p->file, "    %6u %6u words", offset, vpps_place_words(c, x));
-                if (vpps_domain_of(record)) print_domain(p, record);
+                if (vpps_axis_of(record)) print_axis(p, record);
                 fputs("  ", p->file);
             }
             fputs(between, p->file);
@@ -235,8 +235,8 @@ static bool begins_place(const vpps_compiled_cell *c, uint32_t v) {
 static void print_kept(printer *p) {
     const vpps_compiled_cell *c = p->c;
     fputs("  kept: ", p->file);
-    uint64_t words[VPPS_DOMAINS], bytes[VPPS_DOMAINS];
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++) {
+    uint64_t words[VPPS_AXES], bytes[VPPS_AXES];
+    for (uint32_t d = 0; d < VPPS_AXES; d++) {
         words[d] = c->kept_words[d];
         bytes[d] = 4 * words[d];
     }
@@ -286,7 +286,7 @@ static void print_contributions(printer *p) {
             fprintf(p->file, "in%u", to->index);
         }
         fprintf(p->file, ", %u words", vpps_value_words(x));
-        if (x->domain) print_domain(p, x->domain);
+        if (x->axis) print_axis(p, x->axis);
         fputs(to->partial ? ", a share from every VP\n" : "\n", p->file);
     }
 }

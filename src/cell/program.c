@@ -47,7 +47,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
 /* An operand without a place. */
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
-    vpps_operand o = {.axis = x->domain, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
+    vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
     const bool share = made_here(b, v) && vpps_makes_shares(x);
     if (b->p->rows && vpps_rows_dealt(&b->c->needs, x->rows) && !share) o.dealt = deal(b, x->rows);
     return o;
@@ -148,7 +148,7 @@ static void load(builder *b, uint32_t v) {
 static vpps_access access_of(const vpps_cell_value *x, const vpps_cell_value *y, char letter) {
     const vpps_form form = vpps_instructions[x->run.opcode].form;
     if (letter == 's') return form == VPPS_FORM_ROW && x->cols > 1 ? VPPS_ACCESS_COLUMN : VPPS_ACCESS_SCALAR;
-    if (y->domain && (x->run.over_list || (letter == '*' && !x->domain))) return VPPS_ACCESS_MEMBERS;
+    if (y->axis && (x->run.over_list || (letter == '*' && !x->axis))) return VPPS_ACCESS_MEMBERS;
     return letter == 'v' || form != VPPS_FORM_EW ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_OWN;
 }
 
@@ -224,7 +224,7 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
-           from->cols == 1 && from->domain == x->domain;
+           from->cols == 1 && from->axis == x->axis;
 }
 
 static void add_product(builder *b, uint32_t v, uint32_t place) {

@@ -27,7 +27,7 @@ static bool equal_kind(const vpps_cell_value *a, const vpps_cell_value *b) {
 
 static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b,
                   const vpps_cell_arg *b_args) {
-    if (a->kind != b->kind || a->domain != b->domain || a->rows != b->rows || a->cols != b->cols ||
+    if (a->kind != b->kind || a->axis != b->axis || a->rows != b->rows || a->cols != b->cols ||
         a->n_args != b->n_args || !equal_kind(a, b)) {
         return false;
     }

@@ -343,8 +343,7 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
-    if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->domain != b->domain)
-        return false;
+    if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
     if (w->passing[u] && w->passing[v] && backward(c, u) != backward(c, v))
         return false; /* each in its pass's record */
     if (w->last[u] < b->stage) return true;
@@ -356,7 +355,7 @@ static void find_passing(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        w->passing[v] = x->kept && w->last[v] != UINT32_MAX && !x->domain &&
+        w->passing[v] = x->kept && w->last[v] != UINT32_MAX && !x->axis &&
                         c->stages[w->last[v]].backward == c->stages[x->stage].backward;
     }
 }
@@ -388,7 +387,7 @@ static void place_in_records(work *w, const uint32_t *place) {
             vpps_cell_value *x = &c->values[v];
             if (!x->kept) continue;
             const uint32_t passing = backward(c, v) ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
-            x->record = (uint8_t)(w->passing[place[v]] ? passing : x->domain);
+            x->record = (uint8_t)(w->passing[place[v]] ? passing : x->axis);
             if (vpps_is_passing(x->record)) c->stages[i].passing = c->stages[w->last[v]].passing = true;
             if (place[v] != v) {
                 x->offset = c->values[place[v]].offset;

@@ -87,8 +87,7 @@ static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps
     const vpps_cell_value *x = &w->c->values[a->value];
     write_name(w, a->value);
     if (scalar && vpps_value_words(x) > 1) fprintf(w->out, "[%u]", a->element);
-    if (x->domain && (!reader->domain || (reader->kind == VPPS_VALUE_RUN && reader->run.over_list)))
-        fputs("...", w->out);
+    if (x->axis && (!reader->axis || (reader->kind == VPPS_VALUE_RUN && reader->run.over_list))) fputs("...", w->out);
 }
 
 static const vpps_cell_arg *arg_of(const writer *w, const vpps_cell_value *x, uint32_t k) {
@@ -122,7 +121,7 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
 /* "2 members + 1": what lists and the operands beside them come to; of several lists, "2 members of list 0". */
 static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) {
+    for (uint32_t d = 1; d < VPPS_AXES; d++) {
         if (!count->list[d]) continue;
         fputs(between, w->out);
         if (count->list[d] > 1) fprintf(w->out, "%u ", count->list[d]);
@@ -137,8 +136,8 @@ static void write_u(const writer *w, const vpps_cell_value *x) {
     const vpps_cell_number *u = &x->run.u;
     if (u->kind == VPPS_NUMBER_POSITION) {
         const bool first = !u->count.base && !vpps_counts_members(&u->count);
-        if (!first || !x->domain) write_count(w, &u->count);
-        if (x->domain) fputs(first ? "member" : " + member", w->out);
+        if (!first || !x->axis) write_count(w, &u->count);
+        if (x->axis) fputs(first ? "member" : " + member", w->out);
     } else if (u->kind == VPPS_NUMBER_WORD) {
         write_word(w, u->word);
     } else {
@@ -191,7 +190,7 @@ static void write_call(const writer *w, const vpps_cell_value *x) {
 static void write_sum(const writer *w, const vpps_cell_value *x) {
     const bool average = x->run.f.kind == VPPS_NUMBER_INVERSE, scaled = !average && x->run.f.real != 1;
     bool list = average;
-    for (uint32_t k = 0; k < x->n_args; k++) list |= w->c->values[arg_of(w, x, k)->value].domain != x->domain;
+    for (uint32_t k = 0; k < x->n_args; k++) list |= w->c->values[arg_of(w, x, k)->value].axis != x->axis;
     if (scaled) fprintf(w->out, "%g * (", (double)x->run.f.real);
     if (list) fputs(average ? "average(" : "sum(", w->out);
     write_args(w, x, list ? ", " : " + ");
@@ -306,16 +305,16 @@ char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint
 
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input) {
     const vpps_cell_input *in = &c->inputs[input];
-    const uint32_t domain = c->input_domain[input];
+    const uint32_t axis = c->input_axis[input];
     char text[64], list[24] = "a list";
-    if (c->n_lists > 1) snprintf(list, sizeof list, "list %u", domain - 1);
+    if (c->n_lists > 1) snprintf(list, sizeof list, "list %u", axis - 1);
     if (in->pulled) {
-        snprintf(text, sizeof text, "pulled %u%s%s", in->child, domain ? ", " : "", domain ? list : "");
-    } else if (domain && c->n_lists > 1) {
+        snprintf(text, sizeof text, "pulled %u%s%s", in->child, axis ? ", " : "", axis ? list : "");
+    } else if (axis && c->n_lists > 1) {
         snprintf(text, sizeof text, "children of %s, output %u", list, in->output);
-    } else if (domain && in->child) {
+    } else if (axis && in->child) {
         snprintf(text, sizeof text, "children from %u on, output %u", in->child, in->output);
-    } else if (domain) {
+    } else if (axis) {
         snprintf(text, sizeof text, "all children, output %u", in->output);
     } else {
         snprintf(text, sizeof text, "child %u, output %u", in->child, in->output);

@@ -30,13 +30,13 @@ typedef struct subject {
     const vpps_compiled_cell *c;
 } subject;
 
-/* The number of the list whose members a domain is; NULL where a cell has one list or none. */
-static json_t *list_json(const subject *s, uint32_t domain) {
-    return s->c->n_lists > 1 && domain ? json_integer((json_int_t)domain - 1) : NULL;
+/* The number of the list whose members an axis is; NULL where a cell has one list or none. */
+static json_t *list_json(const subject *s, uint32_t axis) {
+    return s->c->n_lists > 1 && axis ? json_integer((json_int_t)axis - 1) : NULL;
 }
 
-static json_t *amounts_json(const vpps_cell_flops *f, uint32_t domain) {
-    return json_pack("{sIsI}", "products", (json_int_t)f->products[domain], "other", (json_int_t)f->other[domain]);
+static json_t *amounts_json(const vpps_cell_flops *f, uint32_t axis) {
+    return json_pack("{sIsI}", "products", (json_int_t)f->products[axis], "other", (json_int_t)f->other[axis]);
 }
 
 /* Of a cell with several lists, "member" is of the first one's, and "members" of each one's. */
@@ -57,7 +57,7 @@ static json_t *inputs_json(const subject *s) {
         snprintf(name, sizeof name, "in%u", i);
         json_array_append_new(list, json_pack("{ss so sI sI sb sb sb}", "name", name, "from",
                                               text_json(vpps_input_text(c, i)), "rows", (json_int_t)in->rows, "cols",
-                                              (json_int_t)in->cols, "list", c->input_domain[i] > 0, "gradient",
+                                              (json_int_t)in->cols, "list", c->input_axis[i] > 0, "gradient",
                                               (int)(c->needs.gradient_in >> i & 1), "recurrent",
                                               (int)(c->needs.recurrent_in >> i & 1)));
     }
@@ -94,7 +94,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
     vpps_add_value_flops(s->model, s->c, v, &flops);
     return json_pack("{so so sI sI sb so* sb sb so}", "value", name_json(s, v), "is",
                      text_json(vpps_value_text(s->model, s->c, v)), "rows", (json_int_t)x->rows, "cols",
-                     (json_int_t)x->cols, "member", x->domain > 0, "list", list_json(s, x->domain), "kept", x->kept,
+                     (json_int_t)x->cols, "member", x->axis > 0, "list", list_json(s, x->axis), "kept", x->kept,
                      "recomputed", x->kind == VPPS_VALUE_RUN && x->run.recompute, "flops", flops_json(s, &flops));
 }
 
@@ -180,7 +180,7 @@ static json_t *kept_json(const subject *s) {
         json_array_append_new(values,
                               json_pack("{so sI sI so sb so*}", "value", name_json(s, v), "at", (json_int_t)x->offset,
                                         "words", (json_int_t)vpps_place_words(c, x), "passing", passing_json(x),
-                                        "member", x->domain > 0, "list", list_json(s, x->domain)));
+                                        "member", x->axis > 0, "list", list_json(s, x->axis)));
     }
     json_t *lists = c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; lists && d <= c->n_lists; d++) {
@@ -217,8 +217,8 @@ static json_t *contributions_json(const subject *s) {
         snprintf(name, sizeof name, "%s%u", to->lookup ? "lookup" : "in", to->index);
         const vpps_cell_value *x = &c->values[to->value];
         json_array_append_new(list, json_pack("{so ss sI sb so* sb}", "value", name_json(s, to->value), "to", name,
-                                              "words", (json_int_t)vpps_value_words(x), "member", x->domain > 0, "list",
-                                              list_json(s, x->domain), "shares", to->partial));
+                                              "words", (json_int_t)vpps_value_words(x), "member", x->axis > 0, "list",
+                                              list_json(s, x->axis), "shares", to->partial));
     }
     return list;
 }

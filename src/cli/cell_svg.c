@@ -73,7 +73,7 @@ static char *notes(drawing *d, uint32_t v) {
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
     if (!f) return d->failed = true, NULL;
-    fprintf(f, "%u x %u%s", x->rows, x->cols, x->domain ? " a member" : "");
+    fprintf(f, "%u x %u%s", x->rows, x->cols, x->axis ? " a member" : "");
     if (x->kind == VPPS_VALUE_RUN && x->run.recompute) fputs(", recomputed", f);
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->outputs[k].value == v) fprintf(f, ", out%u", k);

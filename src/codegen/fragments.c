@@ -60,7 +60,7 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v) {
         const vpps_cell_outer *o = &c->outers[i];
         if (o->x == VPPS_NONE || (o->x != v && o->dy != v)) continue;
         const vpps_cell_value *other = &c->values[o->x == v ? o->dy : o->x];
-        kept = other->cols == 1 && other->domain == x->domain;
+        kept = other->cols == 1 && other->axis == x->axis;
         multiplied = true;
     }
     return kept && multiplied;

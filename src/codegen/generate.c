@@ -15,7 +15,7 @@ X(loop)
 #undef X
 
 _Static_assert(VPPS_CELL_LISTS == VPPS_COUNT(((vpps_block *)NULL)->members), "members of every list");
-_Static_assert(VPPS_DOMAINS == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept values of every domain");
+_Static_assert(VPPS_AXES == VPPS_COUNT(((vpps_block *)NULL)->kept), "kept values of every axis");
 
 void vpps_generate_name(FILE *out, const char *name) {
     for (; *name; name++) fputc(*name == '*' ? '_' : *name, out);
@@ -34,14 +34,14 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
     fprintf(out, "VPPS_VIEW(%s);\n", block);
     for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
     for (uint32_t i = 0; i < c->n_inputs; i++)
-        if (!c->input_domain[i]) fprintf(out, "VPPS_ARRAY(in%u, b->n);\n", i);
+        if (!c->input_axis[i]) fprintf(out, "VPPS_ARRAY(in%u, b->n);\n", i);
     for (uint32_t i = 0; i < c->n_lookups; i++) fprintf(out, "VPPS_ARRAY(lk%u, b->n);\n", i);
     for (uint32_t i = 0; i < c->n_words; i++) fprintf(out, "VPPS_ARRAY(wd%u, b->n);\n", i);
     if (c->is_data) fprintf(out, "VPPS_ARRAY(data, b->n);\n");
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         fprintf(out, "VPPS_ARRAY(ls%u, b->n + 1);\n", d);
         for (uint32_t i = 0; i < c->n_inputs; i++)
-            if (c->input_domain[i] == d) fprintf(out, "VPPS_ARRAY(in%u, b->members[%u]);\n", i, d - 1);
+            if (c->input_axis[i] == d) fprintf(out, "VPPS_ARRAY(in%u, b->members[%u]);\n", i, d - 1);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->needs.training && (c->needs.gradient_out >> k & 1))
@@ -61,7 +61,7 @@ uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_com
         fprintf(out, "passing + (%s) * %uu", item, c->kept_words[x->record]);
         return x->offset;
     }
-    fprintf(out, "k%u + (%s) * %uu", x->domain, item, c->kept_words[x->domain]);
+    fprintf(out, "k%u + (%s) * %uu", x->axis, item, c->kept_words[x->axis]);
     return x->offset;
 }
 

@@ -14,10 +14,10 @@ typedef vpps_outer_work work;
 void vpps_outer_vectors(const work *w, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     vpps_generate_view(w->out, w->c, "t.operands[0]");
-    if (x->domain) {
+    if (x->axis) {
         fprintf(w->out,
                 "const unsigned first = ls%u[t.operands[1]], n = ls%u[t.operands[1] + t.operands[2]] - first;\n",
-                x->domain, x->domain);
+                x->axis, x->axis);
     } else {
         fprintf(w->out, "const unsigned first = t.operands[1], n = t.operands[2];\n");
     }
@@ -83,9 +83,8 @@ uint32_t vpps_outer_columns(const work *w, uint32_t outer) {
 static bool lie_alike(const work *w, uint32_t v, uint32_t other) {
     const vpps_cell_value *x = &w->c->values[v], *y = &w->c->values[other];
     if (v == other) return true;
-    return vpps_is_made(x) && vpps_is_made(y) && x->record == y->record && x->domain == y->domain &&
-           x->rows == y->rows && x->cols == y->cols &&
-           vpps_is_kept_in_parts(w->g, w->c, v) == vpps_is_kept_in_parts(w->g, w->c, other);
+    return vpps_is_made(x) && vpps_is_made(y) && x->record == y->record && x->axis == y->axis && x->rows == y->rows &&
+           x->cols == y->cols && vpps_is_kept_in_parts(w->g, w->c, v) == vpps_is_kept_in_parts(w->g, w->c, other);
 }
 
 static bool is_one_sum(const work *w, uint32_t outer, uint32_t other) {
@@ -204,22 +203,22 @@ static void put_add(const work *w, uint32_t outer, const char *row, const char *
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
     uint32_t xs[VPPS_MOST_OUTERS], n_xs;
-    uint32_t domain;
+    uint32_t axis;
 } group;
 
 /* False: it does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
-    if (dy->cols != 1 || x->cols != 1 || dy->domain != x->domain || g->n == VPPS_MOST_OUTERS) return false;
-    if (g->n && g->domain != dy->domain) return false;
+    if (dy->cols != 1 || x->cols != 1 || dy->axis != x->axis || g->n == VPPS_MOST_OUTERS) return false;
+    if (g->n && g->axis != dy->axis) return false;
     for (uint32_t i = 0; i < g->n; i++)
         if (w->c->outers[g->outers[i]].param == o->param) return false; /* it adds to what is there */
     uint32_t i = 0;
     while (i < g->n_xs && g->xs[i] != o->x) i++;
     if (i == g->n_xs) g->xs[g->n_xs++] = o->x;
     g->outers[g->n++] = outer;
-    g->domain = dy->domain;
+    g->axis = dy->axis;
     return true;
 }
 

@@ -32,7 +32,7 @@ uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 uint32_t vpps_outer_columns(const vpps_outer_work *w, uint32_t outer);
 
 /* Writes the gradients in fp32 of outers list[0..n), VPPS_MOST_OUTERS at most, of different matrices and of values with one column
- * and the same domain. False: they have more rows than a warp has lanes, or more parts than fit, and nothing was written. */
+ * and the same axis. False: they have more rows than a warp has lanes, or more parts than fit, and nothing was written. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 
 /* Writes the code that copies factors for cuBLAS (packing.h). A task's word `passing` is an address in the script; a word for each of the

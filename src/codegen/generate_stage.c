@@ -90,9 +90,9 @@ static void put_places(const work *w) {
         const vpps_cell_value *x = vpps_stage_value(w, w->c->contributions[j].value);
         if (x->stage != w->s.stage) continue;
         fprintf(w->out, "const unsigned c%u = vpps_next_contribution<%u>(next, ", j, vpps_value_words(x));
-        if (x->domain) {
+        if (x->axis) {
             fprintf(w->out, "ls%u[t.operands[1]], ls%u[t.operands[1] + t.operands[2]] - ls%u[t.operands[1]]);\n",
-                    x->domain, x->domain, x->domain);
+                    x->axis, x->axis, x->axis);
         } else {
             fprintf(w->out, "t.operands[1], t.operands[2]);\n");
         }
@@ -113,8 +113,8 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
         fprintf(w->out, "float *const region%u = region%u + %uu * n%u;\n", d, d - 1, w->s.floats[d - 1], d - 1);
     for (uint32_t v = 0; v < c->n_values; v++)
         if (vpps_in_slot(w, v))
-            fprintf(w->out, "float *const s%u = region%u + %uu * n%u;\n", v, c->values[v].domain, w->s.slot[v],
-                    c->values[v].domain);
+            fprintf(w->out, "float *const s%u = region%u + %uu * n%u;\n", v, c->values[v].axis, w->s.slot[v],
+                    c->values[v].axis);
 }
 
 /* The function of a stage, once its room is known. False: out of memory. */

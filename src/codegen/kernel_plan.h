@@ -10,8 +10,8 @@ enum { VPPS_TILE_WORDS = 13312 /* of shared memory, for tiles at most */ };
 /* What a stage's tiles take. */
 typedef struct vpps_stage_room {
     uint32_t shared_words;
-    uint32_t tile;                        /* vertices at a time */
-    uint32_t scratch_words[VPPS_DOMAINS]; /* of a vertex, of a member of each list; 0: slots are in shared memory */
+    uint32_t tile;                     /* vertices at a time */
+    uint32_t scratch_words[VPPS_AXES]; /* of a vertex, of a member of each list; 0: slots are in shared memory */
 } vpps_stage_room;
 
 typedef struct vpps_kernel_plan {

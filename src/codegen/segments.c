@@ -98,13 +98,13 @@ static uint32_t add_segment(builder *b, vpps_segment_kind kind, uint32_t v) {
     const vpps_cell_value *x = &b->c->values[v];
     b->ok = b->ok && VPPS_RESERVE(s->list, s->list_capacity, s->n + 1u);
     if (!b->ok) return 0;
-    s->list[s->n] = (vpps_segment){(uint8_t)kind, x->domain, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0};
+    s->list[s->n] = (vpps_segment){(uint8_t)kind, x->axis, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0};
     return s->n++;
 }
 
 static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
     const vpps_cell_value *x = &b->c->values[v];
-    return g->kind == VPPS_SEGMENT_ELEMENTS && g->axis == x->domain && g->words == vpps_value_words(x) &&
+    return g->kind == VPPS_SEGMENT_ELEMENTS && g->axis == x->axis && g->words == vpps_value_words(x) &&
            g->dealt == vpps_is_dealt(b->s, v);
 }
 
@@ -239,7 +239,7 @@ static bool give_slots(builder *b) {
     for (uint32_t g = 0; g < s->n && ok; g++) {
         for (uint32_t v = 0; v < b->c->n_values && ok; v++) {
             if (s->made_in[v] != g || s->slot[v] == VPPS_NONE) continue;
-            s->slot[v] = vpps_take_slot(&slots, b->c->values[v].domain, 0, vpps_segment_width(s, v));
+            s->slot[v] = vpps_take_slot(&slots, b->c->values[v].axis, 0, vpps_segment_width(s, v));
             ok = s->slot[v] != VPPS_NONE;
         }
         for (uint32_t v = 0; v < b->c->n_values && ok; v++)

@@ -48,7 +48,7 @@ typedef struct vpps_segments {
     uint32_t *slot;      /* of every value: floats of an item before it, among its axis's; VPPS_NONE: it needs none */
     uint32_t *last_read; /* of every value with a slot: the number after the last segment that reads it */
     uint8_t *late;       /* of every value: it must not be stored by the segment that makes it */
-    uint32_t floats[VPPS_DOMAINS]; /* of an item */
+    uint32_t floats[VPPS_AXES]; /* of an item */
     size_t list_capacity, steps_capacity;
 } vpps_segments;
 

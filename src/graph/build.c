@@ -133,10 +133,10 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
     seen_node seen[SEEN_NODES] = {0};
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature found;
-        uint32_t domain;
+        uint32_t axis;
         if (row->shape == VPPS_SHAPE_EQUAL && is_seen(g, args[i], seen)) continue;
         const vpps_signature *a = vpps_plain_signature(g, args[i]);
-        if (!a && !vpps_node_signature(g, row->name, args[i], &found, &domain)) return false;
+        if (!a && !vpps_node_signature(g, row->name, args[i], &found, &axis)) return false;
         if (!apply_shape_rule(g, s, n, i, a ? a : &found, &first)) return false;
     }
     return row->shape == VPPS_SHAPE_GIVEN || check_size(g, s);
@@ -236,8 +236,8 @@ vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     const vpps_parameter_data *p = find_parameter(g, "lookup_at", table, VPPS_LOOKUP);
     vpps_signature s = signature_of(VPPS_OP_LOOKUP_AT), i;
-    uint32_t domain;
-    if (!p || !vpps_node_signature(g, "lookup_at", index, &i, &domain)) return VPPS_NO_NODE;
+    uint32_t axis;
+    if (!p || !vpps_node_signature(g, "lookup_at", index, &i, &axis)) return VPPS_NO_NODE;
     if (i.rows != 1 || i.cols != 1) return shape_error(g, VPPS_OP_LOOKUP_AT, 0, &i, "a scalar");
     s.param = table;
     s.rows = p->rows;
@@ -249,8 +249,8 @@ vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index) {
 vpps_node vpps_argmax(vpps_graph *g, vpps_node x) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_ARGMAX), a;
-    uint32_t domain;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "argmax", x, &a, &domain)) return VPPS_NO_NODE;
+    uint32_t axis;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "argmax", x, &a, &axis)) return VPPS_NO_NODE;
     if (a.cols != 1) return shape_error(g, VPPS_OP_ARGMAX, 0, &a, "a vector");
     s.rows = 2;
     s.cols = 1;
@@ -283,8 +283,8 @@ vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_par
     for (uint32_t i = 0; i < n; i++) {
         const vpps_parameter_data *m = find_parameter(g, "affine", matrices[i], VPPS_MATRIX);
         vpps_signature x;
-        uint32_t domain;
-        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &domain)) return VPPS_NO_NODE;
+        uint32_t axis;
+        if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &axis)) return VPPS_NO_NODE;
         if (i == 0) s.rows = m->rows, s.cols = x.cols;
         if (m->cols != x.rows) {
             return vpps_graph_fail(g, VPPS_SHAPE,
@@ -391,8 +391,8 @@ vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
 vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_SLICE), a;
-    uint32_t domain;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &domain)) return VPPS_NO_NODE;
+    uint32_t axis;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &axis)) return VPPS_NO_NODE;
     if (!rows || first >= a.rows || rows > a.rows - first) {
         return vpps_graph_fail(g, VPPS_SHAPE, "slice: rows %u to %" PRIu64 " of a node that is %u x %u", first,
                                (uint64_t)first + rows, a.rows, a.cols);
@@ -420,17 +420,16 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
 }
 
 /* A list among the arguments of a call that is about lists. */
-static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out,
-                      uint32_t *domain) {
+static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {
         vpps_graph_fail(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
         return false;
     }
-    if (!vpps_node_signature(g, what, x, out, domain)) return false;
-    if (*domain && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
+    if (!vpps_node_signature(g, what, x, out, axis)) return false;
+    if (*axis && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
     vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what,
-                    *domain ? "a list" : "a value", out->rows, out->cols, g->recording->name,
+                    *axis ? "a list" : "a value", out->rows, out->cols, g->recording->name,
                     scalars ? " of scalars" : "");
     return false;
 }
@@ -438,10 +437,10 @@ static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars
 vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_SOFTMAX), x;
-    uint32_t domain;
-    if (!take_list(g, "softmax_list", scores, true, &x, &domain)) return VPPS_NO_NODE;
+    uint32_t axis;
+    if (!take_list(g, "softmax_list", scores, true, &x, &axis)) return VPPS_NO_NODE;
     s.rows = s.cols = 1;
-    return vpps_make_over_list(g, &s, 1, &scores, domain, 0);
+    return vpps_make_over_list(g, &s, 1, &scores, axis, 0);
 }
 
 vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs) {
@@ -460,8 +459,8 @@ vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs)
 vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_CONCAT), x;
-    uint32_t domain;
-    if (!take_list(g, "concat_list", xs, false, &x, &domain)) return VPPS_NO_NODE;
+    uint32_t axis;
+    if (!take_list(g, "concat_list", xs, false, &x, &axis)) return VPPS_NO_NODE;
     const uint64_t elems = (uint64_t)most * x.rows * x.cols;
     if (!most || most >= VPPS_MANY || elems >= VPPS_MANY_ELEMS) {
         return vpps_graph_fail(
@@ -472,15 +471,15 @@ vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
     }
     s.rows = most * x.rows;
     s.cols = x.cols;
-    return vpps_make_over_list(g, &s, 1, &xs, domain, most);
+    return vpps_make_over_list(g, &s, 1, &xs, axis, most);
 }
 
 static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_t label, float margin) {
     vpps_signature s = signature_of(op), a;
     bool pulled;
-    uint32_t domain;
+    uint32_t axis;
     s.p = margin;
-    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &domain) ||
+    if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &axis) ||
         !check_index(g, vpps_ops[op].name, &label, a.rows, &pulled)) {
         return VPPS_NO_NODE;
     }
@@ -507,9 +506,9 @@ vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, fl
 static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, uint32_t *rows) {
     static const char name[] = "cross_entropy_with";
     vpps_signature s, w;
-    uint32_t domain;
+    uint32_t axis;
     bool pulled;
-    if (!vpps_node_signature(g, name, x, &s, &domain)) return false;
+    if (!vpps_node_signature(g, name, x, &s, &axis)) return false;
     *rows = s.rows;
     if (s.cols != 1) {
         vpps_graph_fail(g, VPPS_SHAPE, "%s: the scores are %u x %u; expected a vector", name, s.rows, s.cols);
@@ -517,7 +516,7 @@ static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node
     }
     if (!check_index(g, name, &label, s.rows, &pulled)) return false;
     if (weights == VPPS_NO_NODE) return true;
-    if (!vpps_node_signature(g, name, weights, &w, &domain)) return false;
+    if (!vpps_node_signature(g, name, weights, &w, &axis)) return false;
     if (w.rows == s.rows && w.cols == 1) return true;
     vpps_graph_fail(g, VPPS_SHAPE, "%s: weights are %u x %u; expected %u x 1, one for each class", name, w.rows, w.cols,
                     s.rows);

@@ -42,8 +42,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     }
     for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* gathered twice: the same node */
         const vpps_cell_input *known = &c->inputs[i];
-        if (known->pulled || known->domain != input.domain || known->child != input.child ||
-            known->output != input.output)
+        if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;
         if (known->rows == input.rows && known->cols == input.cols) return VPPS_CELL_INPUT | i;
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s, where the same was %u x %u", what, input.rows,
@@ -64,7 +63,7 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
     return x;
 }
 
-_Static_assert(VPPS_CELL_LISTS == 4 && VPPS_DOMAINS == 5, "vpps.h says how many lists a cell may have");
+_Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
 /* Something of a list that is known, or the next one. Its first child is known when all children are. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
@@ -75,7 +74,7 @@ static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, 
                                "%s: list %u in cell %s, which has %u so far; expected at most list %u", what, list,
                                c->name, c->n_lists, vpps_min_u32(c->n_lists, VPPS_CELL_LISTS - 1));
     }
-    input.domain = (uint8_t)(list + 1);
+    input.axis = (uint8_t)(list + 1);
     const vpps_node x = add_input(g, what, input);
     if (x == VPPS_NO_NODE) return x;
     c->n_lists = vpps_max_u32(c->n_lists, list + 1);
@@ -153,9 +152,9 @@ bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number)
 static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint32_t **outputs, uint32_t *n,
                               size_t *capacity) {
     vpps_signature s;
-    uint32_t domain;
-    if (!vpps_node_signature(g, what, x, &s, &domain)) return vpps_graph_status(g);
-    if (domain) {
+    uint32_t axis;
+    if (!vpps_node_signature(g, what, x, &s, &axis)) return vpps_graph_status(g);
+    if (axis) {
         vpps_graph_fail(g, VPPS_SHAPE, "%s: a list in cell %s; expected one value (sum, average, max_of or min_of it)",
                         what, g->recording->name);
         return vpps_graph_status(g);
@@ -272,7 +271,7 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     recorder->recording = NULL;
     if (!c->list_first_given) c->list_first = c->min_children;
     for (uint32_t i = 0; i < c->n_inputs; i++)
-        if (c->inputs[i].domain && !c->inputs[i].pulled) c->inputs[i].child = c->list_first;
+        if (c->inputs[i].axis && !c->inputs[i].pulled) c->inputs[i].child = c->list_first;
     for (uint32_t k = 0; k < c->n_scattered; k++) c->offers[k] = offer_of(c, c->scattered[k]);
     for (uint32_t k = 0; k < c->n_pushed; k++) c->offers[c->n_scattered + k] = offer_of(c, c->pushed[k]);
     memset(c->index_limits, 0xff, c->n_indices * sizeof *c->index_limits);
@@ -317,7 +316,7 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
 /* The node that an input of a vertex's cell reads. */
 static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].domain);
+    for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].axis);
     return record[vpps_list_words(c) + at];
 }
 
@@ -411,12 +410,12 @@ static inline bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpp
 static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x, uint32_t number,
                       uint32_t *to) {
     vpps_signature found;
-    uint32_t domain;
+    uint32_t axis;
     *to = x;
     if (g->status != VPPS_OK) return false;
     const vpps_signature *s = vpps_plain_signature(g, x);
     if (s) return check_input(g, c, in, s->rows, s->cols, number);
-    return vpps_node_signature(g, "apply", x, &found, &domain) && check_input(g, c, in, found.rows, found.cols, number);
+    return vpps_node_signature(g, "apply", x, &found, &axis) && check_input(g, c, in, found.rows, found.cols, number);
 }
 
 static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_vertex child,
@@ -438,15 +437,15 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint3
         }
         return to;
     }
-    uint32_t first[VPPS_DOMAINS] = {0}; /* children before a list's that are in lists */
+    uint32_t first[VPPS_AXES] = {0}; /* children before a list's that are in lists */
     for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(record, d) : 0);
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        const uint32_t n = vpps_members(record, in->domain);
+        const uint32_t n = vpps_members(record, in->axis);
         for (uint32_t k = 0; k < n; k++) {
-            const uint32_t child = in->child + first[in->domain] + k;
+            const uint32_t child = in->child + first[in->axis] + k;
             bool ok;
-            if (in->pulled && in->domain) {
+            if (in->pulled && in->axis) {
                 ok = take_node(g, c, in, a->pull_lists[in->child][k], k, to++);
             } else if (in->pulled) {
                 ok = take_node(g, c, in, a->pulls[in->child], in->child, to++);
@@ -552,8 +551,8 @@ static bool has_arrays(vpps_graph *g, const vpps_cell_data *c, const vpps_applic
                                                               : NULL;
     for (uint32_t i = 0; !missing && i < c->n_inputs && a->n_pull_lists; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        if (!in->pulled || !in->domain || a->pull_lists[in->child]) continue;
-        if (a->n_lists ? a->list_members[in->domain - 1] : a->n_members) missing = "a pulled list";
+        if (!in->pulled || !in->axis || a->pull_lists[in->child]) continue;
+        if (a->n_lists ? a->list_members[in->axis - 1] : a->n_members) missing = "a pulled list";
     }
     if (missing) vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %s is NULL", c->name, missing);
     return !missing;
@@ -579,8 +578,8 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
     const uint32_t list_words = vpps_list_words(c);
     const uint64_t inputs = vpps_input_nodes(c, members);
-    uint64_t size = c->n_of_domain[0];
-    for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_domain[d] * members[d - 1];
+    uint64_t size = c->n_of_axis[0];
+    for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_axis[d] * members[d - 1];
     if (!vpps_graph_holds(g, g->n_words + list_words + inputs + a->n_indices, "words")) return VPPS_NO_VERTEX;
     if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + list_words + inputs + a->n_indices) ||
         !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||

@@ -20,12 +20,12 @@ static vpps_status begin(vpps_graph *g, const char *what, vpps_node x) {
     VPPS_TRY(need_recorder(g, what));
     const vpps_cell_data *c = g->recording;
     vpps_signature s;
-    uint32_t domain;
-    if (!vpps_node_signature(g, what, x, &s, &domain)) return vpps_graph_status(g);
+    uint32_t axis;
+    if (!vpps_node_signature(g, what, x, &s, &axis)) return vpps_graph_status(g);
     if (c->condition.there || c->n_scattered || c->n_pushed) {
         vpps_graph_fail(g, VPPS_STATE, "%s: cell %s has %s already; expected one condition, before all outputs", what,
                         c->name, c->condition.there ? "a condition" : "outputs");
-    } else if (!(x & VPPS_CELL_INPUT) || domain || s.rows != 1 || s.cols != 1) {
+    } else if (!(x & VPPS_CELL_INPUT) || axis || s.rows != 1 || s.cols != 1) {
         vpps_graph_fail(g, VPPS_SHAPE, "%s: a node of %u x %u in cell %s; expected a scalar that it gathers or pulls",
                         what, s.rows, s.cols, c->name);
     }
@@ -64,13 +64,13 @@ vpps_status vpps_scatter_else(vpps_graph *g, vpps_node x, vpps_node otherwise) {
     vpps_cell_data *c = g->recording;
     const bool zeros = otherwise == VPPS_NO_NODE;
     vpps_signature s;
-    uint32_t domain;
+    uint32_t axis;
     if (!c->condition.there) {
         vpps_graph_fail(g, VPPS_STATE, "scatter_else: cell %s has no condition; call vpps_condition first", c->name);
         return vpps_graph_status(g);
     }
-    if (!zeros && !vpps_node_signature(g, "scatter_else", otherwise, &s, &domain)) return vpps_graph_status(g);
-    if (!zeros && (!(otherwise & VPPS_CELL_INPUT) || domain)) {
+    if (!zeros && !vpps_node_signature(g, "scatter_else", otherwise, &s, &axis)) return vpps_graph_status(g);
+    if (!zeros && (!(otherwise & VPPS_CELL_INPUT) || axis)) {
         vpps_graph_fail(g, VPPS_SHAPE, "scatter_else: in cell %s; expected a value that it gathers or pulls otherwise",
                         c->name);
         return vpps_graph_status(g);

@@ -124,8 +124,8 @@ typedef struct vertex_view {
     const uint32_t *indices;
 } vertex_view;
 
-static uint32_t domain_of(const vpps_cell_data *c, uint32_t a) {
-    return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].domain : c->domain[a];
+static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
+    return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].axis : c->axis[a];
 }
 
 /* Finds where the values of a vertex are, and takes over what it reads. False: out of memory. */
@@ -136,7 +136,7 @@ static bool open_vertex(count *c, const vertex_view *v) {
     if (!VPPS_RESERVE(c->at, c->at_capacity, n + 1u) || !c->at) return false;
     for (uint32_t i = 0; i < n; i++) {
         c->at[i] = at;
-        at += vpps_members(v->members, domain_of(cell, i < cell->n_inputs ? VPPS_CELL_INPUT | i : i - cell->n_inputs));
+        at += vpps_members(v->members, axis_of(cell, i < cell->n_inputs ? VPPS_CELL_INPUT | i : i - cell->n_inputs));
         if (i < cell->n_inputs) n_read = at;
     }
     if (!VPPS_RESERVE(c->inside, c->inside_capacity, at + 1)) return false;
@@ -155,9 +155,9 @@ static bool count_inside(count *c, const vertex_view *v, uint32_t t, uint32_t me
                   .rows = s->rows,
                   .cols = s->cols};
     for (uint32_t i = 0; i < node->n_args; i++) {
-        const uint32_t a = cell->args[node->args + i], domain = domain_of(cell, a);
-        const bool own = domain && cell->domain[t] && !cell->over_list[t]; /* its own member's value, not all of them */
-        const uint32_t n = own ? 1 : vpps_members(v->members, domain), number = a & ~VPPS_CELL_INPUT;
+        const uint32_t a = cell->args[node->args + i], axis = axis_of(cell, a);
+        const bool own = axis && cell->axis[t] && !cell->over_list[t]; /* its own member's value, not all of them */
+        const uint32_t n = own ? 1 : vpps_members(v->members, axis), number = a & ~VPPS_CELL_INPUT;
         const uint8_t *from = c->inside + c->at[a & VPPS_CELL_INPUT ? number : cell->n_inputs + number];
         if (!VPPS_RESERVE(c->operands, c->operands_capacity, op.n + (size_t)n + 1)) return false;
         memcpy(c->operands + op.n, from + (own ? member : 0), n);
@@ -180,7 +180,7 @@ static bool count_vertex(count *c, uint32_t r) {
     v.indices = v.inputs + vpps_input_nodes(cell, v.members);
     if (!open_vertex(c, &v)) return false;
     for (uint32_t t = 0; t < cell->n_nodes; t++)
-        for (uint32_t m = 0; m < vpps_members(v.members, cell->domain[t]); m++)
+        for (uint32_t m = 0; m < vpps_members(v.members, cell->axis[t]); m++)
             if (!count_inside(c, &v, t, m)) return false;
     for (uint32_t k = 0; k < cell->n_outputs; k++)
         c->gradient[record->first + k] = c->inside[c->at[cell->n_inputs + cell->outputs[k]]];

@@ -28,7 +28,7 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
     void *parts[] = {
-        c->name,   c->signatures, c->matrices, c->nodes,   c->domain, c->over_list, c->imm_pulled,   c->args,
+        c->name,   c->signatures, c->matrices, c->nodes,   c->axis,   c->over_list, c->imm_pulled,   c->args,
         c->inputs, c->scattered,  c->pushed,   c->outputs, c->offers, c->otherwise, c->index_limits, c};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
 }
@@ -154,20 +154,20 @@ void vpps_graph_clear(vpps_graph *g) {
 /* ---------------------------------------------------------------- nodes */
 
 /* False: x is not a node (of the cell, while one is recorded). */
-static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *domain) {
-    *domain = 0;
+static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *axis) {
+    *axis = 0;
     if (g->recording) {
         const vpps_cell_data *c = g->recording;
         uint32_t input = x & ~VPPS_CELL_INPUT;
         if ((x & VPPS_CELL_INPUT) && input < c->n_inputs) {
             const vpps_cell_input *in = &c->inputs[input];
             *out = (vpps_signature){.op = VPPS_OP_GATHERED, .rows = in->rows, .cols = in->cols};
-            *domain = in->domain;
+            *axis = in->axis;
             return true;
         }
         if (x >= c->n_nodes) return false;
         *out = g->signatures[c->nodes[x].signature];
-        *domain = c->domain[x];
+        *axis = c->axis[x];
         return true;
     }
     const vpps_signature *s = vpps_plain_signature(g, x);
@@ -175,8 +175,8 @@ static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out
     return s != NULL;
 }
 
-bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *domain) {
-    if (find_signature(g, x, out, domain)) return true;
+bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis) {
+    if (find_signature(g, x, out, axis)) return true;
     if (g->recording) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a node of the cell %s, which is being recorded", what, x,
                         g->recording->name);
@@ -191,8 +191,8 @@ vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, ui
     VPPS_NEED(rows);
     VPPS_NEED(cols);
     vpps_signature s;
-    uint32_t domain;
-    if (!find_signature(g, x, &s, &domain)) {
+    uint32_t axis;
+    if (!find_signature(g, x, &s, &axis)) {
         return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
     }
     *rows = s.rows;
@@ -201,20 +201,20 @@ vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, ui
 }
 
 static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n, const vpps_node *args, uint32_t imm,
-                                   bool imm_pulled, uint32_t domain, bool over_list) {
+                                   bool imm_pulled, uint32_t axis, bool over_list) {
     vpps_cell_data *c = g->recording;
     if (!VPPS_RESERVE(c->nodes, c->nodes_capacity, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->domain, c->domain_capacity, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->axis, c->axis_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->over_list, c->over_list_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->imm_pulled, c->imm_pulled_capacity, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->args, c->args_capacity, (size_t)c->n_args + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->nodes[c->n_nodes] = (vpps_op_node){signature, c->n_args, n, imm};
-    c->domain[c->n_nodes] = (uint8_t)domain;
+    c->axis[c->n_nodes] = (uint8_t)axis;
     c->over_list[c->n_nodes] = over_list;
     c->imm_pulled[c->n_nodes] = imm_pulled;
-    c->n_of_domain[domain]++;
+    c->n_of_axis[axis]++;
     if (n) memcpy(c->args + c->n_args, args, n * sizeof *args);
     c->n_args += n;
     return c->n_nodes++;
@@ -227,35 +227,34 @@ vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t 
 }
 
 /* What of a recorded cell a node is one for. False: the graph has failed. */
-static bool find_domain(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *domain) {
+static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *axis) {
     vpps_cell_data *c = g->recording;
     const bool extreme = op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
     const bool of_all = extreme || op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE;
-    bool lists[VPPS_DOMAINS] = {false};
-    *domain = 0;
+    bool lists[VPPS_AXES] = {false};
+    *axis = 0;
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature argument;
         uint32_t of;
         if (!vpps_node_signature(g, vpps_ops[op].name, args[i], &argument, &of)) return false;
-        if (of && *domain && of != *domain && !of_all) return vpps_fail_lists(g, vpps_ops[op].name, *domain, of), false;
-        if (of) *domain = of;
+        if (of && *axis && of != *axis && !of_all) return vpps_fail_lists(g, vpps_ops[op].name, *axis, of), false;
+        if (of) *axis = of;
         lists[of] = true;
     }
-    for (uint32_t d = 1; d < VPPS_DOMAINS && extreme && !lists[0]; d++)
+    for (uint32_t d = 1; d < VPPS_AXES && extreme && !lists[0]; d++)
         if (lists[d]) c->min_members[d] = 1;
-    if (of_all) *domain = 0;
+    if (of_all) *axis = 0;
     return true;
 }
 
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
-    uint32_t domain = 0;
-    if (g->recording && !find_domain(g, (vpps_op)s->op, n, args, &domain))
-        return VPPS_NO_NODE; /* only a cell has lists */
+    uint32_t axis = 0;
+    if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE; /* only a cell has lists */
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     if (vpps_ops[s->op].op_class == VPPS_CLASS_DECIDED) *(g->recording ? &g->recording->decides : &g->decides) = true;
-    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, domain, false);
+    if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, axis, false);
     if (g->size >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!vpps_graph_holds(g, g->n_words + (uint64_t)n, "words")) return VPPS_NO_NODE;
     if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
@@ -273,12 +272,12 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     return g->n_nodes++;
 }
 
-vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most) {
     static const vpps_param none = 0;
     const uint32_t signature = intern(g, s, &none);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
-    uint32_t *known = &g->recording->most_members[domain];
+    uint32_t *known = &g->recording->most_members[axis];
     if (most) *known = *known ? vpps_min_u32(*known, most) : most;
-    return add_template_node(g, signature, n, args, most, false, s->op == VPPS_OP_SOFTMAX ? domain : 0, true);
+    return add_template_node(g, signature, n, args, most, false, s->op == VPPS_OP_SOFTMAX ? axis : 0, true);
 }

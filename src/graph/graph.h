@@ -55,7 +55,7 @@ enum {
     VPPS_MANY_ELEMS = 1 << 22, /* a value has fewer */
     VPPS_CELL_MOST = 64,       /* inputs, outputs, lookups and numbers in use of a cell: sets of them have 64 bits */
     VPPS_CELL_LISTS = 4,       /* of one cell; vpps_gather_list_of says so */
-    VPPS_DOMAINS               /* what a value is one for: 0: the vertex; l + 1: a member of its list l */
+    VPPS_AXES                  /* what a value is one for: 0: the vertex; l + 1: a member of its list l */
 };
 
 typedef struct vpps_op_row {
@@ -99,7 +99,7 @@ typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* gathered */
     bool pulled;            /* then `child` is the pull's number, of lists and others apart */
-    uint8_t domain; /* of a list; gathered, `child` is then the first that any list has (known when recording ends) */
+    uint8_t axis; /* of a list; gathered, `child` is then the first that any list has (known when recording ends) */
 } vpps_cell_input;
 
 /* A value that a cell scatters or pushes, for those who read it at a vertex. */
@@ -121,7 +121,7 @@ typedef struct vpps_cell_data {
     vpps_param *matrices;
     uint32_t n_signatures;
     vpps_op_node *nodes; /* args point into `args`; imm of lookup and of losses by a label may be a pulled index */
-    uint8_t *domain;     /* of each node: one for the vertex, or for each member of a list */
+    uint8_t *axis;       /* of each node: one for the vertex, or for each member of a list */
     uint8_t
         *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
     uint8_t *imm_pulled; /* is imm the number of a pulled index */
@@ -140,30 +140,30 @@ typedef struct vpps_cell_data {
     bool decides;   /* an operation of the class DECIDED is in it */
     uint32_t *index_limits; /* each pulled index must be below */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
-    uint32_t n_of_domain[VPPS_DOMAINS]; /* nodes */
-    uint32_t min_children;              /* largest gathered child + 1 */
-    uint32_t n_lists;                   /* gathered, or pulled, or both */
-    uint32_t list_first;                /* the first child that any list has */
+    uint32_t n_of_axis[VPPS_AXES]; /* nodes */
+    uint32_t min_children;         /* largest gathered child + 1 */
+    uint32_t n_lists;              /* gathered, or pulled, or both */
+    uint32_t list_first;           /* the first child that any list has */
     bool list_first_given;
     /* of each list: are its members children, behind those of the lists before it? how many it must, and may, have (0: any
      * number) */
-    bool gathered[VPPS_DOMAINS];
-    uint32_t min_members[VPPS_DOMAINS], most_members[VPPS_DOMAINS];
-    size_t nodes_capacity, domain_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
+    bool gathered[VPPS_AXES];
+    uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
+    size_t nodes_capacity, axis_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
         scattered_capacity, pushed_capacity, otherwise_capacity; /* while recording */
 } vpps_cell_data;
 
 /* The record of an applied cell begins with the members of its lists; without any, with a word that is not used. */
 static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_lists ? c->n_lists : 1; }
 
-/* How often a vertex has a value of this domain. */
-static inline uint32_t vpps_members(const uint32_t *record, uint32_t domain) { return domain ? record[domain - 1] : 1; }
+/* How often a vertex has a value of this axis. */
+static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
 /* Nodes that a vertex's inputs are. */
 static inline uint64_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t *record) {
     if (!c->n_lists) return c->n_inputs;
     uint64_t n = 0;
-    for (uint32_t i = 0; i < c->n_inputs; i++) n += vpps_members(record, c->inputs[i].domain);
+    for (uint32_t i = 0; i < c->n_inputs; i++) n += vpps_members(record, c->inputs[i].axis);
     return n;
 }
 
@@ -252,9 +252,9 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* A node over a list of the cell that is being recorded, whose members have this domain: see vpps_cell_data. `most`: of a
+/* A node over a list of the cell that is being recorded, whose members have this axis: see vpps_cell_data. `most`: of a
  * stack of members. */
-vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t domain,
+vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
 /* An application as this version has it. False: the graph has failed; `call` is who asks. */
@@ -263,7 +263,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
 /* What a recorded cell scatters next, whatever its condition. */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
-/* An op takes members of two lists, which have the domains a and b. */
+/* An op takes members of two lists, which have the axes a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
 /* Signature of a node of a graph that is no recorder. NULL: x is none. */
@@ -276,8 +276,8 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
 }
 
 /* Signature of an existing node or cell input (rows, cols and op are valid; op may be VPPS_OP_GATHERED), and
- * which domain it has. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
-bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *domain);
+ * which axis it has. False, and the graph fails, when x is not a node of this graph. `what` names the op that asks. */
+bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
 /* A node that reads a kept value, whose place in the pool is `offset`. */
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,

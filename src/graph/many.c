@@ -97,8 +97,8 @@ static vpps_vertex apply_row(vpps_graph *g, const vpps_applications *a, const vp
     }
     for (uint32_t k = 0; k < c->n_inputs; k++) {
         const vpps_cell_input *in = &c->inputs[k];
-        if (in->pulled && in->domain)
-            r->pull_lists[in->child] = a->pull_lists[in->child] + a->lists[in->domain - 1].first[i];
+        if (in->pulled && in->axis)
+            r->pull_lists[in->child] = a->pull_lists[in->child] + a->lists[in->axis - 1].first[i];
     }
     return vpps_apply(g, one);
 }

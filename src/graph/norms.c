@@ -6,9 +6,9 @@
 /* A gain or a bias: a vector of x's rows, or nothing. */
 static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps_node v, const vpps_signature *x) {
     vpps_signature s;
-    uint32_t domain;
+    uint32_t axis;
     if (v == VPPS_NO_NODE) return true;
-    if (!vpps_node_signature(g, call, v, &s, &domain)) return false;
+    if (!vpps_node_signature(g, call, v, &s, &axis)) return false;
     if (s.rows == x->rows && s.cols == 1) return true;
     vpps_graph_fail(g, VPPS_SHAPE, "%s: the %s is %u x %u; expected %u x 1, as x is", call, what, s.rows, s.cols,
                     x->rows);
@@ -18,8 +18,8 @@ static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps
 /* Does what a normalisation takes fit? So that a call that fails makes no node. */
 static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
     vpps_signature s;
-    uint32_t domain;
-    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &domain)) return false;
+    uint32_t axis;
+    if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &axis)) return false;
     if (!(epsilon > 0 && epsilon < INFINITY)) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "%s: epsilon is %g; expected above 0", call, (double)epsilon);
         return false;
@@ -29,8 +29,8 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
 
 static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
     vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM}, a;
-    uint32_t domain, bits;
-    if (!vpps_node_signature(g, "rms_norm", x, &a, &domain)) return VPPS_NO_NODE;
+    uint32_t axis, bits;
+    if (!vpps_node_signature(g, "rms_norm", x, &a, &axis)) return VPPS_NO_NODE;
     s.rows = a.rows;
     s.cols = a.cols;
     memcpy(&bits, &epsilon, sizeof bits);
@@ -40,8 +40,8 @@ static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
 /* The gain and the bias are the same for every column. */
 static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
     vpps_signature s;
-    uint32_t domain;
-    if (!vpps_node_signature(g, "norm", y, &s, &domain)) return VPPS_NO_NODE;
+    uint32_t axis;
+    if (!vpps_node_signature(g, "norm", y, &s, &axis)) return VPPS_NO_NODE;
     if (gain != VPPS_NO_NODE) y = vpps_mul(g, y, vpps_broadcast(g, gain, s.rows, s.cols));
     return bias == VPPS_NO_NODE ? y : vpps_add(g, y, vpps_broadcast(g, bias, s.rows, s.cols));
 }

@@ -44,7 +44,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
     double vertices = 0, levels = 1;
     for (uint32_t i = 0; i < r->n_types; i++) {
         const vpps_batched_type *t = &c->types[i];
-        for (uint32_t d = 0; d < VPPS_DOMAINS && t->cell; d++)
+        for (uint32_t d = 0; d < VPPS_AXES && t->cell; d++)
             e.flops += (double)t->items[d] * (double)vpps_cost_of_item(t, d);
         if (t->n_levels < 2) continue; /* no recurrence */
         vertices += (double)t->items[0];
@@ -129,7 +129,7 @@ uint64_t vpps_kept_words(const vpps_batching *b, bool heads) {
     for (uint32_t i = 0; i < b->needs->reading->n_types; i++) {
         const vpps_batched_type *t = &b->types[i];
         for (uint32_t r = 0; r < VPPS_RECORDS && t->cell && b->heads[i] == heads; r++)
-            words += t->items[vpps_domain_of(r)] * t->cell->kept_words[r];
+            words += t->items[vpps_axis_of(r)] * t->cell->kept_words[r];
     }
     return words;
 }

@@ -5,10 +5,10 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    vpps_compiled_cell *cell;     /* NULL: no vertex of the type is needed */
-    uint32_t cell_number;         /* among the script's cells */
-    uint64_t items[VPPS_DOMAINS]; /* vertices that are needed, and members of their lists */
-    uint32_t n_levels;            /* of these vertices */
+    vpps_compiled_cell *cell;  /* NULL: no vertex of the type is needed */
+    uint32_t cell_number;      /* among the script's cells */
+    uint64_t items[VPPS_AXES]; /* vertices that are needed, and members of their lists */
+    uint32_t n_levels;         /* of these vertices */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
@@ -28,8 +28,8 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, c
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
 /* What a vertex of a type costs, or a member of a list: a vertex at least something. */
-static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t domain) {
-    return t->cell->flops[domain] + !domain;
+static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t axis) {
+    return t->cell->flops[axis] + !axis;
 }
 
 #endif

@@ -54,12 +54,12 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     const uint32_t at = x->cell->stages[x->stage].part == VPPS_PART_BACK_MAIN ? level : 0;
     const uint32_t run = all->runs[all->blocks[block].runs + x->stage * vpps_max_u32(x->block->n_levels, 1) + at];
     const vpps_stage_task *t = &all->tasks->all[run];
-    const uint32_t domain = x->cell->values[x->to->value].domain;
-    uint32_t items[VPPS_DOMAINS];
+    const uint32_t axis = x->cell->values[x->to->value].axis;
+    uint32_t items[VPPS_AXES];
     vpps_items_of_task(s, t, items);
-    const uint32_t first = domain ? vpps_first_member(s, x->block, t->first, domain) : t->first;
+    const uint32_t first = axis ? vpps_first_member(s, x->block, t->first, axis) : t->first;
     x->at = offsets[run] + (uint32_t)vpps_contribution_at(x->cell, x->stage, items, x->number) - first * x->stride;
-    x->share_words = (uint32_t)(vpps_contribution_words(x->cell, items[domain], x->number) / x->shares);
+    x->share_words = (uint32_t)(vpps_contribution_words(x->cell, items[axis], x->number) / x->shares);
     return t->first + t->n;
 }
 
@@ -73,12 +73,12 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
-    const uint32_t domain = x->cell->values[x->to->value].domain;
+    const uint32_t axis = x->cell->values[x->to->value].axis;
     for (uint32_t p = first; p < end; p++) {
         if (!x->all && !reaches(s, x->reads, v[p].vertex, x->to->index)) continue;
         const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
-        const uint32_t item = domain ? s->first_members[v[p].vertex].of[domain - 1] : p,
-                       n = domain ? s->reading->lists[v[p].vertex].members[domain - 1] : 1;
+        const uint32_t item = axis ? s->first_members[v[p].vertex].of[axis - 1] : p,
+                       n = axis ? s->reading->lists[v[p].vertex].members[axis - 1] : 1;
         for (uint32_t m = 0; m < n; m++) take_shares(*x, item + m, words, &cursors[read[m]]);
     }
 }

@@ -19,7 +19,7 @@ static uint64_t elems_of(const costing *w, vpps_param p) {
 typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;
-    uint32_t first, n[VPPS_DOMAINS]; /* n: vertices, members of each list */
+    uint32_t first, n[VPPS_AXES]; /* n: vertices, members of each list */
 } span;
 
 static span span_of(const costing *w, const vpps_task *t) {
@@ -32,9 +32,9 @@ static span span_of(const costing *w, const vpps_task *t) {
 }
 
 static void add_flops(const costing *w, const span *p, const vpps_cell_flops *flops) {
-    for (uint32_t domain = 0; domain < VPPS_DOMAINS; domain++) {
-        w->sum->product_flops += p->n[domain] * flops->products[domain];
-        w->sum->other_flops += p->n[domain] * flops->other[domain];
+    for (uint32_t axis = 0; axis < VPPS_AXES; axis++) {
+        w->sum->product_flops += p->n[axis] * flops->products[axis];
+        w->sum->other_flops += p->n[axis] * flops->other[axis];
     }
 }
 
@@ -43,7 +43,7 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
 /* A value of the part's items, in as many shares as there are. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
-    const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->domain];
+    const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->axis];
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 

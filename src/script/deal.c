@@ -85,7 +85,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     const vpps_compiled_cell *c = b->types[r->vertices[vertex].type].cell;
     uint64_t words = 1;
     for (uint32_t i = 0; i < VPPS_RECORDS; i++) {
-        const uint32_t d = vpps_domain_of(i);
+        const uint32_t d = vpps_axis_of(i);
         words += (uint64_t)c->kept_words[i] * (d && c->kept_words[i] ? r->lists[vertex].members[d - 1] : 1);
     }
     return words;

@@ -118,7 +118,7 @@ static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vp
     for (uint32_t p = 0; p <= b->n; p++) at[p] = vpps_first_member(e->s, b, p, list + 1);
     at += b->n + 1;
     for (uint32_t k = 0; k < c->n_inputs; k++) {
-        if (c->input_domain[k] != list + 1) continue;
+        if (c->input_axis[k] != list + 1) continue;
         const vpps_input_place place = vpps_place_of_input(c, k);
         for (uint32_t p = 0; p < b->n; p++) {
             const uint32_t *sources = e->r->source_outputs + vpps_source_at(e->s, &v[p], place);
@@ -144,7 +144,7 @@ static void encode_block(encoder *e, uint32_t i) {
     for (uint32_t p = 0; p < n; p++) at[p] = v[p].vertex;
     at += n;
     for (uint32_t k = 0; k < c->n_inputs; k++) {
-        if (c->input_domain[k]) continue;
+        if (c->input_axis[k]) continue;
         const vpps_input_place place = vpps_place_of_input(c, k);
         for (uint32_t p = 0; p < n; p++) at[p] = output_at[outputs[vpps_source_at(e->s, &v[p], place)]];
         at += n;

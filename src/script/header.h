@@ -29,7 +29,7 @@ typedef struct vpps_block {
     unsigned group;
     unsigned n; /* vertices */
     unsigned members[4];
-    unsigned kept[5]; /* offsets of the kept values of each domain: item i at + i * kept_words */
+    unsigned kept[5]; /* offsets of the kept values of each axis: item i at + i * kept_words */
     unsigned arrays;  /* address */
 } vpps_block;
 

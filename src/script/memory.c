@@ -1,7 +1,7 @@
 /* memory.c - see memory.h. A tensor lives from the phase that first writes it to the last that reads
  * it, and two lie in the same words only if their lives do not meet (allocate.c). Tensors are
  *
- *   the records of a block's kept values, of every domain: they live until the block, its readers and the parameters'
+ *   the records of a block's kept values, of every axis: they live until the block, its readers and the parameters'
  *     gradients have read them
  *   the passing records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
  *     last one
@@ -112,7 +112,7 @@ static void add_kept(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     const uint32_t begin = p->tasks->blocks[block].first, first = begin == VPPS_NONE ? 0 : begin,
                    last = last_of_kept(p, block);
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
+    for (uint32_t d = 0; d < VPPS_AXES; d++)
         add_life(p, (uint64_t)(d ? b->members[d - 1] : b->n) * c->kept_words[d], first, vpps_max_u32(first, last),
                  &p->blocks[block].kept[d]);
 }
@@ -208,12 +208,12 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
 /* The last phase in which what vertices [first, end) of a block read by an input adds up what it gets; `last`, if that is
  * later. `latest`: none is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
-                                     vpps_input_place place, uint32_t domain, uint32_t latest, uint32_t last) {
+                                     vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
     const uint32_t *levels = p->s->batching->levels;
     for (const vpps_ordered_vertex *v = first; v < end && last < latest; v++) {
         const vpps_read *read = r->sources + vpps_source_at(p->s, v, place);
-        const uint32_t n = domain ? r->lists[v->vertex].members[domain - 1] : 1;
+        const uint32_t n = axis ? r->lists[v->vertex].members[axis - 1] : 1;
         for (uint32_t m = 0; m < n; m++)
             last = vpps_max_u32(last, p->ends_of_type[r->vertices[read[m].vertex].type][levels[read[m].vertex]]);
     }
@@ -234,7 +234,7 @@ static void note_last_reads(placer *p, uint32_t block) {
         const vpps_ordered_vertex *first = vpps_vertices_of(p->s, b);
         for (uint32_t level = 0; level < b->n_levels; level++) {
             const vpps_ordered_vertex *end = vpps_vertices_of(p->s, b) + vpps_level_first(p->s, b, level + 1);
-            lasts[level] = c->n_lists ? last_of_input(p, first, end, place, c->input_domain[k], latest, lasts[level])
+            lasts[level] = c->n_lists ? last_of_input(p, first, end, place, c->input_axis[k], latest, lasts[level])
                                       : last_of_input(p, first, end, only, 0, latest, lasts[level]);
             first = end;
         }
@@ -260,7 +260,7 @@ static void add_contributions(placer *p, const vpps_stage_task *t, uint32_t *off
     const vpps_compiled_cell *c = cell_of(p, t->block);
     *offset = 0;
     if (!c->n_contributions || !c->stages[t->stage].backward) return;
-    uint32_t items[VPPS_DOMAINS];
+    uint32_t items[VPPS_AXES];
     vpps_items_of_task(p->s, t, items);
     const uint64_t words = vpps_contribution_at(c, t->stage, items, c->n_contributions);
     if (words) add_life(p, words, t->phase, last_of_contributions(p, t), offset);
@@ -313,7 +313,7 @@ static bool place_group(placer *p, uint32_t group, uint32_t *task) {
 static bool open_placer(placer *p) {
     const vpps_steps *s = p->s;
     vpps_arena *a = p->arena;
-    const size_t most = (size_t)s->n_blocks * VPPS_DOMAINS + 2 * (size_t)p->tasks->n + 1,
+    const size_t most = (size_t)s->n_blocks * VPPS_AXES + 2 * (size_t)p->tasks->n + 1,
                  n_passing = 2 * s->n_level_starts;
     if (!VPPS_TAKE_ZEROS(a, p->blocks, s->n_blocks) || !VPPS_TAKE(a, p->passing, p->tasks->n) ||
         !VPPS_TAKE(a, p->contributed, p->tasks->n) || !VPPS_TAKE(a, p->lives, most) ||

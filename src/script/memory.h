@@ -4,9 +4,9 @@
 
 #include "script/contributions.h"
 
-/* Offsets of a block's kept values, by domain. */
+/* Offsets of a block's kept values, by axis. */
 typedef struct vpps_block_memory {
-    uint32_t kept[VPPS_DOMAINS];
+    uint32_t kept[VPPS_AXES];
 } vpps_block_memory;
 
 typedef struct vpps_placement {

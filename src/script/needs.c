@@ -98,7 +98,7 @@ static void spread_by_type(finder *f) {
 static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
     uint32_t input = 0;
     for (uint32_t end = 0; input < c->n_inputs; input++) {
-        end += vpps_members(members, c->input_domain[input]);
+        end += vpps_members(members, c->input_axis[input]);
         if (i < end) break;
     }
     return input;

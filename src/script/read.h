@@ -83,15 +83,15 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* Where the sources of an input lie among a vertex's: after those of the inputs before it, of each domain. */
+/* Where the sources of an input lie among a vertex's: after those of the inputs before it, of each axis. */
 typedef struct vpps_input_place {
-    uint32_t n[VPPS_DOMAINS];
+    uint32_t n[VPPS_AXES];
     uint32_t n_lists; /* of the cell */
 } vpps_input_place;
 
 static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, uint32_t input) {
     vpps_input_place place = {.n_lists = c->n_lists};
-    for (uint32_t k = 0; k < input; k++) place.n[c->input_domain[k]]++;
+    for (uint32_t k = 0; k < input; k++) place.n[c->input_axis[k]]++;
     return place;
 }
 

@@ -69,10 +69,10 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place; /* nearly always the latter */
 }
 
-/* The first member of a domain's list that belongs to vertex number `at` of a block; after the last: how many there are. */
-static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t domain) {
-    if (at >= b->n) return b->members[domain - 1];
-    return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[domain - 1];
+/* The first member of an axis's list that belongs to vertex number `at` of a block; after the last: how many there are. */
+static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
+    if (at >= b->n) return b->members[axis - 1];
+    return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
 }
 
 /* ---------------------------------------------------------------- slices */

@@ -20,14 +20,14 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
     uint64_t at = block->arrays;
     *out = (vpps_block_view){.block = block, .cell = cell, .vertices = take(script, &at, n)};
     for (uint32_t i = 0; i < cell->n_inputs; i++)
-        if (!cell->input_domain[i]) out->inputs[i] = take(script, &at, n);
+        if (!cell->input_axis[i]) out->inputs[i] = take(script, &at, n);
     for (uint32_t i = 0; i < cell->n_lookups; i++) out->lookups[i] = take(script, &at, n);
     for (uint32_t i = 0; i < cell->n_words; i++) out->words[i] = take(script, &at, n);
     if (cell->is_data) out->data = take(script, &at, n);
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         out->lists[d] = take(script, &at, n + (uint64_t)1);
         for (uint32_t i = 0; i < cell->n_inputs; i++)
-            if (cell->input_domain[i] == d) out->inputs[i] = take(script, &at, vpps_items(block, d));
+            if (cell->input_axis[i] == d) out->inputs[i] = take(script, &at, vpps_items(block, d));
     }
     for (uint32_t k = 0; k < cell->n_outputs; k++) {
         if (!cell->needs.training || !(cell->needs.gradient_out >> k & 1)) continue;

@@ -53,7 +53,7 @@ extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 
 #define VPPS_TASK_MAGIC 0x544b5357u
 
-_Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_DOMAINS + 1) * sizeof(uint32_t),
+_Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_AXES + 1) * sizeof(uint32_t),
                "words, nothing between");
 
 /* What an ENTRIES adds up: see above. */
@@ -71,7 +71,7 @@ typedef struct vpps_block_view {
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *lists[VPPS_DOMAINS];             /* starts of each list; the first is not used */
+    const uint32_t *lists[VPPS_AXES];                /* starts of each list; the first is not used */
     const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* of outputs */
     const uint32_t *gradients[VPPS_CELL_MOST];
     uint64_t end; /* address after the arrays; beyond the script's end: arrays are missing */
@@ -128,12 +128,10 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
-/* Items (vertices or members) of a block's domain. */
-static inline uint32_t vpps_items(const vpps_block *b, uint32_t domain) {
-    return domain ? b->members[domain - 1] : b->n;
-}
+/* Items (vertices or members) of a block's axis. */
+static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* The items of all domains that belong to vertices [first, first + n) of a block. */
+/* The items of all axes that belong to vertices [first, first + n) of a block. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;
@@ -144,7 +142,7 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Words of contribution j of a STAGE, over so many items of its value's domain: their values, as often as there are VPs in a
+/* Words of contribution j of a STAGE, over so many items of its value's axis: their values, as often as there are VPs in a
  * group where shares of rows are added up. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
@@ -153,13 +151,13 @@ static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint
 }
 
 /* Words from a STAGE's offset to its contribution j; j the cell's number of contributions: words of all that it contributes.
- * What other stages contribute does not lie here. `items`: of each domain, that it runs over. */
+ * What other stages contribute does not lie here. `items`: of each axis, that it runs over. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;
     for (uint32_t i = 0; i < j; i++) {
         const vpps_cell_value *v = &c->values[c->contributions[i].value];
-        if (v->stage == stage) at += vpps_contribution_words(c, items[v->domain], i);
+        if (v->stage == stage) at += vpps_contribution_words(c, items[v->axis], i);
     }
     return at;
 }

@@ -396,12 +396,12 @@ vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t wanted, uint6
 
 /* The first child of a gathered list: behind those of the lists before it. */
 static uint32_t first_child(const vpps_compiled_cell *base, const vertex *x, uint32_t list) {
-    const uint32_t domain = base->input_domain[list];
-    bool counted[VPPS_DOMAINS] = {false};
+    const uint32_t axis = base->input_axis[list];
+    bool counted[VPPS_AXES] = {false};
     uint32_t first = base->inputs[list].child;
     for (uint32_t k = 0; k < base->n_inputs; k++) {
-        const uint32_t d = base->input_domain[k];
-        if (!d || d >= domain || counted[d] || base->inputs[k].pulled) continue;
+        const uint32_t d = base->input_axis[k];
+        if (!d || d >= axis || counted[d] || base->inputs[k].pulled) continue;
         first += x->members[d - 1];
         counted[d] = true;
     }
@@ -411,10 +411,10 @@ static uint32_t first_child(const vpps_compiled_cell *base, const vertex *x, uin
 /* Is input i, which is gathered by number, member *m of what `list` gathers? */
 static bool is_shared(const vpps_compiled_cell *base, const vertex *x, uint32_t i, uint32_t list, uint32_t *m) {
     const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[list];
-    const uint32_t domain = base->input_domain[list];
-    if (base->input_domain[i] || a->pulled || !domain || b->pulled || a->output != b->output) return false;
+    const uint32_t axis = base->input_axis[list];
+    if (base->input_axis[i] || a->pulled || !axis || b->pulled || a->output != b->output) return false;
     *m = a->child - first_child(base, x, list);
-    return a->child >= first_child(base, x, list) && *m < x->members[domain - 1];
+    return a->child >= first_child(base, x, list) && *m < x->members[axis - 1];
 }
 
 void cells_share_inputs(vertex *x, const vpps_compiled_cell *base) {
@@ -457,7 +457,7 @@ enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
 static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
                          vpps_node nodes[][MOST_CHILDREN]) {
     const vpps_cell_data *c = vpps_cell_of(g, cell);
-    uint32_t n_children = c->list_first, first[VPPS_DOMAINS] = {0};
+    uint32_t n_children = c->list_first, first[VPPS_AXES] = {0};
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         first[d] = n_children;
         if (c->gathered[d]) n_children += x->members[d - 1];
@@ -475,7 +475,7 @@ static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const v
     for (uint32_t pass = 0; pass < 2; pass++) { /* lists first: what is gathered by number, too, is the same node */
         for (uint32_t i = 0; i < base->n_inputs; i++) {
             const vpps_cell_input *in = &base->inputs[i];
-            const uint32_t list = base->input_domain[i];
+            const uint32_t list = base->input_axis[i];
             const size_t words = (size_t)in->rows * in->cols;
             if ((list > 0) != (pass == 0)) continue;
             for (uint32_t m = 0; m < vpps_members(x->members, list); m++) {

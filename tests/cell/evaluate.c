@@ -39,7 +39,7 @@ vertex *vertex_draw(const vpps_model *model, const vpps_compiled_cell *base, con
     }
     for (uint32_t i = 0; i < base->n_inputs; i++) {
         const vpps_cell_value *v = &base->values[i]; /* inputs are the first values */
-        x->inputs[i] = drawn(&random, words_of(v) * vpps_members(members, v->domain));
+        x->inputs[i] = drawn(&random, words_of(v) * vpps_members(members, v->axis));
     }
     for (uint32_t k = 0; k < base->n_outputs; k++)
         x->gradients[k] = drawn(&random, words_of(&base->values[base->outputs[k].value]));
@@ -92,7 +92,7 @@ typedef struct operands {
 
 static uint32_t count_of(const vpps_cell_count *count, const vertex *x) {
     uint32_t n = count->base;
-    for (uint32_t d = 1; d < VPPS_DOMAINS; d++) n += count->list[d] * vpps_members(x->members, d);
+    for (uint32_t d = 1; d < VPPS_AXES; d++) n += count->list[d] * vpps_members(x->members, d);
     return n;
 }
 
@@ -101,7 +101,7 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
                    operands *to) {
     const vpps_cell_value *value = &c->values[v];
     const vpps_cell_number *f = &value->run.f, *u = &value->run.u;
-    const uint32_t own = value->domain ? i : 0; /* number among the members */
+    const uint32_t own = value->axis ? i : 0; /* number among the members */
     const char *roles = meaning_of(value->run.opcode).roles;
     meaning_operands *o = &to->of;
     uint32_t n = 0;
@@ -125,13 +125,13 @@ static void gather(const vpps_compiled_cell *c, const vertex *x, uint32_t v, con
         if (strchr("tsv", *type)) {
             const vpps_cell_arg *a = &c->args[value->first_arg + n];
             const vpps_cell_value *arg = &c->values[a->value];
-            const double *from = args[n++] + (arg->domain && value->domain ? i : 0) * words_of(arg);
+            const double *from = args[n++] + (arg->axis && value->axis ? i : 0) * words_of(arg);
             if (*type == 't' && !o->n) o->n = (uint32_t)words_of(arg);
             *meaning_place(o, *roles) = *type == 's' ? from + a->element : from;
         }
         for (; *type == '*' && n < value->n_args; n++) {
             const vpps_cell_value *arg = &c->values[c->args[value->first_arg + n].value];
-            const uint32_t all = value->domain ? 0 : arg->domain, first = arg->domain && value->domain ? i : 0;
+            const uint32_t all = value->axis ? 0 : arg->axis, first = arg->axis && value->axis ? i : 0;
             for (uint32_t m = 0; m < vpps_members(x->members, all); m++) {
                 if (o->n_list == MOST_TENSORS) ck_abort_msg("cell %s: too many operands", c->name);
                 to->list_rows[o->n_list] = arg->rows;
@@ -168,10 +168,10 @@ static void next_column(uint32_t opcode, meaning_operands *o) {
 
 static void run(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const uint32_t n = (uint32_t)words_of(value), members = vpps_members(x->members, value->domain);
+    const uint32_t n = (uint32_t)words_of(value), members = vpps_members(x->members, value->axis);
     operands o;
     const bool parts = vpps_instructions[value->run.opcode].form == VPPS_FORM_PARTS;
-    if (value->run.over_list && value->domain && !parts) { /* the members' scalars are one vector */
+    if (value->run.over_list && value->axis && !parts) { /* the members' scalars are one vector */
         o.of = (meaning_operands){.n = members};
         for (uint32_t k = 0; k < value->n_args; k++)
             *meaning_place(&o.of, meaning_of(value->run.opcode).roles[k]) = args[k];
@@ -192,7 +192,7 @@ static void positions(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
     const vpps_cell_value *value = &c->values[v];
     const uint32_t n = (uint32_t)words_of(value);
     operands o;
-    for (uint32_t i = 0; i < vpps_members(x->members, value->domain); i++) {
+    for (uint32_t i = 0; i < vpps_members(x->members, value->axis); i++) {
         gather(c, x, v, args, i, &o);
         for (uint32_t j = 0; j < n; j++) to[i * n + j] = meaning_position(value->run.opcode, &o.of, j);
     }
@@ -215,7 +215,7 @@ static meaning_matrix matrix_of(const vertex *x, vpps_param p) {
 
 static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const uint32_t rows = value->rows, cols = value->cols, items = vpps_members(x->members, value->domain);
+    const uint32_t rows = value->rows, cols = value->cols, items = vpps_members(x->members, value->axis);
     for (uint32_t j = 0; j < items * cols; j++)
         for (uint32_t r = 0; r < rows; r++)
             to[(size_t)j * rows + r] = value->bias == VPPS_NO_PARAM ? 0 : x->params[value->bias][r];
@@ -234,7 +234,7 @@ static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
 static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const who *vp,
                       const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
-    const uint32_t cols = value->rows, n = vpps_members(x->members, value->domain) * value->cols;
+    const uint32_t cols = value->rows, n = vpps_members(x->members, value->axis) * value->cols;
     memset(to, 0, (size_t)n * cols * sizeof *to);
     for (uint32_t k = 0; k < value->n_args; k++) {
         const meaning_matrix w = matrix_of(x, c->args[value->first_arg + k].matrix);
@@ -280,7 +280,7 @@ results *results_create(const vpps_compiled_cell *c, const vertex *x) {
     }
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        r->input_elems[i] = (size_t)in->rows * in->cols * vpps_members(x->members, c->input_domain[i]);
+        r->input_elems[i] = (size_t)in->rows * in->cols * vpps_members(x->members, c->input_axis[i]);
         r->inputs[i] = doubles(r->input_elems[i]);
     }
     r->params = need(calloc(x->model->n_params + 1, sizeof *r->params));
@@ -300,11 +300,11 @@ static void add_contribution(results *r, const vpps_compiled_cell *c, const vert
                              const double *value) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const vpps_cell_value *v = &c->values[to->value];
-    const size_t n = words_of(v) * vpps_members(x->members, v->domain);
+    const size_t n = words_of(v) * vpps_members(x->members, v->axis);
     double *sum;
     if (to->lookup) {
         const vpps_cell_lookup *l = &c->lookups[to->index];
-        ck_assert_msg(!v->domain, "cell %s: a member's gradient for an entry of a table", c->name);
+        ck_assert_msg(!v->axis, "cell %s: a member's gradient for an entry of a table", c->name);
         sum = r->params[l->table] + row_of(l, x) * n;
     } else {
         ck_assert_msg(n == r->input_elems[to->index], "cell %s: %zu elements for input %u, which has %zu", c->name, n,
@@ -323,7 +323,7 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
         const meaning_matrix w = matrix_of(x, o->param);
         const uint32_t rows = d->rows;
         const double *dy = get(context, o->dy);
-        for (uint32_t item = 0; item < vpps_members(x->members, d->domain); item++) {
+        for (uint32_t item = 0; item < vpps_members(x->members, d->axis); item++) {
             for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
                 if (o->x == VPPS_NONE) {
                     const bool matrix = x->model->params[o->param].kind == VPPS_MATRIX;
@@ -331,7 +331,7 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
                     continue;
                 }
                 const vpps_cell_value *with = &c->values[o->x];
-                const double *factor = get(context, o->x) + (with->domain ? item : 0) * words_of(with) + j * with->rows;
+                const double *factor = get(context, o->x) + (with->axis ? item : 0) * words_of(with) + j * with->rows;
                 meaning_outer(&w, dy, factor, r->params[o->param]);
             }
         }
@@ -366,7 +366,7 @@ results *evaluate(const vpps_compiled_cell *c, const vertex *x) {
             ck_assert_msg(a < v, "cell %s: value %u reads %u, which comes after it", c->name, v, a);
             args[k] = whole_value(&w, a);
         }
-        w.values[v] = doubles(words_of(value) * vpps_members(x->members, value->domain));
+        w.values[v] = doubles(words_of(value) * vpps_members(x->members, value->axis));
         make(c, x, v, &everybody, args, w.values[v]);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
@@ -395,7 +395,7 @@ typedef struct machine {
 
 static size_t elems_of(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
-    return words_of(value) * vpps_members(m->x->members, value->domain);
+    return words_of(value) * vpps_members(m->x->members, value->axis);
 }
 
 static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t share) {
@@ -411,7 +411,7 @@ static double *read_record(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
     const size_t n = words_of(value);
     double *to = doubles(elems_of(m, v));
-    for (uint32_t i = 0; i < vpps_members(m->x->members, value->domain); i++)
+    for (uint32_t i = 0; i < vpps_members(m->x->members, value->axis); i++)
         for (uint32_t s = 0; s < vpps_shares_of(m->c, value); s++)
             for (size_t k = 0; k < n; k++) to[i * n + k] += in_record(m, v, i, s)[k];
     return to;
@@ -454,7 +454,7 @@ static const double *operand(machine *m, const vpps_cell_value *reader, const vp
 static void store(const machine *m, uint32_t v) {
     const vpps_cell_value *value = &m->c->values[v];
     const size_t n = words_of(value);
-    for (uint32_t i = 0; i < vpps_members(m->x->members, value->domain); i++) {
+    for (uint32_t i = 0; i < vpps_members(m->x->members, value->axis); i++) {
         double *to = in_record(m, v, i, vpps_makes_shares(value) ? m->vp.member : 0);
         for (size_t k = 0; k < n; k++)
             if (!isnan(m->tile[v][i * n + k])) to[k] = m->tile[v][i * n + k];
@@ -520,7 +520,7 @@ results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reve
     m.tile = need(calloc(c->n_values + 1u, sizeof *m.tile));
     m.joined = need(calloc(c->n_values + 1u, sizeof *m.joined));
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) {
-        const uint32_t d = vpps_domain_of(r);
+        const uint32_t d = vpps_axis_of(r);
         m.record[r] = nothing((size_t)c->kept_words[r] * (d > c->n_lists ? 0 : vpps_members(x->members, d)));
     }
     for (m.stage = 0; m.stage < c->n_stages; m.stage++) {

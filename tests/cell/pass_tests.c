@@ -87,8 +87,8 @@ static void check_gradients(const subject *s, const vpps_compiled_cell *base, co
     for (uint32_t i = 0; i < base->n_inputs; i++) { /* of a child that is gathered twice, either both or none */
         for (uint32_t k = 0; k < base->n_inputs; k++) {
             const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[k];
-            const bool related = (base->input_domain[i] > 0) != (base->input_domain[k] > 0) && !a->pulled &&
-                                 !b->pulled && a->output == b->output;
+            const bool related = (base->input_axis[i] > 0) != (base->input_axis[k] > 0) && !a->pulled && !b->pulled &&
+                                 a->output == b->output;
             if (related && !(s->needs.gradient_in >> k & 1)) mask &= ~((uint64_t)1 << i);
         }
     }

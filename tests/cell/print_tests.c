@@ -160,10 +160,9 @@ START_TEST(products_as_the_graph_counts)
         TEST_OK(vpps_graph_cost(x.g, &graph));
         const vpps_cell_cost cost = vpps_cost_of_cell(x.model, c);
         uint64_t products = 0;
-        for (uint32_t domain = 0; domain <= c->n_lists; domain++)
-            products +=
-                vpps_members(v->members, domain) *
-                (cost.forward.products[domain] + cost.backward.products[domain] + cost.parameters.products[domain]);
+        for (uint32_t axis = 0; axis <= c->n_lists; axis++)
+            products += vpps_members(v->members, axis) *
+                        (cost.forward.products[axis] + cost.backward.products[axis] + cost.parameters.products[axis]);
         if (x.model->cells[cell]->n_lists) {
             ck_assert_uint_le(products, graph.product_flops);
         } else {

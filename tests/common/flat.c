@@ -42,7 +42,7 @@ typedef struct expansion {
 
 static uint32_t members_of(const expansion *e, uint32_t a) {
     const uint32_t n = a & ~VPPS_CELL_INPUT;
-    return vpps_members(e->members, a & VPPS_CELL_INPUT ? e->cell->inputs[n].domain : e->cell->domain[n]);
+    return vpps_members(e->members, a & VPPS_CELL_INPUT ? e->cell->inputs[n].axis : e->cell->axis[n]);
 }
 
 /* The node that an argument is, or its member, where it is a list. */
@@ -101,10 +101,10 @@ static void expand_node(const expansion *e, uint32_t t) {
         return;
     }
     e->node_at[t] = e->f->n_nodes;
-    for (uint32_t member = 0; member < vpps_members(e->members, c->domain[t]); member++) {
+    for (uint32_t member = 0; member < vpps_members(e->members, c->axis[t]); member++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < node->n_args; i++)
-            n += c->domain[t] ? 1 : members_of(e, c->args[node->args + i]); /* an n-ary op takes all members */
+            n += c->axis[t] ? 1 : members_of(e, c->args[node->args + i]); /* an n-ary op takes all members */
         if (node->n_args && !n) {
             add_plain(e->f, VPPS_OP_CONSTANT, s->rows, s->cols, 0); /* a sum of no members */
             continue;
@@ -112,7 +112,7 @@ static void expand_node(const expansion *e, uint32_t t) {
         add_node(e->f, s, c->matrices + s->first_matrix, c->imm_pulled[t] ? e->indices[node->imm] : node->imm);
         for (uint32_t i = 0; i < node->n_args; i++) {
             const uint32_t a = c->args[node->args + i];
-            if (c->domain[t]) {
+            if (c->axis[t]) {
                 add_arg(e->f, resolve(e, a, member));
             } else {
                 add_members(e, a);

@@ -11,7 +11,7 @@ typedef struct item {
     vpps_node node;
     uint32_t rows, cols;
     double size;
-    uint32_t list; /* its members' domain; 0: no list */
+    uint32_t list; /* its members' axis; 0: no list */
     bool used;
 } item;
 
@@ -56,7 +56,7 @@ typedef struct builder {
     made_cell *recording;
     vpps_vertex vertices[MAX_VERTICES];
     uint32_t n_vertices;
-    uint32_t list;       /* domain of the list that the step has an operand of; 0: none yet */
+    uint32_t list;       /* axis of the list that the step has an operand of; 0: none yet */
     bool all_lists;      /* the step's operation takes members of several */
     item *items, *outer; /* in a cell: the cell's items, and the graph's */
     uint32_t n_items, n_outer;
@@ -88,11 +88,11 @@ static node_text text_of(vpps_node x) {
 static uint32_t keep(builder *b, vpps_node node, double size, uint32_t list) {
     uint32_t rows = 1, cols = 1;
     vpps_signature s;
-    uint32_t domain;
-    if (node != VPPS_NO_NODE && vpps_node_signature(b->g, "test", node, &s, &domain)) {
+    uint32_t axis;
+    if (node != VPPS_NO_NODE && vpps_node_signature(b->g, "test", node, &s, &axis)) {
         rows = s.rows;
         cols = s.cols;
-        list = domain;
+        list = axis;
     }
     say(b, "    // %u x %u", rows, cols);
     if (list) say(b, ", of list %u", list - 1);

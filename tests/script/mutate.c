@@ -286,7 +286,7 @@ static bool change_array_of(editor *e, uint32_t what) {
     case VERTICES: at = view.vertices; break;
     case INPUTS:
         at = c->n_inputs ? view.inputs[input] : NULL;
-        if (at) n = vpps_items(b, c->input_domain[input]);
+        if (at) n = vpps_items(b, c->input_axis[input]);
         break;
     case LOOKUPS: at = c->n_lookups ? view.lookups[below(e, c->n_lookups)] : NULL; break;
     case NUMBERS: at = c->n_words ? view.words[below(e, c->n_words)] : NULL; break;

@@ -52,7 +52,7 @@ static uint32_t like(const vpps_compiled_cell *c, uint32_t value, uint32_t end, 
     uint32_t chosen = VPPS_NONE;
     for (uint32_t v = 0, n = 0; v < end; v++) {
         const vpps_cell_value *y = &c->values[v];
-        if (v == value || y->rows != x->rows || y->cols != x->cols || y->domain != x->domain) continue;
+        if (v == value || y->rows != x->rows || y->cols != x->cols || y->axis != x->axis) continue;
         if (below(random, ++n) == 0) chosen = v;
     }
     return chosen;
@@ -206,7 +206,7 @@ static bool change_offset(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *
     vpps_cell_value *x = pick_made(c, random), *y = pick_made(c, random);
     if (!x || !x->kept) return false;
     const uint32_t before = x->offset;
-    if (below(random, 2) && y->kept && y->domain == x->domain) {
+    if (below(random, 2) && y->kept && y->axis == x->axis) {
         x->offset = y->offset;
     } else {
         x->offset += below(random, 2) ? 16 : UINT32_MAX;
@@ -224,7 +224,7 @@ static bool keep_over_read(vpps_compiled_cell *c, const vpps_graph *g, uint64_t 
             const vpps_cell_value *read = &c->values[c->args[c->values[v].first_arg + i].value];
             for (uint32_t u = 0; u < c->n_values && read->kept && read->stage != VPPS_NONE; u++) {
                 vpps_cell_value *x = &c->values[u];
-                if (x == read || !x->kept || x->stage != c->values[v].stage || x->domain != read->domain ||
+                if (x == read || !x->kept || x->stage != c->values[v].stage || x->axis != read->axis ||
                     x->offset == read->offset || below(random, ++n)) {
                     continue;
                 }
@@ -247,9 +247,9 @@ static bool drop_kept(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *rand
 
 static bool shrink_record(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
-    const uint32_t domain = below(random, c->n_lists > 1 ? c->n_lists + 1 : 2);
-    if (!c->kept_words[domain]) return false;
-    c->kept_words[domain] -= 1 + below(random, c->kept_words[domain]);
+    const uint32_t axis = below(random, c->n_lists > 1 ? c->n_lists + 1 : 2);
+    if (!c->kept_words[axis]) return false;
+    c->kept_words[axis] -= 1 + below(random, c->kept_words[axis]);
     return true;
 }
 
@@ -405,11 +405,11 @@ static bool change_shape(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *r
     return true;
 }
 
-static bool change_domain(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
+static bool change_axis(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random) {
     (void)g;
     vpps_cell_value *x = &c->values[below(random, c->n_values)];
-    const uint32_t domains = c->n_lists > 1 ? c->n_lists + 1 : 2;
-    x->domain = (uint8_t)((x->domain + 1 + below(random, domains - 1)) % domains);
+    const uint32_t axes = c->n_lists > 1 ? c->n_lists + 1 : 2;
+    x->axis = (uint8_t)((x->axis + 1 + below(random, axes - 1)) % axes);
     return true;
 }
 
@@ -628,7 +628,7 @@ const cell_mutation cell_mutations[] = {
     {"lookup changed", change_lookup, true},
     {"word changed", change_word, true},
     {"value's shape changed", change_shape, true},
-    {"value's domain changed", change_domain, true},
+    {"value's axis changed", change_axis, true},
     {"needs changed", change_needs, false},
     {"operand's slot changed", change_slot, false},
     {"two slots made one", share_slot, false},

@@ -263,7 +263,7 @@ static void damage_program(const subject *s, vpps_program *p) {
     }
 }
 
-static const field value_fields[] = {FIELD(vpps_cell_value, kind),   FIELD(vpps_cell_value, domain),
+static const field value_fields[] = {FIELD(vpps_cell_value, kind),   FIELD(vpps_cell_value, axis),
                                      FIELD(vpps_cell_value, split),  FIELD(vpps_cell_value, kept),
                                      FIELD(vpps_cell_value, record), FIELD(vpps_cell_value, rows),
                                      FIELD(vpps_cell_value, cols),   FIELD(vpps_cell_value, stage),
@@ -288,7 +288,7 @@ static const field cell_fields[] = {FIELD(vpps_compiled_cell, is_data),
                                     FIELD(vpps_compiled_cell, needs.group),
                                     FIELD(vpps_compiled_cell, gradient_of[0]),
                                     FIELD(vpps_compiled_cell, n_lists),
-                                    FIELD(vpps_compiled_cell, input_domain[0]),
+                                    FIELD(vpps_compiled_cell, input_axis[0]),
                                     FIELD(vpps_compiled_cell, kept_words[0]),
                                     FIELD(vpps_compiled_cell, kept_words[1]),
                                     FIELD(vpps_compiled_cell, n_inputs),

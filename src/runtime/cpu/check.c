@@ -83,7 +83,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
     const vpps_block *b = view->block;
     const vpps_compiled_cell *c = view->cell;
     bool fits = view->end <= h->words;
-    for (uint32_t d = 0; d < VPPS_DOMAINS; d++)
+    for (uint32_t d = 0; d < VPPS_AXES; d++)
         fits = fits && inside(b->kept[d], (uint64_t)vpps_items(b, d) * c->kept_words[d], h->pool_words);
     if (!fits) {
         return vpps_fail(VPPS_SCRIPT,
@@ -125,7 +125,7 @@ static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t g
     } else if (view->block->group != group) {
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u is group %u's, not group %u's", o[0], view->block->group, group);
     } else {
-        uint32_t first[VPPS_DOMAINS], items[VPPS_DOMAINS];
+        uint32_t first[VPPS_AXES], items[VPPS_AXES];
         vpps_items_of(view, o[1], o[2], first, items);
         const vpps_compiled_cell *c = view->cell;
         const uint32_t pool_words = vp->cpu->task_header.pool_words;

@@ -25,7 +25,7 @@ void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
 static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t stage, uint32_t first, uint32_t n) {
     const vpps_compiled_cell *c = view->cell;
     const vpps_program *p = &c->programs[stage];
-    uint32_t first_items[VPPS_DOMAINS], items[VPPS_DOMAINS];
+    uint32_t first_items[VPPS_AXES], items[VPPS_AXES];
     vpps_items_of(view, first, n, first_items, items);
     for (uint32_t i = 0; i < p->n; i++) {
         const vpps_program_step *s = &p->steps[i];

@@ -315,8 +315,7 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
     case VPPS_VALUE_INPUT: return cpu->pool + view->inputs[x->input][item];
     case VPPS_VALUE_LOOKUP: return cpu->pool + view->lookups[x->lookup][item];
     case VPPS_VALUE_PARAMETER: return cpu->pool + cpu->plan.values[x->vector];
-    default:
-        return cpu->pool + view->block->kept[x->domain] + (size_t)item * view->cell->kept_words[x->domain] + x->offset;
+    default: return cpu->pool + view->block->kept[x->axis] + (size_t)item * view->cell->kept_words[x->axis] + x->offset;
     }
 }
 

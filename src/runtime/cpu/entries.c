@@ -321,7 +321,7 @@ static vpps_status translate_block(const vpps_entries *e, const vpps_cpu *cpu, c
     for (uint32_t l = 0; l < c->n_lookups; l++)
         VPPS_TRY(translate(e, cpu->plan.sharded, script + (view->lookups[l] - script), view->block->n));
     for (uint32_t k = 0; k < c->n_inputs; k++) {
-        const uint32_t n = vpps_items(view->block, c->input_domain[k]);
+        const uint32_t n = vpps_items(view->block, c->input_axis[k]);
         VPPS_TRY(translate(e, cpu->plan.sharded, script + (view->inputs[k] - script), n));
     }
     return VPPS_OK;

@@ -239,9 +239,9 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
 /* Vectors of a value of vertices [at, at + count). */
 static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first) {
     const vpps_cell_value *x = &view->cell->values[value];
-    const uint32_t *starts = view->lists[x->domain];
-    *first = x->domain ? starts[at] : at;
-    return (x->domain ? starts[at + count] - *first : count) * x->cols;
+    const uint32_t *starts = view->lists[x->axis];
+    *first = x->axis ? starts[at] : at;
+    return (x->axis ? starts[at + count] - *first : count) * x->cols;
 }
 
 static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats, size_t grams) {
@@ -256,7 +256,7 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
     const vpps_cell_value *value = &view->cell->values[x];
     if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
     if (value->kind != VPPS_VALUE_INPUT) return false;
-    for (uint32_t i = 0; i < vpps_items(view->block, value->domain); i++)
+    for (uint32_t i = 0; i < vpps_items(view->block, value->axis); i++)
         if (view->inputs[value->input][i] < cpu->plan.batch) return true;
     return false;
 }

@@ -62,7 +62,7 @@ static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
 /* The tile of n vertices from number `first` on, with room for its slots. False: out of memory. */
 static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
     enum { LINE = 16 };
-    size_t floats[VPPS_DOMAINS], all = 4 * LINE;
+    size_t floats[VPPS_AXES], all = 4 * LINE;
     t->first[0] = first;
     t->n[0] = n;
     for (uint32_t d = 1; d <= t->c->n_lists; d++) {

@@ -14,10 +14,10 @@ typedef struct vpps_tile_slot {
 
 /* How a program runs as one VP of a group has it. */
 typedef struct vpps_tile_layout {
-    vpps_tile_slot *slots;         /* of each slot of the program */
-    vpps_rows *own;                /* by `dealt` of operands: the VP's rows; own[0] is empty */
-    uint32_t floats[VPPS_DOMAINS]; /* of an item, in the region of its axis */
-    uint32_t tile;                 /* vertices at a time */
+    vpps_tile_slot *slots;      /* of each slot of the program */
+    vpps_rows *own;             /* by `dealt` of operands: the VP's rows; own[0] is empty */
+    uint32_t floats[VPPS_AXES]; /* of an item, in the region of its axis */
+    uint32_t tile;              /* vertices at a time */
 } vpps_tile_layout;
 
 /* The tile at hand, or a part of its vertices. */
@@ -29,13 +29,13 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    uint32_t first[VPPS_DOMAINS], n[VPPS_DOMAINS]; /* items of the part: counted in the block; how many */
-    uint32_t whole[VPPS_DOMAINS];                  /* items of the whole tile */
-    uint32_t before;                               /* vertices of the tile before the part */
+    uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* items of the part: counted in the block; how many */
+    uint32_t whole[VPPS_AXES];               /* items of the whole tile */
+    uint32_t before;                         /* vertices of the tile before the part */
     const uint32_t *live;         /* the block's vertices that run, in which first[0] counts; NULL: all of them run */
-    float *region[VPPS_DOMAINS];  /* of slots */
+    float *region[VPPS_AXES];     /* of slots */
     float *records[VPPS_RECORDS]; /* where item 0 of the block would have its record */
-    uint32_t task_first[VPPS_DOMAINS], task_items[VPPS_DOMAINS];
+    uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* of the task, in the pool */
 } vpps_tile;
 

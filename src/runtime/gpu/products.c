@@ -30,13 +30,13 @@ static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) 
 
 /* Vectors of the value among the items of a task. */
 static uint64_t vectors_of(const vpps_cell_value *x, const uint32_t *items) {
-    return (uint64_t)items[x->domain] * x->cols;
+    return (uint64_t)items[x->axis] * x->cols;
 }
 
 static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t *items) {
     const vpps_block *block = vpps_block_at(batch->script, outer->operands[0]);
     vpps_block_view view;
-    uint32_t first[VPPS_DOMAINS];
+    uint32_t first[VPPS_AXES];
     vpps_view_block(batch->script, block, batch->cells[block->cell], &view);
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
@@ -68,7 +68,7 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
-    uint32_t items[VPPS_DOMAINS];
+    uint32_t items[VPPS_AXES];
     find_items(batch, outer, items);
     for (uint32_t k = 0; k < vpps_packed_operands(c); k++) {
         vpps_gpu_factor *f = &gpu->products.factors[gpu->products.first_factor[cell] + k];

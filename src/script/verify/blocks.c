@@ -38,14 +38,14 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
     cursor at = {c, b->block->arrays, true};
     b->vertices = take(&at, n);
     for (uint32_t i = 0; i < cell->n_inputs; i++)
-        if (!cell->input_domain[i]) b->inputs[i] = take(&at, n);
+        if (!cell->input_axis[i]) b->inputs[i] = take(&at, n);
     for (uint32_t i = 0; i < cell->n_lookups; i++) b->lookups[i] = take(&at, n);
     for (uint32_t i = 0; i < cell->n_words; i++) b->words[i] = take(&at, n);
     if (cell->is_data) b->data = take(&at, n);
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         b->lists[d] = take(&at, (uint64_t)n + 1);
         for (uint32_t i = 0; i < cell->n_inputs; i++)
-            if (cell->input_domain[i] == d) b->inputs[i] = take(&at, b->block->members[d - 1]);
+            if (cell->input_axis[i] == d) b->inputs[i] = take(&at, b->block->members[d - 1]);
     }
     for (uint32_t k = 0; k < cell->n_outputs; k++) {
         if (!c->training || !(cell->needs.gradient_out >> k & 1)) continue;
@@ -76,8 +76,8 @@ uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) 
     return c->n_tensors++;
 }
 
-static uint32_t items(const vpps_checked_block *b, uint32_t domain) {
-    return domain ? b->block->members[domain - 1] : b->block->n;
+static uint32_t items(const vpps_checked_block *b, uint32_t axis) {
+    return axis ? b->block->members[axis - 1] : b->block->n;
 }
 
 static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, uint32_t v) {
@@ -85,11 +85,11 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     const uint32_t shares = vpps_makes_shares(x) ? c->group_size : 1;
     b->kept[v] = c->n_tensors;
     for (uint32_t s = 0; s < shares; s++) {
-        const uint64_t at = (uint64_t)b->block->kept[x->domain] + x->offset + (uint64_t)s * vpps_share_words(x);
+        const uint64_t at = (uint64_t)b->block->kept[x->axis] + x->offset + (uint64_t)s * vpps_share_words(x);
         const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
-                               .stride = b->cell->c->kept_words[x->domain],
+                               .stride = b->cell->c->kept_words[x->axis],
                                .words = vpps_value_words(x),
-                               .items = items(b, x->domain),
+                               .items = items(b, x->axis),
                                .block = number,
                                .index = v,
                                .share = s};
@@ -102,9 +102,9 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
-        const uint32_t domain = cell->values[cell->contributions[j].value].domain;
+        const uint32_t axis = cell->values[cell->contributions[j].value].axis;
         b->contribution_bits[j] = c->n_taken;
-        c->n_taken += (uint64_t)items(b, domain) * (cell->contributions[j].partial ? c->group_size : 1);
+        c->n_taken += (uint64_t)items(b, axis) * (cell->contributions[j].partial ? c->group_size : 1);
     }
 }
 
@@ -199,7 +199,7 @@ bool vpps_check_blocks(vpps_checker *c) {
         c->checked[i].record = VPPS_NONE;
         bool lists = cell->n_lists <= VPPS_CELL_LISTS;
         for (uint32_t k = 0; k < cell->n_inputs && k < VPPS_CELL_MOST; k++)
-            lists = lists && cell->input_domain[k] <= cell->n_lists;
+            lists = lists && cell->input_axis[k] <= cell->n_lists;
         if (!lists || cell->n_inputs > VPPS_CELL_MOST || cell->n_outputs > VPPS_CELL_MOST ||
             cell->n_lookups > VPPS_CELL_MOST || cell->n_words > VPPS_CELL_MOST) {
             return VPPS_REFUSE(c, "cell %s: its counts make no sense", cell->name);

@@ -67,7 +67,7 @@ typedef struct vpps_checked_block {
     const vpps_block *block;
     vpps_checked_cell *cell;
     const uint32_t *vertices, *data;
-    const uint32_t *lists[VPPS_DOMAINS]; /* starts of each list */
+    const uint32_t *lists[VPPS_AXES]; /* starts of each list */
     const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients;
     uint32_t **sources;          /* of each input: numbers of the outputs that its items read */
     uint32_t **rows;             /* of each lookup */

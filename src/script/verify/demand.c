@@ -70,7 +70,7 @@ static uint64_t dropout_elems(const vpps_record_view *view) {
     uint64_t n = 0;
     for (uint32_t t = 0; t < view->cell->n_nodes; t++) {
         const vpps_signature *s = &view->cell->signatures[view->cell->nodes[t].signature];
-        if (s->op == VPPS_OP_DROPOUT) n += (uint64_t)vpps_words(s) * vpps_members(view->members, view->cell->domain[t]);
+        if (s->op == VPPS_OP_DROPOUT) n += (uint64_t)vpps_words(s) * vpps_members(view->members, view->cell->axis[t]);
     }
     return n;
 }
@@ -177,8 +177,8 @@ bool vpps_check_demands(vpps_checker *c) {
 /* Calls `visit` for every output that input i of the vertex reads. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
-    const uint32_t domain = b->cell->c->input_domain[i], *starts = b->lists[domain];
-    const uint32_t first = domain ? starts[p] : p, end = domain ? starts[p + 1] : p + 1;
+    const uint32_t axis = b->cell->c->input_axis[i], *starts = b->lists[axis];
+    const uint32_t first = axis ? starts[p] : p, end = axis ? starts[p + 1] : p + 1;
     for (uint32_t item = first; item < end; item++)
         if (!visit(c, b, p, i, b->sources[i][item])) return false;
     return true;

@@ -23,7 +23,7 @@ static uint32_t fail(vpps_expressions *s) {
 /* ---------------------------------------------------------------- equal formulas, equal numbers */
 
 static uint64_t hash(const vpps_expression *x, const vpps_term *terms) {
-    uint64_t h = vpps_mix64((uint64_t)x->kind << 56 ^ (uint64_t)x->domain << 48 ^ (uint64_t)x->rows << 24 ^ x->cols);
+    uint64_t h = vpps_mix64((uint64_t)x->kind << 56 ^ (uint64_t)x->axis << 48 ^ (uint64_t)x->rows << 24 ^ x->cols);
     for (uint32_t i = 0; i < VPPS_EXPRESSION_WORDS; i++) h = vpps_mix64(h + x->a[i]);
     for (uint32_t i = 0; i < x->n; i++) h = vpps_mix64(h + ((uint64_t)terms[i].x << 32 | terms[i].mark));
     return h;
@@ -31,7 +31,7 @@ static uint64_t hash(const vpps_expression *x, const vpps_term *terms) {
 
 static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps_expression *b,
                  const vpps_term *terms) {
-    return a->kind == b->kind && a->domain == b->domain && a->rows == b->rows && a->cols == b->cols && a->n == b->n &&
+    return a->kind == b->kind && a->axis == b->axis && a->rows == b->rows && a->cols == b->cols && a->n == b->n &&
            !memcmp(a->a, b->a, sizeof a->a) && (!a->n || !memcmp(s->terms + a->first, terms, a->n * sizeof *terms));
 }
 
@@ -74,10 +74,10 @@ vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n) {
     return NULL;
 }
 
-uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t domain,
+uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t axis,
                       uint32_t a0, uint32_t a1, uint32_t a2) {
     const vpps_expression x = {
-        .kind = (uint8_t)kind, .domain = (uint8_t)domain, .rows = rows, .cols = cols, .a = {a0, a1, a2}};
+        .kind = (uint8_t)kind, .axis = (uint8_t)axis, .rows = rows, .cols = cols, .a = {a0, a1, a2}};
     return intern(s, x, NULL);
 }
 
@@ -85,9 +85,8 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    const uint8_t domain = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].domain; /* what else it says is for the caller */
-    const vpps_expression y = {
-        .kind = (uint8_t)kind, .domain = domain, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
+    const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis; /* what else it says is for the caller */
+    const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
 }
 
@@ -111,7 +110,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 /* ---------------------------------------------------------------- sums */
 
 /* Operands are of the vertex, or all of one list. */
-static uint8_t common_domain(uint8_t a, uint8_t b) { return a > b ? a : b; }
+static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
     const vpps_term *x = a, *y = b;
@@ -183,7 +182,7 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
     for (uint32_t i = 0; i < n; i++) {
         if (terms[i].x == VPPS_NONE || is_zero(s, terms[i].x)) continue;
         const vpps_expression *x = &s->at[terms[i].x];
-        sum.domain = common_domain(sum.domain, x->domain);
+        sum.axis = common_axis(sum.axis, x->axis);
         if (!is_of_terms(s, x)) {
             flat[at++] = terms[i];
             continue;
@@ -208,15 +207,15 @@ uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b) {
     return vpps_express_sum(s, s->at[a].rows, s->at[a].cols, 2, both);
 }
 
-uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t domain) {
-    if (x == VPPS_NONE || s->failed || !domain) return x;
+uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis) {
+    if (x == VPPS_NONE || s->failed || !axis) return x;
     const vpps_expression of = s->at[x];
-    if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, domain, 0);
+    if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, axis, 0);
     vpps_term *terms = calloc(of.n + 1u, sizeof *terms);
     if (!terms) return fail(s);
     for (uint32_t i = 0; i < of.n; i++) {
         const vpps_term t = s->terms[of.first + i];
-        terms[i] = (vpps_term){vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, t.x, domain, 0), t.mark};
+        terms[i] = (vpps_term){vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, t.x, axis, 0), t.mark};
     }
     const uint32_t sum = vpps_express_sum(s, of.rows, of.cols, of.n, terms);
     free(terms);
@@ -227,21 +226,20 @@ uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, u
     vpps_expression x = {.kind = VPPS_X_STACK, .rows = rows, .cols = cols, .n = n};
     for (uint32_t i = 0; i < n; i++) {
         if (terms[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
-        x.domain = common_domain(x.domain, s->at[terms[i].x].domain);
+        x.axis = common_axis(x.axis, s->at[terms[i].x].axis);
     }
     const bool one = n == 1 && s->at[terms[0].x].rows == rows && s->at[terms[0].x].cols == cols;
     return one ? terms[0].x : intern(s, x, terms);
 }
 
-uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain) {
-    const vpps_term term = {x, VPPS_ALL_MEMBERS | domain};
+uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis) {
+    const vpps_term term = {x, VPPS_ALL_MEMBERS | axis};
     if (x == VPPS_NONE) return x;
     return intern(s, (vpps_expression){.kind = VPPS_X_STACK, .rows = rows, .cols = cols, .n = 1}, &term);
 }
 
-uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain) {
-    const vpps_expression member = {
-        .kind = VPPS_X_MEMBER, .domain = (uint8_t)domain, .rows = rows, .cols = cols, .n = 1};
+uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis) {
+    const vpps_expression member = {.kind = VPPS_X_MEMBER, .axis = (uint8_t)axis, .rows = rows, .cols = cols, .n = 1};
     const vpps_term term = {x, 0};
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
@@ -310,7 +308,7 @@ static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, fl
     free(terms);
     if (!run->average || sum == VPPS_NONE || s->failed) return sum;
     vpps_expression average = {
-        .kind = VPPS_X_AVERAGE, .domain = s->at[sum].domain, .rows = run->rows, .cols = run->cols, .n = 1};
+        .kind = VPPS_X_AVERAGE, .axis = s->at[sum].axis, .rows = run->rows, .cols = run->cols, .n = 1};
     const vpps_term term = {sum, 0};
     memcpy(average.a, run->lists, sizeof run->lists);
     average.a[0] = run->u;
@@ -389,7 +387,7 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
     vpps_expression x = {.kind = VPPS_X_RUN,
                          .rows = run->rows,
                          .cols = run->cols,
-                         .domain = run->domain,
+                         .axis = run->axis,
                          .n = run->n,
                          .a = {run->opcode, run->f_source,
                                run->f_source == VPPS_OPERAND_STATIC ? vpps_float_bits(run->f) : 0, run->u_source,
@@ -397,8 +395,7 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
     memcpy(x.a + 6, run->lists, sizeof run->lists);
     for (uint32_t i = 0; i < run->n; i++) {
         if (run->operands[i].x == VPPS_NONE || s->failed) return VPPS_NONE;
-        if (!(run->operands[i].mark & VPPS_ALL_MEMBERS))
-            x.domain = common_domain(x.domain, s->at[run->operands[i].x].domain);
+        if (!(run->operands[i].mark & VPPS_ALL_MEMBERS)) x.axis = common_axis(x.axis, s->at[run->operands[i].x].axis);
     }
     const uint32_t other = with_constant(s, run);
     if (other != VPPS_NONE) return other;

@@ -20,7 +20,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_PARAMETER, /* a[0]: a vector, as a bias in every column; or a matrix */
     VPPS_X_GRADIENT,  /* of output a[0] */
     VPPS_X_SUM,       /* of its terms, each times a factor */
-    VPPS_X_OVER_LIST, /* the sum over the members of a list of the vertex, whose domain is a[0] */
+    VPPS_X_OVER_LIST, /* the sum over the members of a list of the vertex, whose axis is a[0] */
     VPPS_X_AVERAGE,   /* divided by a[0], and a[d] for each member of a list */
     VPPS_X_PRODUCT,   /* matrix a[0] times the term */
     VPPS_X_PRODUCT_T, /* its transpose times the term */
@@ -35,18 +35,18 @@ typedef enum vpps_expression_kind {
 } vpps_expression_kind;
 
 /* A term of a sum with the bits of its factor; an operand with the element of it that is meant, or VPPS_ALL_MEMBERS and the
- * domain of their list. */
+ * axis of their list. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
 
 #define VPPS_ALL_MEMBERS 0x80000000u
 
-enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_DOMAINS };
+enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_AXES };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t domain; /* not 0: differs between the members of this list of the vertex */
+    uint8_t axis; /* not 0: differs between the members of this list of the vertex */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
     uint32_t first, n; /* terms */
@@ -67,7 +67,7 @@ typedef enum vpps_operand_source {
     VPPS_OPERAND_STATIC,
     VPPS_OPERAND_INDEX,   /* pulled index number `u` */
     VPPS_OPERAND_OWN,     /* the number of the vertex's one op */
-    VPPS_OPERAND_POSITION /* u, and lists[d] for each member of a list, and the member's own number in a list's domain */
+    VPPS_OPERAND_POSITION /* u, and lists[d] for each member of a list, and the member's own number in a list's axis */
 } vpps_operand_source;
 
 typedef struct vpps_run {
@@ -75,10 +75,10 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    uint32_t e_add;               /* DROPOUT: elements before it, and lists[d] for each member of a list */
-    uint32_t lists[VPPS_DOMAINS]; /* the first is not used */
-    bool average;                 /* SUM, SCALE: f is 1 / (u, and lists[d] for each member of a list) */
-    uint8_t domain;               /* where it does not follow from the operands: DROPOUT, positions */
+    uint32_t e_add;            /* DROPOUT: elements before it, and lists[d] for each member of a list */
+    uint32_t lists[VPPS_AXES]; /* the first is not used */
+    bool average;              /* SUM, SCALE: f is 1 / (u, and lists[d] for each member of a list) */
+    uint8_t axis;              /* where it does not follow from the operands: DROPOUT, positions */
     uint32_t rows, cols;
     vpps_term *operands; /* in the order of the instruction's */
     uint32_t n;
@@ -91,7 +91,7 @@ void vpps_expressions_free(vpps_expressions *s);
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n);
 
 /* The number of an expression without terms, and of one of one term. */
-uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t domain,
+uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t axis,
                       uint32_t a0, uint32_t a1, uint32_t a2);
 uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t x,
                          uint32_t a0, uint32_t a1);
@@ -102,14 +102,14 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
 /* a + b, either of which may be VPPS_NONE: nothing. */
 uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b);
 
-/* x in every domain but 0: the sum over the members of the vertex's list. */
-uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t domain);
+/* x in every axis but 0: the sum over the members of the vertex's list. */
+uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis);
 /* `rows` of x from row `first` on. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
 /* The members of list x, and zeros below them; the rows of a member in x, which is such a stack. */
-uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain);
-uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t domain);
+uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
+uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);
 
 static inline uint32_t vpps_float_bits(float f) {

@@ -41,10 +41,10 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
         run->u_source = VPPS_OPERAND_POSITION;
         run->u = u->count.base;
         memcpy(run->lists, u->count.list, sizeof run->lists);
-        run->domain = p->step->axis;
+        run->axis = p->step->axis;
         return true;
     case VPPS_NUMBER_ELEMENT:
-        run->domain = p->step->axis;
+        run->axis = p->step->axis;
         run->e_add = u->count.base;
         memcpy(run->lists, u->count.list, sizeof run->lists);
         return word && word->kind == VPPS_WORD_DROPOUT;
@@ -161,7 +161,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     vpps_term *operands = malloc((s->n + 1u) * sizeof *operands);
     vpps_run run = {.opcode = s->run.of.opcode, .rows = s->to.rows, .cols = s->to.cols, .operands = operands};
     bool ok = operands && (!s->run.of.over_list || over_list_fits(p)) && set_numbers(p, letters, &run);
-    if (s->run.of.over_list) run.domain = s->axis;
+    if (s->run.of.over_list) run.axis = s->axis;
     for (; ok && run.n < s->n; run.n++) {
         const vpps_operand *a = vpps_proof_operand(p, run.n);
         const bool all = a->access == VPPS_ACCESS_MEMBERS;

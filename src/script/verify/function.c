@@ -21,8 +21,8 @@ void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, ui
     add_owed(list, (vpps_owed){.kind = kind, .key = key, .dy = dy});
 }
 
-void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t domain, uint32_t dy) {
-    add_owed(list, (vpps_owed){VPPS_OWED_MATRIX, matrix, x, domain, dy});
+void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t axis, uint32_t dy) {
+    add_owed(list, (vpps_owed){VPPS_OWED_MATRIX, matrix, x, axis, dy});
 }
 
 static int by_owed(const void *a, const void *b) { return memcmp(a, b, sizeof(vpps_owed)); }
@@ -59,8 +59,8 @@ static bool is_trained(const vpps_function *f, vpps_param p) {
     return p != VPPS_NO_PARAM && !f->fixed && !f->g->model->params[p].frozen;
 }
 
-static uint32_t domain_of(const vpps_function *f, uint32_t arg) {
-    return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].domain : f->nodes[arg].domain;
+static uint32_t axis_of(const vpps_function *f, uint32_t arg) {
+    return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].axis : f->nodes[arg].axis;
 }
 
 /* What follows from the nodes: reads, trained, numbers under dropout. */
@@ -74,8 +74,8 @@ static void finish(vpps_function *f) {
             if (!(a & VPPS_CELL_INPUT)) f->trained[t] |= f->trained[a];
             if (i < node->s->n_matrices) f->trained[t] |= is_trained(f, f->matrices[node->s->first_matrix + i]);
         }
-        for (uint32_t d = 0; d < VPPS_DOMAINS; d++) f->dropout[t][d] = (uint32_t)f->dropout_elems[d];
-        if (node->s->op == VPPS_OP_DROPOUT) f->dropout_elems[node->domain] += vpps_words(node->s);
+        for (uint32_t d = 0; d < VPPS_AXES; d++) f->dropout[t][d] = (uint32_t)f->dropout_elems[d];
+        if (node->s->op == VPPS_OP_DROPOUT) f->dropout_elems[node->axis] += vpps_words(node->s);
     }
 }
 
@@ -85,7 +85,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
     f->n_inputs = cell->n_inputs;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
-        f->inputs[i] = (vpps_function_input){in->rows, in->cols, in->domain};
+        f->inputs[i] = (vpps_function_input){in->rows, in->cols, in->axis};
     }
     if (cell->n_args) memcpy(f->args, cell->args, cell->n_args * sizeof *f->args);
     for (uint32_t t = 0; t < cell->n_nodes; t++) {
@@ -95,7 +95,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
                                            .n = node->n_args,
                                            .imm = node->imm,
                                            .imm_source = cell->imm_pulled[t] ? VPPS_OPERAND_INDEX : VPPS_OPERAND_STATIC,
-                                           .domain = cell->domain[t],
+                                           .axis = cell->axis[t],
                                            .over_list = cell->over_list[t]};
     }
     finish(f);
@@ -143,7 +143,7 @@ static void set_numbers(const vpps_function *f, uint32_t t, const char *letters,
             break;
         case 'n':
             for (uint32_t i = 0; i < node->n; i++) {
-                const uint32_t d = domain_of(f, f->args[node->first + i]);
+                const uint32_t d = axis_of(f, f->args[node->first + i]);
                 run->average |= d > 0;
                 *(d ? &run->lists[d] : &run->u) += 1;
             }
@@ -158,8 +158,8 @@ static void set_numbers(const vpps_function *f, uint32_t t, const char *letters,
             break;
         case 'e':
             run->e_add = f->dropout[t][0];
-            for (uint32_t d = 1; d < VPPS_DOMAINS; d++) run->lists[d] = f->dropout[t][d];
-            run->domain = node->domain;
+            for (uint32_t d = 1; d < VPPS_AXES; d++) run->lists[d] = f->dropout[t][d];
+            run->axis = node->axis;
             break;
         default: break;
         }
@@ -177,13 +177,13 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
     }
     vpps_run run = {.opcode = op->forward, .rows = node->s->rows, .cols = node->s->cols, .operands = operands};
     set_numbers(f, t, op->forward_operands, &run);
-    const uint32_t every = node->over_list ? VPPS_ALL_MEMBERS | domain_of(f, args[0]) : 0;
-    if (node->over_list) run.domain = node->domain;
+    const uint32_t every = node->over_list ? VPPS_ALL_MEMBERS | axis_of(f, args[0]) : 0;
+    if (node->over_list) run.axis = node->axis;
     for (const char *letter = op->forward_operands; *letter; letter++) {
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            const uint32_t list = node->domain ? 0 : domain_of(f, args[i]); /* all of it */
+            const uint32_t list = node->axis ? 0 : axis_of(f, args[i]); /* all of it */
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
     }
@@ -208,7 +208,7 @@ static uint32_t express_affine(vpps_function *f, vpps_expressions *s, const vpps
 static uint32_t express_parts(vpps_function *f, vpps_expressions *s, const vpps_function_node *node) {
     const uint32_t *args = f->args + node->first, rows = node->s->rows, cols = node->s->cols;
     if (node->s->op == VPPS_OP_SLICE) return vpps_express_slice(s, rows, cols, value_of(f, args[0]), node->imm);
-    if (node->over_list) return vpps_express_members(s, rows, cols, value_of(f, args[0]), domain_of(f, args[0]));
+    if (node->over_list) return vpps_express_members(s, rows, cols, value_of(f, args[0]), axis_of(f, args[0]));
     vpps_term *terms = vpps_express_room(s, node->n);
     for (uint32_t i = 0; terms && i < node->n; i++) terms[i] = (vpps_term){value_of(f, args[i]), 0};
     return terms ? vpps_express_stack(s, rows, cols, node->n, terms) : VPPS_NONE;
@@ -230,7 +230,7 @@ static uint32_t express_source(vpps_expressions *s, const vpps_function_node *no
 void vpps_function_express(vpps_function *f, vpps_expressions *s) {
     for (uint32_t i = 0; i < f->n_inputs; i++)
         f->input_value[i] =
-            vpps_express(s, VPPS_X_INPUT, f->inputs[i].rows, f->inputs[i].cols, f->inputs[i].domain, i, 0, 0);
+            vpps_express(s, VPPS_X_INPUT, f->inputs[i].rows, f->inputs[i].cols, f->inputs[i].axis, i, 0, 0);
     for (uint32_t t = 0; t < f->n_nodes; t++) {
         const vpps_function_node *node = &f->nodes[t];
         switch (vpps_ops[node->s->op].op_class) {
@@ -257,7 +257,7 @@ typedef struct derivative {
 /* Adds to the gradient of an argument; what each member of a list adds to a value that the vertex has once is summed. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
-    if (!domain_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->domain);
+    if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);
     uint32_t *to = arg & VPPS_CELL_INPUT ? &f->input_gradient[arg & ~VPPS_CELL_INPUT] : &f->gradient[arg];
     *to = vpps_express_add(d->s, *to, part);
 }
@@ -272,8 +272,8 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    const uint32_t softmax = d->node->over_list ? d->node->domain : 0; /* of all members */
-    if (softmax) run.domain = (uint8_t)softmax;
+    const uint32_t softmax = d->node->over_list ? d->node->axis : 0; /* of all members */
+    if (softmax) run.axis = (uint8_t)softmax;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
         vpps_term *operand = &operands[run.n];
         *operand = (vpps_term){VPPS_NONE, softmax ? VPPS_ALL_MEMBERS | softmax : 0};
@@ -290,10 +290,10 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
         case 'k':
             run.u_source = VPPS_OPERAND_POSITION;
             for (uint32_t i = 0; i < k; i++) {
-                const uint32_t list = domain_of(f, args[i]);
+                const uint32_t list = axis_of(f, args[i]);
                 *(list ? &run.lists[list] : &run.u) += 1;
             }
-            run.domain = (uint8_t)domain_of(f, args[k]);
+            run.axis = (uint8_t)axis_of(f, args[k]);
             continue;
         default: continue;
         }
@@ -329,7 +329,7 @@ static void differentiate_parts(const derivative *d) {
         shape_of(d->f, arg, &rows, &cols);
         uint32_t part = d->d;
         if (d->node->over_list) {
-            part = vpps_express_member(d->s, rows, cols, d->d, domain_of(d->f, arg));
+            part = vpps_express_member(d->s, rows, cols, d->d, axis_of(d->f, arg));
         } else if (!slice) {
             part = vpps_express_slice(d->s, rows, cols, d->d, row);
         } else if (rows != d->node->s->rows) {
@@ -342,13 +342,13 @@ static void differentiate_parts(const derivative *d) {
 
 static void differentiate_affine(const derivative *d) {
     const vpps_signature *s = d->node->s;
-    const uint32_t over = vpps_express_over_list(d->s, d->d, d->node->domain);
+    const uint32_t over = vpps_express_over_list(d->s, d->d, d->node->axis);
     if (is_trained(d->f, s->param)) vpps_owe(d->s, d->owed, VPPS_OWED_SUM, s->param, over);
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        const uint32_t domain = domain_of(d->f, arg), dy = domain ? d->d : over; /* one product for all members */
-        if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, value_of(d->f, arg), domain, dy);
+        const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over; /* one product for all members */
+        if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, value_of(d->f, arg), axis, dy);
         uint32_t rows, cols;
         shape_of(d->f, arg, &rows, &cols);
         uint32_t *to = arg & VPPS_CELL_INPUT ? &d->f->input_gradient[arg & ~VPPS_CELL_INPUT] : &d->f->gradient[arg];

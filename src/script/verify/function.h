@@ -5,7 +5,7 @@
 #include "script/verify/expression.h"
 
 typedef struct vpps_function_input {
-    uint32_t rows, cols, domain;
+    uint32_t rows, cols, axis;
 } vpps_function_input;
 
 typedef struct vpps_function_node {
@@ -13,7 +13,7 @@ typedef struct vpps_function_node {
     uint32_t first, n; /* in args */
     uint32_t imm;
     uint8_t imm_source; /* vpps_operand_source: STATIC, INDEX, OWN */
-    uint8_t domain;     /* see vpps_cell_data */
+    uint8_t axis;       /* see vpps_cell_data */
     bool over_list;
 } vpps_function_node;
 
@@ -24,14 +24,13 @@ typedef struct vpps_function {
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
     vpps_function_node *nodes;
-    uint32_t *args;     /* a node, or VPPS_CELL_INPUT | input */
-    uint32_t *value;    /* of each node, an expression */
-    uint64_t *reads;    /* inputs that each node is made of */
-    uint8_t *trained;   /* is a parameter that is trained in it, inputs aside? */
-    uint32_t *gradient; /* of each node, once it is differentiated; VPPS_NONE: it has none */
-    uint32_t (
-        *dropout)[VPPS_DOMAINS]; /* of each node: elements before it of a vertex, and for each member of its lists */
-    uint64_t dropout_elems[VPPS_DOMAINS]; /* of all nodes */
+    uint32_t *args;                 /* a node, or VPPS_CELL_INPUT | input */
+    uint32_t *value;                /* of each node, an expression */
+    uint64_t *reads;                /* inputs that each node is made of */
+    uint8_t *trained;               /* is a parameter that is trained in it, inputs aside? */
+    uint32_t *gradient;             /* of each node, once it is differentiated; VPPS_NONE: it has none */
+    uint32_t (*dropout)[VPPS_AXES]; /* of each node: elements before it of a vertex, and for each member of its lists */
+    uint64_t dropout_elems[VPPS_AXES]; /* of all nodes */
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
 
@@ -41,7 +40,7 @@ typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, V
 typedef struct vpps_owed {
     uint32_t kind, key; /* key: input; expression of the entry; parameter */
     uint32_t x;         /* MATRIX: dy x^T is added, */
-    uint32_t domain;    /* for each item of this domain */
+    uint32_t axis;      /* for each item of this axis */
     uint32_t dy;
 } vpps_owed;
 
@@ -54,7 +53,7 @@ typedef struct vpps_owed_list {
 
 /* Adds to what is owed; gradients of one input, entry or vector are summed. */
 void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t dy);
-void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t domain, uint32_t dy);
+void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t axis, uint32_t dy);
 
 /* Puts a list into an order of its own, so that equal ones are equal. */
 void vpps_owed_sort(vpps_owed_list *list);

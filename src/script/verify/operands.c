@@ -30,7 +30,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "it is made of a value that there is not");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
-    if (o->rows != x->rows || o->cols != x->cols || o->axis != x->domain || o->dealt > p->program->n_dealt ||
+    if (o->rows != x->rows || o->cols != x->cols || o->axis != x->axis || o->dealt > p->program->n_dealt ||
         (o->dealt && (!p->program->rows || p->program->dealt[o->dealt - 1] != o->rows)))
         return vpps_proof_refuse(p, "an operand is not as its value");
     return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "rows are shared out of what has columns");
@@ -53,7 +53,7 @@ static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
     switch (o->place) {
     case VPPS_PLACE_INPUT:
         return x->kind == VPPS_VALUE_INPUT && o->at == x->input && o->at < p->c->n_inputs &&
-               o->axis == p->c->input_domain[o->at];
+               o->axis == p->c->input_axis[o->at];
     case VPPS_PLACE_ENTRY:
         return x->kind == VPPS_VALUE_LOOKUP && o->at == x->lookup && o->at < p->c->n_lookups && !o->axis;
     case VPPS_PLACE_PARAMETER: return x->kind == VPPS_VALUE_PARAMETER && o->at == x->vector && !o->axis;

@@ -31,8 +31,8 @@ static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t 
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t i = 0; n && i < cell->n_outers; i++) {
         const vpps_cell_outer *o = &cell->outers[i];
-        const uint32_t domain = cell->values[o->dy].domain, *starts = b->lists[domain];
-        const uint32_t begin = domain ? starts[first] : first, end = domain ? starts[first + n] : first + n;
+        const uint32_t axis = cell->values[o->dy].axis, *starts = b->lists[axis];
+        const uint32_t begin = axis ? starts[first] : first, end = axis ? starts[first + n] : first + n;
         if (!read_items(c, b, o->dy, begin, end, late)) return false;
         if (o->x != VPPS_NONE && !read_items(c, b, o->x, begin, end, late)) return false;
         if (begin < end) c->touched[o->param] = true;

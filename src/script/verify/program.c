@@ -17,7 +17,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_expression *e = &p->s->at[is];
     if (e->rows * e->cols != vpps_value_words(x) || e->rows != x->rows)
         return vpps_proof_refuse(p, "it is made in another shape");
-    if (e->domain && e->domain != x->domain)
+    if (e->axis && e->axis != x->axis)
         return vpps_proof_refuse(p, "its members differ, yet there is one, or those of another list");
     p->is[to->value] = is;
     p->n_made++;
@@ -46,7 +46,7 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
         return vpps_proof_refuse(p, "it is kept in another place, or twice");
     if (to->shares != vpps_makes_shares(x))
         return vpps_proof_refuse(p, "its shares are kept as a whole, or the reverse");
-    if (x->record >= VPPS_RECORDS || vpps_domain_of(x->record) != x->domain)
+    if (x->record >= VPPS_RECORDS || vpps_axis_of(x->record) != x->axis)
         return vpps_proof_refuse(p, "it is kept in another list's record");
     const uint64_t end = (uint64_t)x->offset + vpps_place_words(p->c, x);
     if (end > p->c->kept_words[x->record]) return vpps_proof_refuse(p, "it is kept outside the record");
@@ -302,7 +302,7 @@ static bool check_contributions(vpps_proof *p) {
             return VPPS_REFUSE(p->check, "cell %s: contribution %u is to nothing", c->name, i);
         p->v = to->value;
         if (!p->contributed[i]) return vpps_proof_refuse(p, "it is contributed, but by no step");
-        if (vpps_proof_value(p, to->value)->domain != (to->lookup ? 0 : c->input_domain[to->index]))
+        if (vpps_proof_value(p, to->value)->axis != (to->lookup ? 0 : c->input_axis[to->index]))
             return vpps_proof_refuse(p, "it is contributed to a list, but is none, or the reverse");
     }
     return true;
@@ -321,7 +321,7 @@ static uint32_t express_given(const vpps_proof *p) {
     }
     if (x->kind == VPPS_VALUE_INPUT) {
         if (x->input >= p->c->n_inputs) return vpps_proof_none(p, "there is no such input");
-        return vpps_express(p->s, VPPS_X_INPUT, x->rows, x->cols, x->domain, x->input, 0, 0);
+        return vpps_express(p->s, VPPS_X_INPUT, x->rows, x->cols, x->axis, x->input, 0, 0);
     }
     const vpps_parameter_data *vector = vpps_proof_parameter(p, x->vector, VPPS_VECTOR);
     if (!vector) return vpps_proof_none(p, "it is no vector of the model");
@@ -332,7 +332,7 @@ static bool express_all_given(vpps_proof *p) {
     for (p->v = 0; p->v < p->c->n_values; p->v++) {
         const vpps_cell_value *x = vpps_proof_value(p, p->v);
         p->is[p->v] = VPPS_NONE;
-        if (x->domain > p->c->n_lists || !x->rows || !x->cols || x->kind > VPPS_VALUE_POSITIONS)
+        if (x->axis > p->c->n_lists || !x->rows || !x->cols || x->kind > VPPS_VALUE_POSITIONS)
             return vpps_proof_refuse(p, "its description makes no sense");
         if (vpps_is_made(x)) continue;
         const uint32_t is = p->is[p->v] = express_given(p);

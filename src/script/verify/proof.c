@@ -8,7 +8,7 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
     f->fixed = c->request->part == VPPS_STEP_NODES;
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
     const uint32_t op = view.signature->op;
-    const bool list = cell->n_inputs == 1 && cell->input_domain[0] == 1;
+    const bool list = cell->n_inputs == 1 && cell->input_axis[0] == 1;
     const bool may = op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE || op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
     if (list ? !may : view.n_args != cell->n_inputs)
         return VPPS_REFUSE(c, "cell %s: it has as many inputs as another op", cell->name);
@@ -22,12 +22,12 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
 
 static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
     const vpps_compiled_cell *c = p->c;
-    uint32_t n_lists = 0, inputs_of[VPPS_DOMAINS] = {0};
+    uint32_t n_lists = 0, inputs_of[VPPS_AXES] = {0};
     bool same = c->n_inputs == f->n_inputs;
     for (uint32_t i = 0; same && i < c->n_inputs; i++) {
-        same = c->input_domain[i] == f->inputs[i].domain;
-        n_lists = vpps_max_u32(n_lists, f->inputs[i].domain);
-        inputs_of[f->inputs[i].domain]++;
+        same = c->input_axis[i] == f->inputs[i].axis;
+        n_lists = vpps_max_u32(n_lists, f->inputs[i].axis);
+        inputs_of[f->inputs[i].axis]++;
     }
     return (same && n_lists == c->n_lists && !memcmp(inputs_of, c->inputs_of, sizeof inputs_of)) ||
            VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
@@ -45,7 +45,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
-        if (o->node >= f->n_nodes || f->nodes[o->node].domain)
+        if (o->node >= f->n_nodes || f->nodes[o->node].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no node of the vertex", c->name, k);
         for (uint32_t i = 0; i < k; i++)
             if (c->outputs[i].node == o->node)
@@ -53,7 +53,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
         if (o->value == VPPS_NONE) continue; /* left out; vpps_check_output refuses who reads it */
-        if (o->value >= c->n_values || c->values[o->value].domain)
+        if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
         if (p->is[o->value] != f->value[o->node]) {
             return VPPS_REFUSE(p->check, "cell %s: output %u, value %u, is not what node %u (%s) asks for", c->name, k,
@@ -185,13 +185,13 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
             const vpps_parameter_data *is_of = matrix ? matrix : vpps_proof_parameter(p, o->param, VPPS_VECTOR);
             if (!is_of || is_of->rows != dy->rows || (matrix && matrix->cols != dy->cols))
                 return VPPS_REFUSE(p->check, "cell %s: gradient %u is no vector's, and no matrix's", c->name, i);
-            const uint32_t is = vpps_express_over_list(p->s, p->is[o->dy], dy->domain);
+            const uint32_t is = vpps_express_over_list(p->s, p->is[o->dy], dy->axis);
             vpps_owe(p->s, owed, VPPS_OWED_SUM, o->param, is);
             continue;
         }
-        if (!vpps_proof_parameter(p, o->param, VPPS_MATRIX) || c->values[o->x].domain != dy->domain)
+        if (!vpps_proof_parameter(p, o->param, VPPS_MATRIX) || c->values[o->x].axis != dy->axis)
             return VPPS_REFUSE(p->check, "cell %s: outer product %u does not fit", c->name, i);
-        vpps_owe_matrix(owed, o->param, p->is[o->x], dy->domain, p->is[o->dy]);
+        vpps_owe_matrix(owed, o->param, p->is[o->x], dy->axis, p->is[o->dy]);
     }
     return true;
 }

@@ -27,8 +27,8 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
             return vpps_refuse_vertex(c, b, p, "its list has another length");
     }
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
-        const uint32_t domain = cell->input_domain[i];
-        const uint32_t n = vpps_members(view->members, domain), first = domain ? b->lists[domain][p] : p;
+        const uint32_t axis = cell->input_axis[i];
+        const uint32_t n = vpps_members(view->members, axis), first = axis ? b->lists[axis][p] : p;
         if (at + (uint64_t)n > view->n_args) return vpps_refuse_vertex(c, b, p, "it has fewer inputs");
         for (uint32_t m = 0; m < n; m++)
             if (!check_source(c, b, p, i, first + m, view->args[at + m])) return false;
@@ -81,11 +81,11 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "its data are others");
 }
 
-/* An array for each of n inputs or lookups; `domains`: of inputs. */
-static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *domains) {
+/* An array for each of n inputs or lookups; `axes`: of inputs. */
+static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {
-        const uint32_t items = domains && domains[i] ? block->members[domains[i] - 1] : block->n;
+        const uint32_t items = axes && axes[i] ? block->members[axes[i] - 1] : block->n;
         arrays[i] = vpps_check_zeros(c, items, sizeof **arrays);
         if (!arrays[i]) return NULL;
     }
@@ -97,7 +97,7 @@ bool vpps_check_arrays(vpps_checker *c) {
         vpps_checked_block *b = &c->blocks[i];
         const vpps_compiled_cell *cell = b->cell->c;
         if (!b->block->n) continue;
-        b->sources = take_arrays(c, b->block, cell->n_inputs, cell->input_domain);
+        b->sources = take_arrays(c, b->block, cell->n_inputs, cell->input_axis);
         b->rows = take_arrays(c, b->block, cell->n_lookups, NULL);
         if (!b->sources || !b->rows) return false;
         for (uint32_t d = 1; d <= cell->n_lists; d++)

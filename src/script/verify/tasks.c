@@ -16,13 +16,13 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* The work of one VP, or of a group where all do the same: items of all domains. */
+/* The work of one VP, or of a group where all do the same: items of all axes. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
     uint32_t task_first, passing; /* of the STAGE */
-    uint32_t first[VPPS_DOMAINS], end[VPPS_DOMAINS];
+    uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
 static share share_of(const vpps_checker *c, const vpps_checked_block *b, const vpps_task *t, uint32_t member) {
@@ -69,7 +69,7 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     const vpps_cell_value *x = &s->b->cell->c->values[read->value];
     const bool shares = read->extent == VPPS_EXTENT_SHARES;
     const vpps_rows rows = read->extent == VPPS_EXTENT_WHOLE ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
-    for (uint32_t item = s->first[x->domain]; item < s->end[x->domain]; item++) {
+    for (uint32_t item = s->first[x->axis]; item < s->end[x->axis]; item++) {
         const vpps_location at = vpps_check_operand(c, s->b, read->value, item);
         if (s->b->passing[read->value] && !is_where_expected(c, s, read->value, item, at)) return false;
         for (uint32_t i = 0; i < (shares ? c->group_size : 1); i++)
@@ -152,7 +152,7 @@ static bool write_items(vpps_checker *c, const share *s, const vpps_cell_value *
     const bool shares = vpps_makes_shares(x);
     const vpps_rows rows = shares ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
     const vpps_tensor *t = &c->tensors[tensor + (shares ? s->member : 0)];
-    for (uint32_t item = s->first[x->domain]; item < s->end[x->domain]; item++)
+    for (uint32_t item = s->first[x->axis]; item < s->end[x->axis]; item++)
         if (!vpps_check_write(c, t->offset + (item - t->first) * t->stride + rows.first, rows.end - rows.first,
                               (uint32_t)(t - c->tensors), item))
             return false;
@@ -165,7 +165,7 @@ static bool write_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = 0; i < stage->n; i++) {
         const uint32_t v = cell->order[stage->first + i];
         const vpps_cell_value *x = &cell->values[v];
-        if (x->kept && s->first[x->domain] < s->end[x->domain] &&
+        if (x->kept && s->first[x->axis] < s->end[x->axis] &&
             !write_items(c, s, x, s->b->passing[v] ? s->b->passing[v][s->first[0]] : s->b->kept[v])) {
             return false;
         }
@@ -191,9 +191,9 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
         if (x->stage != task->stage) continue;
-        const uint32_t *list = x->domain ? b->lists[x->domain] : NULL;
+        const uint32_t *list = x->axis ? b->lists[x->axis] : NULL;
         const uint32_t first = list ? list[o[1]] : o[1], n = list ? list[o[1] + o[2]] - first : o[2];
-        const uint32_t all = list ? b->block->members[x->domain - 1] : b->block->n;
+        const uint32_t all = list ? b->block->members[x->axis - 1] : b->block->n;
         b->contributions[j] = c->n_tensors;
         for (uint32_t s = 0; s < (cell->contributions[j].partial ? c->group_size : 1); s++) {
             const vpps_tensor t = {.kind = VPPS_TENSOR_CONTRIBUTION,
@@ -283,11 +283,11 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
 }
 
 /* The vertex that member `item` of one of a block's lists belongs to. */
-static uint32_t vertex_of(const vpps_checked_block *b, uint32_t domain, uint32_t item) {
+static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
     uint32_t low = 0, high = b->block->n; /* lists before `low` end before the member, those from `high` on after it */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (b->lists[domain][middle + 1] <= item) {
+        if (b->lists[axis][middle + 1] <= item) {
             low = middle + 1;
         } else {
             high = middle;
@@ -302,8 +302,8 @@ static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, u
     const vpps_checked_block *b = &c->blocks[t->block];
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_contribution *to = &cell->contributions[t->index];
-    const uint32_t domain = to->lookup ? 0 : cell->input_domain[to->index];
-    const uint32_t p = domain ? vertex_of(b, domain, item) : item;
+    const uint32_t axis = to->lookup ? 0 : cell->input_axis[to->index];
+    const uint32_t p = axis ? vertex_of(b, axis, item) : item;
     uint64_t live = 0;
     for (uint32_t k = 0; k < cell->n_outputs; k++)
         live |= (uint64_t)c->live[b->first_output + k * b->block->n + p] << k;
