@@ -55,26 +55,34 @@ budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/gpu_test_gpu_cublas
     tests/models_test_networks tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
-scripts=(tools/gpu_check.sh bench/train.py bench/peers_torch.py)
-# Of agreement.
-cases=(random shapes levels long optimizers lists trees "same bits")
+scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py)
+# Of agreement, and in how many processes: most of the time goes into compiling, which takes one core.
+cases=(random=6 shapes=4 levels=2 long=1 optimizers=6 lists=1 trees=2 "same bits=3")
 
 # ---------------------------------------------------------------- the steps
 
 # Calls "$1" for each step: NAME SECONDS alone|beside TOOL COMMAND... SECONDS: it may take at most. beside: it may run beside other such
 # steps. TOOL: what must be installed for it; -: nothing.
 each_step() {
-    local each=$1 case n data=(--generate listops) train=(train tree-lstm --device cuda) size=(--examples 1000)
+    local each=$1 case n part name data=(--generate listops) train=(train tree-lstm --device cuda) size=(--examples 1000)
     [ "${SIZE:-}" != small ] || size=(--examples 8 --hidden 16 --embed 16 --no-tuning --eval-every 0)
     [ ! -r "${VPPS_DATA:-}/sst/train.txt" ] || data=(--data "$VPPS_DATA/sst")
 
     "$each" doctor 30 alone - "$from/vpps" doctor
     "$each" train 60 alone - "$from/vpps" "${train[@]}" --generate listops "${size[@]}" --epochs 1 --quiet --json
     for case in "${cases[@]}"; do
-        "$each" "agreement-${case// /-}" 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE="$case" "$from/tests/gpu_test_gpu_agreement"
+        n=${case#*=} case=${case%=*}
+        for ((part = 1; part <= n; part++)); do
+            name=agreement-${case// /-}
+            [ "$n" -eq 1 ] || name+=-$part
+            "$each" "$name" 240 beside - env VPPS_TEST_SCALE=small VPPS_TEST_PART="$part/$n" CK_RUN_CASE="$case" \
+                "$from/tests/gpu_test_gpu_agreement"
+        done
     done
     "$each" precision 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_precision"
-    "$each" cublas 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_cublas"
+    for part in 1 2 3; do
+        "$each" "cublas-$part" 240 beside - env VPPS_TEST_SCALE=small VPPS_TEST_PART="$part/3" "$from/tests/gpu_test_gpu_cublas"
+    done
     "$each" networks 240 beside - env VPPS_TEST_SCALE=small "$from/tests/models_test_networks"
     "$each" handle 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_handle"
     "$each" calls 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/runtime_test_handle"

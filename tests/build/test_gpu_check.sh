@@ -40,7 +40,7 @@ esac
 SH
 cat > "$work/programs/tests/gpu_test_gpu_agreement" << 'SH'
 #!/bin/bash
-printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE $CK_RUN_CASE" >&2
+printf 'a "quoted" line\\ of\ttext, ä\n%s\n' "$VPPS_TEST_DEVICE $VPPS_TEST_SCALE $CK_RUN_CASE $VPPS_TEST_PART" >&2
 echo "100%: Checks: ${CHECKS:-5}, Failures: 0, Errors: 0"
 sleep "${SLEEP:-0}"
 exit "${AGREEMENT:-0}"
@@ -108,7 +108,7 @@ cat > "$work/bin/strip" << 'SH'
 #!/bin/bash
 cp "$3" "$2"
 SH
-touch bench/peers_torch.py
+touch bench/peers.py bench/peers_torch.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
 unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
@@ -136,14 +136,14 @@ check "and says what to do" grep -q 'gpu_check.sh prepare' "$work/out"
 check "a GPU" run 0 DOCTOR="ready: NVIDIA H200" DOCTOR_JSON="$gpu"
 file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
-check "its steps" json $file "list(s) == ['doctor', 'train', 'agreement-random', 'agreement-shapes', 'agreement-levels', 'agreement-long', \
-    'agreement-optimizers', 'agreement-lists', 'agreement-trees', 'agreement-same-bits', 'precision', \
-    'cublas', 'networks', 'handle', 'calls', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
+check "its steps" json $file "list(s) == ['doctor', 'train', *('agreement-' + x for x in [*(f'random-{i}' for i in range(1, 7)), *(f'shapes-{i}' for i in range(1, 5)), \
+    'levels-1', 'levels-2', 'long', *(f'optimizers-{i}' for i in range(1, 7)), 'lists', 'trees-1', 'trees-2', 'same-bits-1', 'same-bits-2', 'same-bits-3']), \
+    'precision', 'cublas-1', 'cublas-2', 'cublas-3', 'networks', 'handle', 'calls', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2] and o['bench'][0]['build'] == 'build' \
     and o['bench'][0]['speed'].startswith('--device cuda --networks tree-lstm')"
-check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small same bits' in s['agreement-same-bits']['last_lines']"
+check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small same bits 2/3' in s['agreement-same-bits-2']['last_lines']"
 check "tests have two cores each, three at a time" test "$(sort -u ../cores | tr '\n' ' ')" = '0,1 2,3 4,5 '
 check "sanitizers" json $file "all('--tool ' + t in s[t]['command'] and '--examples 12' in s[t]['last_lines'] for t in ('memcheck', 'racecheck', 'synccheck', 'initcheck'))"
 check "profiles" json $file "'--batch 1 ' in s['profile-1']['last_lines'] and 'fp32' in s['profile-16']['command'] and 'bf16x3' in s['profile-128']['command']"
@@ -157,11 +157,18 @@ check "nothing is left running" bash -c "! kill -0 $(cat "$work/smi")"
 check "no setting is changed" bash -c "! grep -v -e '^--query-gpu=' '$work/asked'"
 
 check "a failing step" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="agreement train bench memcheck" AGREEMENT=3 OUT="$work/elsewhere"
-check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement-trees']['exit_status'] == 3 \
+check "is recorded, and the others run" json "$work/elsewhere/check.json" "s['agreement-trees-1']['exit_status'] == 3 \
     and s['train']['exit_status'] == 0 and s['bench']['exit_status'] == 0"
 check "a sanitizer that finds something" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS="memcheck racecheck" TRAINING=3 OUT="$work/found"
 check "is a failure, too" json "$work/found/check.json" "s['memcheck']['exit_status'] == 3 and s['racecheck']['exit_status'] == 3"
-check "every kind of agreement is a step" test "$(sed -n 's/^cases=(\(.*\))$/\1/p' "$root/tools/gpu_check.sh" | tr -d '"')" = \
+# What the check takes along: every test that it runs, and every module of ours that a script imports.
+carried() { sed -n "/^$1=(/,/)$/p" "$root/tools/gpu_check.sh" | sed "s/^$1=//" | tr -s '() \n' '\n'; }
+runs=$(grep -oE 'from/tests/[a-z_]+' "$root/tools/gpu_check.sh" | sort -u | cut -d/ -f2-)
+imports=$(cd "$root" && carried scripts | grep '\.py$' | xargs sed -nE 's/^(from|import) ([a-z_]+).*/bench\/\2.py/p' | sort -u)
+check "tests that run are built" test -z "$(comm -23 <(echo "$runs") <(carried programs | sort))"
+check "modules come along" test "$(comm -12 <(echo "$imports") <(carried scripts | sort))" = \
+    "$(cd "$root" && comm -12 <(echo "$imports") <(printf '%s\n' bench/*.py | sort))"
+check "every kind of agreement is a step" test "$(sed -n 's/^cases=(\(.*\))$/\1/p' "$root/tools/gpu_check.sh" | tr -d '"=0-9')" = \
     "$(sed -nE 's/^.*\{"([a-z ]+)", [a-z_]+, .*$/\1/p' "$root/tests/gpu/test_gpu_agreement.c" | paste -sd ' ')"
 check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement CHECKS=0 OUT="$work/none"
 check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['agreement-long']['last_lines']"
@@ -180,22 +187,22 @@ check "leave no others' objects" json "$work/some/check.json" "o['bench'] == []"
 check "no such step" bash -c '! tools/gpu_check.sh doktor > ../out 2>&1 && grep -q "unknown step .doktor." ../out'
 
 check "a budget" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="doctor agreement train full" BUDGET=10 OUT="$work/short"
-check "ends a step" json "$work/short/check.json" "s['agreement-random']['exit_status'] in (124, 137) and o['budget_s'] == 10"
+check "ends a step" json "$work/short/check.json" "s['agreement-random-1']['exit_status'] in (124, 137) and o['budget_s'] == 10"
 check "and skips what is behind it" json "$work/short/check.json" "s['doctor']['exit_status'] == 0 \
-    and s['agreement-same-bits']['exit_status'] is None and 's are over' in s['full']['last_lines']"
+    and s['agreement-same-bits-1']['exit_status'] is None and 's are over' in s['full']['last_lines']"
 
 check "a step's limit" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=100 STEPS="agreement-random handle full" STEP_LIMIT=5 OUT="$work/limited"
-check "ends the step, and no other" json "$work/limited/check.json" "[s[x]['exit_status'] for x in ('agreement-random', 'handle', 'full')] == [124, 0, 124]"
+check "ends the step, and no other" json "$work/limited/check.json" "[s[x]['exit_status'] for x in ('agreement-random-6', 'handle', 'full')] == [124, 0, 124]"
 
 # Ended in the middle, it leaves what it had found.
 mkdir "$work/tmp"
 DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" TMPDIR="$work/tmp" timeout 90 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1 &
 cut=$!
-until grep -qs 'Checks: 5' "$work"/tmp/*/steps/agreement-random.out || ! kill -0 "$cut" 2> /dev/null; do sleep 0.1; done
+until grep -qs 'Checks: 5' "$work"/tmp/*/steps/agreement-random-1.out || ! kill -0 "$cut" 2> /dev/null; do sleep 0.1; done
 kill "$cut"
 wait "$cut" 2> /dev/null
 check "a check that is cut off" json "$work/cut/check.json" "list(s) == ['doctor']"
-check "leaves what the step had printed" says "$work/cut" agreement-random.out 'Checks: 5'
+check "leaves what the step had printed" says "$work/cut" agreement-random-1.out 'Checks: 5'
 
 # NVIDIA's wheels, where nothing else has NVRTC.
 mkdir -p "$work"/python/nvidia/cuda_nvrtc/lib

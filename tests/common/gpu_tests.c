@@ -33,12 +33,27 @@ int gpu_main(Suite *(*make)(void)) {
     return test_main(suite);
 }
 
+/* Which of each group's tests this process runs: each `every`-th from `first` on. */
+static void read_part(int *first, int *every) {
+    const char *part = getenv("VPPS_TEST_PART");
+    *first = 0, *every = 1;
+    if (!part || (sscanf(part, "%d/%d", first, every) == 2 && *first >= 1 && *first <= *every)) {
+        *first -= part != NULL;
+        return;
+    }
+    fprintf(stderr, "VPPS_TEST_PART is %s; expected NUMBER/PARTS\n", part);
+    exit(2);
+}
+
 Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups) {
     Suite *s = suite_create(name);
+    int first, every;
+    read_part(&first, &every);
     for (const gpu_group *g = groups; g < groups + n_groups; g++) {
         TCase *t = tcase_create(g->name);
         tcase_set_timeout(t, 300);
-        tcase_add_loop_test(t, g->test, 0, test_full() ? g->n : g->everyday);
+        for (int i = first; i < (test_full() ? g->n : g->everyday); i += every)
+            tcase_add_loop_test(t, g->test, i, i + 1);
         if (!test_full() && g->everyday < g->n)
             TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", g->n - g->everyday, g->n, g->name);
         suite_add_tcase(s, t);

@@ -24,7 +24,7 @@ typedef struct gpu_case {
 void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n);
 
 /* A case of the suite for each group of one test, run n times with another argument; every day `everyday` of these, and the rest is told
- * to be left out. */
+ * to be left out. $VPPS_TEST_PART, as 2/3: the second of three processes that share out each group's tests. */
 typedef struct gpu_group {
     const char *name;
     const TTest *test;
