@@ -200,20 +200,29 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
     }
 }
 
-/* Source number s, of a needed vertex. */
-static inline void note_read(finder *f, size_t s) {
-    const vpps_reading *r = f->r;
-    const vpps_read *x = &r->sources[s];
-    const uint32_t input = input_of_source(r, s);
-    const vpps_read_vertex *read = &r->vertices[x->vertex];
-    const uint32_t k = r->source_outputs[s] - read->first_output;
-    noted_read *noted =
-        &f->noted[NOTED_TYPES * (r->types[r->vertices[x->reader].type].first_input + input) + read->type % NOTED_TYPES];
+/* A needed vertex reads a source as one of its inputs; `noted`: that input's of the reader's type. */
+static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *noted) {
+    const vpps_read *x = &f->r->sources[s];
+    const vpps_read_vertex *read = &f->r->vertices[x->vertex];
+    const uint32_t k = f->r->source_outputs[s] - read->first_output;
+    noted += read->type % NOTED_TYPES;
     if (noted->type == read->type && noted->output == k && noted->gradients == f->gradients[x->reader]) {
         f->needed[x->vertex] = true;
         f->gradients[x->vertex] |= noted->gives;
     } else {
         note_types(f, x, k, input, noted);
+    }
+}
+
+/* What a needed vertex with lists reads, input by input. */
+static void note_lists(finder *f, uint32_t reader) {
+    const vpps_reading *r = f->r;
+    const vpps_read_type *type = &r->types[r->vertices[reader].type];
+    size_t s = r->vertices[reader].first_source;
+    for (uint32_t i = 0; i < type->base->n_inputs; i++) {
+        noted_read *noted = &f->noted[NOTED_TYPES * (type->first_input + i)];
+        const size_t end = s + vpps_members(r->lists[reader].members, type->base->input_axis[i]);
+        for (; s < end; s++) note_read(f, s, i, noted);
     }
 }
 
@@ -241,13 +250,23 @@ static void note_outside(finder *f) {
 /* From the loss down; readers come behind what they read. A vertex's output has a gradient when it is a term of the loss, or
  * when a vertex reads it for an output that has one. What has none is neither computed nor counts as used. */
 static void note_reads(finder *f) {
-    for (uint32_t i = 0; i < NOTED_TYPES * f->r->n_inputs; i++) f->noted[i].type = VPPS_NONE;
-    memset(f->gradients, 0, f->r->n_vertices * sizeof *f->gradients);
+    const vpps_reading *r = f->r;
+    for (uint32_t i = 0; i < NOTED_TYPES * r->n_inputs; i++) f->noted[i].type = VPPS_NONE;
+    memset(f->gradients, 0, r->n_vertices * sizeof *f->gradients);
     note_outside(f);
-    for (size_t s = f->r->n_sources; s-- > 0;) {
-        if (f->needed[f->r->sources[s].reader]) note_read(f, s);
+    for (size_t s = r->n_sources; s-- > 0;) {
+        const uint32_t reader = r->sources[s].reader, first = r->vertices[reader].first_source;
+        const vpps_read_type *type = &r->types[r->vertices[reader].type];
+        const uint32_t input = (uint32_t)s - first;
+        if (type->n_lists) s = first;
+        if (!f->needed[reader]) continue;
+        if (type->n_lists) {
+            note_lists(f, reader);
+        } else {
+            note_read(f, s, input, &f->noted[NOTED_TYPES * (type->first_input + input)]);
+        }
     }
-    for (uint32_t t = 0; t < f->r->n_types; t++) f->types[t].cell.read_out |= f->types[t].linked;
+    for (uint32_t t = 0; t < r->n_types; t++) f->types[t].cell.read_out |= f->types[t].linked;
 }
 
 static void forget_gradients(finder *f) {
