@@ -426,6 +426,24 @@ static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps
     return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
+/* What the children of a list, or one child, offer to an input. */
+static bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
+                          const vpps_vertex *children, uint32_t first, uint32_t n, uint32_t *to) {
+    const vpps_vertex_data *vertices = g->vertices;
+    const size_t n_vertices = g->n_vertices;
+    for (uint32_t k = first, end = first + n; k < end;) {
+        if (!take_child(g, c, in, children[k], k, to++)) return false;
+        const vpps_cell_offer *offer = find_offer(g, children[k], in->output, false);
+        const uint32_t cell = vertices[children[k++]].cell;
+        if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
+        const uint32_t output = offer->output;
+        for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
+             k++) /* the same of its cell */
+            *to++ = vertices[children[k]].first + output;
+    }
+    return true;
+}
+
 /* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
                              uint32_t *to) {
@@ -441,19 +459,16 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint3
     for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(record, d) : 0);
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        const uint32_t n = vpps_members(record, in->axis);
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t child = in->child + first[in->axis] + k;
-            bool ok;
-            if (in->pulled && in->axis) {
-                ok = take_node(g, c, in, a->pull_lists[in->child][k], k, to++);
-            } else if (in->pulled) {
-                ok = take_node(g, c, in, a->pulls[in->child], in->child, to++);
-            } else {
-                ok = take_child(g, c, in, a->children[child], child, to++);
-            }
-            if (!ok) return NULL;
+        const uint32_t n = vpps_members(record, in->axis), child = in->child + first[in->axis];
+        if (!in->pulled) {
+            if (!take_children(g, c, in, a->children, child, n, to)) return NULL;
+        } else {
+            const vpps_node *nodes = in->axis ? a->pull_lists[in->child] : a->pulls + in->child;
+            const uint32_t number = in->axis ? 0 : in->child;
+            for (uint32_t k = 0; k < n; k++)
+                if (!take_node(g, c, in, nodes[k], number + k, &to[k])) return NULL;
         }
+        to += n;
     }
     return to;
 }
