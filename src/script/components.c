@@ -2,6 +2,19 @@
 #include "script/components.h"
 
 /* Reads are joined from the last one on: then most vertices that are read have no parent yet, and paths stay short. */
+static void join(uint32_t *parent, const vpps_read *x) {
+    const uint32_t a = parent[x->reader], b = parent[x->vertex];
+    uint32_t root = vpps_find_root(parent, a);
+    if (b == x->vertex) {
+        parent[b] = root;
+    } else { /* other readers have joined it: this one goes to them */
+        const uint32_t others = vpps_find_root(parent, b);
+        parent[root] = others;
+        root = others;
+    }
+    parent[x->reader] = parent[x->vertex] = root;
+}
+
 bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps_components *out) {
     const vpps_reading *r = needs->reading;
     uint32_t *parent, *number;
@@ -9,8 +22,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     for (uint32_t v = 0; v < r->n_vertices; v++) parent[v] = v;
     for (size_t s = r->n_sources; s-- > 0;) {
         const vpps_read *x = &r->sources[s];
-        const uint32_t a = parent[x->reader], b = parent[x->vertex];
-        if (a != b && needs->needed[x->reader]) parent[vpps_find_root(parent, b)] = vpps_find_root(parent, a);
+        if (parent[x->reader] != parent[x->vertex] && needs->needed[x->reader]) join(parent, x);
     }
     *out = (vpps_components){.of = number};
     memset(number, 0xff, r->n_vertices * sizeof *number);
