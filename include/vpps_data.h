@@ -297,9 +297,9 @@ VPPS_API vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, 
  *
  * Sentences of 3 to 25 words with names in them, for networks to learn when no data is at hand: 227 common words, and
  * some 1,700 names of persons, places and organisations, most of them rare, whose endings and neighbours on both sides
- * tell what they are. Words have 2 to 7 small letters. Tags are B- and I- with PER, LOC or ORG behind them, and O. The
+ * tell what they are. Words have 2 to 7 small letters. Tags are B- and I- with PER, LOC or ORG after them, and O. The
  * language is always the same; `seed` draws sentences. The translation has other words, one for each common word (the
- * others stay as they are), in another order: adjectives behind nouns, verbs at the end of their clause. */
+ * others stay as they are), in another order: adjectives after nouns, verbs at the end of their clause. */
 typedef struct vpps_language {
     uint64_t seed;
     bool characters; /* sentences (not translations) are written without spaces: every word is a character, tags are
@@ -320,7 +320,7 @@ VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *
 
 /* ---------------------------------------------------------------- lattices of characters and words
  *
- * For a sentence of n characters: node 0 is its start, node i stands behind character i, with that character's tag. An
+ * For a sentence of n characters: node 0 is its start, node i stands after character i, with that character's tag. An
  * arc into node i is character i, from node i - 1, or a word, from a node before that: the characters in between. */
 
 typedef struct vpps_lattice_arc {
@@ -392,7 +392,7 @@ typedef struct vpps_constituent_tree {
 
 typedef struct vpps_constituents vpps_constituents;
 
-/* How a reader treats labels. A function tag is a suffix of capital letters and digits behind '-' or '=': NP-SBJ-1 becomes NP, but
+/* How a reader treats labels. A function tag is a suffix of capital letters and digits after '-' or '=': NP-SBJ-1 becomes NP, but
  * -LRB-, very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0 or begins with
  * '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
 typedef enum vpps_labels {

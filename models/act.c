@@ -99,7 +99,7 @@ typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;
 
-/* A word's turns, which begin with the state and the cost of those before. The vertex behind them. */
+/* A word's turns, which begin with the state and the cost of those before. The vertex after them. */
 static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, const beginning *b, vpps_node state,
                              vpps_node cost) {
     const uint32_t limit = n->base.config.turns;

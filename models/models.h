@@ -93,7 +93,7 @@ typedef struct net_decoding {
 typedef struct net_greedy {
     uint32_t end_word, limit; /* given: at most so many words, the end word counted */
     vpps_node *words; /* given, with room for `limit`: scalars, the numbers of the words; the end word has no others
-                                 behind it */
+                                 after it */
     vpps_node log_p;  /* scalar: log-probability of these words, up to the end word */
 } net_greedy;
 
@@ -175,7 +175,7 @@ typedef struct network {
      * which begins with a d that is all zero. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
-    /* PAIRS, LATTICE_PAIRS, or NULL: adds greedy search behind an encode on the same graph, without dropout; for
+    /* PAIRS, LATTICE_PAIRS, or NULL: adds greedy search after an encode on the same graph, without dropout; for
      * vpps_forward, where the device decides (vpps_stats). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
     /* TAGGING, LATTICES, or NULL: with net_config.crf, the scores that tags have besides the logits, as nodes. */

@@ -169,7 +169,8 @@ typedef struct vpps_cell_stage {
     bool backward;
     bool passing;      /* reads or makes what lies in its pass's passing record */
     uint32_t first, n; /* in order[] */
-    uint32_t behind;   /* the last stage that all VPs must have run before, at a vertex; VPPS_NONE: there is none */
+    uint32_t
+        after; /* the last stage that all VPs must have run at the vertex before this one; VPPS_NONE: there is none */
     vpps_stage_set inputs, outputs;          /* that it reads; that it makes */
     vpps_stage_set gradients, contributions; /* outputs whose gradients it sums up; inputs that it contributes to */
 } vpps_cell_stage;

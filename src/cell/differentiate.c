@@ -186,7 +186,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'b': operands[n++] = kept_or_recomputed(w, b); break;
         case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
-        case 'i': operands[n++] = y + 1; break; /* its positions come right behind it */
+        case 'i': operands[n++] = y + 1; break; /* its positions come right after it */
         case 'w':                               /* of a list of weights, the member's */
             elements[n] = k - 1;
             operands[n++] = a;

@@ -42,8 +42,8 @@ static void put_behind(vpps_compiled_cell *c, access a, access b) {
     const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
     const bool rows = c->values[a.value].rows == c->values[b.value].rows;
     const bool alone = a.extent == b.extent && (a.extent == EXTENT_ROWS ? rows : a.extent == EXTENT_VERTICES && levels);
-    uint32_t *behind = &c->stages[b.stage].behind;
-    if (!alone && (*behind == VPPS_NONE || *behind < a.stage)) *behind = a.stage;
+    uint32_t *after = &c->stages[b.stage].after;
+    if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
 /* Do two kept values lie in the same words? */
@@ -109,7 +109,7 @@ static void find_links(vpps_compiled_cell *c, uint32_t v) {
 }
 
 void vpps_order_stages(vpps_compiled_cell *c) {
-    for (uint32_t s = 0; s < c->n_stages; s++) c->stages[s].behind = VPPS_NONE;
+    for (uint32_t s = 0; s < c->n_stages; s++) c->stages[s].after = VPPS_NONE;
     for (uint32_t v = 0; v < c->n_values; v++) {
         if (c->values[v].stage == VPPS_NONE) continue;
         order_value(c, v);

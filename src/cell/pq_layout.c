@@ -331,7 +331,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 
 /* ---------------------------------------------------------------- copies */
 
-/* Do an operand's values lie one behind the other, in the order in which `first` does? */
+/* Do an operand's values lie one after the other, in the order in which `first` does? */
 static bool lies_as(const uint32_t *place, const uint32_t *values, const uint32_t *first, uint32_t width) {
     uint32_t least = NONE, least_of_first = NONE;
     for (uint32_t i = 0; i < width; i++) {

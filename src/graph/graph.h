@@ -145,7 +145,7 @@ typedef struct vpps_cell_data {
     uint32_t n_lists;              /* gathered, or pulled, or both */
     uint32_t list_first;           /* the first child that any list has */
     bool list_first_given;
-    /* of each list: are its members children, behind those of the lists before it? how many it must, and may, have (0: any
+    /* of each list: are its members children, after those of the lists before it? how many it must, and may, have (0: any
      * number) */
     bool gathered[VPPS_AXES];
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];

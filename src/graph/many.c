@@ -15,7 +15,7 @@ static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
 /* What varies from vertex to vertex while the rows of the arrays are walked. */
 typedef struct row {
     uint32_t members[VPPS_CELL_LISTS];
-    vpps_vertex *children; /* those of all lists behind those gathered by number */
+    vpps_vertex *children; /* those of all lists after those gathered by number */
     size_t children_capacity;
     const vpps_node **pull_lists;
 } row;

@@ -28,7 +28,7 @@ typedef struct vpps_plan {
     uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
     uint32_t norms;      /* offset of n_vps words: the VPs' sums of squares */
     /* The first words of the pool are, where lookup tables are shared out over processes, the places that these would have:
-     * a script names entries by them, and no memory is behind them. */
+     * a script names entries by them. These words have no memory. */
     uint32_t sharded;
     uint32_t batch;      /* first offset of a batch's tensors */
     uint32_t pool_words; /* there are */

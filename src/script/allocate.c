@@ -37,11 +37,11 @@ static void give_back(sweep *s, uint64_t at, uint64_t words) {
         }
     }
     const bool before = low && s->holes[low - 1].at + s->holes[low - 1].words == at;
-    const bool behind = low < s->n_holes && at + words == s->holes[low].at;
+    const bool after = low < s->n_holes && at + words == s->holes[low].at;
     if (before) {
-        s->holes[low - 1].words += words + (behind ? s->holes[low].words : 0);
-        if (behind) remove_hole(s, low);
-    } else if (behind) {
+        s->holes[low - 1].words += words + (after ? s->holes[low].words : 0);
+        if (after) remove_hole(s, low);
+    } else if (after) {
         s->holes[low].at = at;
         s->holes[low].words += words;
     } else {
@@ -72,7 +72,7 @@ static uint64_t take(sweep *s, uint64_t words) {
 
 /* ---------------------------------------------------------------- orders */
 
-/* Numbers of the tensors by first or last phase, and as they come; those that live to the end behind all others. */
+/* Numbers of the tensors by first or last phase, and as they come; those that live to the end after all others. */
 static void sort_by_phase(const sweep *s, bool last, uint32_t n_phases, uint32_t *starts, uint32_t *order) {
     memset(starts, 0, (n_phases + (size_t)2) * sizeof *starts);
     for (uint32_t pass = 0; pass < 2; pass++) {

@@ -111,7 +111,7 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* A list's starts, then the offsets of each of its inputs; the address behind them. */
+/* A list's starts, then the offsets of each of its inputs; the address after them. */
 static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vpps_compiled_cell *c, uint32_t list,
                             uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);

@@ -25,12 +25,12 @@ typedef struct placer {
     uint32_t *passing, *contributed; /* the offsets of vpps_placement, for each task */
     vpps_tensor_life *lives;         /* of the group at hand */
     uint32_t n_lives;
-    bool (*wide)[2];      /* for each block and pass: one array holds the passing records of all its levels */
-    bool *requested;      /* of each block: the host reads a value or a gradient of one of its vertices */
-    uint32_t *level_ends; /* like level_starts: the last phase of a level's backward pass */
-    uint32_t *last_reads; /* likewise: the last phase that reads what a level contributes */
-    /* For each level and pass: the offset of its passing records, and their index in `lives`. In a wide block the entries of level 0
-     * stand for all vertices. */
+    bool (*all_levels)[2]; /* for each block and pass: one array holds the passing records of all its levels */
+    bool *requested;       /* of each block: the host reads a value or a gradient of one of its vertices */
+    uint32_t *level_ends;  /* like level_starts: the last phase of a level's backward pass */
+    uint32_t *last_reads;  /* likewise: the last phase that reads what a level contributes */
+    /* For each level and pass: the offset of its passing records, and their index in `lives`. Where one array holds all levels, the entries
+     * of level 0 stand for all vertices. */
     uint32_t *passing_at, *passing_life;
     const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
 } placer;
@@ -123,13 +123,13 @@ static void add_kept(placer *p, uint32_t block) {
 static void find_wide(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
-        p->wide[block][c->stages[s].backward] |= c->stages[s].passing && !vpps_by_levels(c->stages[s].part);
+        p->all_levels[block][c->stages[s].backward] |= c->stages[s].passing && !vpps_by_levels(c->stages[s].part);
 }
 
 /* Where the task's passing records are noted. */
 static uint32_t passing_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
-    const uint32_t level = t->level == VPPS_NONE || p->wide[t->block][backward] ? 0 : t->level;
+    const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
     return 2 * (p->s->blocks[t->block].levels + level) + backward;
 }
 
@@ -139,7 +139,7 @@ static void add_passing(placer *p, const vpps_stage_task *t) {
     const vpps_compiled_cell *c = cell_of(p, t->block);
     const uint32_t at = passing_of(p, t);
     if (p->passing_life[at] == VPPS_NONE) {
-        const uint64_t words = (uint64_t)(p->wide[t->block][stage->backward] ? p->s->blocks[t->block].n : t->n) *
+        const uint64_t words = (uint64_t)(p->all_levels[t->block][stage->backward] ? p->s->blocks[t->block].n : t->n) *
                                c->kept_words[vpps_passing_record(c, t->stage)];
         p->passing_life[at] = p->n_lives;
         add_life(p, words, t->phase, t->phase, &p->passing_at[at]);
@@ -152,7 +152,7 @@ static uint32_t offset_of_passing(const placer *p, const vpps_stage_task *t) {
     const vpps_cell_stage *stage = stage_of(p, t);
     const vpps_compiled_cell *c = cell_of(p, t->block);
     if (!stage->passing) return 0;
-    const uint32_t before = p->wide[t->block][stage->backward] ? t->first : 0;
+    const uint32_t before = p->all_levels[t->block][stage->backward] ? t->first : 0;
     return p->passing_at[passing_of(p, t)] + before * c->kept_words[vpps_passing_record(c, t->stage)];
 }
 
@@ -317,7 +317,7 @@ static bool open_placer(placer *p) {
                  n_passing = 2 * s->n_level_starts;
     if (!VPPS_TAKE_ZEROS(a, p->blocks, s->n_blocks) || !VPPS_TAKE(a, p->passing, p->tasks->n) ||
         !VPPS_TAKE(a, p->contributed, p->tasks->n) || !VPPS_TAKE(a, p->lives, most) ||
-        !VPPS_TAKE_ZEROS(a, p->wide, s->n_blocks) || !VPPS_TAKE_ZEROS(a, p->requested, s->n_blocks) ||
+        !VPPS_TAKE_ZEROS(a, p->all_levels, s->n_blocks) || !VPPS_TAKE_ZEROS(a, p->requested, s->n_blocks) ||
         !VPPS_TAKE(a, p->passing_at, n_passing) || !VPPS_TAKE(a, p->passing_life, n_passing)) {
         return false;
     }

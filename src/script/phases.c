@@ -61,7 +61,7 @@ static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const link
     uint32_t phase = p->begin;
     if (s->backward) phase = vpps_max_u32(phase, 1); /* the loss's factors are stored in phase 0 */
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
-    if (s->behind != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->behind] + 1);
+    if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);
     phase = after(phase, &s->inputs, UINT64_MAX, of->other_parts.outputs);
     phase = after(phase, &s->inputs, needs->cell.recurrent_in, part->outputs);
     phase = after(phase, &s->gradients, needs->linked, of->other_parts.contributions);

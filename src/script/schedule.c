@@ -28,8 +28,8 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Is a batch that finds no room better taken apart into more slices of heads than into more waves? Slices leave everything
- * else as wide as it is, and cost two barriers each, where a wave costs those of all its levels. So they come first, until a
+/* Is a batch that finds no room better taken apart into more slices of heads than into more waves? Slices leave as many vertices
+ * in every other task, and cost two barriers each, where a wave costs those of all its levels. So they come first, until a
  * slice keeps no more than a quarter of what the rest of its wave does: then twice as many slices would save a tenth at most. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;

@@ -124,7 +124,7 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Finds a block's arrays. It reads nothing behind the words that the header counts: an array that is not there is NULL. */
+/* Finds a block's arrays. It reads no words beyond those that the header counts: an array that is not there is NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 

@@ -1,6 +1,6 @@
 /* walk.h - a graph whose vertices have types, and a walk through it: one batch after the other, all of one type that are
  * ready (Chen et al. 2023, "ED-Batch", algorithm 1). G is what has not run; G^a its vertices of type a, where one
- * comes behind another if a path of G, through whatever types, leads there. */
+ * comes after another if a path of G, through whatever types, leads there. */
 #ifndef VPPS_WALK_H
 #define VPPS_WALK_H
 
@@ -30,7 +30,7 @@ typedef struct vpps_walk {
     uint64_t *depth_sums;             /* of each type: of its vertices in G */
     uint32_t *depths;
     bool counted;        /* the next two are up to date: they are counted when a ratio is first asked for */
-    uint32_t *blockers;  /* of each vertex and type a: sources that are, or come behind, vertices of type a in G */
+    uint32_t *blockers;  /* of each vertex and type a: sources that are, or come after, vertices of type a in G */
     uint32_t *unblocked; /* of each type a: vertices of G^a that read nothing of it */
     uint32_t *stack;
     uint32_t *words; /* for automata: two a type, and one */

@@ -138,7 +138,7 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return itself && off;
 }
 
-/* A stage that is left out leaves outputs behind that are what they would have become. */
+/* Where the condition does not hold, a stage that is left out gives its outputs the values that it would have made. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
