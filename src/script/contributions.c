@@ -46,6 +46,14 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
+/* The same of an item that is not shared, and lies at `place`. */
+static inline void take_share(uint32_t place, uint32_t *words, uint32_t *cursor) {
+    const uint32_t at = *cursor;
+    if (words && at == VPPS_NONE) return;
+    *cursor = at + 1;
+    if (words) words[at] = place;
+}
+
 /* The task that makes the contributions of a level's vertices of a block, and where they lie: then, the end of the task's
  * vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
@@ -73,13 +81,17 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
-    const uint32_t axis = x->cell->values[x->to->value].axis;
+    const uint32_t axis = x->cell->values[x->to->value].axis, shares = x->shares, stride = x->stride, at = x->at;
     for (uint32_t p = first; p < end; p++) {
         if (!x->all && !reaches(s, x->reads, v[p].vertex, x->to->index)) continue;
         const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
         const uint32_t item = axis ? s->first_members[v[p].vertex].of[axis - 1] : p,
                        n = axis ? s->reading->lists[v[p].vertex].members[axis - 1] : 1;
-        for (uint32_t m = 0; m < n; m++) take_shares(*x, item + m, words, &cursors[read[m]]);
+        if (shares == 1) { /* a loop of its own: nearly always */
+            for (uint32_t m = 0; m < n; m++) take_share(at + (item + m) * stride, words, &cursors[read[m]]);
+        } else {
+            for (uint32_t m = 0; m < n; m++) take_shares(*x, item + m, words, &cursors[read[m]]);
+        }
     }
 }
 
