@@ -123,7 +123,12 @@ static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vp
         for (uint32_t p = 0; p < b->n; p++) {
             const uint32_t *sources = e->r->source_outputs + vpps_source_at(e->s, &v[p], place);
             uint32_t *to = at + e->s->first_members[v[p].vertex].of[list];
-            for (uint32_t m = 0; m < e->r->lists[v[p].vertex].members[list]; m++) to[m] = e->output_at[sources[m]];
+            const uint32_t n = e->r->lists[v[p].vertex].members[list];
+            if (p && vpps_repeats(e->s, &v[p])) {
+                memcpy(to, to - n, n * sizeof *to);
+                continue;
+            }
+            for (uint32_t m = 0; m < n; m++) to[m] = e->output_at[sources[m]];
         }
         at += b->members[list];
     }

@@ -214,14 +214,22 @@ static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *no
     }
 }
 
+/* Did the vertex after this one read the same lists for the same gradients? */
+static bool noted_lists(const finder *f, uint32_t reader) {
+    return vpps_next_repeats(f->r, reader) && f->needed[reader + 1] && f->gradients[reader + 1] == f->gradients[reader];
+}
+
 /* What a needed vertex with lists reads, input by input. */
 static void note_lists(finder *f, uint32_t reader) {
     const vpps_reading *r = f->r;
     const vpps_read_type *type = &r->types[r->vertices[reader].type];
+    const bool noted_before = noted_lists(f, reader);
     size_t s = r->vertices[reader].first_source;
     for (uint32_t i = 0; i < type->base->n_inputs; i++) {
+        const uint32_t axis = type->base->input_axis[i];
         noted_read *noted = &f->noted[NOTED_TYPES * (type->first_input + i)];
-        const size_t end = s + vpps_members(r->lists[reader].members, type->base->input_axis[i]);
+        const size_t end = s + vpps_members(r->lists[reader].members, axis);
+        if (axis && noted_before) s = end;
         for (; s < end; s++) note_read(f, s, i, noted);
     }
 }

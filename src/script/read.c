@@ -7,6 +7,11 @@ typedef struct loss_sum {
     float first, others; /* factors of its terms in the loss */
 } loss_sum;
 
+/* A depth in the graph, and a level in a part (needs.h). */
+typedef struct vertex_at {
+    uint32_t depth, level;
+} vertex_at;
+
 enum { FIRST_TYPES = 16 }; /* that there is room for from the beginning */
 
 /* A reading as it is made. */
@@ -27,7 +32,8 @@ typedef struct reader {
     uint32_t *type_of_cell; /* of the model's cells; VPPS_NONE: not met yet */
     uint32_t *shapes;       /* of an op's arguments */
     size_t shapes_capacity;
-    uint64_t dropout; /* elements so far */
+    uint64_t dropout;   /* elements so far */
+    vertex_at lists_at; /* of the last vertex with lists: where its lists alone would have it */
     vpps_seed *seeds;
     loss_sum *sums; /* that are being taken apart */
     size_t seeds_capacity, sums_capacity;
@@ -88,35 +94,80 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes what a vertex reads, its depth in the graph, and its level in its part (needs.h), by the parts of the batch before. */
-static vpps_status read_sources(reader *r, uint32_t vertex, uint32_t n, const vpps_node *args) {
+/* Notes nodes that a vertex reads; *at: behind all of them. Levels are by the parts of the batch before. */
+static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
-    VPPS_TRY(vpps_need_count(out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
-    if (out->n_sources + n > r->sources_capacity)
-        return vpps_fail(VPPS_STATE, "schedule: vertices read more values than the graph has words");
     vpps_read *sources = r->sources + out->n_sources;
-    uint32_t *outputs = r->source_outputs + out->n_sources;
-    vpps_read_vertex *v = &r->vertices[vertex];
-    const uint32_t part = r->parts[v->type];
-    uint32_t level = 0, depth = 0;
+    vpps_node *outputs = r->source_outputs + out->n_sources;
+    const uint32_t part = r->parts[r->vertices[vertex].type];
+    vertex_at behind = *at;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t source = out->g->node_record[args[i]];
+        const uint32_t source = out->g->node_record[nodes[i]];
         const vpps_read_vertex *read = &r->vertices[source];
         sources[i] = (vpps_read){source, vertex};
-        outputs[i] = args[i];
-        depth = vpps_max_u32(depth, read->depth + 1);
-        level = vpps_max_u32(level, r->parts[read->type] == part ? r->levels[source] + 1 : 0);
+        outputs[i] = nodes[i];
+        behind.depth = vpps_max_u32(behind.depth, read->depth + 1);
+        behind.level = vpps_max_u32(behind.level, r->parts[read->type] == part ? r->levels[source] + 1 : 0);
     }
-    v->depth = depth;
-    r->levels[vertex] = level;
     out->n_sources += n;
-    return VPPS_OK;
+    *at = behind;
+}
+
+/* Notes n nodes that the vertex before reads, `at` of its sources, too. */
+static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
+    const size_t to = r->out->n_sources,
+                 from = to - (r->vertices[vertex].first_source - r->vertices[vertex - 1].first_source);
+    for (uint32_t i = 0; i < n; i++) r->sources[to + i] = (vpps_read){r->sources[from + i].vertex, vertex};
+    memcpy(r->source_outputs + to, r->source_outputs + from, n * sizeof *r->source_outputs);
+    r->out->n_sources += n;
+}
+
+/* Are a vertex's lists those of the vertex before? */
+static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes) {
+    const vpps_vertex_lists *lists = &r->lists[vertex];
+    const vpps_read_vertex *v = &r->vertices[vertex];
+    if (!vertex || v[-1].type != v->type) return false;
+    if (memcmp(lists[-1].members, lists->members, sizeof lists->members) != 0) return false;
+    const vpps_node *before = r->source_outputs + v[-1].first_source;
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const uint32_t n = vpps_members(lists->members, c->input_axis[i]);
+        if (c->input_axis[i] && memcmp(before, nodes, n * sizeof *nodes) != 0) return false;
+        before += n;
+        nodes += n;
+    }
+    return true;
+}
+
+/* What a vertex with lists reads, input by input. */
+static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes, vertex_at *at) {
+    vpps_vertex_lists *lists = &r->lists[vertex];
+    lists->repeats = repeats(r, vertex, c, nodes);
+    if (!lists->repeats) r->lists_at = (vertex_at){0};
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const uint32_t n = vpps_members(lists->members, c->input_axis[i]);
+        if (c->input_axis[i] && lists->repeats) {
+            repeat_nodes(r, vertex, n);
+        } else {
+            read_nodes(r, vertex, n, nodes, c->input_axis[i] ? &r->lists_at : at);
+        }
+        nodes += n;
+    }
+    at->depth = vpps_max_u32(at->depth, r->lists_at.depth);
+    at->level = vpps_max_u32(at->level, r->lists_at.level);
+}
+
+/* Is there room for n more sources? There is, if vertices read what is in the graph's words. */
+static vpps_status check_sources(const reader *r, uint32_t n) {
+    VPPS_TRY(vpps_need_count(r->out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
+    if (r->out->n_sources + n <= r->sources_capacity) return VPPS_OK;
+    return vpps_fail(VPPS_STATE, "schedule: vertices read more values than the graph has words");
 }
 
 static vpps_status read_vertex(reader *r, uint32_t vertex) {
     const vpps_graph *g = r->out->g;
     const vpps_record *record = &g->records[vertex];
     const vpps_op_node *op = record->cell == VPPS_NODE_RECORD ? &g->record_nodes[record->at] : NULL;
+    vertex_at at = {0};
     uint32_t t;
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
@@ -124,11 +175,11 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's one list is its arguments */
     uint32_t n = op ? op->n_args : c->n_inputs;
     for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
+    VPPS_TRY(check_sources(r, n));
     r->vertices[vertex] = (vpps_read_vertex){.type = t,
                                              .first_source = (uint32_t)r->out->n_sources,
                                              .first_output = record->first,
                                              .words = op ? op->imm : args + n};
-    VPPS_TRY(read_sources(r, vertex, n, g->words + args));
     if (c->n_lists || c->dropout_elems[0]) {
         vpps_vertex_lists *lists = &r->lists[vertex];
         *lists = (vpps_vertex_lists){.dropout = (uint32_t)r->dropout};
@@ -138,6 +189,13 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
             r->dropout += c->dropout_elems[d] * members[d - 1];
         }
     }
+    if (c->n_lists) {
+        read_lists(r, vertex, c, g->words + args, &at);
+    } else {
+        read_nodes(r, vertex, n, g->words + args, &at);
+    }
+    r->vertices[vertex].depth = at.depth;
+    r->levels[vertex] = at.level;
     return VPPS_OK;
 }
 

@@ -19,6 +19,8 @@ typedef struct vpps_read_vertex {
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout; /* number of its first element under dropout */
+    bool
+        repeats; /* its lists are those of the vertex before, which is of its type: so are those of a sentence's words */
 } vpps_vertex_lists;
 
 /* A node that is an output of a vertex. */
@@ -77,6 +79,11 @@ vpps_status vpps_read_graph(vpps_graph *g, vpps_types *types, const vpps_batch_r
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 
 static inline uint32_t vpps_n_sources(const vpps_read_vertex *v) { return v[1].first_source - v->first_source; }
+
+/* Are the lists of the vertex after v, of v's type, those of v? */
+static inline bool vpps_next_repeats(const vpps_reading *r, uint32_t v) {
+    return v + 1 < r->n_vertices && r->vertices[v + 1].type == r->vertices[v].type && r->lists[v + 1].repeats;
+}
 
 /* Bit k: the output is a vertex's output k. */
 static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x) {

@@ -103,6 +103,11 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
+/* Are the lists of a vertex with lists, which is not its block's first one, those of the one before it in the block? */
+static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
+    return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
+}
+
 /* A number that a vertex has of its own: an index that its cell pulled, or its op's. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;

@@ -392,8 +392,41 @@ static void source(builder *b, const rg_step *s) {
     b->vertices[b->n_vertices++] = v;
 }
 
+/* A vertex of a cell, with what it scatters and pushes. members: of its lists. */
+static void add_vertex(builder *b, uint32_t which, const vpps_application *a, const uint32_t *members) {
+    const rg_cell *c = &b->c->cells[which];
+    const made_cell *cell = &b->cells[which];
+    const vpps_cell_data *data = b->model->cells[cell->cell];
+    const vpps_vertex v = vpps_apply(b->g, a);
+    say(b, "    v%u = vpps_apply(g, cell%u, children {", v, which);
+    for (uint32_t k = 0; k < a->n_children; k++) say(b, "%sv%u", k ? ", " : "", a->children[k]);
+    say(b, "}, pulls {");
+    for (uint32_t k = 0; k < cell->n_pulls; k++) say(b, "%s%s", k ? ", " : "", text_of(a->pulls[k]).text);
+    say(b, "}, indices {");
+    for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", a->indices[k]);
+    for (uint32_t k = 0; k < cell->n_lists; k++) {
+        say(b, "}, list {");
+        for (uint32_t m = 0; m < members[cell->lists[k].list]; m++)
+            say(b, "%s%s", m ? ", " : "", text_of(a->pull_lists[k][m]).text);
+    }
+    if (data->n_lists > 1) say(b, "}, members {");
+    for (uint32_t l = 0; l < data->n_lists && data->n_lists > 1; l++) say(b, "%s%u", l ? ", " : "", members[l]);
+    say(b, "});\n");
+    for (uint32_t k = 0; k < 2 && !c->head; k++) {
+        const vpps_node x = vpps_scattered(b->g, v, k);
+        say(b, "%s = vpps_scattered(g, v%u, %u);", text_of(x).text, v, k);
+        keep(b, x, 1, false);
+    }
+    for (uint32_t k = 0; k < cell->n_pushed; k++) {
+        const vpps_node x = vpps_pushed(b->g, v, k);
+        say(b, "%s = vpps_pushed(g, v%u, %u);", text_of(x).text, v, k);
+        keep(b, x, cell->pushed[k].size, false);
+    }
+    if (!c->head) b->vertices[b->n_vertices++] = v;
+}
+
 static void apply(builder *b, const rg_step *s) {
-    if (!b->c->n_cells || b->n_vertices + MOST_CHILDREN > MAX_VERTICES) return;
+    if (!b->c->n_cells || b->n_vertices + MOST_CHILDREN + 1 > MAX_VERTICES) return;
     const uint32_t which = s->pick[0] % b->c->n_cells;
     const rg_cell *c = &b->c->cells[which];
     const made_cell *cell = &b->cells[which];
@@ -440,32 +473,8 @@ static void apply(builder *b, const rg_step *s) {
                                 .pull_lists = lists,
                                 .n_lists = data->n_lists > 1 ? data->n_lists : 0,
                                 .list_members = members};
-    const vpps_vertex v = vpps_apply(b->g, &a);
-    say(b, "    v%u = vpps_apply(g, cell%u, children {", v, which);
-    for (uint32_t k = 0; k < n; k++) say(b, "%sv%u", k ? ", " : "", children[k]);
-    say(b, "}, pulls {");
-    for (uint32_t k = 0; k < cell->n_pulls; k++) say(b, "%s%s", k ? ", " : "", text_of(pulls[k]).text);
-    say(b, "}, indices {");
-    for (uint32_t k = 0; k < cell->n_indices; k++) say(b, "%s%u", k ? ", " : "", indices[k]);
-    for (uint32_t k = 0; k < cell->n_lists; k++) {
-        say(b, "}, list {");
-        for (uint32_t m = 0; m < members[cell->lists[k].list]; m++)
-            say(b, "%s%s", m ? ", " : "", text_of(lists[k][m]).text);
-    }
-    if (data->n_lists > 1) say(b, "}, members {");
-    for (uint32_t l = 0; l < data->n_lists && data->n_lists > 1; l++) say(b, "%s%u", l ? ", " : "", members[l]);
-    say(b, "});\n");
-    for (uint32_t k = 0; k < 2 && !c->head; k++) {
-        const vpps_node x = vpps_scattered(b->g, v, k);
-        say(b, "%s = vpps_scattered(g, v%u, %u);", text_of(x).text, v, k);
-        keep(b, x, 1, false);
-    }
-    for (uint32_t k = 0; k < cell->n_pushed; k++) {
-        const vpps_node x = vpps_pushed(b->g, v, k);
-        say(b, "%s = vpps_pushed(g, v%u, %u);", text_of(x).text, v, k);
-        keep(b, x, cell->pushed[k].size, false);
-    }
-    if (!c->head) b->vertices[b->n_vertices++] = v;
+    add_vertex(b, which, &a, members);
+    if (s->pick[2] % 4 == 0) add_vertex(b, which, &a, members); /* vertices side by side that read the same lists */
 }
 
 /* Something of a list, of that of the step if it has one, of those of any shape; UINT32_MAX: there is none. */

@@ -29,6 +29,58 @@ START_TEST(correct_scripts_are_accepted)
     }
 END_TEST
 
+/* Vertices side by side that have the same lists, of which some are needed, or have gradients, and others are not. */
+START_TEST(vertices_may_have_the_same_lists)
+    {
+        enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
+        for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
+            vpps_model *model;
+            vpps_param table, matrix;
+            vpps_graph *r, *g;
+            vpps_cell leaf, all;
+            vpps_vertex leaves[4];
+            vpps_node terms[2 * VERTICES];
+            uint32_t n = 0;
+            TEST_OK(vpps_model_create(&model, 1));
+            TEST_OK(vpps_add_lookup(model, &table, "E", ENTRIES, SIZE, 1, NULL));
+            TEST_OK(vpps_add_matrix(model, &matrix, "W", SIZE, SIZE, NULL));
+            TEST_OK(vpps_cell_begin(model, "leaf", &r));
+            TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
+            TEST_OK(vpps_cell_end(r, &leaf));
+            TEST_OK(vpps_cell_begin(model, "all", &r));
+            const vpps_node own = vpps_lookup(r, table, vpps_pull_index(r)), x = vpps_gather_list(r, 0, SIZE, 1);
+            const vpps_node score = vpps_softmax_list(r, vpps_dot(r, x, own));
+            TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
+            TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
+            TEST_OK(vpps_cell_end(r, &all));
+            TEST_OK(vpps_graph_create(&g, model));
+            for (uint32_t i = 0; i < 3; i++)
+                leaves[i] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
+            leaves[3] = leaves[1]; /* twice in a list */
+            vpps_vertex v[VERTICES];
+            for (uint32_t i = 0; i < VERTICES; i++)
+                v[i] = vpps_apply(g, VPPS_APPLICATION(.cell = all, .n_children = 4, .children = leaves, .n_indices = 1,
+                                                      .indices = &i));
+            for (uint32_t i = 0; i < VERTICES; i++) {
+                const uint32_t term = outputs >> (2 * i) & 3;
+                if (term != NOTHING) terms[n++] = vpps_sum_elements(g, vpps_scattered(g, v[i], term & 1));
+                if (term == 2) terms[n++] = vpps_sum_elements(g, vpps_scattered(g, v[i], 1));
+            }
+            const vpps_node loss = n ? vpps_sum(g, n, terms) : VPPS_NO_NODE;
+            for (uint32_t k = 0; k < WAYS && n; k++) {
+                job j;
+                TEST_OK(job_open(&j, g, loss, way_of(k), k));
+                const vpps_status status = verify_subject(&j.subject);
+                ck_assert_msg(status == VPPS_OK, "outputs %u, %s: %s", outputs, way_text(way_of(k)),
+                              vpps_error_message());
+                job_close(&j);
+            }
+            vpps_graph_destroy(g);
+            vpps_model_destroy(model);
+        }
+    }
+END_TEST
+
 /* What is kept from batch to batch (types, compiled cells, guesses, capacities) leaves no trace in scripts. */
 START_TEST(scripts_do_not_depend_on_batches_before)
     {
@@ -212,6 +264,7 @@ int main(void) {
     TCase *t = tcase_create("verify");
     tcase_set_timeout(t, 300);
     tcase_add_test(t, correct_scripts_are_accepted);
+    tcase_add_test(t, vertices_may_have_the_same_lists);
     tcase_add_test(t, scripts_do_not_depend_on_batches_before);
     tcase_add_test(t, widened_cells_do_the_same);
     tcase_add_test(t, few_small_batches_take_the_groups_of_large_ones);
