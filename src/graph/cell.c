@@ -426,9 +426,10 @@ static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps
     return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
-/* What the children of a list, or one child, offer to an input. */
-static bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
-                          const vpps_vertex *children, uint32_t first, uint32_t n, uint32_t *to) {
+/* What the children of a list, or one child, offer to an input. Apart, so that cells without lists need no frame for it. */
+static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
+                                                    const vpps_vertex *children, uint32_t first, uint32_t n,
+                                                    uint32_t *to) {
     const vpps_vertex_data *vertices = g->vertices;
     const size_t n_vertices = g->n_vertices;
     for (uint32_t k = first, end = first + n; k < end;) {
