@@ -82,6 +82,8 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
+        {"VPPS_SUM_WORDS", vpps_sum_words(p->threads)},
+        {"VPPS_NEAR_ITEMS", VPPS_NEAR_ITEMS},
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},

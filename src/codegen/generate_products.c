@@ -32,13 +32,7 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-static uint32_t warps_of(const work *w) { return w->g->plan->threads / 32; }
-
-/* Words of a row's sums of all warps, side by side so that a thread loads four at once. The gap spreads them over banks. */
-static uint32_t part_stride(const work *w) {
-    const uint32_t warps = warps_of(w);
-    return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
-}
+static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
 /* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
  * of tables whose entries are such multiples. */
@@ -46,238 +40,47 @@ static bool has_quads(const work *w, uint32_t v) {
     return !vpps_in_slot(w, v) && vpps_has_quads(vpps_stage_value(w, v));
 }
 
-/* Are the words of an operand brought near? */
-static bool is_near(const work *w, uint32_t operand) { return w->near_item && w->near[operand] != VPPS_NONE; }
-
-/* An operand of a pass, in as many rounds as a thread has runs of columns. m: of the matrices that the pass multiplies it with, which
- * have all one layout; NULL: there is none. looped: by a loop over rounds, as all are in shared memory; straight-line code
- * would begin with all loads at once, in registers that there are not. */
-typedef struct columns {
-    uint32_t operand, rounds;
-    const vpps_resident *m;
-    bool looped;
-} columns;
-
-static columns columns_of(const work *w, const pass *p, uint32_t operand) {
-    columns c = {.operand = operand, .looped = true};
-    for (uint32_t o = 0; o < p->n; o++) {
+/* Writes what an operand of a pass is multiplied with: a product's outputs are rows that lie one after the other. Returns one of the
+ * matrices, which lie all alike; NULL: there are none. */
+static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool write) {
+    const vpps_resident *m = NULL;
+    for (uint32_t o = 0, rows; o < p->n; o += rows) {
         const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
+        for (rows = 1; o + rows < p->n && p->outputs[o + rows].value == p->outputs[o].value;) rows++;
         for (uint32_t k = 0; k < x->n_args; k++) {
             const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
             if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
-            c.m = resident_of(w, x, a->matrix);
-            c.looped &= c.m->level == VPPS_RESIDENT_SHARED;
+            m = resident_of(w, x, a->matrix);
+            if (write)
+                fprintf(w->out, ", vpps_matrix_part<%u, %u, %u, %s>", o, rows, m->at + p->outputs[o].row * m->columns,
+                        m->level == VPPS_RESIDENT_SHARED ? "true" : "false");
         }
     }
-    c.rounds = c.m ? c.m->columns / c.m->run : 0;
-    c.looped &= c.rounds > 1;
-    return c;
+    return m;
 }
 
-/* y<operand>[round][item]: the thread's columns. */
-static void declare_columns(const work *w, const columns *c, uint32_t rounds, uint32_t vectors) {
-    fprintf(w->out, "%s y%u[%u][%u];\n", vpps_run_type(c->m->run), c->operand, rounds, vectors);
-}
-
-/* Those of one round, of the items at x0, x1 and so on, to y<operand>[to]. */
-static void load_round(const work *w, const pass *p, const columns *c, const char *round, uint32_t to, bool whole,
-                       uint32_t vectors) {
-    const uint32_t run = c->m->run;
-    const char *const type = vpps_run_type(run);
-    fprintf(w->out, "{\nconst unsigned from = own + %s * %uu;\n", round, w->g->plan->threads / p->blocks * run);
-    if (!whole) fprintf(w->out, "const bool there = from < %u;\n", vpps_stage_value(w, c->operand)->rows);
-    for (uint32_t i = 0; i < vectors; i++) {
-        fprintf(w->out, "y%u[%u][%u] = ", c->operand, to, i);
-        if (!whole) fprintf(w->out, "!there ? %s{0.0f} : ", type);
-        if (run == 1 || has_quads(w, c->operand)) {
-            fprintf(w->out, "*(const %s *)(x%u + from);\n", type, i);
-            continue;
-        }
-        fprintf(w->out, "%s", type);
-        for (uint32_t k = 0; k < run; k++) fprintf(w->out, "%sx%u[from + %u]", k ? ", " : "{", i, k);
-        fprintf(w->out, "};\n");
-    }
-    fprintf(w->out, "}\n");
-}
-
-/* Adds a matrix's row times these columns to the output's sums. */
-static void put_row_products(const work *w, const pass *p, const columns *c, uint32_t o, const vpps_resident *m,
-                             const char *round, uint32_t from, uint32_t vectors) {
-    const uint32_t threads = w->g->plan->threads, at = p->outputs[o].row * m->columns;
-    const bool shared = m->level == VPPS_RESIDENT_SHARED;
-    const char *const type = vpps_run_type(m->run);
-    fprintf(w->out, "{");
-    if (shared) {
-        fprintf(w->out, " const %s weight = ((const %s *)(shared + %u) + threadIdx.x)[(%uu + %s) * %u];", type, type,
-                m->at * threads, at / m->run, round, threads);
-    }
-    for (uint32_t k = 0; k < m->run; k++) {
-        for (uint32_t i = 0; i < vectors; i++) {
-            const char *const element = vpps_run_element(m->run, k);
-            fprintf(w->out, " q[%u] += ", i * p->n + o);
-            if (shared) {
-                fprintf(w->out, "weight%s", element);
-            } else {
-                fprintf(w->out, "w[%u + %s * %u]", m->at + at + k, round, m->run);
-            }
-            fprintf(w->out, " * y%u[%u][%u]%s;", c->operand, from, i, element);
-        }
-    }
-    fprintf(w->out, " }\n");
-}
-
-/* Times the rows of all matrices that the operand is multiplied with. */
-static void multiply_round(const work *w, const pass *p, const columns *c, const char *round, uint32_t from,
-                           uint32_t vectors) {
-    for (uint32_t o = 0; o < p->n; o++) {
-        const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
-            if (a->matrix != VPPS_NO_PARAM && a->value == c->operand)
-                put_row_products(w, p, c, o, resident_of(w, x, a->matrix), round, from, vectors);
-        }
-    }
-}
-
-static bool has_near(const work *w, const pass *p) {
-    bool any = false;
-    for (uint32_t v = 0; v < w->c->n_values && !any; v++) any = is_near(w, v) && columns_of(w, p, v).m;
-    return any;
-}
-
-/* Begins to bring operands of `items` items from number `first` on to `to`. */
-static void put_copies(const work *w, const pass *p, const char *first, uint32_t items, const char *to) {
-    char item[64];
-    snprintf(item, sizeof item, "vpps_least(%s + i / quads, n - 1)", first);
+/* Several outputs of all items: see products.cuh. */
+static void put_pass(const work *w, const pass *p) {
+    fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x}, part, near, n}.run(", p->n, p->blocks,
+            p->at, p->item_words, w->near_item, w->near_turns);
+    const char *between = "";
     for (uint32_t v = 0; v < w->c->n_values; v++) {
-        if (!is_near(w, v) || !columns_of(w, p, v).m) continue;
-        fprintf(
-            w->out,
-            "{\nconst unsigned quads = %u;\n#pragma unroll\nfor (unsigned k = 0; k < (%u * quads + VPPS_THREADS - 1) / "
-            "VPPS_THREADS; k++) {\nconst unsigned i = k * VPPS_THREADS + threadIdx.x;\nif (i < %u * quads) "
-            "vpps_copy_quad(%s + i / quads * %u + %u + i %% quads * 4, ",
-            vpps_stage_value(w, v)->rows / 4, items, items, to, w->near_item, w->near[v]);
-        vpps_put_pointer(w, v, item);
-        fprintf(w->out, " + i %% quads * 4);\n}\n}\n");
-    }
-}
-
-/* Where items from number `at` on lie, and the thread's first column. `near`: what is brought near begins with the first of them. */
-static void put_pointers(const work *w, const columns *c, const char *at, uint32_t vectors, bool near) {
-    fprintf(w->out, "const unsigned own = ");
-    vpps_put_first_column(w->out, c->m);
-    fprintf(w->out, ";\n");
-    for (uint32_t i = 0; i < vectors; i++) {
-        char item[64];
-        fprintf(w->out, "const float *const x%u = ", i);
-        if (near && is_near(w, c->operand)) {
-            fprintf(w->out, "there + %u", i * w->near_item + w->near[c->operand]);
+        const vpps_resident *m = put_matrices(w, p, v, false);
+        if (!m) continue;
+        fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", between, vpps_stage_value(w, v)->rows, m->run,
+                m->columns / m->run, w->g->plan->threads / p->blocks * m->run, has_quads(w, v) ? "true" : "false");
+        if (w->near_item && w->near[v] != VPPS_NONE) {
+            fprintf(w->out, "%u", w->near[v]);
         } else {
-            snprintf(item, sizeof item, "vpps_least(%s + %uu, n - 1)", at, i);
-            vpps_put_pointer(w, c->operand, item);
+            fprintf(w->out, "VPPS_NONE");
         }
-        fprintf(w->out, ";\n");
+        put_matrices(w, p, v, true);
+        fprintf(w->out, ">([&](unsigned item) { return ");
+        vpps_put_pointer(w, v, "item");
+        fprintf(w->out, "; })");
+        between = ",";
     }
-}
-
-static void load_columns(const work *w, const pass *p, const columns *c, const char *at, uint32_t vectors, bool near) {
-    const uint32_t span = w->g->plan->threads / p->blocks * c->m->run, length = vpps_stage_value(w, c->operand)->rows;
-    fprintf(w->out, "{\n");
-    put_pointers(w, c, at, vectors, near);
-    for (uint32_t k = 0; k < c->rounds; k++) {
-        char round[16];
-        snprintf(round, sizeof round, "%uu", k);
-        load_round(w, p, c, round, k, (k + 1) * span <= length, vectors);
-    }
-    fprintf(w->out, "}\n");
-}
-
-static void multiply_columns(const work *w, const pass *p, const columns *c, uint32_t vectors) {
-    for (uint32_t k = 0; k < c->rounds; k++) {
-        char round[16];
-        snprintf(round, sizeof round, "%uu", k);
-        multiply_round(w, p, c, round, k, vectors);
-    }
-}
-
-static void put_operand_products(const work *w, const pass *p, const columns *c, uint32_t vectors, bool near) {
-    fprintf(w->out, "{\n");
-    if (c->looped) {
-        put_pointers(w, c, "at", vectors, near);
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned round = 0; round < %u; round++) {\n", c->rounds);
-        declare_columns(w, c, 1, vectors);
-        load_round(w, p, c, "round", 0,
-                   c->m->columns * (w->g->plan->threads / p->blocks) <= vpps_stage_value(w, c->operand)->rows, vectors);
-        multiply_round(w, p, c, "round", 0, vectors);
-        fprintf(w->out, "}\n");
-    } else {
-        declare_columns(w, c, c->rounds, vectors);
-        load_columns(w, p, c, "at", vectors, near);
-        multiply_columns(w, p, c, vectors);
-    }
-    fprintf(w->out, "}\n");
-}
-
-/* Operands of the next items are loaded before what was made of these is summed up, where registers hold them. */
-static bool can_load_ahead(const work *w, const pass *p, uint32_t vectors) {
-    enum { MOST = 64, BESIDE = 136 }; /* words of operands; those and weights */
-    uint32_t words = 0;
-    bool looped = false;
-    for (uint32_t v = 0; v < w->c->n_values; v++) {
-        const columns c = columns_of(w, p, v);
-        looped |= c.m && c.looped;
-        if (c.m) words += c.m->columns * vectors;
-    }
-    return !looped && words <= MOST && words + w->g->plan->residents.registers <= BESIDE;
-}
-
-static void load_all_columns(const work *w, const pass *p, const char *at, uint32_t vectors) {
-    for (uint32_t v = 0; v < w->c->n_values; v++) {
-        const columns c = columns_of(w, p, v);
-        if (c.m) load_columns(w, p, &c, at, vectors, false);
-    }
-}
-
-/* The outputs of `vectors` items from number `at` on: the sums of each warp's columns. Each of so many holders among a block's lanes
- * is left with some of them, `each` lanes with the same ones. `ahead`: their operands
- * are loaded, and those of the next items are loaded here. */
-static void put_vectors(const work *w, const pass *p, uint32_t vectors, bool near, bool ahead) {
-    const uint32_t lanes = vpps_lanes_of_block(p->blocks), n = vectors * p->n;
-    uint32_t holders = 1;
-    while (holders < n && holders < lanes) holders *= 2;
-    const uint32_t has = (n + holders - 1) / holders, folded = holders * has, each = lanes / holders;
-    const bool whole_items = p->n && has % p->n == 0;
-    fprintf(w->out, "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\n", folded, folded);
-    for (uint32_t v = 0; v < w->c->n_values; v++) {
-        const columns c = columns_of(w, p, v);
-        if (c.m && ahead) multiply_columns(w, p, &c, vectors);
-        if (c.m && !ahead) put_operand_products(w, p, &c, vectors, near);
-    }
-    if (ahead) {
-        char next[32];
-        snprintf(next, sizeof next, "at + %u", vectors);
-        fprintf(w->out, "if (%s < n) {\n", next);
-        load_all_columns(w, p, next, vectors);
-        fprintf(w->out, "}\n");
-    }
-    fprintf(w->out, "vpps_fold<%u, %u>(q);\n", folded, lanes);
-    if (each > 1) fprintf(w->out, "if (VPPS_LANE %% %u == 0) {\n", each);
-    fprintf(w->out, "const unsigned place = VPPS_LANE %% %u / %u;\n", lanes, each);
-    for (uint32_t k = 0; k < has; k++) {
-        fprintf(w->out, "{ const unsigned k = place * %u + %u, ", has, k);
-        if (whole_items) {
-            fprintf(w->out, "item = place * %u + %u, output = %u;\n", has / p->n, k / p->n, k % p->n);
-        } else if (vectors == 2) {
-            fprintf(w->out, "item = k >= %u, output = item ? k - %u : k;\n", p->n, p->n);
-        } else {
-            fprintf(w->out, "item = k / %u, output = k %% %u;\n", p->n, p->n);
-        }
-        fprintf(w->out,
-                "if (k < %u && at + item < n) part[(at + item) * %u + %u + (output * %u + VPPS_LANE / %u) * %u + "
-                "VPPS_WARP] = q[%u]; }\n",
-                n, p->item_words, p->at, p->blocks, lanes, part_stride(w), k);
-    }
-    if (each > 1) fprintf(w->out, "}\n");
+    fprintf(w->out, ");\n");
 }
 
 /* Element e of the VP's rows of product v, of its sum, which is without what it starts from. */
@@ -293,77 +96,6 @@ static void put_finished(const work *w, uint32_t v) {
         vpps_put_element(w, u, "item", "e", "element");
     }
     fprintf(w->out, ";\n");
-}
-
-/* The outputs of the only items: one, or up to two. */
-static void put_few(const work *w, const pass *p, uint32_t vectors) {
-    const bool near = has_near(w, p);
-    fprintf(w->out, "const unsigned at = 0;\n");
-    if (near) {
-        put_copies(w, p, "0u", vectors, "near");
-        fprintf(w->out, "vpps_wait_for_copies();\n__syncthreads();\nconst float *const there = near;\n");
-    }
-    put_vectors(w, p, vectors, near, false);
-}
-
-/* The outputs of `vectors` items at a time, of n. Their operands are brought near while those before are multiplied, if there is room
- * for that. */
-static void put_several(const work *w, const pass *p, uint32_t vectors) {
-    if (!has_near(w, p)) {
-        const bool ahead = can_load_ahead(w, p, vectors);
-        for (uint32_t v = 0; v < w->c->n_values && ahead; v++) {
-            const columns c = columns_of(w, p, v);
-            if (c.m) declare_columns(w, &c, c.rounds, vectors);
-        }
-        if (ahead) load_all_columns(w, p, "0u", vectors);
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += %u) {\n", vectors);
-        put_vectors(w, p, vectors, false, ahead);
-        fprintf(w->out, "}\n");
-        return;
-    }
-    fprintf(w->out, "#pragma unroll 1\n");
-    if (w->near_turns > 1) {
-        const uint32_t words = VPPS_NEAR_ITEMS * w->near_item;
-        fprintf(w->out,
-                "for (unsigned coming = 0; coming < n + %d; coming += %d) {\nif (coming) {\nvpps_wait_for_copies();\n"
-                "__syncthreads();\n}\nif (coming < n) {\nfloat *const to = near + coming / %d %% %u * %u;\n",
-                VPPS_NEAR_ITEMS, VPPS_NEAR_ITEMS, VPPS_NEAR_ITEMS, w->near_turns, words);
-        put_copies(w, p, "coming", VPPS_NEAR_ITEMS, "to");
-        fprintf(
-            w->out,
-            "}\nif (!coming) continue;\nconst unsigned first = coming - %d;\nconst float *const begin = near + first "
-            "/ %d %% %u * %u;\n",
-            VPPS_NEAR_ITEMS, VPPS_NEAR_ITEMS, w->near_turns, words);
-    } else {
-        fprintf(w->out, "for (unsigned first = 0; first < n; first += %d) {\nif (first) __syncthreads();\n",
-                VPPS_NEAR_ITEMS);
-        put_copies(w, p, "first", VPPS_NEAR_ITEMS, "near");
-        fprintf(w->out, "vpps_wait_for_copies();\n__syncthreads();\nconst float *const begin = near;\n");
-    }
-    if (vectors == VPPS_NEAR_ITEMS) {
-        fprintf(w->out, "{\nconst unsigned at = first;\n");
-    } else {
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned at = first; at < vpps_least(first + %d, n); at += %u) {\n",
-                VPPS_NEAR_ITEMS, vectors);
-    }
-    fprintf(w->out, "const float *const there = begin + (at - first) * %u;\n", w->near_item);
-    put_vectors(w, p, vectors, true, false);
-    fprintf(w->out, "}\n}\n");
-}
-
-/* Several vectors at a time, and one or two alone without work for others. */
-static void put_pass(const work *w, const pass *p) {
-    enum { MOST = 32 };
-    const uint32_t vectors = p->n > MOST / 2 ? 1 : p->n > MOST / VPPS_NEAR_ITEMS ? 2 : VPPS_NEAR_ITEMS;
-    if (has_near(w, p) && p->at) fprintf(w->out, "__syncthreads();\n"); /* what is near is not read any more */
-    if (vectors > 1) {
-        const uint32_t few = vectors / 2;
-        fprintf(w->out, "if (n <= %u) {\n", few);
-        put_few(w, p, few);
-        fprintf(w->out, "} else {\n");
-    }
-    put_several(w, p, vectors);
-    if (vectors > 1) fprintf(w->out, "}\n");
 }
 
 /* Its matrices are read from memory, by warps or, where it is short, by threads. */
@@ -412,7 +144,7 @@ static vpps_product_tile *list_tiles(const work *w, const vpps_segment *g, uint3
 }
 
 static bool place_tiles(const work *w, const vpps_segment *g) {
-    const uint32_t stride = part_stride(w);
+    const uint32_t stride = sum_words(w);
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     for (uint32_t t = 0; tiles && t < n; t++)
@@ -448,7 +180,7 @@ bool vpps_place_products(const work *w) {
                 const uint32_t v = w->s.steps[g->first + k].value;
                 if (is_streamed(w, v) || blocks_of(w, v) != blocks) continue;
                 w->part_at[v] = w->item_words[i];
-                w->item_words[i] += rows_of_thread(w, v) * blocks * part_stride(w);
+                w->item_words[i] += rows_of_thread(w, v) * blocks * sum_words(w);
             }
             w->item_words[i] = vpps_quads_up(w->item_words[i]); /* where four sums begin at a quad */
         }
@@ -513,7 +245,7 @@ static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uin
 
 /* Some tiles, the first of them number `first`: 16 items at a time, the sums of each warp's elements. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
-    const uint32_t stride = part_stride(w);
+    const uint32_t stride = sum_words(w);
     fprintf(
         w->out,
         "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += 16) {\nfloat sums[%u][4];\n#pragma unroll\nfor (int k = "
@@ -555,7 +287,7 @@ static void put_passes(const work *w, const vpps_segment *g, uint32_t blocks, ou
         for (uint32_t r = 0; r < rows_of_thread(w, v); r++) outputs[all++] = (output){v, r};
     }
     for (uint32_t first = 0; first < all; first += MOST) {
-        const pass p = {outputs + first, vpps_min_u32(all - first, MOST), blocks, at + first * blocks * part_stride(w),
+        const pass p = {outputs + first, vpps_min_u32(all - first, MOST), blocks, at + first * blocks * sum_words(w),
                         w->item_words[g - w->s.list]};
         put_pass(w, &p);
     }
@@ -576,7 +308,7 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
 /* Product v's element e of an item: the warps' sums. */
 static void put_sum(const work *w, uint32_t v, const vpps_segment *products) {
     fprintf(w->out, "const float sum%u = vpps_sum_of_warps<%u>((part + (item - first_item) * %u + e * %u) + %u);\n", v,
-            warps_of(w), w->item_words[products - w->s.list], part_stride(w), w->part_at[v]);
+            w->g->plan->threads / 32, w->item_words[products - w->s.list], sum_words(w), w->part_at[v]);
 }
 
 /* Opens a block with x, an operand's item, and m, row `el` of the matrix that it is multiplied with. Words from one of the row's

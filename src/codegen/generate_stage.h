@@ -11,8 +11,6 @@
 #include "codegen/generate_work.h"
 #include "codegen/segments.h"
 
-enum { VPPS_NEAR_ITEMS = 4 /* at a time, whose operands are brought near */ };
-
 typedef struct vpps_stage_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;

@@ -39,6 +39,15 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 /* Words up to the next quad. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
+enum { VPPS_NEAR_ITEMS = 4 /* whose operands are brought near at a time */ };
+
+/* Words of shared memory for the sums that all warps of so many threads have of a product's row: side by side, so that a thread loads
+ * four at once. The gap spreads them over banks. */
+static inline uint32_t vpps_sum_words(uint32_t threads) {
+    const uint32_t warps = threads / 32;
+    return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
+}
+
 /* Does a value's vector in memory begin and end at a quad? */
 static inline bool vpps_has_quads(const vpps_cell_value *x) {
     enum { QUAD = 4, ALIGNED = 16 };

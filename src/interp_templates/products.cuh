@@ -15,3 +15,312 @@ __device__ __forceinline__ float vpps_multiply_column(float sum, const float *ro
     for (unsigned k = 0; k < LENGTH; k++) sum = vpps_multiply_add(row[k * WORDS], x[k], sum);
     return sum;
 }
+
+/* ---------------------------------------------------------------- products by a group's VPs, in fp32
+ *
+ * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
+ * thread multiplies its columns, a block of lanes adds up its sums, and each warp puts the sum of an output into shared memory, where
+ * VPPS_SUM_WORDS are for the sums of all warps. */
+
+/* RUN words side by side: 1, 2 or 4. ALIGNED: they begin at a multiple of so many. No loop, so that registers stay registers. */
+template <bool ALIGNED, unsigned RUN>
+__device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
+    if constexpr (ALIGNED && RUN == 4) {
+        const vpps_quad x = *(const vpps_quad *)from;
+        to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
+    } else if constexpr (ALIGNED && RUN == 2) {
+        const vpps_pair x = *(const vpps_pair *)from;
+        to[0] = x.x, to[1] = x.y;
+    } else {
+        to[0] = from[0];
+        if constexpr (RUN > 1) to[1] = from[1];
+        if constexpr (RUN > 2) to[2] = from[2], to[3] = from[3];
+    }
+}
+
+/* Where weights are: in the thread's registers, and in shared memory. */
+struct vpps_weights {
+    float (&registers)[VPPS_WEIGHTS + 1];
+    const float *shared;
+    unsigned thread;
+};
+
+/* ROWS rows of a matrix, whose products with an operand belong to outputs FIRST, FIRST + 1 ... of the pass. The thread's words of them
+ * begin at AT, in its registers or in shared memory. */
+template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
+    static constexpr bool SHARED = IN_SHARED;
+
+    /* Adds products with the columns of a round, of ROUNDS: the sum of output o of item i is sums[i * OUTPUTS + o]. */
+    template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
+    static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
+                                               const vpps_weights &weights) {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; row++) {
+            const unsigned at = AT + (row * ROUNDS + round) * RUN;
+            float w[RUN];
+            if constexpr (SHARED) vpps_load_run<true>(w, weights.shared + at * VPPS_THREADS + weights.thread * RUN);
+#pragma unroll
+            for (unsigned k = 0; k < RUN; k++) {
+                if constexpr (!SHARED) w[k] = weights.registers[at + k];
+#pragma unroll
+                for (unsigned i = 0; i < ITEMS; i++) sums[i * OUTPUTS + FIRST + row] += w[k] * x[i][k];
+            }
+        }
+    }
+};
+
+/* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. The thread multiplies RUN columns side by side,
+ * ROUNDS times, each time SPAN columns further on. ALIGNED: vectors begin and end at a quad. NEAR_AT: where among an item's words in
+ * shared memory the vector is copied to; VPPS_NONE: it is read where it lies. MATRICES: what it is multiplied with. */
+template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned NEAR_AT, class PLACE,
+          class... MATRICES>
+struct vpps_operand {
+    PLACE place;
+
+    static constexpr bool NEAR = NEAR_AT != VPPS_NONE;
+    /* All weights are in shared memory: straight-line code would begin with all their loads, in registers that there are not. */
+    static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::SHARED && ...);
+    /* Registers for an item's columns, if they are loaded ahead; too many if they cannot be. */
+    static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
+
+    /* The thread's columns of some items. */
+    template <unsigned ITEMS> struct columns { float x[LOOPED ? 1 : ROUNDS][ITEMS][RUN]; };
+
+    /* Begins to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS for each item. */
+    template <unsigned ITEMS, unsigned ITEM_WORDS>
+    __device__ __forceinline__ void copy(float *to, unsigned first, unsigned n, unsigned thread) const {
+        if constexpr (NEAR) {
+            constexpr unsigned QUADS = LENGTH / 4;
+#pragma unroll
+            for (unsigned k = 0; k < (ITEMS * QUADS + VPPS_THREADS - 1) / VPPS_THREADS; k++) {
+                const unsigned i = k * VPPS_THREADS + thread;
+                if (i < ITEMS * QUADS)
+                    vpps_copy_quad(to + i / QUADS * ITEM_WORDS + NEAR_AT + i % QUADS * 4,
+                                   place(vpps_least(first + i / QUADS, n - 1)) + i % QUADS * 4);
+            }
+        }
+    }
+
+    /* Where the thread's columns of ITEMS items from `first` on begin; `near`: the copied words of the first. */
+    template <unsigned ITEM_WORDS, unsigned ITEMS>
+    __device__ __forceinline__ void find(const float *(&x)[ITEMS], unsigned first, unsigned n,
+                                         const float *near) const {
+#pragma unroll
+        for (unsigned i = 0; i < ITEMS; i++) {
+            if constexpr (NEAR) {
+                x[i] = near + (i * ITEM_WORDS + NEAR_AT);
+            } else {
+                x[i] = place(vpps_least(first + i, n - 1));
+            }
+        }
+    }
+
+    /* Loads the columns of a round, zeros behind a vector's end. */
+    template <unsigned ITEMS>
+    static __device__ __forceinline__ void load(float (&to)[ITEMS][RUN], const float *const (&x)[ITEMS], unsigned round,
+                                                unsigned thread) {
+        constexpr unsigned LANES = SPAN / RUN / VPPS_WARPS;
+        const unsigned from = (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
+        const bool there = ROUNDS * SPAN <= LENGTH || (!LOOPED && (round + 1) * SPAN <= LENGTH) || from < LENGTH;
+#pragma unroll
+        for (unsigned i = 0; i < ITEMS; i++) {
+            if (there) {
+                vpps_load_run<ALIGNED>(to[i], x[i] + from);
+            } else {
+#pragma unroll
+                for (unsigned k = 0; k < RUN; k++) to[i][k] = 0.0f;
+            }
+        }
+    }
+
+    /* Where rounds are not LOOPED: loads the columns of all of them; adds their products. */
+    template <unsigned ITEM_WORDS, unsigned ITEMS>
+    __device__ __forceinline__ void load(columns<ITEMS> &to, unsigned first, unsigned n, const float *near,
+                                         unsigned thread) const {
+        const float *x[ITEMS];
+        find<ITEM_WORDS>(x, first, n, near);
+#pragma unroll
+        for (unsigned round = 0; round < ROUNDS; round++) load(to.x[round], x, round, thread);
+    }
+    template <unsigned OUTPUTS, unsigned ITEMS, int SUMS>
+    static __device__ __forceinline__ void add(float (&sums)[SUMS], const columns<ITEMS> &columns,
+                                               const vpps_weights &weights) {
+#pragma unroll
+        for (unsigned round = 0; round < ROUNDS; round++)
+            (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns.x[round], round, weights), ...);
+    }
+
+    /* Does both. */
+    template <unsigned OUTPUTS, unsigned ITEM_WORDS, unsigned ITEMS, int SUMS>
+    __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *near,
+                                             const vpps_weights &weights) const {
+        columns<ITEMS> columns;
+        if constexpr (LOOPED) {
+            const float *x[ITEMS];
+            find<ITEM_WORDS>(x, first, n, near);
+#pragma unroll 1
+            for (unsigned round = 0; round < ROUNDS; round++) {
+                load(columns.x[0], x, round, weights.thread);
+                (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns.x[0], round, weights), ...);
+            }
+        } else {
+            load<ITEM_WORDS>(columns, first, n, near, weights.thread);
+            add<OUTPUTS, ITEMS>(sums, columns, weights);
+        }
+    }
+};
+template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned NEAR_AT,
+          class... MATRICES, class PLACE>
+__device__ __forceinline__ vpps_operand<LENGTH, RUN, ROUNDS, SPAN, ALIGNED, NEAR_AT, PLACE, MATRICES...>
+vpps_operand_at(const PLACE &place) {
+    return {place};
+}
+
+/* The columns of several operands. */
+template <unsigned ITEMS, class... OPERANDS> struct vpps_columns_of_all : OPERANDS::template columns<ITEMS>... {};
+
+/* The least power of two that is n, or `most`. */
+constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
+    unsigned power = 1;
+    while (power < n && power < most) power *= 2;
+    return power;
+}
+
+/* OUTPUTS outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. A lane's block is one of BLOCKS. Of an
+ * item NEAR_WORDS of operands are copied to shared memory, which has room for NEAR_TURNS times VPPS_NEAR_ITEMS items. */
+template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned NEAR_WORDS, unsigned NEAR_TURNS>
+struct vpps_pass {
+    vpps_weights weights;
+    float *part, *near; /* in shared memory: the sums; copied operands */
+    unsigned n;
+
+    /* All threads. */
+    template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
+        enum { MOST_SUMS = 32, MOST_COLUMNS = 64, MOST_WORDS = 136 /* registers for columns; for these and weights */ };
+        constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* at a time */
+        constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
+        constexpr bool NEAR = (OPERANDS::NEAR || ...);
+        if constexpr (NEAR && AT) __syncthreads(); /* the pass before reads no copied operand any more */
+        if (ITEMS > 1 && n <= ITEMS / 2) {         /* one or two items without work for others */
+            run_few<(ITEMS + 1) / 2>(operands...);
+        } else if constexpr (NEAR) {
+            run_copied<ITEMS>(operands...);
+        } else if constexpr (WORDS <= MOST_COLUMNS && WORDS + VPPS_WEIGHTS <= MOST_WORDS) {
+            run_ahead<ITEMS>(operands...);
+        } else {
+#pragma unroll 1
+            for (unsigned first = 0; first < n; first += ITEMS) multiply<ITEMS>(first, near, operands...);
+        }
+    }
+
+  private:
+    /* All items at once. */
+    template <unsigned ITEMS, class... OPERANDS>
+    __device__ __forceinline__ void run_few(const OPERANDS &...operands) const {
+        if constexpr ((OPERANDS::NEAR || ...)) {
+            copy<ITEMS>(near, 0, operands...);
+            wait_for_copies();
+        }
+        multiply<ITEMS>(0, near, operands...);
+    }
+
+    /* Copies operands of the next items while these are multiplied, if there is room for that. */
+    template <unsigned ITEMS, class... OPERANDS>
+    __device__ __forceinline__ void run_copied(const OPERANDS &...operands) const {
+        constexpr unsigned WORDS = VPPS_NEAR_ITEMS * NEAR_WORDS;
+        if constexpr (NEAR_TURNS > 1) {
+#pragma unroll 1
+            for (unsigned coming = 0; coming < n + VPPS_NEAR_ITEMS; coming += VPPS_NEAR_ITEMS) {
+                if (coming) wait_for_copies();
+                if (coming < n)
+                    copy<VPPS_NEAR_ITEMS>(near + coming / VPPS_NEAR_ITEMS % NEAR_TURNS * WORDS, coming, operands...);
+                if (!coming) continue;
+                const unsigned first = coming - VPPS_NEAR_ITEMS;
+                multiply_copied<ITEMS>(first, near + first / VPPS_NEAR_ITEMS % NEAR_TURNS * WORDS, operands...);
+            }
+        } else {
+#pragma unroll 1
+            for (unsigned first = 0; first < n; first += VPPS_NEAR_ITEMS) {
+                if (first) __syncthreads();
+                copy<VPPS_NEAR_ITEMS>(near, first, operands...);
+                wait_for_copies();
+                multiply_copied<ITEMS>(first, near, operands...);
+            }
+        }
+    }
+
+    template <unsigned ITEMS, class... OPERANDS>
+    __device__ __forceinline__ void multiply_copied(unsigned first, const float *copied,
+                                                    const OPERANDS &...operands) const {
+        if constexpr (ITEMS == VPPS_NEAR_ITEMS) {
+            multiply<ITEMS>(first, copied, operands...);
+        } else {
+#pragma unroll 1
+            for (unsigned at = first; at < vpps_least(first + VPPS_NEAR_ITEMS, n); at += ITEMS)
+                multiply<ITEMS>(at, copied + (at - first) * NEAR_WORDS, operands...);
+        }
+    }
+
+    /* Loads the columns of the next items before the sums of these are added up. */
+    template <unsigned ITEMS, class... OPERANDS>
+    __device__ __forceinline__ void run_ahead(const OPERANDS &...operands) const {
+        vpps_columns_of_all<ITEMS, OPERANDS...> columns;
+        (operands.template load<NEAR_WORDS, ITEMS>(columns, 0, n, near, weights.thread), ...);
+#pragma unroll 1
+        for (unsigned first = 0; first < n; first += ITEMS) {
+            sums<ITEMS> q;
+            (OPERANDS::template add<OUTPUTS, ITEMS>(q.of, columns, weights), ...);
+            if (first + ITEMS < n)
+                (operands.template load<NEAR_WORDS, ITEMS>(columns, first + ITEMS, n, near, weights.thread), ...);
+            store(q, first);
+        }
+    }
+
+    /* The outputs of ITEMS items from `first` on; `copied`: operands of the first. */
+    template <unsigned ITEMS, class... OPERANDS>
+    __device__ __forceinline__ void multiply(unsigned first, const float *copied, const OPERANDS &...operands) const {
+        sums<ITEMS> q;
+        (operands.template multiply<OUTPUTS, NEAR_WORDS, ITEMS>(q.of, first, n, copied, weights), ...);
+        store(q, first);
+    }
+
+    template <unsigned ITEMS, class... OPERANDS>
+    __device__ __forceinline__ void copy(float *to, unsigned first, const OPERANDS &...operands) const {
+        (operands.template copy<ITEMS, NEAR_WORDS>(to, first, n, weights.thread), ...);
+    }
+    static __device__ __forceinline__ void wait_for_copies() {
+        vpps_wait_for_copies();
+        __syncthreads();
+    }
+
+    /* A thread's sums. A block's lanes add them up, so that each of HOLDERS is left with HAS of them, EACH lanes with the same ones. */
+    template <unsigned ITEMS> struct sums {
+        static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
+                                  HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
+        float of[HOLDERS * HAS];
+        __device__ __forceinline__ sums() {
+#pragma unroll
+            for (unsigned k = 0; k < HOLDERS * HAS; k++) of[k] = 0.0f;
+        }
+    };
+
+    template <unsigned ITEMS> __device__ __forceinline__ void store(sums<ITEMS> &q, unsigned first) const {
+        using S = sums<ITEMS>;
+        vpps_fold<S::HOLDERS * S::HAS, S::LANES>(q.of);
+        const unsigned lane = weights.thread % 32, holder = lane % S::LANES / S::EACH;
+        if (lane % S::EACH == 0) {
+#pragma unroll
+            for (unsigned k = 0; k < S::HAS; k++) {
+                const unsigned number = holder * S::HAS + k;
+                unsigned item = number / OUTPUTS, output = number % OUTPUTS;
+                if constexpr (S::HAS % OUTPUTS == 0)
+                    item = holder * (S::HAS / OUTPUTS) + k / OUTPUTS, output = k % OUTPUTS;
+                if constexpr (S::HAS % OUTPUTS != 0 && ITEMS == 2)
+                    item = number >= OUTPUTS, output = item ? number - OUTPUTS : number; /* no division */
+                if (number < S::N && first + item < n)
+                    part[(first + item) * ITEM_WORDS + AT + (output * BLOCKS + lane / S::LANES) * VPPS_SUM_WORDS +
+                         weights.thread / 32] = q.of[k];
+            }
+        }
+    }
+};
