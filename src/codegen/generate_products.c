@@ -40,6 +40,15 @@ static bool has_quads(const work *w, uint32_t v) {
     return !vpps_in_slot(w, v) && vpps_has_quads(vpps_stage_value(w, v));
 }
 
+static const char *truth(bool is) { return is ? "true" : "false"; }
+
+/* Ends the template arguments of an operand: where an item's vector lies, of those that are multiplied at once. */
+static void put_place(const work *w, uint32_t operand) {
+    fprintf(w->out, ">([&](unsigned item) { return ");
+    vpps_put_pointer(w, operand, "first_item + item");
+    fprintf(w->out, "; })");
+}
+
 /* Writes what an operand of a pass is multiplied with: a product's outputs are rows that lie one after the other. Returns one of the
  * matrices, which lie all alike; NULL: there are none. */
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool write) {
@@ -68,16 +77,14 @@ static void put_pass(const work *w, const pass *p) {
         const vpps_resident *m = put_matrices(w, p, v, false);
         if (!m) continue;
         fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", between, vpps_stage_value(w, v)->rows, m->run,
-                m->columns / m->run, w->g->plan->threads / p->blocks * m->run, has_quads(w, v) ? "true" : "false");
+                m->columns / m->run, w->g->plan->threads / p->blocks * m->run, truth(has_quads(w, v)));
         if (w->near_item && w->near[v] != VPPS_NONE) {
             fprintf(w->out, "%u", w->near[v]);
         } else {
             fprintf(w->out, "VPPS_NONE");
         }
         put_matrices(w, p, v, true);
-        fprintf(w->out, ">([&](unsigned item) { return ");
-        vpps_put_pointer(w, v, "item");
-        fprintf(w->out, "; })");
+        put_place(w, v);
         between = ",";
     }
     fprintf(w->out, ");\n");
@@ -193,76 +200,28 @@ bool vpps_place_products(const work *w) {
 /* Is what is read of the value its parts in bf16? */
 static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->g, w->c, v); }
 
-/* What the tiles' products make of one operand of 16 items. */
-static void put_operand_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand) {
-    const uint32_t length = vpps_stage_value(w, operand)->rows, threads = w->g->plan->threads,
-                   parts = w->g->plan->parts;
+/* An operand of tiles, and their fragments of weights. False: they multiply it with none. */
+static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
+                             const char *before) {
     const vpps_fragment *f = NULL;
     for (uint32_t t = 0; t < n && !f; t++) f = fragment_of(w, &tiles[t], operand, 0);
-    if (!f) return;
-    const uint32_t elements = f->steps * VPPS_FRAGMENT_DEPTH, steps = f->steps;
-    if (elements * (threads / 32 - 1) < length) {
-        fprintf(w->out, "{\n");
-    } else {
-        fprintf(w->out, "if (VPPS_WARP * %u < %u) {\n", elements, length);
-    }
-    fprintf(w->out, "const float *const x0 = ");
-    vpps_put_pointer(w, operand, "vpps_least(at + VPPS_LANE / 4, n - 1)");
-    fprintf(w->out, ", *const x1 = ");
-    vpps_put_pointer(w, operand, "vpps_least(at + 8 + VPPS_LANE / 4, n - 1)");
-    fprintf(w->out, ";\n");
-    for (uint32_t s = 0; s < steps; s++) {
-        fprintf(w->out,
-                "{ const vpps_words x = vpps_take<%s, %s, %s, %u>(x0, x1, VPPS_WARP * %u + VPPS_LANE %% 4 * 4 + "
-                "%u);\n",
-                in_parts(w, operand) ? "true" : "false", has_quads(w, operand) ? "true" : "false",
-                elements * (threads / 32) <= length ? "true" : "false", length, elements, s * VPPS_FRAGMENT_DEPTH);
-        for (uint32_t t = 0; t < n; t++) {
-            for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++) {
-                const uint32_t words = 2 * parts;
-                fprintf(w->out, "{ ");
-                if (f->level == VPPS_RESIDENT_SHARED) {
-                    const char *const type = vpps_run_type(words);
-                    fprintf(w->out, "const %s weights = ((const %s *)(shared + %u) + threadIdx.x)[%u];\n", type, type,
-                            f->at * threads, s * threads);
-                }
-                fprintf(w->out, "const unsigned b[%u] = {", words);
-                for (uint32_t i = 0; i < words; i++) {
-                    fprintf(w->out, "%s__float_as_uint(", i ? ", " : "");
-                    if (f->level == VPPS_RESIDENT_REGISTERS) {
-                        fprintf(w->out, "w[%u])", f->at + s * words + i);
-                    } else {
-                        fprintf(w->out, "weights%s)", vpps_run_element(words, i));
-                    }
-                }
-                fprintf(w->out, "};\nvpps_add_products(sums[%u], x, b); }\n", t);
-            }
-        }
-        fprintf(w->out, "}\n");
-    }
-    fprintf(w->out, "}\n");
+    if (!f) return false;
+    fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, vpps_stage_value(w, operand)->rows, f->steps,
+            truth(in_parts(w, operand)), truth(has_quads(w, operand)));
+    for (uint32_t t = 0; t < n; t++)
+        for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++)
+            fprintf(w->out, ", vpps_fragment<%u, %u, %s>", t, f->at, truth(f->level == VPPS_RESIDENT_SHARED));
+    put_place(w, operand);
+    return true;
 }
 
-/* Some tiles, the first of them number `first`: 16 items at a time, the sums of each warp's elements. */
+/* Some tiles, the first of them number `first`: see products.cuh. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
-    const uint32_t stride = sum_words(w);
-    fprintf(
-        w->out,
-        "#pragma unroll 1\nfor (unsigned at = 0; at < n; at += 16) {\nfloat sums[%u][4];\n#pragma unroll\nfor (int k = "
-        "0; k < %u; k++) sums[k / 4][k %% 4] = 0.0f;\n",
-        n, 4 * n);
-    for (uint32_t v = 0; v < w->c->n_values; v++) put_operand_tiles(w, tiles, n, v);
-    for (uint32_t half = 0; half < 2; half++) {
-        fprintf(w->out,
-                "if (at + %u + VPPS_LANE / 4 < n) {\nfloat *const to = part + (at + %u + VPPS_LANE / 4) * %u + (%u + "
-                "VPPS_LANE %% 4 * 2) * %u + VPPS_WARP;\n",
-                8 * half, 8 * half, item_words, first * VPPS_FRAGMENT_ROWS, stride);
-        for (uint32_t t = 0; t < n; t++)
-            for (uint32_t i = 0; i < 2; i++)
-                fprintf(w->out, "to[%u] = sums[%u][%u];\n", (t * VPPS_FRAGMENT_ROWS + i) * stride, t, 2 * half + i);
-        fprintf(w->out, "}\n");
-    }
-    fprintf(w->out, "}\n");
+    fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x}, part, n}.run(", n,
+            first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
+    bool any = false;
+    for (uint32_t v = 0; v < w->c->n_values; v++) any |= put_tile_operand(w, tiles, n, v, any ? "," : "");
+    fprintf(w->out, ");\n");
 }
 
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
@@ -305,63 +264,54 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Product v's element e of an item: the warps' sums. */
-static void put_sum(const work *w, uint32_t v, const vpps_segment *products) {
-    fprintf(w->out, "const float sum%u = vpps_sum_of_warps<%u>((part + (item - first_item) * %u + e * %u) + %u);\n", v,
-            w->g->plan->threads / 32, w->item_words[products - w->s.list], sum_words(w), w->part_at[v]);
+/* Declares sumV, the sum of product v's element e of an item, whose number among those that are multiplied at once is `item`: adds up the
+ * warps' sums. */
+static void put_sum(const work *w, uint32_t v, const vpps_segment *products, const char *item) {
+    fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u>(part, %s, e);\n", v, w->part_at[v],
+            w->item_words[products - w->s.list], item);
 }
 
-/* Opens a block with x, an operand's item, and m, row `el` of the matrix that it is multiplied with. Words from one of the row's
- * elements to the next. */
-static uint32_t open_matrix_row(const work *w, const vpps_cell_value *product, const vpps_cell_arg *a) {
-    const bool transposed = product->kind == VPPS_VALUE_PRODUCT_T;
-    const uint32_t cols = w->g->model->params[a->matrix].cols;
-    fprintf(w->out, "{ const float *const x = ");
-    vpps_put_pointer(w, a->value, "item");
-    fprintf(w->out, ", *const m = (const float *)a.matrices + %uu + element * %uu;\n", w->g->matrix_at[a->matrix],
-            transposed ? 1 : cols);
-    return transposed ? cols : 1;
-}
-
-/* Element `el` of a short product. */
-static void put_short_sum(const work *w, uint32_t v) {
+/* Declares sumV: a thread or a warp multiplies the rows of the product's matrices, which it reads from memory. */
+static void put_sum_from_memory(const work *w, uint32_t v, bool by_warp) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
     fprintf(w->out, "float sum%u = 0.0f;\n", v);
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;
-        const uint32_t words = open_matrix_row(w, x, a);
-        fprintf(w->out, "#pragma unroll\nfor (unsigned k = 0; k < %u; k++) sum%u += m[k * %uu] * x[k]; }\n",
-                vpps_stage_value(w, a->value)->rows, v, words);
+        const uint32_t cols = w->g->model->params[a->matrix].cols;
+        fprintf(w->out, "sum%u = vpps_multiply_%s<%u, %u%s>(%ssum%u, (const float *)a.matrices + %uu + element * %uu, ",
+                v, by_warp ? "row" : "column", vpps_stage_value(w, a->value)->rows, transposed ? cols : 1,
+                by_warp && in_parts(w, a->value) ? ", true" : "", by_warp ? "VPPS_LANE, " : "", v,
+                w->g->matrix_at[a->matrix], transposed ? 1 : cols);
+        vpps_put_pointer(w, a->value, "item");
+        fprintf(w->out, ");\n");
     }
+    if (by_warp) fprintf(w->out, "sum%u = vpps_warp_sum(sum%u);\nif (VPPS_LANE != 0) return;\n", v, v);
 }
 
-/* Opens the loop of threads or warps, from `first` on, over all items' rows that the VP owns. Two braces close it. */
-static void open_rows(const work *w, uint32_t rows, const char *first, const char *step) {
-    fprintf(
-        w->out,
-        "{\nconst unsigned width = r%u.end - r%u.first;\n#pragma unroll 1\nfor (unsigned i = %s; i < n * width; i += "
-        "%s) {\nconst unsigned item = first_item + i / width, e = i %% width, element = r%u.first + e;\n",
-        rows, rows, first, step, rows);
-}
+/* The last argument of a loop over the VP's rows of all items: its body stands between these. */
+static const char *const begin_body =
+    ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
+static const char *const end_body = "});\n";
 
-/* A thread an element. */
-static void put_short(const work *w, uint32_t v) {
-    open_rows(w, vpps_stage_value(w, v)->rows, "threadIdx.x", "VPPS_THREADS");
-    put_short_sum(w, v);
+/* A product whose matrices are in memory: a thread an element, or a warp. */
+static void put_from_memory(const work *w, uint32_t v, bool by_warp) {
+    fprintf(w->out, "vpps_own_rows(%s, n, r%u%s", by_warp ? "VPPS_WARP, VPPS_WARPS" : "threadIdx.x, VPPS_THREADS",
+            vpps_stage_value(w, v)->rows, begin_body);
+    put_sum_from_memory(w, v, by_warp);
     put_finished(w, v);
     vpps_store_finished(w, v);
-    fprintf(w->out, "}\n}\n");
+    fputs(end_body, w->out);
 }
 
 void vpps_put_joined(const work *w, const vpps_segment *products) {
-    fprintf(w->out, "const unsigned first_item = 0;\n");
     for (uint32_t k = 0; k < products->n; k++) {
         const uint32_t v = w->s.steps[products->first + k].value;
         if (is_short(w, v)) {
-            put_short_sum(w, v);
+            put_sum_from_memory(w, v, false);
         } else {
-            put_sum(w, v, products);
+            put_sum(w, v, products, "item");
         }
         put_finished(w, v);
     }
@@ -378,39 +328,16 @@ static void put_sums(const work *w, const vpps_segment *g) {
             seen = vpps_stage_value(w, v)->rows == rows && !is_streamed(w, v);
         }
         if (seen) continue;
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < n * %uu; i += VPPS_THREADS) {\n", width);
-        fprintf(w->out,
-                "const unsigned item = first_item + i / %uu, e = i %% %uu;\nif (e < r%u.end - r%u.first) {\nconst "
-                "unsigned element = r%u.first + e;\n",
-                width, width, rows, rows, rows);
+        fprintf(w->out, "vpps_elements<VPPS_NONE, %u>(threadIdx.x, n, r%u%s", width, rows, begin_body);
         for (uint32_t k = i; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
             if (vpps_stage_value(w, v)->rows != rows || is_streamed(w, v)) continue;
-            put_sum(w, v, g);
+            put_sum(w, v, g, "i");
             put_finished(w, v);
             vpps_store_finished(w, v);
         }
-        fprintf(w->out, "}\n}\n");
+        fputs(end_body, w->out);
     }
-}
-
-/* A warp a row. */
-static void put_streamed(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    open_rows(w, x->rows, "VPPS_WARP", "VPPS_WARPS");
-    fprintf(w->out, "float sum = 0.0f;\n");
-    for (uint32_t k = 0; k < x->n_args; k++) {
-        const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
-        if (a->matrix == VPPS_NO_PARAM) continue;
-        const uint32_t words = open_matrix_row(w, x, a);
-        fprintf(w->out,
-                "for (unsigned k = VPPS_LANE; k < %u; k += 32) sum = vpps_multiply_add(m[k * %uu], %s(x[k]), sum); }\n",
-                vpps_stage_value(w, a->value)->rows, words, in_parts(w, a->value) ? "vpps_whole_of" : "");
-    }
-    fprintf(w->out, "const float sum%u = vpps_warp_sum(sum);\nif (VPPS_LANE != 0) continue;\n", v);
-    put_finished(w, v);
-    vpps_store_finished(w, v);
-    fprintf(w->out, "}\n}\n");
 }
 
 /* All items of a tile at once? */
@@ -455,29 +382,19 @@ void vpps_place_near(work *w, const vpps_segment *g) {
 }
 
 bool vpps_put_products(work *w, const vpps_segment *g, bool joined) {
-    const bool whole = is_whole_tile(w);
     vpps_place_near(w, g);
-    if (whole) {
-        fprintf(w->out, "{\nconst unsigned first_item = 0, n = n%u;\n", g->axis);
-    } else {
-        fprintf(w->out, "#pragma unroll 1\nfor (unsigned first_item = 0; first_item < n%u; first_item += %u) {\n",
-                g->axis, w->chunk);
-        fprintf(w->out, "const unsigned n = vpps_least(n%u - first_item, %u);\n", g->axis, w->chunk);
-    }
-    fprintf(w->out, "{\nconst unsigned before = f%u;\nconst unsigned f%u = before + first_item;\n(void)f%u;\n", g->axis,
-            g->axis, g->axis);
+    fprintf(w->out, "vpps_chunks<%u>(n%u, [&](unsigned first_item, unsigned n) {\n", is_whole_tile(w) ? 0 : w->chunk,
+            g->axis);
     if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;
-    fprintf(w->out, "}\n");
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;
-        if (is_streamed(w, v) && !is_short(w, v)) put_streamed(w, v);
-        if (is_short(w, v) && !joined) put_short(w, v);
+        const bool is_joined = joined && is_short(w, v);
+        if (is_streamed(w, v) && !is_joined) put_from_memory(w, v, !is_short(w, v));
     }
     if (w->item_words[g - w->s.list] && !joined) {
         fprintf(w->out, "__syncthreads();\n");
         put_sums(w, g);
     }
-    if (!whole) fprintf(w->out, "__syncthreads();\n");
-    fprintf(w->out, "}\n");
+    fprintf(w->out, "(void)first_item, (void)n;\n});\n");
     return true;
 }

@@ -1,12 +1,14 @@
 /* products.cuh - products of matrices with vectors. */
 
-/* ---------------------------------------------------------------- products by one VP, of matrices in memory */
+/* ---------------------------------------------------------------- products of matrices in memory */
 
-/* Adds a matrix's row, WORDS between its elements, times x: by the lanes of a warp, whose sums are to be added up; by one thread. */
-template <unsigned LENGTH, unsigned WORDS>
+/* Adds a matrix's row, WORDS between its elements, times x: by the lanes of a warp, whose sums are to be added up; by one thread.
+ * IN_PARTS: x is kept as its bf16 parts. */
+template <unsigned LENGTH, unsigned WORDS, bool IN_PARTS = false>
 __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, const float *row, const float *x) {
 #pragma unroll 8
-    for (unsigned k = lane; k < LENGTH; k += 32) sum = vpps_multiply_add(row[k * WORDS], x[k], sum);
+    for (unsigned k = lane; k < LENGTH; k += 32)
+        sum = vpps_multiply_add(row[k * WORDS], IN_PARTS ? vpps_whole_of(x[k]) : x[k], sum);
     return sum;
 }
 template <unsigned LENGTH, unsigned WORDS>
@@ -16,11 +18,9 @@ __device__ __forceinline__ float vpps_multiply_column(float sum, const float *ro
     return sum;
 }
 
-/* ---------------------------------------------------------------- products by a group's VPs, in fp32
+/* ---------------------------------------------------------------- products of weights that stay close
  *
- * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
- * thread multiplies its columns, a block of lanes adds up its sums, and each warp puts the sum of an output into shared memory, where
- * VPPS_SUM_WORDS are for the sums of all warps. */
+ * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
 /* RUN words side by side: 1, 2 or 4. ALIGNED: they begin at a multiple of so many. No loop, so that registers stay registers. */
 template <bool ALIGNED, unsigned RUN>
@@ -44,6 +44,11 @@ struct vpps_weights {
     const float *shared;
     unsigned thread;
 };
+
+/* ---------------------------------------------------------------- in fp32
+ *
+ * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
+ * thread multiplies its columns, and a block of lanes adds up its sums. */
 
 /* ROWS rows of a matrix, whose products with an operand belong to outputs FIRST, FIRST + 1 ... of the pass. The thread's words of them
  * begin at AT, in its registers or in shared memory. */
@@ -324,3 +329,120 @@ struct vpps_pass {
         }
     }
 };
+
+/* ---------------------------------------------------------------- in bf16 */
+#if VPPS_PARTS
+
+/* Eight rows of weights of an operand, which belong to tile TILE of the pass: codegen/fragments.h. The thread's words of them begin at AT,
+ * in its registers or in shared memory. */
+template <unsigned TILE, unsigned AT, bool SHARED> struct vpps_fragment {
+    /* Adds products with 16 elements of 16 items. */
+    template <int TILES>
+    static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
+                                               const vpps_weights &weights) {
+        constexpr unsigned WORDS = 2 * VPPS_PARTS;
+        float w[WORDS];
+        unsigned bits[WORDS];
+        if constexpr (SHARED) {
+            vpps_load_run<true>(w, weights.shared + (AT + step * WORDS) * VPPS_THREADS + weights.thread * WORDS);
+        } else {
+            vpps_load_run<false>(w, weights.registers + (AT + step * WORDS));
+        }
+#pragma unroll
+        for (unsigned i = 0; i < WORDS; i++) bits[i] = __float_as_uint(w[i]);
+        vpps_add_products(sums[TILE], x, bits);
+    }
+};
+
+/* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. A warp multiplies 16 elements of it STEPS times.
+ * IN_PARTS: it is kept as its bf16 parts. ALIGNED: it begins and ends at a quad. */
+template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
+struct vpps_tile_operand {
+    PLACE place;
+
+    /* Adds products of 16 items from `first` on. */
+    template <int TILES>
+    __device__ __forceinline__ void multiply(float (&sums)[TILES][4], unsigned first, unsigned n,
+                                             const vpps_weights &weights) const {
+        constexpr unsigned OF_WARP = STEPS * 16;
+        const unsigned warp = weights.thread / 32, lane = weights.thread % 32;
+        if (OF_WARP * (VPPS_WARPS - 1) >= LENGTH && warp * OF_WARP >= LENGTH) return;
+        const float *const x0 = place(vpps_least(first + lane / 4, n - 1));
+        const float *const x1 = place(vpps_least(first + 8 + lane / 4, n - 1));
+#pragma unroll
+        for (unsigned step = 0; step < STEPS; step++) {
+            const vpps_words x = vpps_take<IN_PARTS, ALIGNED, OF_WARP * VPPS_WARPS <= LENGTH, LENGTH>(
+                x0, x1, warp * OF_WARP + lane % 4 * 4 + step * 16);
+            (FRAGMENTS::add(sums, x, step, weights), ...);
+        }
+    }
+};
+template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class... FRAGMENTS, class PLACE>
+__device__ __forceinline__ vpps_tile_operand<LENGTH, STEPS, IN_PARTS, ALIGNED, PLACE, FRAGMENTS...>
+vpps_tile_operand_at(const PLACE &place) {
+    return {place};
+}
+
+/* TILES times eight outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. */
+template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
+    vpps_weights weights;
+    float *part; /* in shared memory: the sums */
+    unsigned n;
+
+    template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
+#pragma unroll 1
+        for (unsigned first = 0; first < n; first += 16) {
+            float sums[TILES][4];
+#pragma unroll
+            for (unsigned k = 0; k < 4 * TILES; k++) sums[k / 4][k % 4] = 0.0f;
+            (operands.multiply(sums, first, n, weights), ...);
+            store(sums, first, 0);
+            store(sums, first + 8, 2);
+        }
+    }
+
+  private:
+    /* Stores a lane's sums from number k on, of the item that has them. */
+    __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
+        const unsigned lane = weights.thread % 32, item = first + lane / 4;
+        if (item >= n) return;
+        float *const to = part + item * ITEM_WORDS + AT + lane % 4 * 2 * VPPS_SUM_WORDS + weights.thread / 32;
+#pragma unroll
+        for (unsigned tile = 0; tile < TILES; tile++) {
+            to[tile * 8 * VPPS_SUM_WORDS] = sums[tile][k];
+            to[(tile * 8 + 1) * VPPS_SUM_WORDS] = sums[tile][k + 1];
+        }
+    }
+};
+#endif
+
+/* ---------------------------------------------------------------- finishing products */
+
+/* What n items' products are made of: body(first, n) for CHUNK items at a time, with a barrier behind it; 0: for all, without one. */
+template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunks(unsigned n, const BODY &body) {
+    if constexpr (CHUNK == 0) {
+        body(0u, n);
+    } else {
+#pragma unroll 1
+        for (unsigned first = 0; first < n; first += CHUNK) {
+            body(first, vpps_least(n - first, CHUNK));
+            __syncthreads();
+        }
+    }
+}
+
+/* The sum of a product's element e of an item, at words AT and the next of an item's ITEM_WORDS. */
+template <unsigned AT, unsigned ITEM_WORDS>
+__device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
+    return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
+}
+
+/* body(item, e, element) for every element of n items, by turns: number `first`, first + step and so on; e is its number among the
+ * VP's own rows. */
+template <class BODY>
+__device__ __forceinline__ void vpps_own_rows(unsigned first, unsigned step, unsigned n, vpps_rows own,
+                                              const BODY &body) {
+    const unsigned width = own.end - own.first;
+#pragma unroll 1
+    for (unsigned i = first; i < n * width; i += step) body(i / width, i % width, own.first + i % width);
+}

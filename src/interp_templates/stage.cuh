@@ -83,12 +83,12 @@ __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const B
 }
 
 /* body(item, e, element) for every element of n items: `element` is one of `rows`, e its number among them. WIDTH: the most elements of
- * an item. ROUNDS: the most elements of a thread; 0: not known, the compiler may unroll. */
+ * an item. ROUNDS: the most elements of a thread; 0: not known, the compiler may unroll; VPPS_NONE: not known, it may not. */
 template <unsigned ROUNDS, unsigned WIDTH, class BODY>
 __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_rows rows, const BODY &body) {
     const auto once = [&](unsigned i) {
         const unsigned item = i / WIDTH, e = i % WIDTH;
-        if (item < n && e < rows.end - rows.first) body(item, e, rows.first + e);
+        if ((ROUNDS != 1 || item < n) && e < rows.end - rows.first) body(item, e, rows.first + e);
     };
     if constexpr (ROUNDS == 1) {
         once(thread);
