@@ -274,31 +274,19 @@ static void put_weight_rows(const vpps_generation *g) {
     fprintf(g->out, "    {0, 0, 0, 0, 0}};\n");
 }
 
-/* Rows that begin and end at a quad. */
-static bool has_quads(const vpps_generation *g, const vpps_fragment *f) {
+vpps_fragment_rows vpps_rows_of_fragment(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
-        const vpps_weight_row *x = &f->rows[k];
-        if (x->matrix != VPPS_NO_PARAM && (x->transposed || g->model->params[x->matrix].cols % QUAD)) return false;
-    }
-    return f->length % QUAD == 0;
-}
-
-/* In a kernel's text: rows of the parameters that the fragment's rows are of, and words from one of their elements to the next,
- * where they are all alike; else what the row number so many says. */
-static void find_alike(const vpps_generation *g, const vpps_fragment *f, uint32_t number, char rows[32],
-                       char words[32]) {
-    uint32_t all_rows = VPPS_NONE, all_words = VPPS_NONE;
+    vpps_fragment_rows all = {VPPS_NONE, VPPS_NONE, f->length % QUAD == 0};
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
         if (x->matrix == VPPS_NO_PARAM) continue;
         const vpps_parameter_data *p = &g->model->params[x->matrix];
-        const uint32_t its_rows = x->transposed ? p->cols : p->rows, its_words = x->transposed ? p->cols : 1;
-        all_rows = all_rows == VPPS_NONE || all_rows == its_rows ? its_rows : 0;
-        all_words = all_words == VPPS_NONE || all_words == its_words ? its_words : 0;
+        const uint32_t height = x->transposed ? p->cols : p->rows, words = x->transposed ? p->cols : 1;
+        all.height = all.height == VPPS_NONE || all.height == height ? height : 0;
+        all.words = all.words == VPPS_NONE || all.words == words ? words : 0;
+        all.quads &= !x->transposed && p->cols % QUAD == 0;
     }
-    snprintf(rows, 32, all_rows ? "%u" : "r%u.rows", all_rows ? all_rows : number);
-    snprintf(words, 32, all_words ? "%u" : "r%u.element_words", all_words ? all_words : number);
+    return all;
 }
 
 /* A step of a fragment: the lane's four elements of a row. */
@@ -308,14 +296,16 @@ typedef struct fragment_step {
 
 static void put_step_load(const vpps_generation *g, fragment_step at, uint32_t number) {
     const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
+    const vpps_fragment_rows all = vpps_rows_of_fragment(g, f);
     char rows[32], words[32];
-    find_alike(g, f, number, rows, words);
+    snprintf(rows, sizeof rows, all.height ? "%u" : "r%u.rows", all.height ? all.height : number);
+    snprintf(words, sizeof words, all.words ? "%u" : "r%u.element_words", all.words ? all.words : number);
     fprintf(
         g->out,
         "const vpps_weight_row &r%u = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst vpps_rows o%u = "
         "vpps_rows_of(%s, VPPS_GROUP, member);\nconst vpps_quad q%u = vpps_four_weights<%s, %s, %u>(a, r%u, o%u, %s, "
         "(VPPS_WARP * %u + %u) * 16 + VPPS_LANE %% 4 * 4);\n",
-        number, at.fragment * VPPS_FRAGMENT_ROWS, number, rows, number, has_quads(g, f) ? "true" : "false",
+        number, at.fragment * VPPS_FRAGMENT_ROWS, number, rows, number, all.quads ? "true" : "false",
         f->steps * VPPS_FRAGMENT_DEPTH * (g->plan->threads / 32) <= f->length ? "true" : "false", f->length, number,
         number, words, f->steps, at.step);
 }

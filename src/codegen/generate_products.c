@@ -49,9 +49,20 @@ static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, "; })");
 }
 
-/* Writes what an operand of a pass is multiplied with: a product's outputs are rows that lie one after the other. Returns one of the
- * matrices, which lie all alike; NULL: there are none. */
-static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool write) {
+/* A matrix that products read from memory at each use. */
+static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint32_t rows, vpps_param matrix) {
+    const output *o = &p->outputs[first];
+    const vpps_cell_value *x = vpps_stage_value(w, o->value);
+    const vpps_parameter_data *data = &w->g->model->params[matrix];
+    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
+    fprintf(w->out, ", vpps_streamed_part<%u, %u, %u, %u, %u, %u, %uu, %u, %u>", first, rows, o->row, p->blocks,
+            x->rows, transposed ? data->rows : data->cols, w->g->matrix_at[matrix], transposed ? 1 : data->cols,
+            transposed ? data->cols : 1);
+}
+
+/* Writes what an operand of a pass is multiplied with, streamed or else: a product's outputs are rows that lie one after the other.
+ * Returns one of the matrices, which lie all alike; NULL: there are none. */
+static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, bool write) {
     const vpps_resident *m = NULL;
     for (uint32_t o = 0, rows; o < p->n; o += rows) {
         const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
@@ -59,8 +70,11 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
         for (uint32_t k = 0; k < x->n_args; k++) {
             const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
             if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
-            m = resident_of(w, x, a->matrix);
-            if (write)
+            const vpps_resident *at = resident_of(w, x, a->matrix);
+            if ((at->level == VPPS_RESIDENT_STREAM) != streamed) continue;
+            m = at;
+            if (write && streamed) put_streamed_part(w, p, o, rows, a->matrix);
+            if (write && !streamed)
                 fprintf(w->out, ", vpps_matrix_part<%u, %u, %u, %s>", o, rows, m->at + p->outputs[o].row * m->columns,
                         m->level == VPPS_RESIDENT_SHARED ? "true" : "false");
         }
@@ -70,20 +84,22 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
 
 /* Several outputs of all items: see products.cuh. */
 static void put_pass(const work *w, const pass *p) {
-    fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x}, part, near, n}.run(", p->n, p->blocks,
-            p->at, p->item_words, w->near_item, w->near_turns);
+    fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, near, n}.run(", p->n,
+            p->blocks, p->at, p->item_words, w->near_item, w->near_turns);
     const char *between = "";
-    for (uint32_t v = 0; v < w->c->n_values; v++) {
-        const vpps_resident *m = put_matrices(w, p, v, false);
+    for (uint32_t i = 0; i < 2 * w->c->n_values; i++) {
+        const uint32_t v = i / 2;
+        const bool streamed = i % 2;
+        const vpps_resident *m = put_matrices(w, p, v, streamed, false);
         if (!m) continue;
         fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", between, vpps_stage_value(w, v)->rows, m->run,
                 m->columns / m->run, w->g->plan->threads / p->blocks * m->run, truth(has_quads(w, v)));
-        if (w->near_item && w->near[v] != VPPS_NONE) {
+        if (w->near_item && w->near[v] != VPPS_NONE && !streamed) {
             fprintf(w->out, "%u", w->near[v]);
         } else {
             fprintf(w->out, "VPPS_NONE");
         }
-        put_matrices(w, p, v, true);
+        put_matrices(w, p, v, streamed, true);
         put_place(w, v);
         between = ",";
     }
@@ -105,9 +121,7 @@ static void put_finished(const work *w, uint32_t v) {
     fprintf(w->out, ";\n");
 }
 
-/* Its matrices are read from memory, by warps or, where it is short, by threads. */
-static bool is_streamed(const work *w, uint32_t v) { return w->streamed[v]; }
-
+/* Does a thread make an element of it alone, from memory? */
 static bool is_short(const work *w, uint32_t v) {
     return !w->g->plan->parts && vpps_product_is_short(w->c, vpps_stage_value(w, v));
 }
@@ -128,37 +142,10 @@ static const vpps_fragment *fragment_of(const work *w, const vpps_product_tile *
     return vpps_resident_fragment(&w->g->plan->residents, &weights);
 }
 
-static bool has_streamed_fragment(const work *w, const vpps_product_tile *tile) {
-    const vpps_fragment *f;
-    for (uint32_t v = 0; v < w->c->n_values; v++)
-        for (uint32_t k = 0; (f = fragment_of(w, tile, v, k)) != NULL; k++)
-            if (f->level == VPPS_RESIDENT_STREAM) return true;
-    return false;
-}
-
-/* The segment's tiles with a product whose weights stay close, the caller's to be freed. NULL: out of memory. */
-static vpps_product_tile *list_tiles(const work *w, const vpps_segment *g, uint32_t *n) {
-    uint32_t all;
-    vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &all);
-    *n = 0;
-    for (uint32_t t = 0; tiles && t < all; t++) {
-        bool any = false;
-        for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && !any; i++)
-            any = tiles[t].rows[i].value != VPPS_NONE && !is_streamed(w, tiles[t].rows[i].value);
-        if (any) tiles[(*n)++] = tiles[t];
-    }
-    return tiles;
-}
-
 static bool place_tiles(const work *w, const vpps_segment *g) {
     const uint32_t stride = sum_words(w);
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
-    for (uint32_t t = 0; tiles && t < n; t++)
-        for (uint32_t i = 0; i < VPPS_FRAGMENT_ROWS && has_streamed_fragment(w, &tiles[t]); i++)
-            if (tiles[t].rows[i].value != VPPS_NONE) w->streamed[tiles[t].rows[i].value] = 1;
-    free(tiles);
-    tiles = list_tiles(w, g, &n);
     if (!tiles) return false;
     for (uint32_t k = 0; k < n * VPPS_FRAGMENT_ROWS; k++) {
         const vpps_product_row *row = &tiles[k / VPPS_FRAGMENT_ROWS].rows[k % VPPS_FRAGMENT_ROWS];
@@ -178,14 +165,10 @@ bool vpps_place_products(const work *w) {
             if (!place_tiles(w, g)) return false;
             continue;
         }
-        for (uint32_t k = 0; k < g->n; k++) {
-            const uint32_t v = w->s.steps[g->first + k].value;
-            w->streamed[v] = is_short(w, v) || has_streamed_matrix(w, v);
-        }
         for (uint32_t blocks = w->g->plan->threads / 32; blocks; blocks--) {
             for (uint32_t k = 0; k < g->n; k++) {
                 const uint32_t v = w->s.steps[g->first + k].value;
-                if (is_streamed(w, v) || blocks_of(w, v) != blocks) continue;
+                if (is_short(w, v) || blocks_of(w, v) != blocks) continue;
                 w->part_at[v] = w->item_words[i];
                 w->item_words[i] += rows_of_thread(w, v) * blocks * sum_words(w);
             }
@@ -200,34 +183,56 @@ bool vpps_place_products(const work *w) {
 /* Is what is read of the value its parts in bf16? */
 static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->g, w->c, v); }
 
-/* An operand of tiles, and their fragments of weights. False: they multiply it with none. */
-static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
+static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
+    if (f->level != VPPS_RESIDENT_STREAM) {
+        fprintf(w->out, ", vpps_fragment<%u, %u, %s>", tile, f->at, truth(f->level == VPPS_RESIDENT_SHARED));
+        return;
+    }
+    const vpps_fragment_rows rows = vpps_rows_of_fragment(w->g, f);
+    fprintf(w->out, ", vpps_streamed_fragment<%u, %u, %u, %u, %s>", tile,
+            (uint32_t)(f - w->g->plan->residents.fragments), rows.height, rows.words, truth(rows.quads));
+}
+
+/* Writes an operand's fragments of weights, streamed or else. Returns one of them; NULL: there are none. */
+static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
+                                          bool streamed, bool write) {
+    const vpps_fragment *f, *any = NULL;
+    for (uint32_t t = 0; t < n; t++) {
+        for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++) {
+            if ((f->level == VPPS_RESIDENT_STREAM) != streamed) continue;
+            if (write) put_fragment(w, f, t);
+            any = f;
+        }
+    }
+    return any;
+}
+
+/* An operand of tiles, and what they multiply it with. False: nothing. */
+static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand, bool streamed,
                              const char *before) {
-    const vpps_fragment *f = NULL;
-    for (uint32_t t = 0; t < n && !f; t++) f = fragment_of(w, &tiles[t], operand, 0);
+    const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
     if (!f) return false;
     fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, vpps_stage_value(w, operand)->rows, f->steps,
             truth(in_parts(w, operand)), truth(has_quads(w, operand)));
-    for (uint32_t t = 0; t < n; t++)
-        for (uint32_t k = 0; (f = fragment_of(w, &tiles[t], operand, k)) != NULL; k++)
-            fprintf(w->out, ", vpps_fragment<%u, %u, %s>", t, f->at, truth(f->level == VPPS_RESIDENT_SHARED));
+    put_fragments(w, tiles, n, operand, streamed, true);
     put_place(w, operand);
     return true;
 }
 
 /* Some tiles, the first of them number `first`: see products.cuh. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
-    fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x}, part, n}.run(", n,
+    fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, n}.run(", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
     bool any = false;
-    for (uint32_t v = 0; v < w->c->n_values; v++) any |= put_tile_operand(w, tiles, n, v, any ? "," : "");
+    for (uint32_t i = 0; i < 2 * w->c->n_values; i++)
+        any |= put_tile_operand(w, tiles, n, i / 2, i % 2, any ? "," : "");
     fprintf(w->out, ");\n");
 }
 
 static bool put_all_tiles(const work *w, const vpps_segment *g) {
     enum { MOST = 8 };
     uint32_t n;
-    vpps_product_tile *tiles = list_tiles(w, g, &n);
+    vpps_product_tile *tiles = vpps_tile_products(&w->s, g, &n);
     if (!tiles) return false;
     for (uint32_t first = 0; first < n; first += MOST)
         put_tiles(w, tiles + first, vpps_min_u32(n - first, MOST), first, w->item_words[g - w->s.list]);
@@ -235,18 +240,20 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     return true;
 }
 
-/* The outputs whose threads share out rows in so many blocks, of products whose matrices stay close. */
+/* The outputs whose threads share out rows in so many blocks. Of matrices in memory so few at once that each word of them is multiplied
+ * with several items. */
 static void put_passes(const work *w, const vpps_segment *g, uint32_t blocks, output *outputs) {
-    enum { MOST = 32 };
-    uint32_t all = 0, at = VPPS_NONE;
+    enum { MOST = 32, MOST_STREAMED = 8 };
+    uint32_t all = 0, at = VPPS_NONE, most = MOST;
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;
-        if (is_streamed(w, v) || blocks_of(w, v) != blocks) continue;
+        if (is_short(w, v) || blocks_of(w, v) != blocks) continue;
+        if (has_streamed_matrix(w, v)) most = MOST_STREAMED;
         if (!all) at = w->part_at[v];
         for (uint32_t r = 0; r < rows_of_thread(w, v); r++) outputs[all++] = (output){v, r};
     }
-    for (uint32_t first = 0; first < all; first += MOST) {
-        const pass p = {outputs + first, vpps_min_u32(all - first, MOST), blocks, at + first * blocks * sum_words(w),
+    for (uint32_t first = 0; first < all; first += most) {
+        const pass p = {outputs + first, vpps_min_u32(all - first, most), blocks, at + first * blocks * sum_words(w),
                         w->item_words[g - w->s.list]};
         put_pass(w, &p);
     }
@@ -271,8 +278,8 @@ static void put_sum(const work *w, uint32_t v, const vpps_segment *products, con
             w->item_words[products - w->s.list], item);
 }
 
-/* Declares sumV: a thread or a warp multiplies the rows of the product's matrices, which it reads from memory. */
-static void put_sum_from_memory(const work *w, uint32_t v, bool by_warp) {
+/* Declares sumV: a thread multiplies the rows of the product's matrices, which it reads from memory. */
+static void put_short_sum(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
     fprintf(w->out, "float sum%u = 0.0f;\n", v);
@@ -280,14 +287,12 @@ static void put_sum_from_memory(const work *w, uint32_t v, bool by_warp) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;
         const uint32_t cols = w->g->model->params[a->matrix].cols;
-        fprintf(w->out, "sum%u = vpps_multiply_%s<%u, %u%s>(%ssum%u, (const float *)a.matrices + %uu + element * %uu, ",
-                v, by_warp ? "row" : "column", vpps_stage_value(w, a->value)->rows, transposed ? cols : 1,
-                by_warp && in_parts(w, a->value) ? ", true" : "", by_warp ? "VPPS_LANE, " : "", v,
-                w->g->matrix_at[a->matrix], transposed ? 1 : cols);
+        fprintf(w->out, "sum%u = vpps_multiply_column<%u, %u>(sum%u, (const float *)a.matrices + %uu + element * %uu, ",
+                v, vpps_stage_value(w, a->value)->rows, transposed ? cols : 1, v, w->g->matrix_at[a->matrix],
+                transposed ? 1 : cols);
         vpps_put_pointer(w, a->value, "item");
         fprintf(w->out, ");\n");
     }
-    if (by_warp) fprintf(w->out, "sum%u = vpps_warp_sum(sum%u);\nif (VPPS_LANE != 0) return;\n", v, v);
 }
 
 /* The last argument of a loop over the VP's rows of all items: its body stands between these. */
@@ -295,11 +300,10 @@ static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";
 
-/* A product whose matrices are in memory: a thread an element, or a warp. */
-static void put_from_memory(const work *w, uint32_t v, bool by_warp) {
-    fprintf(w->out, "vpps_own_rows(%s, n, r%u%s", by_warp ? "VPPS_WARP, VPPS_WARPS" : "threadIdx.x, VPPS_THREADS",
-            vpps_stage_value(w, v)->rows, begin_body);
-    put_sum_from_memory(w, v, by_warp);
+/* A thread an element. */
+static void put_short(const work *w, uint32_t v) {
+    fprintf(w->out, "vpps_own_rows(n, r%u%s", vpps_stage_value(w, v)->rows, begin_body);
+    put_short_sum(w, v);
     put_finished(w, v);
     vpps_store_finished(w, v);
     fputs(end_body, w->out);
@@ -309,7 +313,7 @@ void vpps_put_joined(const work *w, const vpps_segment *products) {
     for (uint32_t k = 0; k < products->n; k++) {
         const uint32_t v = w->s.steps[products->first + k].value;
         if (is_short(w, v)) {
-            put_sum_from_memory(w, v, false);
+            put_short_sum(w, v);
         } else {
             put_sum(w, v, products, "item");
         }
@@ -322,16 +326,16 @@ static void put_sums(const work *w, const vpps_segment *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         const uint32_t first = w->s.steps[g->first + i].value, rows = vpps_stage_value(w, first)->rows,
                        width = vpps_segment_width(&w->s, first);
-        bool seen = is_streamed(w, first);
+        bool seen = is_short(w, first);
         for (uint32_t k = 0; k < i && !seen; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
-            seen = vpps_stage_value(w, v)->rows == rows && !is_streamed(w, v);
+            seen = vpps_stage_value(w, v)->rows == rows && !is_short(w, v);
         }
         if (seen) continue;
         fprintf(w->out, "vpps_elements<VPPS_NONE, %u>(threadIdx.x, n, r%u%s", width, rows, begin_body);
         for (uint32_t k = i; k < g->n; k++) {
             const uint32_t v = w->s.steps[g->first + k].value;
-            if (vpps_stage_value(w, v)->rows != rows || is_streamed(w, v)) continue;
+            if (vpps_stage_value(w, v)->rows != rows || is_short(w, v)) continue;
             put_sum(w, v, g, "i");
             put_finished(w, v);
             vpps_store_finished(w, v);
@@ -352,7 +356,7 @@ bool vpps_can_join(const work *w, uint32_t segment) {
     const uint32_t rows = vpps_stage_value(w, w->s.steps[next->first].value)->rows;
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;
-        if (vpps_stage_value(w, v)->rows != rows || (is_streamed(w, v) && !is_short(w, v))) return false;
+        if (vpps_stage_value(w, v)->rows != rows) return false;
     }
     for (uint32_t k = 0; k < next->n; k++) {
         const vpps_segment_step *step = &w->s.steps[next->first + k];
@@ -369,7 +373,7 @@ void vpps_place_near(work *w, const vpps_segment *g) {
     for (uint32_t v = 0; v < w->c->n_values; v++) w->near[v] = VPPS_NONE;
     for (uint32_t k = 0; k < g->n && g->kind == VPPS_SEGMENT_PRODUCTS && !w->g->plan->parts; k++) {
         const vpps_cell_value *x = vpps_stage_value(w, w->s.steps[g->first + k].value);
-        for (uint32_t i = 0; i < x->n_args && !is_streamed(w, w->s.steps[g->first + k].value); i++) {
+        for (uint32_t i = 0; i < x->n_args && !is_short(w, w->s.steps[g->first + k].value); i++) {
             const vpps_cell_arg *a = vpps_stage_arg(w, x, i);
             if (a->matrix == VPPS_NO_PARAM || w->near[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
             if (resident_of(w, x, a->matrix)->level != VPPS_RESIDENT_SHARED) continue;
@@ -388,8 +392,7 @@ bool vpps_put_products(work *w, const vpps_segment *g, bool joined) {
     if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;
-        const bool is_joined = joined && is_short(w, v);
-        if (is_streamed(w, v) && !is_joined) put_from_memory(w, v, !is_short(w, v));
+        if (is_short(w, v) && !joined) put_short(w, v);
     }
     if (w->item_words[g - w->s.list] && !joined) {
         fprintf(w->out, "__syncthreads();\n");

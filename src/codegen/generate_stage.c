@@ -150,12 +150,10 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     work w = {.g = g, .c = c, .out = g->out};
     uint8_t *loaded = calloc(c->n_values + 1u, 1);
     vpps_status status = vpps_segments_make(&w.s, c, stage);
-    w.streamed = calloc(c->n_values + 1u, 1);
     w.part_at = calloc(c->n_values + 1u, sizeof *w.part_at);
     w.item_words = calloc(w.s.n + 1u, sizeof *w.item_words);
     w.near = calloc(c->n_values + 1u, sizeof *w.near);
-    bool ok =
-        status == VPPS_OK && loaded && w.streamed && w.part_at && w.item_words && w.near && vpps_place_products(&w);
+    bool ok = status == VPPS_OK && loaded && w.part_at && w.item_words && w.near && vpps_place_products(&w);
     if (ok) {
         choose_room(&w, room);
         w.tile = room->tile;
@@ -163,7 +161,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     }
     if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     vpps_segments_free(&w.s);
-    void *const parts[] = {loaded, w.streamed, w.part_at, w.item_words, w.near};
+    void *const parts[] = {loaded, w.part_at, w.item_words, w.near};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return status;
 }

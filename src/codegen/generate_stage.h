@@ -26,8 +26,7 @@ typedef struct vpps_stage_work {
     uint32_t near_turns;  /* of so many times VPPS_NEAR_ITEMS items */
     uint32_t near_words;  /* for all of them, at most */
     uint32_t *near;       /* of every operand of the segment: where it begins there; VPPS_NONE: read where it lies */
-    uint8_t *streamed;    /* of every product by rows: one of its matrices is read from memory */
-    uint32_t *part_at;    /* of every other: where in an item's words its rows' sums begin */
+    uint32_t *part_at;    /* of every product by rows: where in an item's words its rows' sums begin */
     uint32_t *item_words; /* of every segment: of an item, for the sums of all its products' rows */
 } vpps_stage_work;
 

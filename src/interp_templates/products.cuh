@@ -1,14 +1,12 @@
 /* products.cuh - products of matrices with vectors. */
 
-/* ---------------------------------------------------------------- products of matrices in memory */
+/* ---------------------------------------------------------------- products of one VP, of matrices in memory */
 
-/* Adds a matrix's row, WORDS between its elements, times x: by the lanes of a warp, whose sums are to be added up; by one thread.
- * IN_PARTS: x is kept as its bf16 parts. */
-template <unsigned LENGTH, unsigned WORDS, bool IN_PARTS = false>
+/* Adds a matrix's row, WORDS between its elements, times x: by the lanes of a warp, whose sums are to be added up; by one thread. */
+template <unsigned LENGTH, unsigned WORDS>
 __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, const float *row, const float *x) {
 #pragma unroll 8
-    for (unsigned k = lane; k < LENGTH; k += 32)
-        sum = vpps_multiply_add(row[k * WORDS], IN_PARTS ? vpps_whole_of(x[k]) : x[k], sum);
+    for (unsigned k = lane; k < LENGTH; k += 32) sum = vpps_multiply_add(row[k * WORDS], x[k], sum);
     return sum;
 }
 template <unsigned LENGTH, unsigned WORDS>
@@ -18,7 +16,7 @@ __device__ __forceinline__ float vpps_multiply_column(float sum, const float *ro
     return sum;
 }
 
-/* ---------------------------------------------------------------- products of weights that stay close
+/* ---------------------------------------------------------------- products of rows that are dealt
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
@@ -38,11 +36,15 @@ __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *fro
     }
 }
 
-/* Where weights are: in the thread's registers, and in shared memory. */
+/* Where weights are: in the thread's registers, in shared memory, and all of them in memory. */
 struct vpps_weights {
     float (&registers)[VPPS_WEIGHTS + 1];
     const float *shared;
     unsigned thread;
+    const vpps_arguments &a;
+#if VPPS_PARTS
+    const vpps_weight_row *rows; /* of all fragments */
+#endif
 };
 
 /* ---------------------------------------------------------------- in fp32
@@ -53,7 +55,7 @@ struct vpps_weights {
 /* ROWS rows of a matrix, whose products with an operand belong to outputs FIRST, FIRST + 1 ... of the pass. The thread's words of them
  * begin at AT, in its registers or in shared memory. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
-    static constexpr bool SHARED = IN_SHARED;
+    static constexpr bool LOADED = IN_SHARED; /* when they are used */
 
     /* Adds products with the columns of a round, of ROUNDS: the sum of output o of item i is sums[i * OUTPUTS + o]. */
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
@@ -63,10 +65,10 @@ template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpp
         for (unsigned row = 0; row < ROWS; row++) {
             const unsigned at = AT + (row * ROUNDS + round) * RUN;
             float w[RUN];
-            if constexpr (SHARED) vpps_load_run<true>(w, weights.shared + at * VPPS_THREADS + weights.thread * RUN);
+            if constexpr (IN_SHARED) vpps_load_run<true>(w, weights.shared + at * VPPS_THREADS + weights.thread * RUN);
 #pragma unroll
             for (unsigned k = 0; k < RUN; k++) {
-                if constexpr (!SHARED) w[k] = weights.registers[at + k];
+                if constexpr (!IN_SHARED) w[k] = weights.registers[at + k];
 #pragma unroll
                 for (unsigned i = 0; i < ITEMS; i++) sums[i * OUTPUTS + FIRST + row] += w[k] * x[i][k];
             }
@@ -74,17 +76,57 @@ template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpp
     }
 };
 
+/* Likewise, read from memory at each use. Row ROW of the thread's and the next ones, of a matrix of HEIGHT rows of LENGTH elements that
+ * begins at word AT of all matrices; from one row to the next are ROW_WORDS, from one element to the next WORDS. Of a VP without such a row
+ * it is another one, whose sums nobody reads. */
+template <unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BLOCKS, unsigned HEIGHT, unsigned LENGTH, unsigned AT,
+          unsigned ROW_WORDS, unsigned WORDS>
+struct vpps_streamed_part {
+    static constexpr bool LOADED = true;
+
+    template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
+    static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
+                                               const vpps_weights &weights) {
+        constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
+        const unsigned lane = weights.thread % 32,
+                       column = (weights.thread / 32 * LANES + lane % LANES) * RUN + round * SPAN;
+        const bool there = ROUNDS * SPAN <= LENGTH || column < LENGTH;
+        const unsigned first = vpps_rows_of(HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + lane / LANES;
+        float w[ROWS][RUN];
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; row++) {
+            const unsigned number = vpps_least(first + (ROW + row) * BLOCKS, HEIGHT - 1);
+            const float *const from =
+                (const float *)weights.a.matrices + (AT + number * ROW_WORDS + (there ? column : 0) * WORDS);
+            if constexpr (WORDS == 1) {
+                vpps_load_run<true>(w[row], from);
+            } else {
+#pragma unroll
+                for (unsigned k = 0; k < RUN; k++) w[row][k] = from[there ? k * WORDS : 0];
+            }
+        }
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; row++)
+#pragma unroll
+            for (unsigned k = 0; k < RUN; k++)
+#pragma unroll
+                for (unsigned i = 0; i < ITEMS; i++)
+                    sums[i * OUTPUTS + FIRST + row] += (there ? w[row][k] : 0.0f) * x[i][k];
+    }
+};
+
 /* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. The thread multiplies RUN columns side by side,
  * ROUNDS times, each time SPAN columns further on. ALIGNED: vectors begin and end at a quad. NEAR_AT: where among an item's words in
- * shared memory the vector is copied to; VPPS_NONE: it is read where it lies. MATRICES: what it is multiplied with. */
+ * shared memory the vector is copied to; VPPS_NONE: it is read where it lies. MATRICES: what it is multiplied with; an operand of which
+ * some are streamed is two, one of them with these alone. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned NEAR_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
     PLACE place;
 
     static constexpr bool NEAR = NEAR_AT != VPPS_NONE;
-    /* All weights are in shared memory: straight-line code would begin with all their loads, in registers that there are not. */
-    static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::SHARED && ...);
+    /* All weights are loaded: straight-line code would begin with all their loads, in registers that there are not. */
+    static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
     /* Registers for an item's columns, if they are loaded ahead; too many if they cannot be. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
@@ -336,6 +378,8 @@ struct vpps_pass {
 /* Eight rows of weights of an operand, which belong to tile TILE of the pass: codegen/fragments.h. The thread's words of them begin at AT,
  * in its registers or in shared memory. */
 template <unsigned TILE, unsigned AT, bool SHARED> struct vpps_fragment {
+    static constexpr bool STREAMED = false;
+
     /* Adds products with 16 elements of 16 items. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
@@ -354,8 +398,33 @@ template <unsigned TILE, unsigned AT, bool SHARED> struct vpps_fragment {
     }
 };
 
+/* Likewise fragment NUMBER, read from memory at each use. HEIGHT rows have the matrices of its rows, and WORDS are from one element to
+ * the next; 0: they differ. ALIGNED: rows begin and end at a quad. */
+template <unsigned TILE, unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_streamed_fragment {
+    static constexpr bool STREAMED = true;
+
+    /* Four of 16 elements of a row. */
+    template <bool WHOLE, unsigned LENGTH>
+    static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights) {
+        const vpps_weight_row &row = weights.rows[NUMBER * 8 + weights.thread % 32 / 4];
+        const vpps_rows own = vpps_rows_of(HEIGHT ? HEIGHT : row.rows, VPPS_GROUP, blockIdx.x % VPPS_GROUP);
+        return vpps_four_weights<ALIGNED, WHOLE, LENGTH>(weights.a, row, own, WORDS ? WORDS : row.element_words,
+                                                         element);
+    }
+
+    /* Adds their products. */
+    template <int TILES>
+    static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, vpps_quad q) {
+        const vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);
+        unsigned bits[2 * VPPS_PARTS];
+#pragma unroll
+        for (unsigned p = 0; p < VPPS_PARTS; p++) bits[2 * p] = low.part[p], bits[2 * p + 1] = high.part[p];
+        vpps_add_products(sums[TILE], x, bits);
+    }
+};
+
 /* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. A warp multiplies 16 elements of it STEPS times.
- * IN_PARTS: it is kept as its bf16 parts. ALIGNED: it begins and ends at a quad. */
+ * IN_PARTS: it is kept as its bf16 parts. ALIGNED: it begins and ends at a quad. FRAGMENTS: all are streamed, or none is. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
@@ -369,11 +438,18 @@ struct vpps_tile_operand {
         if (OF_WARP * (VPPS_WARPS - 1) >= LENGTH && warp * OF_WARP >= LENGTH) return;
         const float *const x0 = place(vpps_least(first + lane / 4, n - 1));
         const float *const x1 = place(vpps_least(first + 8 + lane / 4, n - 1));
-#pragma unroll
+        constexpr bool WHOLE = OF_WARP * VPPS_WARPS <= LENGTH, STREAMED = (FRAGMENTS::STREAMED && ...);
+#pragma unroll(STREAMED ? 2 : STEPS)
         for (unsigned step = 0; step < STEPS; step++) {
-            const vpps_words x = vpps_take<IN_PARTS, ALIGNED, OF_WARP * VPPS_WARPS <= LENGTH, LENGTH>(
-                x0, x1, warp * OF_WARP + lane % 4 * 4 + step * 16);
-            (FRAGMENTS::add(sums, x, step, weights), ...);
+            const unsigned element = warp * OF_WARP + lane % 4 * 4 + step * 16;
+            const vpps_words x = vpps_take<IN_PARTS, ALIGNED, WHOLE, LENGTH>(x0, x1, element);
+            if constexpr (STREAMED) {
+                const vpps_quad q[] = {FRAGMENTS::template load<WHOLE, LENGTH>(element, weights)...};
+                unsigned i = 0;
+                (FRAGMENTS::add(sums, x, q[i++]), ...);
+            } else {
+                (FRAGMENTS::add(sums, x, step, weights), ...);
+            }
         }
     }
 };
@@ -437,12 +513,9 @@ __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned it
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }
 
-/* body(item, e, element) for every element of n items, by turns: number `first`, first + step and so on; e is its number among the
- * VP's own rows. */
-template <class BODY>
-__device__ __forceinline__ void vpps_own_rows(unsigned first, unsigned step, unsigned n, vpps_rows own,
-                                              const BODY &body) {
+/* body(item, e, element) for every element of n items, by turns of the threads; e is its number among the VP's own rows. */
+template <class BODY> __device__ __forceinline__ void vpps_own_rows(unsigned n, vpps_rows own, const BODY &body) {
     const unsigned width = own.end - own.first;
 #pragma unroll 1
-    for (unsigned i = first; i < n * width; i += step) body(i / width, i % width, own.first + i % width);
+    for (unsigned i = threadIdx.x; i < n * width; i += VPPS_THREADS) body(i / width, i % width, own.first + i % width);
 }
