@@ -131,7 +131,7 @@ struct vpps_operand {
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The thread's columns of some items. */
-    template <unsigned ITEMS> struct columns { float x[LOOPED ? 1 : ROUNDS][ITEMS][RUN]; };
+    template <unsigned ITEMS> struct columns { float x[ROUNDS][ITEMS][RUN]; };
 
     /* Begins to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS for each item. */
     template <unsigned ITEMS, unsigned ITEM_WORDS>
@@ -201,16 +201,19 @@ struct vpps_operand {
     template <unsigned OUTPUTS, unsigned ITEM_WORDS, unsigned ITEMS, int SUMS>
     __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *near,
                                              const vpps_weights &weights) const {
-        columns<ITEMS> columns;
         if constexpr (LOOPED) {
+            constexpr unsigned LOADS =
+                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* rounds whose loads are on their way at once */
             const float *x[ITEMS];
             find<ITEM_WORDS>(x, first, n, near);
-#pragma unroll 1
+#pragma unroll(LOADS)
             for (unsigned round = 0; round < ROUNDS; round++) {
-                load(columns.x[0], x, round, weights.thread);
-                (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns.x[0], round, weights), ...);
+                float columns[ITEMS][RUN];
+                load(columns, x, round, weights.thread);
+                (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns, round, weights), ...);
             }
         } else {
+            columns<ITEMS> columns;
             load<ITEM_WORDS>(columns, first, n, near, weights.thread);
             add<OUTPUTS, ITEMS>(sums, columns, weights);
         }
