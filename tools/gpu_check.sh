@@ -57,7 +57,7 @@ programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_
     tests/models_test_networks tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
 scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py)
 # Of agreement, and in how many processes: most of the time goes into compiling, which takes one core.
-cases=(random=6 shapes=4 levels=2 long=1 optimizers=6 lists=1 trees=2 "same bits=3")
+cases=(random=6 shapes=4 levels=2 long=1 optimizers=5 lists=1 trees=2 "same bits=3")
 
 # ---------------------------------------------------------------- the steps
 
