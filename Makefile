@@ -268,8 +268,7 @@ sanitize-thread: ## the second
 # Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, of the shell
 # tests two train with several, and the other programs have one.
 ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_products \
-                  codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident \
-                  codegen_test_specialise
+                  codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
