@@ -190,10 +190,19 @@ static void ask(const subject *s) {
 typedef struct field {
     size_t at, bytes;
     bool is_bool;
+    size_t means, meant; /* a kind: bytes from `means` on mean something else then, and become zeros */
 } field;
 
 #define FIELD(type, member)                                                                                            \
-    { offsetof(type, member), sizeof(((type *)0)->member), _Generic(((type *)0)->member, bool : true, default : false) }
+    {                                                                                                                  \
+        offsetof(type, member), sizeof(((type *)0)->member),                                                           \
+            _Generic(((type *)0)->member, bool                                                                         \
+                     : true, default                                                                                   \
+                     : false),                                                                                         \
+            0, 0                                                                                                       \
+    }
+#define KIND(type, member, first)                                                                                      \
+    { offsetof(type, member), 1, false, offsetof(type, first), sizeof(type) - offsetof(type, first) }
 
 static void put(uint8_t *at, size_t bytes, uint64_t value) { memcpy(at, &value, bytes); }
 
@@ -206,6 +215,10 @@ static void damage(const subject *s, void *item, const field *fields, size_t n) 
         uint8_t *at = (uint8_t *)item + fields[i].at;
         uint64_t right = 0;
         memcpy(&right, at, fields[i].bytes);
+        uint8_t *const meant = (uint8_t *)item + fields[i].means, before[sizeof(vpps_program_step)];
+        ck_assert_uint_le(fields[i].meant, sizeof before);
+        memcpy(before, meant, fields[i].meant);
+        memset(meant, 0, fields[i].meant);
         const uint64_t others[] = {right ^ 1, right + 1, right - 1, 0, UINT64_MAX};
         for (size_t k = 0; k < (fields[i].is_bool ? 1 : VPPS_COUNT(others)); k++) {
             put(at, fields[i].bytes, others[k]);
@@ -216,19 +229,20 @@ static void damage(const subject *s, void *item, const field *fields, size_t n) 
             ask(s);
         }
         put(at, fields[i].bytes, right);
+        memcpy(meant, before, fields[i].meant);
     }
 }
 
 #define DAMAGE(s, items, n, fields)                                                                                    \
     for (uint32_t item = 0; item < (n); item++) damage(s, &(items)[item], fields, VPPS_COUNT(fields))
 
-static const field words[] = {{0, 4, false}};
+static const field words[] = {{0, 4, false, 0, 0}};
 
 static const field operand_fields[] = {
     FIELD(vpps_operand, place),  FIELD(vpps_operand, access), FIELD(vpps_operand, axis),  FIELD(vpps_operand, record),
     FIELD(vpps_operand, shares), FIELD(vpps_operand, dealt),  FIELD(vpps_operand, at),    FIELD(vpps_operand, element),
     FIELD(vpps_operand, rows),   FIELD(vpps_operand, cols),   FIELD(vpps_operand, value), FIELD(vpps_operand, matrix)};
-static const field step_fields[] = {FIELD(vpps_program_step, kind), FIELD(vpps_program_step, axis),
+static const field step_fields[] = {KIND(vpps_program_step, kind, run), FIELD(vpps_program_step, axis),
                                     FIELD(vpps_program_step, first), FIELD(vpps_program_step, n)};
 static const field run_fields[] = {FIELD(vpps_program_step, run.of.opcode), FIELD(vpps_program_step, run.of.over_list),
                                    FIELD(vpps_program_step, run.of.table),  FIELD(vpps_program_step, run.of.u.whole),
@@ -263,11 +277,12 @@ static void damage_program(const subject *s, vpps_program *p) {
     }
 }
 
-static const field value_fields[] = {FIELD(vpps_cell_value, kind),   FIELD(vpps_cell_value, axis),
-                                     FIELD(vpps_cell_value, split),  FIELD(vpps_cell_value, kept),
-                                     FIELD(vpps_cell_value, record), FIELD(vpps_cell_value, rows),
-                                     FIELD(vpps_cell_value, cols),   FIELD(vpps_cell_value, stage),
-                                     FIELD(vpps_cell_value, offset), FIELD(vpps_cell_value, input)};
+static const field value_fields[] = {
+    KIND(vpps_cell_value, kind, input), FIELD(vpps_cell_value, axis),   FIELD(vpps_cell_value, split),
+    FIELD(vpps_cell_value, kept),       FIELD(vpps_cell_value, record), FIELD(vpps_cell_value, rows),
+    FIELD(vpps_cell_value, cols),       FIELD(vpps_cell_value, stage),  FIELD(vpps_cell_value, offset)};
+static const field number_fields[] = {FIELD(vpps_cell_value, input)}; /* or its bias, its opcode and so on */
+static const field by_columns_fields[] = {FIELD(vpps_cell_value, by_columns)};
 static const field contribution_fields[] = {FIELD(vpps_cell_contribution, lookup), FIELD(vpps_cell_contribution, index),
                                             FIELD(vpps_cell_contribution, value),
                                             FIELD(vpps_cell_contribution, partial)};
@@ -298,6 +313,8 @@ static const field cell_fields[] = {FIELD(vpps_compiled_cell, is_data),
 static void damage_cell(const subject *s, vpps_compiled_cell *c) {
     damage(s, c, cell_fields, VPPS_COUNT(cell_fields));
     DAMAGE(s, c->values, c->n_values, value_fields);
+    for (uint32_t v = 0; v < c->n_values; v++)
+        damage(s, &c->values[v], c->values[v].kind == VPPS_VALUE_PRODUCT_T ? by_columns_fields : number_fields, 1);
     DAMAGE(s, c->contributions, c->n_contributions, contribution_fields);
     DAMAGE(s, c->outers, c->n_outers, outer_fields);
     DAMAGE(s, c->stages, c->n_stages, stage_fields);

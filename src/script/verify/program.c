@@ -212,8 +212,8 @@ static bool read_otherwise(vpps_proof *p) {
         if (x->kind != VPPS_VALUE_INPUT) continue;
         if (x->input == c->condition.input) ok = vpps_proof_add_read(p, v, VPPS_EXTENT_WHOLE);
         for (uint32_t k = 0; ok && k < c->n_outputs; k++)
-            if (vpps_offers(c, k) && vpps_proof_value(p, c->outputs[k].value)->stage == p->stage &&
-                c->outputs[k].otherwise == x->input)
+            if (vpps_offers(c, k) && c->outputs[k].value < c->n_values &&
+                vpps_proof_value(p, c->outputs[k].value)->stage == p->stage && c->outputs[k].otherwise == x->input)
                 ok = vpps_proof_add_read(p, v, VPPS_EXTENT_OWN);
     }
     return ok;
