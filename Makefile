@@ -269,16 +269,14 @@ sanitize-thread: ## the second
 # tests two train with several, and the other programs have one.
 ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_products \
                   codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident
-# One test takes 40 s without a sanitizer and more than four minutes with one.
-TOO_LONG        = $(BUILD)/tests/script_test_refusals
-NOT_SANITIZED   = $(TOO_LONG) $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
+NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
-SANITIZED_TESTS = $(filter-out $(NOT_SANITIZED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    TSAN_OPTIONS=second_deadlock_stack=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	    LEFT_OUT='$(filter $(NOT_SANITIZED),$(TESTS) $(CLI_TESTS))' \
+	    LEFT_OUT='$(filter $(NOT_THREADED),$(TESTS) $(CLI_TESTS))' \
 	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
 
 check-kernels: ## kernels of every network, and one for every architecture, which takes some minutes (VPPS_TEST_ARCH=all: an hour)

@@ -29,6 +29,14 @@ void open_recurrent(batch *b) {
     open_batch(b, vpps_sum_elements(b->g, vpps_scattered(b->g, h, 0)), (way){.n_vps = 2, .groups = 1});
 }
 
+void open_inference(batch *b, vpps_node (*op)(vpps_graph *g, vpps_node x), uint32_t n_vps) {
+    const float data[ROWS] = {0};
+    TEST_OK(vpps_model_create(&b->model, 1));
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+    const vpps_node out = op(b->g, vpps_input(b->g, ROWS, 1, data));
+    open_batch(b, VPPS_NO_NODE, (way){.n_vps = n_vps, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+}
+
 void close_batch(batch *b) {
     editor_close(&b->e);
     job_close(&b->job);

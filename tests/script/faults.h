@@ -18,6 +18,8 @@ enum { ROWS = 64, STEPS = 4 };
 void open_batch(batch *b, vpps_node loss, way w);
 /* A recurrent net over a few words, trained by two VPs that share rows out. */
 void open_recurrent(batch *b);
+/* What infers op(x) of a vector of ROWS, by so many VPs. */
+void open_inference(batch *b, vpps_node (*op)(vpps_graph *g, vpps_node x), uint32_t n_vps);
 void close_batch(batch *b);
 
 /* What the checker says of the script as it is now. */

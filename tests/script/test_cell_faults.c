@@ -198,12 +198,8 @@ END_TEST
 /* A softmax wants all of its argument. */
 START_TEST(rows_are_shared_out_of_a_softmax)
     {
-        const float data[ROWS] = {0};
         batch b;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node out = vpps_softmax(b.g, vpps_input(b.g, ROWS, 1, data));
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+        open_inference(&b, vpps_softmax, 2);
         uint32_t number;
         vpps_compiled_cell *cells[8], *changed = copy_cell(b.job.subject.cells[block_of(&b, "softmax", &number)->cell]);
         memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
@@ -391,6 +387,51 @@ START_TEST(an_inference_makes_a_gradient)
     }
 END_TEST
 
+/* An RNN's product with its state starts from the one with its word, which is made before; its own has a column more. */
+START_TEST(a_product_starts_from_fewer_columns)
+    {
+        enum { SIZE = 2 };
+        batch b;
+        vpps_param table, w[2];
+        vpps_graph *r;
+        vpps_cell rnn;
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_lookup(b.model, &table, "E", STEPS, SIZE, 1, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", SIZE, SIZE, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", SIZE, SIZE, NULL));
+        TEST_OK(vpps_cell_begin(b.model, "rnn", &r));
+        const vpps_node word = vpps_lookup(r, table, vpps_pull_index(r)), state = vpps_gather(r, 0, 0, SIZE, 1);
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine2(r, VPPS_NO_PARAM, w[0], word, w[1], state))));
+        TEST_OK(vpps_cell_end(r, &rnn));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const vpps_node start = vpps_ones(b.g, SIZE, 1);
+        vpps_vertex h = vpps_source(b.g, 1, &start);
+        for (uint32_t i = 0; i < STEPS; i++) {
+            const vpps_application a = {
+                .size = sizeof a, .cell = rnn, .n_children = 1, .children = &h, .n_indices = 1, .indices = &i};
+            h = vpps_apply(b.g, &a);
+        }
+        open_batch(&b, vpps_sum_elements(b.g, vpps_scattered(b.g, h, 0)), (way){.n_vps = 2, .groups = 1});
+        uint32_t number, found = 0;
+        vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "rnn", &number)->cell];
+        for (uint32_t s = 0; s < c->n_stages; s++) {
+            for (uint32_t i = 0; i < c->programs[s].n; i++) {
+                vpps_program_step *step = &c->programs[s].steps[i];
+                if (step->kind != VPPS_STEP_PRODUCT || step->product.start.place != VPPS_PLACE_RECORD) continue;
+                step->to.cols = 2;
+                c->values[step->to.value].cols = 2;
+                TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the value that the product starts from does not fit");
+                step->to.cols = 1;
+                c->values[step->to.value].cols = 1;
+                found++;
+            }
+        }
+        ck_assert_uint_eq(found, 1);
+        TEST_OK(verify_edited(&b));
+        close_batch(&b);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("cell faults");
     TCase *t = tcase_create("cell faults");
@@ -400,6 +441,7 @@ int main(void) {
     tcase_add_test(t, a_block_is_of_a_like_cell);
     tcase_add_test(t, rows_are_shared_out_of_a_softmax);
     tcase_add_test(t, a_stage_does_not_wait_for_rows);
+    tcase_add_test(t, a_product_starts_from_fewer_columns);
     tcase_add_test(t, a_value_is_kept_over_one_that_is_still_read);
     tcase_add_test(t, a_condition_is_another);
     tcase_add_test(t, an_inference_makes_a_gradient);

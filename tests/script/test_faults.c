@@ -340,12 +340,8 @@ END_TEST
 
 START_TEST(an_output_is_of_no_vertex)
     {
-        const float data[ROWS] = {0};
         batch b;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node out = vpps_tanh(b.g, vpps_input(b.g, ROWS, 1, data));
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+        open_inference(&b, vpps_tanh, 1);
         b.job.outputs[0] = VPPS_NO_NODE - 1;
         TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
         close_batch(&b);

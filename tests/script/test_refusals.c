@@ -34,7 +34,6 @@ static const char *const refusals[] = {
     "a transposed product starts from something",
     "what the product starts from does not fit",
     "the product's bias does not fit",
-    "the value that the product starts from does not fit",
     "a factor of the product does not fit",
     "a product of nothing",
     "there is no such lookup",
