@@ -67,6 +67,13 @@ static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     return ++usual->fewer > FEW_BATCHES ? groups : usual->groups;
 }
 
+/* The number that the machine chooses of those up to `most`. */
+static uint32_t best_groups(const chooser *c, uint32_t most) {
+    if (most <= 1) return 1;
+    const vpps_batch_extent e = extent_of(c);
+    return c->machine->choose_groups(&e, most);
+}
+
 /* The requested number of groups, if there are two components to share out or the request keeps its number. Else the number that the
  * machine chooses, of those that leave each group enough components to be dealt evenly. Four are enough: predicted for a GPU,
  * Tree-LSTMs with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one
@@ -75,13 +82,12 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
     const vpps_task_plan *m = c->machine;
-    const vpps_batch_extent e = extent_of(c);
     const uint32_t asked = request->groups;
-    uint32_t groups = asked ? asked : m->most_groups > 1 ? m->choose_groups(&e, m->most_groups) : 1;
+    uint32_t groups = asked ? asked : best_groups(c, m->most_groups);
     if (groups == 1) return true;
     if (!vpps_find_components(c->needs, c->arena, &out->components)) return false;
     const uint32_t n = out->components.n, most = n / COMPONENTS_A_GROUP;
-    if (!asked && groups > most) groups = most > 1 ? m->choose_groups(&e, most) : 1;
+    if (!asked && groups > most) groups = best_groups(c, most);
     if (!asked && m->recompiles) groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
     if (asked && n < 2 && !request->keeps_groups) groups = 1;
     out->n_groups = groups;
