@@ -82,26 +82,30 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
     return m;
 }
 
+/* An operand of a pass, and what it is multiplied with. False: nothing. */
+static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
+    const vpps_resident *m = put_matrices(w, p, v, streamed, false);
+    if (!m) return false;
+    fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
+            m->columns / m->run, w->g->plan->threads / p->blocks * m->run, truth(has_quads(w, v)));
+    if (w->near_item && w->near[v] != VPPS_NONE && !streamed) {
+        fprintf(w->out, "%u", w->near[v]);
+    } else {
+        fprintf(w->out, "VPPS_NONE");
+    }
+    put_matrices(w, p, v, streamed, true);
+    put_place(w, v);
+    return true;
+}
+
 /* Several outputs of all items: see products.cuh. */
 static void put_pass(const work *w, const pass *p) {
     fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, near, n}.run(", p->n,
             p->blocks, p->at, p->item_words, w->near_item, w->near_turns);
-    const char *between = "";
-    for (uint32_t i = 0; i < 2 * w->c->n_values; i++) {
-        const uint32_t v = i / 2;
-        const bool streamed = i % 2;
-        const vpps_resident *m = put_matrices(w, p, v, streamed, false);
-        if (!m) continue;
-        fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", between, vpps_stage_value(w, v)->rows, m->run,
-                m->columns / m->run, w->g->plan->threads / p->blocks * m->run, truth(has_quads(w, v)));
-        if (w->near_item && w->near[v] != VPPS_NONE && !streamed) {
-            fprintf(w->out, "%u", w->near[v]);
-        } else {
-            fprintf(w->out, "VPPS_NONE");
-        }
-        put_matrices(w, p, v, streamed, true);
-        put_place(w, v);
-        between = ",";
+    bool any = false;
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        any |= put_operand(w, p, v, false, any ? "," : "");
+        any |= put_operand(w, p, v, true, any ? "," : "");
     }
     fprintf(w->out, ");\n");
 }
@@ -224,8 +228,10 @@ static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n,
     fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, n}.run(", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
     bool any = false;
-    for (uint32_t i = 0; i < 2 * w->c->n_values; i++)
-        any |= put_tile_operand(w, tiles, n, i / 2, i % 2, any ? "," : "");
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        any |= put_tile_operand(w, tiles, n, v, false, any ? "," : "");
+        any |= put_tile_operand(w, tiles, n, v, true, any ? "," : "");
+    }
     fprintf(w->out, ");\n");
 }
 

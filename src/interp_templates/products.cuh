@@ -52,6 +52,13 @@ struct vpps_weights {
  * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
  * thread multiplies its columns, and a block of lanes adds up its sums. */
 
+/* The first of the thread's RUN columns of a round, where a block of lanes shares out SPAN columns a round. */
+template <unsigned RUN, unsigned SPAN>
+__device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round) {
+    constexpr unsigned LANES = SPAN / RUN / VPPS_WARPS;
+    return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
+}
+
 /* ROWS rows of a matrix, whose products with an operand belong to outputs FIRST, FIRST + 1 ... of the pass. The thread's words of them
  * begin at AT, in its registers or in shared memory. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
@@ -87,11 +94,11 @@ struct vpps_streamed_part {
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
                                                const vpps_weights &weights) {
-        constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
-        const unsigned lane = weights.thread % 32,
-                       column = (weights.thread / 32 * LANES + lane % LANES) * RUN + round * SPAN;
+        constexpr unsigned SPAN = VPPS_THREADS / BLOCKS * RUN;
+        const unsigned column = vpps_column<RUN, SPAN>(weights.thread, round),
+                       block = weights.thread % 32 / (32 / BLOCKS),
+                       first = vpps_rows_of(HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + block;
         const bool there = ROUNDS * SPAN <= LENGTH || column < LENGTH;
-        const unsigned first = vpps_rows_of(HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + lane / LANES;
         float w[ROWS][RUN];
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++) {
@@ -162,12 +169,11 @@ struct vpps_operand {
         }
     }
 
-    /* Loads the columns of a round, zeros behind a vector's end. */
+    /* Loads the columns of a round, zeros past a vector's end. */
     template <unsigned ITEMS>
     static __device__ __forceinline__ void load(float (&to)[ITEMS][RUN], const float *const (&x)[ITEMS], unsigned round,
                                                 unsigned thread) {
-        constexpr unsigned LANES = SPAN / RUN / VPPS_WARPS;
-        const unsigned from = (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
+        const unsigned from = vpps_column<RUN, SPAN>(thread, round);
         const bool there = ROUNDS * SPAN <= LENGTH || (!LOOPED && (round + 1) * SPAN <= LENGTH) || from < LENGTH;
 #pragma unroll
         for (unsigned i = 0; i < ITEMS; i++) {
@@ -497,7 +503,8 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* What n items' products are made of: body(first, n) for CHUNK items at a time, with a barrier behind it; 0: for all, without one. */
+/* Calls body(first, n) for CHUNK of n items after the other, and a barrier after each call; CHUNK 0: for all items at once, without a
+ * barrier. */
 template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunks(unsigned n, const BODY &body) {
     if constexpr (CHUNK == 0) {
         body(0u, n);
