@@ -61,10 +61,20 @@ cases=(random=6 shapes=4 levels=2 long=1 optimizers=5 lists=1 trees=2 "same bits
 
 # ---------------------------------------------------------------- the steps
 
+# NAME PARTS PROGRAM VARIABLE=VALUE...: calls "$each" for each of so many processes that share out a program's tests.
+each_part() {
+    local name=$1 parts=$2 program=$3 part number
+    for ((part = 1; part <= parts; part++)); do
+        number=-$part
+        [ "$parts" -gt 1 ] || number=
+        "$each" "$name$number" 240 beside - env VPPS_TEST_SCALE=small VPPS_TEST_PART="$part/$parts" "${@:4}" "$program"
+    done
+}
+
 # Calls "$1" for each step: NAME SECONDS alone|beside TOOL COMMAND... SECONDS: it may take at most. beside: it may run beside other such
 # steps. TOOL: what must be installed for it; -: nothing.
 each_step() {
-    local each=$1 case n part name data=(--generate listops) train=(train tree-lstm --device cuda) size=(--examples 1000)
+    local each=$1 case n data=(--generate listops) train=(train tree-lstm --device cuda) size=(--examples 1000)
     [ "${SIZE:-}" != small ] || size=(--examples 8 --hidden 16 --embed 16 --no-tuning --eval-every 0)
     [ ! -r "${VPPS_DATA:-}/sst/train.txt" ] || data=(--data "$VPPS_DATA/sst")
 
@@ -72,17 +82,10 @@ each_step() {
     "$each" train 60 alone - "$from/vpps" "${train[@]}" --generate listops "${size[@]}" --epochs 1 --quiet --json
     for case in "${cases[@]}"; do
         n=${case#*=} case=${case%=*}
-        for ((part = 1; part <= n; part++)); do
-            name=agreement-${case// /-}
-            [ "$n" -eq 1 ] || name+=-$part
-            "$each" "$name" 240 beside - env VPPS_TEST_SCALE=small VPPS_TEST_PART="$part/$n" CK_RUN_CASE="$case" \
-                "$from/tests/gpu_test_gpu_agreement"
-        done
+        each_part "agreement-${case// /-}" "$n" "$from/tests/gpu_test_gpu_agreement" CK_RUN_CASE="$case"
     done
     "$each" precision 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_precision"
-    for part in 1 2 3; do
-        "$each" "cublas-$part" 240 beside - env VPPS_TEST_SCALE=small VPPS_TEST_PART="$part/3" "$from/tests/gpu_test_gpu_cublas"
-    done
+    each_part cublas 3 "$from/tests/gpu_test_gpu_cublas"
     "$each" networks 240 beside - env VPPS_TEST_SCALE=small "$from/tests/models_test_networks"
     "$each" handle 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_handle"
     "$each" calls 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/runtime_test_handle"

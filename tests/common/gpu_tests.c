@@ -33,26 +33,23 @@ int gpu_main(Suite *(*make)(void)) {
     return test_main(suite);
 }
 
-/* Which of each group's tests this process runs: each `every`-th from `first` on. */
-static void read_part(int *first, int *every) {
-    const char *part = getenv("VPPS_TEST_PART");
-    *first = 0, *every = 1;
-    if (!part || (sscanf(part, "%d/%d", first, every) == 2 && *first >= 1 && *first <= *every)) {
-        *first -= part != NULL;
-        return;
-    }
-    fprintf(stderr, "VPPS_TEST_PART is %s; expected NUMBER/PARTS\n", part);
+/* This process runs part number so many of each group's tests. */
+static void read_part(int *number, int *parts) {
+    const char *text = getenv("VPPS_TEST_PART");
+    *number = *parts = 1;
+    if (!text || (sscanf(text, "%d/%d", number, parts) == 2 && *number >= 1 && *number <= *parts)) return;
+    fprintf(stderr, "VPPS_TEST_PART is %s; expected NUMBER/PARTS\n", text);
     exit(2);
 }
 
 Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups) {
     Suite *s = suite_create(name);
-    int first, every;
-    read_part(&first, &every);
+    int number, parts;
+    read_part(&number, &parts);
     for (const gpu_group *g = groups; g < groups + n_groups; g++) {
         TCase *t = tcase_create(g->name);
         tcase_set_timeout(t, 300);
-        for (int i = first; i < (test_full() ? g->n : g->everyday); i += every)
+        for (int i = number - 1; i < (test_full() ? g->n : g->everyday); i += parts)
             tcase_add_loop_test(t, g->test, i, i + 1);
         if (!test_full() && g->everyday < g->n)
             TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", g->n - g->everyday, g->n, g->name);
