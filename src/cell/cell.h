@@ -127,7 +127,7 @@ typedef struct vpps_cell_value {
     uint8_t split;  /* vpps_split */
     uint8_t part;   /* vpps_part */
     bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
-    uint8_t record; /* kept: of which it is a part: the axis's, or a passing one */
+    uint8_t record; /* kept: the number of the record that has it: its axis, or that of a passing record */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* in args: of a RUN in the order of the letters t s v * of its instruction */
     uint32_t stage;             /* that makes it; VPPS_NONE: none does */

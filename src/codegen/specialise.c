@@ -55,7 +55,7 @@ uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
     return cta_words > other ? (uint32_t)(cta_words - other) : 0;
 }
 
-/* The source of what was asked for, with so many registers for weights at most. */
+/* Writes the source of the plan's kernel, whose threads have at most so many registers for weights, and describes it. */
 static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                             char *description, size_t bytes) {
     enum { NEAR_WORDS = 16384 };

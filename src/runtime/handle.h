@@ -125,7 +125,7 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* What a training batch asks of its script. */
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
 
-/* Makes the next program's script, for that machine, in as many groups as are asked for; 0: as the options say. Fails as vpps_fb
+/* Makes the next program's script, for that machine, in as many groups as the request says; 0: as the options say. Fails as vpps_fb
  * does. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                const vpps_batch_request *asked);

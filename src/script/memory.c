@@ -25,12 +25,12 @@ typedef struct placer {
     uint32_t *passing, *contributed; /* the offsets of vpps_placement, for each task */
     vpps_tensor_life *lives;         /* of the group at hand */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: one array holds the passing records of all its levels */
+    bool (*all_levels)[2]; /* for each block and pass: are the passing records of all its levels in one array? */
     bool *requested;       /* of each block: the host reads a value or a gradient of one of its vertices */
     uint32_t *level_ends;  /* like level_starts: the last phase of a level's backward pass */
     uint32_t *last_reads;  /* likewise: the last phase that reads what a level contributes */
-    /* For each level and pass: the offset of its passing records, and their index in `lives`. Where one array holds all levels, the entries
-     * of level 0 stand for all vertices. */
+    /* For each level and pass: the offset of its passing records, and their index in `lives`. Where all levels are in one array, these are
+     * level 0's. */
     uint32_t *passing_at, *passing_life;
     const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
 } placer;

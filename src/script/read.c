@@ -94,7 +94,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes nodes that a vertex reads; *at: behind all of them. Levels are by the parts of the batch before. */
+/* Notes nodes that a vertex reads, and moves *at behind all of them: the vertex's depth is greater than theirs, and so is its level. Parts
+ * are those of the batch before. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;

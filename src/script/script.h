@@ -80,9 +80,9 @@ typedef struct vpps_task_plan {
     uint32_t pool_words;            /* there are */
     vpps_row_rule rows;             /* for the compiler of cells */
     bool recompiles;                /* a new compiled cell makes a new kernel: cells and numbers of groups are reused */
-    uint32_t most_groups;           /* that a batch may be run in without being asked for */
+    uint32_t most_groups;           /* a batch runs in no more groups, unless its request says how many */
     vpps_group_rule *choose_groups; /* of a batch, where most_groups is more than 1 */
-    uint64_t wave_words;            /* that a wave's vertices keep at most, unless asked for; 0: no limit */
+    uint64_t wave_words; /* a wave's vertices keep no more words, unless the request says how many waves; 0: no limit */
 } vpps_task_plan;
 
 struct vpps_schedule;
