@@ -46,10 +46,10 @@ typedef enum vpps_split {
  * the pass that makes them. Those two need no room of their own before and after that. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
-static inline bool vpps_is_passing(uint32_t record) { return record >= VPPS_AXES; }
+static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
 /* The axis of a record's items. */
-static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_passing(record) ? 0 : record; }
+static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* In the order in which they run. The two main parts run level by level, the others once, over all vertices of the cell
  * in the component's strongly connected part. */
@@ -127,7 +127,7 @@ typedef struct vpps_cell_value {
     uint8_t split;  /* vpps_split */
     uint8_t part;   /* vpps_part */
     bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
-    uint8_t record; /* kept: the number of the record that has it: its axis, or that of a passing record */
+    uint8_t record; /* kept: the number of the record that has it: its axis, or that of a pass record */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* in args: of a RUN in the order of the letters t s v * of its instruction */
     uint32_t stage;             /* that makes it; VPPS_NONE: none does */
@@ -167,8 +167,8 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t part, split;
     bool backward;
-    bool passing;      /* reads or makes what lies in its pass's passing record */
-    uint32_t first, n; /* in order[] */
+    bool uses_pass_record; /* reads or makes what lies in its pass record */
+    uint32_t first, n;     /* in order[] */
     uint32_t
         after; /* the last stage that all VPs must have run at the vertex before this one; VPPS_NONE: there is none */
     vpps_stage_set inputs, outputs;          /* that it reads; that it makes */
@@ -258,7 +258,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
     uint32_t *order;                    /* values by stage */
     uint64_t flops[VPPS_AXES];          /* of all passes: of a vertex, and of each member of its lists */
-    uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, passing */
+    uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, by pass */
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
@@ -269,8 +269,8 @@ typedef struct vpps_compiled_cell {
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* The passing record of a stage's pass. */
-static inline uint32_t vpps_passing_record(const vpps_compiled_cell *c, uint32_t stage) {
+/* The record of a stage's pass. */
+static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
 

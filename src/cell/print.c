@@ -245,7 +245,7 @@ static void print_kept(printer *p) {
     print_amount(p, bytes, " bytes");
     fputc('\n', p->file);
     for (uint32_t record = 0; record < VPPS_RECORDS; record++) {
-        if (vpps_is_passing(record) && c->kept_words[record])
+        if (vpps_is_pass_record(record) && c->kept_words[record])
             fprintf(p->file, "  while a vertex runs %s: %u words\n",
                     record == VPPS_RECORD_FORWARD ? "forward" : "backward", c->kept_words[record]);
         for (uint32_t at = 0; at < c->kept_words[record]; at++) {

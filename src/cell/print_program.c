@@ -13,7 +13,7 @@ const char *vpps_step_name(uint32_t kind) { return step_names[kind]; }
 /* "record 48", of members "record 48 of a member", or a record that only its own pass reads. */
 static void write_record(FILE *out, const vpps_operand *o) {
     const char *pass = o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ";
-    fprintf(out, "%srecord %u%s", vpps_is_passing(o->record) ? pass : "", o->at, o->axis ? " of a member" : "");
+    fprintf(out, "%srecord %u%s", vpps_is_pass_record(o->record) ? pass : "", o->at, o->axis ? " of a member" : "");
 }
 
 static void write_place(FILE *out, const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o) {

@@ -12,7 +12,7 @@ typedef struct work {
     uint8_t *recurrent; /* depends on a child of the recurrence (backward: on a gradient that comes through it) */
     uint8_t *leads;     /* leads to one */
     uint32_t *last;     /* kept values: last stage that reads them */
-    uint8_t *passing;   /* kept values: only their own vertex reads them, in the pass that makes them */
+    uint8_t *one_pass;  /* kept values: only their own vertex reads them, in the pass that makes them */
 } work;
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
@@ -344,19 +344,19 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
-    if (w->passing[u] && w->passing[v] && backward(c, u) != backward(c, v))
+    if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
         return false; /* each in its pass's record */
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
            b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
 }
 
-static void find_passing(work *w) {
+static void find_one_pass(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        w->passing[v] = x->kept && w->last[v] != UINT32_MAX && !x->axis &&
-                        c->stages[w->last[v]].backward == c->stages[x->stage].backward;
+        w->one_pass[v] = x->kept && w->last[v] != UINT32_MAX && !x->axis &&
+                         c->stages[w->last[v]].backward == c->stages[x->stage].backward;
     }
 }
 
@@ -373,7 +373,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
                 u++;
             place[v] = u < v ? place[u] : v;
             if (u < v) follower[u] = v;
-            if (u < v && !(w->passing[place[v]] && w->passing[v])) w->passing[place[v]] = 0;
+            if (u < v && !(w->one_pass[place[v]] && w->one_pass[v])) w->one_pass[place[v]] = 0;
         }
     }
 }
@@ -386,9 +386,10 @@ static void place_in_records(work *w, const uint32_t *place) {
             const uint32_t v = c->order[c->stages[i].first + j];
             vpps_cell_value *x = &c->values[v];
             if (!x->kept) continue;
-            const uint32_t passing = backward(c, v) ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
-            x->record = (uint8_t)(w->passing[place[v]] ? passing : x->axis);
-            if (vpps_is_passing(x->record)) c->stages[i].passing = c->stages[w->last[v]].passing = true;
+            const uint32_t pass_record = backward(c, v) ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
+            x->record = (uint8_t)(w->one_pass[place[v]] ? pass_record : x->axis);
+            if (vpps_is_pass_record(x->record))
+                c->stages[i].uses_pass_record = c->stages[w->last[v]].uses_pass_record = true;
             if (place[v] != v) {
                 x->offset = c->values[place[v]].offset;
                 continue;
@@ -410,7 +411,7 @@ static void mark_readers(work *w) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t k = 0; k < x->n_args && x->stage != VPPS_NONE; k++) {
             const vpps_cell_value *a = &c->values[c->args[x->first_arg + k].value];
-            if (a->kept && vpps_is_passing(a->record)) c->stages[x->stage].passing = true;
+            if (a->kept && vpps_is_pass_record(a->record)) c->stages[x->stage].uses_pass_record = true;
         }
     }
 }
@@ -420,7 +421,7 @@ static bool place_kept(work *w) {
     uint32_t *follower = malloc(2 * n * sizeof *follower); /* who lies in a value's place now */
     if (!follower) return false;
     memset(follower, 0xff, 2 * n * sizeof *follower);
-    find_passing(w);
+    find_one_pass(w);
     find_places(w, follower + n, follower);
     place_in_records(w, follower + n);
     mark_readers(w);
@@ -434,8 +435,8 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
     w.recurrent = calloc(n, 1);
     w.leads = calloc(n, 1);
     w.last = calloc(n, sizeof *w.last);
-    w.passing = calloc(n, 1);
-    bool ok = w.recurrent && w.leads && w.last && w.passing;
+    w.one_pass = calloc(n, 1);
+    bool ok = w.recurrent && w.leads && w.last && w.one_pass;
     if (ok) {
         for (uint32_t v = 0; v < c->n_values; v++) c->values[v].offset = VPPS_NONE;
         choose_parts(&w);
@@ -449,6 +450,6 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
     free(w.recurrent);
     free(w.leads);
     free(w.last);
-    free(w.passing);
+    free(w.one_pass);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

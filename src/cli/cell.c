@@ -166,8 +166,8 @@ static json_t *stages_json(const subject *s) {
 }
 
 /* The pass that a kept value is there for, where it is one. */
-static json_t *passing_json(const vpps_cell_value *x) {
-    if (!vpps_is_passing(x->record)) return json_null();
+static json_t *pass_json(const vpps_cell_value *x) {
+    if (!vpps_is_pass_record(x->record)) return json_null();
     return json_string(x->record == VPPS_RECORD_FORWARD ? "forward" : "backward");
 }
 
@@ -179,8 +179,8 @@ static json_t *kept_json(const subject *s) {
         if (!x->kept) continue;
         json_array_append_new(values,
                               json_pack("{so sI sI so sb so*}", "value", name_json(s, v), "at", (json_int_t)x->offset,
-                                        "words", (json_int_t)vpps_place_words(c, x), "passing", passing_json(x),
-                                        "member", x->axis > 0, "list", list_json(s, x->axis)));
+                                        "words", (json_int_t)vpps_place_words(c, x), "pass", pass_json(x), "member",
+                                        x->axis > 0, "list", list_json(s, x->axis)));
     }
     json_t *lists = c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; lists && d <= c->n_lists; d++) {
@@ -188,8 +188,8 @@ static json_t *kept_json(const subject *s) {
         json_array_append_new(lists, json_pack("{sI sI}", "words", words, "bytes", 4 * words));
     }
     return json_pack("{sI sI sI sI sI sI so* so}", "words", (json_int_t)c->kept_words[0], "bytes",
-                     4 * (json_int_t)c->kept_words[0], "passing_forward_bytes",
-                     4 * (json_int_t)c->kept_words[VPPS_RECORD_FORWARD], "passing_backward_bytes",
+                     4 * (json_int_t)c->kept_words[0], "forward_bytes",
+                     4 * (json_int_t)c->kept_words[VPPS_RECORD_FORWARD], "backward_bytes",
                      4 * (json_int_t)c->kept_words[VPPS_RECORD_BACKWARD], "member_words", (json_int_t)c->kept_words[1],
                      "member_bytes", 4 * (json_int_t)c->kept_words[1], "members", lists, "values", values);
 }

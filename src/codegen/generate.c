@@ -57,8 +57,8 @@ uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_com
     case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->vector]); return 0;
     default: break;
     }
-    if (vpps_is_passing(x->record)) {
-        fprintf(out, "passing + (%s) * %uu", item, c->kept_words[x->record]);
+    if (vpps_is_pass_record(x->record)) {
+        fprintf(out, "pass_record + (%s) * %uu", item, c->kept_words[x->record]);
         return x->offset;
     }
     fprintf(out, "k%u + (%s) * %uu", x->axis, item, c->kept_words[x->axis]);

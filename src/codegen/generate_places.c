@@ -28,8 +28,8 @@ static void put_place(const work *w, const vpps_operand *o, const char *item, co
         return;
     default: break;
     }
-    char records[16] = "passing";
-    if (!vpps_is_passing(o->record)) snprintf(records, sizeof records, "k%u", o->axis);
+    char records[16] = "pass_record";
+    if (!vpps_is_pass_record(o->record)) snprintf(records, sizeof records, "k%u", o->axis);
     fprintf(w->out, "vpps_kept<%u, %u>(pool, %s, f%u + %s, %s)", w->c->kept_words[o->record], o->at, records, o->axis,
             item, element);
 }

@@ -75,16 +75,17 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Declares where the task's passing records and contributions lie. `passing` is the address that the record of item 0 would have: the
+/* Declares where the task's pass records and contributions lie. `pass_record` is the address that the record of item 0 would have: the
  * task may begin at a later item. */
 static void put_places(const work *w) {
-    const uint32_t passing = w->c->kept_words[vpps_passing_record(w->c, w->s.stage)];
-    const bool passes = w->c->stages[w->s.stage].passing;
+    const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
+    const bool passes = w->c->stages[w->s.stage].uses_pass_record;
     bool contributes = false;
     for (uint32_t j = 0; j < w->c->n_contributions; j++)
         contributes |= vpps_stage_value(w, w->c->contributions[j].value)->stage == w->s.stage;
     if (passes)
-        fprintf(w->out, "const unsigned passing = t.at->passing - t.operands[1] * %uu;\n(void)passing;\n", passing);
+        fprintf(w->out, "const unsigned pass_record = t.at->pass_record - t.operands[1] * %uu;\n(void)pass_record;\n",
+                pass_record);
     if (contributes) fprintf(w->out, "unsigned next = t.at->contributions;\n");
     for (uint32_t j = 0; j < w->c->n_contributions; j++) {
         const vpps_cell_value *x = vpps_stage_value(w, w->c->contributions[j].value);

@@ -386,7 +386,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
         vpps_write_task(&e->to, (vpps_task){.kind = VPPS_TASK_STAGE,
                                             .operands = {t->block, t->first, t->n},
                                             .stage = t->stage,
-                                            .passing = e->placed->passing[i],
+                                            .pass_record = e->placed->pass_record[i],
                                             .contributions = e->placed->contributions[i]});
     }
     *task = i;

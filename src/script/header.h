@@ -41,8 +41,8 @@ typedef struct vpps_task {
     unsigned operands[3];
     unsigned wait, signals; /* goes on when this barrier has been signalled so often; VPPS_NO_BARRIER: at once */
     unsigned signal;        /* adds one to this barrier's counter, after everything before; VPPS_NO_BARRIER: to none */
-    /* STAGE: the stage of the block's cell; offsets of its vertices' passing records, and of the gradients that it contributes */
-    unsigned stage, passing, contributions;
+    /* STAGE: the stage of the block's cell; offsets of its vertices' pass records, and of the gradients that it contributes */
+    unsigned stage, pass_record, contributions;
     unsigned address; /* in the script that the host knows, for messages */
     unsigned unused;
 } vpps_task;

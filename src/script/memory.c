@@ -3,7 +3,7 @@
  *
  *   the records of a block's kept values, of every axis: they live until the block, its readers and the parameters'
  *     gradients have read them
- *   the passing records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
+ *   the pass records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
  *     last one
  *   what a task contributes: a level's contributions live until the vertices that they go to have added them up, or, where
  *     some go to tables' entries, until the slice's end
@@ -22,16 +22,16 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *passing, *contributed; /* the offsets of vpps_placement, for each task */
-    vpps_tensor_life *lives;         /* of the group at hand */
+    uint32_t *pass_record, *contributed; /* the offsets of vpps_placement, for each task */
+    vpps_tensor_life *lives;             /* of the group at hand */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: are the passing records of all its levels in one array? */
+    bool (*all_levels)[2]; /* for each block and pass: are the pass records of all its levels in one array? */
     bool *requested;       /* of each block: the host reads a value or a gradient of one of its vertices */
     uint32_t *level_ends;  /* like level_starts: the last phase of a level's backward pass */
     uint32_t *last_reads;  /* likewise: the last phase that reads what a level contributes */
-    /* For each level and pass: the offset of its passing records, and their index in `lives`. Where all levels are in one array, these are
+    /* For each level and pass: the offset of its pass records, and their index in `lives`. Where all levels are in one array, these are
      * level 0's. */
-    uint32_t *passing_at, *passing_life;
+    uint32_t *pass_record_at, *pass_record_life;
     const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
 } placer;
 
@@ -119,41 +119,42 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- what passes */
 
-/* Does a stage that runs over all levels need passing records? */
+/* Does a stage that runs over all levels need pass records? */
 static void find_wide(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
-        p->all_levels[block][c->stages[s].backward] |= c->stages[s].passing && !vpps_by_levels(c->stages[s].part);
+        p->all_levels[block][c->stages[s].backward] |=
+            c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].part);
 }
 
-/* Where the task's passing records are noted. */
-static uint32_t passing_of(const placer *p, const vpps_stage_task *t) {
+/* Where the task's pass records are noted. */
+static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
     return 2 * (p->s->blocks[t->block].levels + level) + backward;
 }
 
-static void add_passing(placer *p, const vpps_stage_task *t) {
+static void add_pass_record(placer *p, const vpps_stage_task *t) {
     const vpps_cell_stage *stage = stage_of(p, t);
-    if (!stage->passing) return;
+    if (!stage->uses_pass_record) return;
     const vpps_compiled_cell *c = cell_of(p, t->block);
-    const uint32_t at = passing_of(p, t);
-    if (p->passing_life[at] == VPPS_NONE) {
+    const uint32_t at = pass_record_of(p, t);
+    if (p->pass_record_life[at] == VPPS_NONE) {
         const uint64_t words = (uint64_t)(p->all_levels[t->block][stage->backward] ? p->s->blocks[t->block].n : t->n) *
-                               c->kept_words[vpps_passing_record(c, t->stage)];
-        p->passing_life[at] = p->n_lives;
-        add_life(p, words, t->phase, t->phase, &p->passing_at[at]);
+                               c->kept_words[vpps_pass_record(c, t->stage)];
+        p->pass_record_life[at] = p->n_lives;
+        add_life(p, words, t->phase, t->phase, &p->pass_record_at[at]);
     }
-    vpps_tensor_life *life = &p->lives[p->passing_life[at]];
+    vpps_tensor_life *life = &p->lives[p->pass_record_life[at]];
     life->last = vpps_max_u32(life->last, t->phase);
 }
 
-static uint32_t offset_of_passing(const placer *p, const vpps_stage_task *t) {
+static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t) {
     const vpps_cell_stage *stage = stage_of(p, t);
     const vpps_compiled_cell *c = cell_of(p, t->block);
-    if (!stage->passing) return 0;
+    if (!stage->uses_pass_record) return 0;
     const uint32_t before = p->all_levels[t->block][stage->backward] ? t->first : 0;
-    return p->passing_at[passing_of(p, t)] + before * c->kept_words[vpps_passing_record(c, t->stage)];
+    return p->pass_record_at[pass_record_of(p, t)] + before * c->kept_words[vpps_pass_record(c, t->stage)];
 }
 
 /* ---------------------------------------------------------------- contributions */
@@ -294,7 +295,7 @@ static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     }
     const uint32_t first = *task;
     for (; *task < p->tasks->n && p->tasks->all[*task].group == group; ++*task) {
-        add_passing(p, &p->tasks->all[*task]);
+        add_pass_record(p, &p->tasks->all[*task]);
         add_contributions(p, &p->tasks->all[*task], &p->contributed[*task]);
     }
     if (group == 0)
@@ -305,7 +306,7 @@ static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->out->live_words += live;
     for (uint32_t i = 0; i < p->n_lives && p->out->end + words <= UINT32_MAX; i++)
         *p->lives[i].offset = (uint32_t)(p->out->end + p->lives[i].at);
-    for (uint32_t i = first; i < *task; i++) p->passing[i] = offset_of_passing(p, &p->tasks->all[i]);
+    for (uint32_t i = first; i < *task; i++) p->pass_record[i] = offset_of_pass_record(p, &p->tasks->all[i]);
     p->out->end += words;
     return true;
 }
@@ -314,14 +315,14 @@ static bool open_placer(placer *p) {
     const vpps_steps *s = p->s;
     vpps_arena *a = p->arena;
     const size_t most = (size_t)s->n_blocks * VPPS_AXES + 2 * (size_t)p->tasks->n + 1,
-                 n_passing = 2 * s->n_level_starts;
-    if (!VPPS_TAKE_ZEROS(a, p->blocks, s->n_blocks) || !VPPS_TAKE(a, p->passing, p->tasks->n) ||
+                 n_pass_records = 2 * s->n_level_starts;
+    if (!VPPS_TAKE_ZEROS(a, p->blocks, s->n_blocks) || !VPPS_TAKE(a, p->pass_record, p->tasks->n) ||
         !VPPS_TAKE(a, p->contributed, p->tasks->n) || !VPPS_TAKE(a, p->lives, most) ||
         !VPPS_TAKE_ZEROS(a, p->all_levels, s->n_blocks) || !VPPS_TAKE_ZEROS(a, p->requested, s->n_blocks) ||
-        !VPPS_TAKE(a, p->passing_at, n_passing) || !VPPS_TAKE(a, p->passing_life, n_passing)) {
+        !VPPS_TAKE(a, p->pass_record_at, n_pass_records) || !VPPS_TAKE(a, p->pass_record_life, n_pass_records)) {
         return false;
     }
-    memset(p->passing_life, 0xff, n_passing * sizeof *p->passing_life);
+    memset(p->pass_record_life, 0xff, n_pass_records * sizeof *p->pass_record_life);
     return !s->reading->training ||
            (VPPS_TAKE_ZEROS(a, p->level_ends, s->n_level_starts) &&
             VPPS_TAKE_ZEROS(a, p->last_reads, s->n_level_starts) && VPPS_TAKE(a, p->ends_of_type, s->reading->n_types));
@@ -340,7 +341,7 @@ bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64
     for (uint32_t g = 0; g < p.s->batching->n_groups; g++)
         if (!place_group(&p, g, &task)) return false;
     out->blocks = p.blocks;
-    out->passing = p.passing;
+    out->pass_record = p.pass_record;
     out->contributions = p.contributed;
     return true;
 }

@@ -12,8 +12,8 @@ typedef struct vpps_block_memory {
 typedef struct vpps_placement {
     const vpps_tasks *tasks;
     const vpps_block_memory *blocks;
-    const uint32_t *passing,
-        *contributions;       /* for each task: offset of its passing records, and of its contributions */
+    const uint32_t *pass_record,
+        *contributions;       /* for each task: offset of its pass records, and of its contributions */
     uint32_t entry_gradients; /* offset of the gradients of tables' entries */
     uint64_t end;             /* the first word after all */
     uint64_t live_words;      /* see vpps_batch */

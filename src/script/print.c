@@ -28,7 +28,7 @@ static void print_stage(const vpps_batch *b, const vpps_task *t, FILE *file) {
     fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u", t->operands[0], c->name,
             t->stage, s->backward ? "backward " : "", vpps_part_name(s->part), vpps_split_name(s->split), first,
             first + n - 1);
-    if (s->passing) fprintf(file, ", passing values at %u", t->passing);
+    if (s->uses_pass_record) fprintf(file, ", pass record at %u", t->pass_record);
     for (uint32_t j = 0; j < c->n_contributions; j++) {
         if (c->values[c->contributions[j].value].stage != t->stage) continue;
         fprintf(file, ", contributions at %u", t->contributions);

@@ -310,7 +310,7 @@ check "cell --json: steps" json out "any(t['step'] == 'run' and t['instruction']
 for t in ${inner}['stages'][0]['steps'])"
 check "cell --json: flops" json out "${inner}['flops']['forward']['vertex']['products'] == 2 * (60 * 24 + 10 * 12) and \
 ${inner}['flops']['parameters']['vertex']['products'] == 2 * (60 * 24 + 10 * 12)"
-check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 384 and ${inner}['kept']['passing_backward_bytes'] == 64 and \
+check "cell --json: kept" json out "${inner}['kept']['bytes'] == 4 * ${inner}['kept']['words'] == 384 and ${inner}['kept']['backward_bytes'] == 64 and \
 any(v['recomputed'] and not v['kept'] for s in ${inner}['stages'] for v in s['operations'])"
 check "cell --json: gradients" json out "len(${inner}['gradients']) == 17 and len(${inner}['contributions']) == 4"
 check "cell of a checkpoint's network" exits 0 "$vpps" cell tree-lstm --model whole.ckpt --vps 2

@@ -23,7 +23,7 @@ for m, b in [(c['layout']['as_made']['backward'], c['layout']['arranged']['backw
 check "bytes are those of what is left" json out "all(c['layout']['gathered_bytes'] == \
 c['layout']['arranged']['forward']['bytes'] + c['layout']['arranged']['backward']['bytes'] for c in o['cells'])"
 check "places do not overlap" json out "all(a + w <= b for c in o['cells'] for pass_ in (None, 'forward', 'backward') for p in \
-[sorted({(v['at'], v['words']) for v in c['kept']['values'] if not v['member'] and v['passing'] == pass_})] for (a, w), (b, _) in zip(p, p[1:]))"
+[sorted({(v['at'], v['words']) for v in c['kept']['values'] if not v['member'] and v['pass'] == pass_})] for (a, w), (b, _) in zip(p, p[1:]))"
 check "tree-gru" cells tree-gru --embed 64
 check "TreeGRU-Internal" arranged "tree-gru inner" 5 3
 check "TreeGRU-Leaf" arranged "tree-gru leaf" 1 1

@@ -394,7 +394,7 @@ START_TEST(wild_words_do_no_harm)
             const vpps_task_kind kind = kinds[vpps_random_below(&random, VPPS_COUNT(kinds))];
             vpps_task *t = kind == VPPS_TASK_LOSS ? loss_of(&f) : find(&f, group, kind, 0);
             uint32_t *words[] = {&t->kind,  &t->operands[0], &t->operands[1],  &t->operands[2],
-                                 &t->stage, &t->passing,     &t->contributions};
+                                 &t->stage, &t->pass_record, &t->contributions};
             const uint32_t n = kind == VPPS_TASK_STAGE ? VPPS_COUNT(words) : 1 + vpps_task_rows[kind].n_operands,
                            word = vpps_random_below(&random, n);
             /* what only verify can tell is left as it is: other vertices, and fewer, that the block has */

@@ -164,7 +164,8 @@ static bool change_stage(editor *e) {
     const site *s = pick(e, STAGES);
     if (!s) return false;
     vpps_task *t = task_of(e, s);
-    uint32_t *words[] = {&t->operands[0], &t->operands[1], &t->operands[2], &t->stage, &t->passing, &t->contributions};
+    uint32_t *words[] = {&t->operands[0], &t->operands[1], &t->operands[2],
+                         &t->stage,       &t->pass_record, &t->contributions};
     *words[below(e, VPPS_COUNT(words))] += by_one(e);
     return true;
 }
@@ -246,16 +247,16 @@ static bool overlap_blocks(editor *e) {
     return true;
 }
 
-/* A task's passing values, or what it contributes, are where another's are, or where a block's values are. */
+/* A task's pass records, or what it contributes, are where another's are, or where a block's values are. */
 static bool overlap_tasks(editor *e) {
     uint32_t number;
     const site *to = pick(e, STAGES), *from = pick(e, STAGES);
     const vpps_block *b = pick_block(e, &number);
     if (!to || !b || to == from) return false;
-    const bool passing = below(e, 2);
+    const bool pass_record = below(e, 2);
     const vpps_task *other = task_of(e, from);
-    const uint32_t at = below(e, 2) ? (passing ? other->passing : other->contributions) : b->kept[0];
-    *(passing ? &task_of(e, to)->passing : &task_of(e, to)->contributions) = at;
+    const uint32_t at = below(e, 2) ? (pass_record ? other->pass_record : other->contributions) : b->kept[0];
+    *(pass_record ? &task_of(e, to)->pass_record : &task_of(e, to)->contributions) = at;
     return true;
 }
 
@@ -449,7 +450,7 @@ const mutation mutations[] = {
     {"loss's term changed", change_term},
     {"block's description changed", change_block},
     {"blocks overlap", overlap_blocks},
-    {"passing values or contributions overlap", overlap_tasks},
+    {"pass records or contributions overlap", overlap_tasks},
     {"vertex changed", change_vertex},
     {"input's offset changed", change_input},
     {"lookup's offset changed", change_lookup},

@@ -130,11 +130,11 @@ static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t g
         const vpps_compiled_cell *c = view->cell;
         const uint32_t pool_words = vp->cpu->task_header.pool_words;
         const uint64_t words = vpps_contribution_at(c, t->stage, items, c->n_contributions);
-        const uint64_t passing =
-            c->stages[t->stage].passing ? (uint64_t)o[2] * c->kept_words[vpps_passing_record(c, t->stage)] : 0;
-        if (inside(t->passing, passing, pool_words) && inside(t->contributions, words, pool_words)) return true;
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "passing values at %u, contributions at %u; the pool has %u words",
-                     t->passing, t->contributions, pool_words);
+        const uint64_t pass_record =
+            c->stages[t->stage].uses_pass_record ? (uint64_t)o[2] * c->kept_words[vpps_pass_record(c, t->stage)] : 0;
+        if (inside(t->pass_record, pass_record, pool_words) && inside(t->contributions, words, pool_words)) return true;
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "pass records at %u, contributions at %u; the pool has %u words",
+                     t->pass_record, t->contributions, pool_words);
     }
     return false;
 }

@@ -97,8 +97,8 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {
                    .contributions = task->contributions};
     vpps_items_of(view, first, n, t.task_first, t.task_items);
     for (uint32_t d = 0; d <= c->n_lists; d++) t.records[d] = cpu->pool + view->block->kept[d];
-    const uint32_t passing = vpps_passing_record(c, stage);
-    t.records[passing] = cpu->pool + task->passing - (size_t)first * c->kept_words[passing];
+    const uint32_t pass_record = vpps_pass_record(c, stage);
+    t.records[pass_record] = cpu->pool + task->pass_record - (size_t)first * c->kept_words[pass_record];
     if (!t.p->rows) {
         end = first + (uint32_t)((uint64_t)n * (member + 1) / group);
         first += (uint32_t)((uint64_t)n * member / group);

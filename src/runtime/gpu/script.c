@@ -45,7 +45,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
             late = false;
         }
         if (places && t->kind == VPPS_TASK_OUTER) {
-            task.passing = places;
+            task.pass_record = places;
             places += vpps_packed_operands(gpu->kernel->cells[cell_of(gpu, script, t->operands[0])]);
         }
         relocate(gpu, script, &task);

@@ -111,20 +111,20 @@ static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
 static bool add_tensors(vpps_checker *c, vpps_checked_block *b, uint32_t number) {
     const vpps_compiled_cell *cell = b->cell->c;
     b->kept = vpps_check_zeros(c, cell->n_values, sizeof *b->kept);
-    b->passing = vpps_check_zeros(c, cell->n_values, sizeof *b->passing);
+    b->pass_record = vpps_check_zeros(c, cell->n_values, sizeof *b->pass_record);
     b->contributions = vpps_check_zeros(c, cell->n_contributions, sizeof *b->contributions);
     b->contribution_bits = vpps_check_zeros(c, cell->n_contributions, sizeof *b->contribution_bits);
     b->stage_bits = vpps_check_zeros(c, cell->n_stages, sizeof *b->stage_bits);
-    if (!b->kept || !b->passing || !b->contributions || !b->contribution_bits || !b->stage_bits) return false;
+    if (!b->kept || !b->pass_record || !b->contributions || !b->contribution_bits || !b->stage_bits) return false;
     for (uint32_t v = 0; v < cell->n_values; v++) {
         b->kept[v] = VPPS_NONE;
         if (cell->values[v].stage == VPPS_NONE || !cell->values[v].kept) continue;
-        if (!vpps_is_passing(cell->values[v].record)) {
+        if (!vpps_is_pass_record(cell->values[v].record)) {
             if (!add_kept(c, b, number, v)) return false;
             continue;
         }
-        b->passing[v] = vpps_check_zeros(c, b->block->n, sizeof **b->passing);
-        if (!b->passing[v]) return false;
+        b->pass_record[v] = vpps_check_zeros(c, b->block->n, sizeof **b->pass_record);
+        if (!b->pass_record[v]) return false;
     }
     for (uint32_t s = 0; s < cell->n_stages; s++) {
         b->stage_bits[s] = c->n_ran;

@@ -69,11 +69,11 @@ typedef struct vpps_checked_block {
     const uint32_t *vertices, *data;
     const uint32_t *lists[VPPS_AXES]; /* starts of each list */
     const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients;
-    uint32_t **sources;          /* of each input: numbers of the outputs that its items read */
-    uint32_t **rows;             /* of each lookup */
-    uint32_t first_output;       /* output k of vertex p is number first_output + k * n + p */
-    uint32_t *kept;              /* first tensor of each value; VPPS_NONE: not kept, or passing */
-    uint32_t **passing;          /* of each passing value: first tensor of every vertex's; 0: it was not made yet */
+    uint32_t **sources;     /* of each input: numbers of the outputs that its items read */
+    uint32_t **rows;        /* of each lookup */
+    uint32_t first_output;  /* output k of vertex p is number first_output + k * n + p */
+    uint32_t *kept;         /* first tensor of each value; VPPS_NONE: not kept, or in a pass record */
+    uint32_t **pass_record; /* of each value of a pass record: first tensor of every vertex's; 0: it was not made yet */
     uint32_t *contributions;     /* first tensor of each, of the task at hand */
     uint64_t *contribution_bits; /* first bit of each, in `taken` */
     uint64_t *stage_bits;        /* first bit of each stage's vertices, in `ran` */

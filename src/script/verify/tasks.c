@@ -11,7 +11,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->input][item]);
     if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->lookup][item], 0, words};
     if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->plan->values[x->vector], 0, words};
-    const uint32_t tensor = b->passing[value] ? b->passing[value][item] : b->kept[value];
+    const uint32_t tensor = b->pass_record[value] ? b->pass_record[value][item] : b->kept[value];
     const vpps_tensor *t = &c->tensors[tensor];
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
@@ -21,7 +21,7 @@ typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t task_first, passing; /* of the STAGE */
+    uint32_t task_first, pass_record; /* of the STAGE */
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
@@ -32,7 +32,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .stage = stage,
                .member = member,
                .task_first = first,
-               .passing = t->passing};
+               .pass_record = t->pass_record};
     s.first[0] = first;
     s.end[0] = first + n;
     if (!s.info->rows) { /* whole vertices */
@@ -60,9 +60,9 @@ static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, u
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
     if (!at.tensor) return VPPS_REFUSE(c, "value %u of vertex %u was not made yet", value, item);
-    if (at.offset == s->passing + (item - s->task_first) * stride + x->offset) return true;
+    if (at.offset == s->pass_record + (item - s->task_first) * stride + x->offset) return true;
     return VPPS_REFUSE(c, "value %u of vertex %u is read at %" PRIu64 "; it lies at %u", value, item,
-                       s->passing + (item - s->task_first) * stride + x->offset, at.offset);
+                       s->pass_record + (item - s->task_first) * stride + x->offset, at.offset);
 }
 
 static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *read) {
@@ -71,7 +71,7 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     const vpps_rows rows = read->extent == VPPS_EXTENT_WHOLE ? (vpps_rows){0, vpps_value_words(x)} : rows_of(s, x);
     for (uint32_t item = s->first[x->axis]; item < s->end[x->axis]; item++) {
         const vpps_location at = vpps_check_operand(c, s->b, read->value, item);
-        if (s->b->passing[read->value] && !is_where_expected(c, s, read->value, item, at)) return false;
+        if (s->b->pass_record[read->value] && !is_where_expected(c, s, read->value, item, at)) return false;
         for (uint32_t i = 0; i < (shares ? c->group_size : 1); i++)
             if (!vpps_check_read(c, at.offset + i * vpps_share_words(x) + rows.first, rows.end - rows.first,
                                  at.tensor + i))
@@ -166,7 +166,7 @@ static bool write_stage(vpps_checker *c, const share *s) {
         const uint32_t v = cell->order[stage->first + i];
         const vpps_cell_value *x = &cell->values[v];
         if (x->kept && s->first[x->axis] < s->end[x->axis] &&
-            !write_items(c, s, x, s->b->passing[v] ? s->b->passing[v][s->first[0]] : s->b->kept[v])) {
+            !write_items(c, s, x, s->b->pass_record[v] ? s->b->pass_record[v][s->first[0]] : s->b->kept[v])) {
             return false;
         }
         for (uint32_t j = 0; j < cell->n_contributions; j++)
@@ -213,17 +213,17 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
 }
 
 /* What the task makes that passes. */
-static bool add_passing(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
+static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_stage *stage = &cell->stages[task->stage];
     const uint32_t *o = task->operands;
     for (uint32_t i = 0; i < stage->n; i++) {
         const uint32_t v = cell->order[stage->first + i], shares = vpps_shares_of(cell, &cell->values[v]);
         const vpps_cell_value *x = &cell->values[v];
-        if (!b->passing[v]) continue;
-        for (uint32_t p = o[1]; p < o[1] + o[2]; p++) b->passing[v][p] = c->n_tensors;
+        if (!b->pass_record[v]) continue;
+        for (uint32_t p = o[1]; p < o[1] + o[2]; p++) b->pass_record[v][p] = c->n_tensors;
         for (uint32_t s = 0; s < shares; s++) {
-            const uint64_t at = (uint64_t)task->passing + x->offset + (uint64_t)s * vpps_share_words(x);
+            const uint64_t at = (uint64_t)task->pass_record + x->offset + (uint64_t)s * vpps_share_words(x);
             const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
                                    .stride = cell->kept_words[x->record],
                                    .words = vpps_value_words(x),
@@ -245,7 +245,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     if (b->block->group != c->group) return VPPS_REFUSE(c, "block %u is of group %u", block, b->block->group);
     if (first > b->block->n || n > b->block->n - first || !n || stage >= b->cell->c->n_stages)
         return VPPS_REFUSE(c, "block %u has no such stage, or not so many vertices", block);
-    if (!run_once(c, b, stage, first, n) || !add_passing(c, b, t) || !add_contributions(c, b, t)) return false;
+    if (!run_once(c, b, stage, first, n) || !add_pass_record(c, b, t) || !add_contributions(c, b, t)) return false;
     for (uint32_t write = 0; write < 2; write++) {
         for (uint32_t m = 0; m < c->group_size; m++) {
             const share s = share_of(c, b, t, m);
