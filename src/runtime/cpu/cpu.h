@@ -2,6 +2,7 @@
  *
  *   device.c   memory, launching, parameters to and from the model
  *   threads.c  waiting and waking
+ *   meetings.c barriers of many VPs
  *   pages.c    memory
  *   check.c    may a script be run here?
  *   vp.c       a VP's loop over its tasks
@@ -114,11 +115,22 @@ struct vpps_vp {
     uint32_t *touched; /* of each parameter: the sum of gradients (cpu->sum) that the VP's part of its gradient is of */
     uint32_t *by_update; /* of each parameter: launch that left the gradient to the update */
     uint32_t shared;     /* launch whose gradients are those of all processes */
+    uint32_t met[2];     /* meetings of its group, and of all VPs, that it has come to in this launch */
 };
 
 typedef struct vpps_counter {
     _Alignas(64) atomic_uint value; /* a cache line each: VPs spin on them */
 } vpps_counter;
+
+/* Where VPs meet in a tree: see meetings.c. Nodes, and a gate for each leaf. */
+typedef struct vpps_meetings {
+    vpps_counter *all, *all_gates, *group, *group_gates; /* n_counters from `all` on; of groups, member by member */
+    vpps_counter *finish;                                /* nodes only: counted through the launches */
+    size_t n_counters;
+    bool taken;        /* the script's barriers are meetings; else they are `counters` */
+    uint32_t *signals; /* that each barrier gets */
+    size_t signals_capacity;
+} vpps_meetings;
 
 struct vpps_cpu {
     vpps_device device;
@@ -144,8 +156,9 @@ struct vpps_cpu {
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; in fp32 NULL */
     size_t pack_bytes;
-    vpps_counter *counters;
+    vpps_counter *counters; /* of barriers */
     size_t n_counters;
+    vpps_meetings meetings;
     double *norms;  /* published by the VPs */
     double squares; /* of the gradients of tables that are shared out, of all processes */
 
@@ -178,12 +191,12 @@ struct vpps_cpu {
     atomic_bool failed; /* set by the first VP that fails; all others stop */
     pthread_mutex_t failure_lock;
     vpps_outcome outcome;
-    _Atomic uint64_t end_ns; /* when the last VP was done */
+    uint64_t end_ns; /* when the last VP was done */
 
     /* starting and finishing: workers wait for `epoch` to change, the caller for `done` */
     _Alignas(64) atomic_uint epoch;
-    _Alignas(64) atomic_uint done; /* VPs, counted through; the batch is done when it is `wanted` */
-    uint32_t wanted;
+    _Alignas(64) atomic_uint done; /* launches that all VPs have done */
+    uint32_t wanted;               /* launches */
     _Alignas(64) atomic_uint sleepers;
     atomic_bool quit;
 };
@@ -208,6 +221,42 @@ void vpps_vp_run(vpps_vp *vp);
 
 /* The VP's share of a STAGE. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
+
+/* ---- threads.c */
+
+/* Waits, spinning for a moment, then asleep, until *word is at least `least` (modulo 2^32). False: the batch has failed, or the
+ * time is up, if there is a limit; time in which the process was stopped does not count. */
+typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
+vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, uint64_t limit_ns, bool until_failure);
+
+/* After a change of *word: wakes who sleeps on it. */
+void vpps_wake(vpps_cpu *cpu, atomic_uint *word);
+
+/* ---- meetings.c */
+
+/* From so many VPs on a tree costs less than a counter: by hand-overs of cache lines one after the other, n - 1 of a counter,
+ * 8 + n / 8 and the gate's of a tree. */
+enum { VPPS_LEAST_TREE = 12 };
+
+vpps_status vpps_meetings_open(vpps_cpu *cpu);
+void vpps_meetings_close(vpps_cpu *cpu);
+
+/* Decides for a launch whether VPs meet in trees. Fails with MEMORY. */
+vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
+
+/* Are all barriers of the script, whose parts lie inside it, meetings of a group or of all VPs? signals[n_barriers] becomes how many each
+ * barrier gets. */
+bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
+
+/* A member of n comes to its next meeting, `meeting` from 1 on. True: it is the last, and all that the others did before is done. */
+bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting);
+
+/* A barrier that gets so many signals. Wait: of a TIMEOUT, *came is how many came. */
+void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals);
+vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came);
+
+/* For who fails while others wait. */
+void vpps_meetings_wake(vpps_cpu *cpu);
 
 /* Zeroed memory, at the start of a page; pages come when they are touched. NULL: none. Unmapped with the same size. */
 void *vpps_map_pages(size_t bytes);
@@ -369,13 +418,5 @@ void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char 
 
 /* The same for what no instruction is to blame for. */
 void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message);
-
-/* Waits, spinning for a moment, then asleep, until *word is at least `least` (modulo 2^32). False: the batch has failed, or the
- * time is up, if there is a limit; time in which the process was stopped does not count. */
-typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
-vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, uint64_t limit_ns, bool until_failure);
-
-/* After a change of *word: wakes who sleeps on it. */
-void vpps_wake(vpps_cpu *cpu, atomic_uint *word);
 
 #endif

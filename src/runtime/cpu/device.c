@@ -9,10 +9,9 @@
 
 static void finish_part(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
-    const uint64_t now = vpps_now_ns();
-    uint64_t last = atomic_load(&cpu->end_ns);
-    while (last < now && !atomic_compare_exchange_weak(&cpu->end_ns, &last, now)) {}
-    atomic_fetch_add(&cpu->done, 1);
+    if (!vpps_meet(cpu->meetings.finish, cpu->n_vps, vp->index, cpu->wanted)) return;
+    cpu->end_ns = vpps_now_ns();
+    atomic_store(&cpu->done, cpu->wanted);
     vpps_wake(cpu, &cpu->done);
 }
 
@@ -31,7 +30,7 @@ static void wait_for_all(vpps_cpu *cpu) {
     vpps_wait_for(cpu, &cpu->done, cpu->wanted, 0, false);
     if (!cpu->start_ns) return;
     cpu->outcome.begin_ns = cpu->start_ns;
-    cpu->outcome.end_ns = atomic_load(&cpu->end_ns);
+    cpu->outcome.end_ns = cpu->end_ns;
     cpu->outcome.device_ns = cpu->outcome.end_ns - cpu->outcome.begin_ns;
 }
 
@@ -153,6 +152,7 @@ static void cpu_destroy(vpps_device *d) {
     vpps_free_matrices(cpu);
     free(cpu->plan.values);
     free(cpu->counters);
+    vpps_meetings_close(cpu);
     free(cpu->norms);
     free(cpu->uses);
     free(cpu->vectors);
@@ -196,6 +196,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(vpps_lay_out_pool(&cpu->plan, model, options, cpu->n_vps, "cpu", &cpu->gradients));
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
+    VPPS_TRY(vpps_meetings_open(cpu));
     VPPS_TRY(vpps_row_sums_create(&cpu->row_sums, model));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     VPPS_TRY(vpps_make_packs(cpu));
@@ -297,7 +298,8 @@ static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
 
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_check_script(cpu, batch));
-    VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
+    VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
+    if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     VPPS_TRY(vpps_take_gradients(cpu));
     VPPS_TRY(take_script(cpu, batch));
     VPPS_TRY(cpu->part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
@@ -315,7 +317,7 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_cpu_prepare(cpu, batch));
     cpu->start_ns = vpps_now_ns();
-    cpu->wanted += cpu->n_vps;
+    cpu->wanted++;
     atomic_fetch_add(&cpu->epoch, 1);
     vpps_wake(cpu, &cpu->epoch);
     if (cpu->caller_works) {

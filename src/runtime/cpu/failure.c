@@ -11,7 +11,9 @@ void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message) {
         atomic_store_explicit(&cpu->failed, true, memory_order_release);
     }
     pthread_mutex_unlock(&cpu->failure_lock);
-    for (uint32_t b = 0; b < cpu->task_header.n_barriers; b++) vpps_wake(cpu, &cpu->counters[b].value);
+    if (cpu->meetings.taken) vpps_meetings_wake(cpu);
+    for (uint32_t b = 0; b < cpu->task_header.n_barriers && !cpu->meetings.taken; b++)
+        vpps_wake(cpu, &cpu->counters[b].value);
     if (cpu->share) vpps_share_wake(cpu);
 }
 

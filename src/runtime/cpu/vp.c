@@ -3,22 +3,35 @@
 
 /* ---------------------------------------------------------------- barriers */
 
-static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, uint32_t signals) {
-    vpps_cpu *cpu = vp->cpu;
+static vpps_wait_end wait_for_counter(vpps_cpu *cpu, uint32_t barrier, uint32_t signals, uint32_t *came) {
     atomic_uint *counter = &cpu->counters[barrier].value;
     const vpps_wait_end end = vpps_wait_for(cpu, counter, signals, cpu->watchdog_ns, true);
+    if (end == VPPS_WAIT_TIMEOUT) *came = atomic_load_explicit(counter, memory_order_relaxed);
+    return end;
+}
+
+static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, uint32_t signals) {
+    vpps_cpu *cpu = vp->cpu;
+    uint32_t came = 0;
+    const vpps_wait_end end =
+        cpu->meetings.taken ? vpps_vp_wait_meeting(vp, signals, &came) : wait_for_counter(cpu, barrier, signals, &came);
     if (end == VPPS_WAIT_TIMEOUT) {
         vpps_vp_fail(vp, VPPS_STALL, address, "waited %.1f s at barrier %u, which has %u of %u signals",
-                     (double)cpu->watchdog_ns * 1e-9, barrier, atomic_load_explicit(counter, memory_order_relaxed),
-                     signals);
+                     (double)cpu->watchdog_ns * 1e-9, barrier, came, signals);
     }
     return end == VPPS_WAIT_REACHED;
 }
 
-static void signal_barrier(vpps_vp *vp, uint32_t barrier) {
-    atomic_uint *counter = &vp->cpu->counters[barrier].value;
+/* The next task waits for it where VPs meet. */
+static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
+    vpps_cpu *cpu = vp->cpu;
+    if (cpu->meetings.taken) {
+        vpps_vp_signal_meeting(vp, t[1].signals);
+        return;
+    }
+    atomic_uint *counter = &cpu->counters[t->signal].value;
     atomic_fetch_add(counter, 1);
-    vpps_wake(vp->cpu, counter);
+    vpps_wake(cpu, counter);
 }
 
 /* ---------------------------------------------------------------- tracing */
@@ -106,7 +119,7 @@ static void run_script(vpps_vp *vp) {
         }
         if (!vpps_vp_task(vp, at, t)) return;
         if (track) note_task(cpu, track, t);
-        if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t->signal);
+        if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t);
     }
 }
 

@@ -1,0 +1,179 @@
+/* meetings.c - barriers of many VPs, as a tree.
+ *
+ * A barrier of few VPs is a counter that all add to and watch. Its cache line goes from core to core, VP after VP: what a barrier costs
+ * grows with their number. More VPs meet in a tree. VPPS_NEIGHBOURS neighbours add to a node, and the last of them adds to the node above;
+ * who is the last at the root opens a gate for each VPPS_NEIGHBOURS VPs, who watch that line alone. So no line is handed over more than
+ * VPPS_NEIGHBOURS times, and there are as many nodes one after the other as the tree is high. A sleeper wakes once, when all are there.
+ *
+ * Counters of a tree count on from meeting to meeting of a batch, so that the same lines serve all of a group's barriers. That asks for a script
+ * whose barriers are meetings: all that signal one wait for all of them in the next task. The scheduler writes no others; a script with others
+ * runs by counters.
+ */
+#include "runtime/cpu/cpu.h"
+
+enum { NEIGHBOURS = 8 };
+
+static uint32_t above(uint32_t n) { return (n + NEIGHBOURS - 1) / NEIGHBOURS; }
+
+/* Nodes of a tree of n members, leaves first. At most n, where there are two members or more. */
+static uint32_t nodes_of(uint32_t n) {
+    uint32_t nodes = 0;
+    do nodes += n = above(n);
+    while (n > 1);
+    return nodes;
+}
+
+bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting) {
+    for (;;) {
+        const uint32_t node = member / NEIGHBOURS, left = n - node * NEIGHBOURS;
+        const uint32_t all = vpps_min_u32(left, NEIGHBOURS) * meeting;
+        if (atomic_fetch_add_explicit(&nodes[node].value, 1, memory_order_acq_rel) + 1 != all) return false;
+        if (n <= NEIGHBOURS) return true;
+        nodes += n = above(n);
+        member = node;
+    }
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static void zero(vpps_counter *counters, size_t n) {
+    for (size_t i = 0; i < n; i++) atomic_store_explicit(&counters[i].value, 0, memory_order_relaxed);
+}
+
+vpps_status vpps_meetings_open(vpps_cpu *cpu) {
+    const size_t n = cpu->n_vps, tree = nodes_of(cpu->n_vps);
+    vpps_meetings *m = &cpu->meetings;
+    m->n_counters = 2 * (n + tree + above(cpu->n_vps));
+    void *memory = NULL;
+    if (posix_memalign(&memory, sizeof(vpps_counter), (m->n_counters + tree) * sizeof(vpps_counter)))
+        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for the barriers of %u VPs", cpu->n_vps);
+    m->all = memory;
+    m->all_gates = m->all + tree;
+    m->group = m->all_gates + above(cpu->n_vps);
+    m->group_gates = m->group + n;
+    m->finish = m->all + m->n_counters;
+    zero(m->all, m->n_counters + tree);
+    return VPPS_OK;
+}
+
+void vpps_meetings_close(vpps_cpu *cpu) {
+    free(cpu->meetings.all);
+    free(cpu->meetings.signals);
+}
+
+/* ---------------------------------------------------------------- scripts */
+
+/* The group's next task from this one on that signals; the end, where none does. */
+static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
+    while (t < end && t->signal == VPPS_NO_BARRIER) t++;
+    return t;
+}
+
+/* Does each wait of the group follow the signals that it is for? Counts these signals. */
+static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
+    uint32_t signalled = VPPS_NO_BARRIER;
+    for (; t < end && t->kind != VPPS_TASK_END; t++) {
+        if (t->wait != signalled) return false;
+        signalled = t->signal;
+        if (signalled == VPPS_NO_BARRIER) continue;
+        if (signalled >= h->n_barriers) return false;
+        signals[signalled] += h->n_vps / h->n_groups;
+    }
+    return t + 1 == end && t->wait == signalled && t->signal == VPPS_NO_BARRIER;
+}
+
+/* The next meeting of all VPs, from a task of a group on, as the task that signals it. */
+static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *t, const vpps_task *end) {
+    for (t = next_signal(t, end); t < end && t[1].signals != h->n_vps; t = next_signal(t + 1, end)) {}
+    return t;
+}
+
+/* Do all groups come to the meetings of all VPs in the same order, and is every barrier one of a group or of all? */
+static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
+    const vpps_task_header *h = vpps_task_header_of(script);
+    const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);
+    const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
+    for (const vpps_task *s = next_signal(t, end); s < end; s = next_signal(s + 1, end)) {
+        const uint32_t expected = s[1].signals;
+        if (signals[s->signal] != expected || (expected != h->n_vps && expected != h->n_vps / h->n_groups))
+            return false;
+    }
+    for (; h->n_groups > 1; t++, first++) {
+        t = next_of_all(h, t, end);
+        first = next_of_all(h, first, first_end);
+        if (t == end || first == first_end) return t == end && first == first_end;
+        if (t->signal != first->signal) return false;
+    }
+    return true;
+}
+
+bool vpps_are_meetings(const uint32_t *script, uint32_t *signals) {
+    const vpps_task_header *h = vpps_task_header_of(script);
+    const uint32_t *starts = vpps_task_starts(script);
+    memset(signals, 0, h->n_barriers * sizeof *signals);
+    for (uint32_t g = 0; g < h->n_groups; g++) {
+        const bool whole = (starts[g + 1] - starts[g]) % VPPS_TASK_WORDS == 0;
+        if (!whole || !count_signals(h, vpps_first_task(script, g), vpps_end_of_tasks(script, g), signals))
+            return false;
+    }
+    for (uint32_t g = 0; g < h->n_groups; g++)
+        if (!meet_alike(script, g, signals)) return false;
+    return true;
+}
+
+vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
+    vpps_meetings *m = &cpu->meetings;
+    m->taken = false;
+    if (cpu->n_vps < VPPS_LEAST_TREE) return VPPS_OK;
+    if (!VPPS_RESERVE(m->signals, m->signals_capacity, vpps_task_header_of(script)->n_barriers + 1u))
+        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u barriers", vpps_task_header_of(script)->n_barriers);
+    if (!vpps_are_meetings(script, m->signals)) return VPPS_OK;
+    m->taken = true;
+    zero(m->all, m->n_counters);
+    for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].met[0] = cpu->vps[v].met[1] = 0;
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- running */
+
+/* A tree as its member sees it. */
+typedef struct tree {
+    vpps_counter *nodes, *gates;
+    uint32_t n, member;
+    uint32_t *met; /* meetings that the VP has come to */
+} tree;
+
+/* Of the group, or of all VPs. A group's nodes and gates are as many as it has members, at most. */
+static tree tree_of(vpps_vp *vp, uint32_t signals) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_meetings *m = &cpu->meetings;
+    const uint32_t size = cpu->n_vps / cpu->task_header.n_groups, first = vp->index / size * size;
+    if (signals == size) return (tree){m->group + first, m->group_gates + first, size, vp->index - first, &vp->met[0]};
+    return (tree){m->all, m->all_gates, cpu->n_vps, vp->index, &vp->met[1]};
+}
+
+void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
+    vpps_cpu *cpu = vp->cpu;
+    const tree t = tree_of(vp, signals);
+    const uint32_t meeting = ++*t.met;
+    if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
+    for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
+    /* ordered with a sleeper's own addition: either it sees the gate open, or it is seen here */
+    if (!atomic_fetch_add(&cpu->sleepers, 0)) return;
+    for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(cpu, &t.gates[i].value);
+}
+
+vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came) {
+    vpps_cpu *cpu = vp->cpu;
+    const tree t = tree_of(vp, signals);
+    const vpps_wait_end end = vpps_wait_for(cpu, &t.gates[t.member / NEIGHBOURS].value, *t.met, cpu->watchdog_ns, true);
+    if (end != VPPS_WAIT_TIMEOUT) return end;
+    *came = 0;
+    for (uint32_t i = 0; i < above(t.n); i++) *came += atomic_load_explicit(&t.nodes[i].value, memory_order_relaxed);
+    *came -= (*t.met - 1) * t.n;
+    return end;
+}
+
+void vpps_meetings_wake(vpps_cpu *cpu) {
+    for (size_t i = 0; i < cpu->meetings.n_counters; i++) vpps_wake(cpu, &cpu->meetings.all[i].value);
+}

@@ -1,0 +1,227 @@
+/* test_many_vps.c - more virtual processors than this machine has cores: how many meet, that training agrees with the reference, and the
+ * same bits in every run. */
+#include "common/episode.h"
+#include "common/testing.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/handle.h"
+#include "script/writer.h"
+#include "small_network.h"
+
+/* ---------------------------------------------------------------- meetings */
+
+static vpps_counter *counters(uint32_t n) {
+    vpps_counter *all = aligned_alloc(sizeof *all, n * sizeof *all);
+    ck_assert_ptr_nonnull(all);
+    return memset(all, 0, n * sizeof *all);
+}
+
+/* Whoever comes last is told so, and nobody else, meeting after meeting. */
+static void come(uint32_t n, uint64_t *random) {
+    vpps_counter *nodes = counters(2 * n);
+    uint32_t *order = malloc(n * sizeof *order);
+    ck_assert_ptr_nonnull(order);
+    for (uint32_t i = 0; i < n; i++) order[i] = i;
+    for (uint32_t meeting = 1; meeting <= 3; meeting++) {
+        for (uint32_t i = n; i-- > 1;) {
+            const uint32_t k = vpps_random_below(random, i + 1), member = order[i];
+            order[i] = order[k];
+            order[k] = member;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            ck_assert_msg(vpps_meet(nodes, n, order[i], meeting) == (i + 1 == n),
+                          "meeting %u of %u, member %u is number %u", meeting, n, order[i], i);
+    }
+    free(order);
+    free(nodes);
+}
+
+START_TEST(the_last_one_knows)
+    {
+        uint64_t random = test_seed();
+        for (uint32_t n = 1; n <= 140; n++) come(n, &random);
+        for (uint32_t n = 511; n <= 513; n++) come(n, &random);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- scripts whose barriers are no meetings */
+
+enum { GROUPS = 2, VPS = 24, BARRIERS = 5 };
+
+/* Of each group: a barrier of its own, and two of all VPs. */
+static void write_script(vpps_writer *w) {
+    const uint32_t starts = (vpps_write_room(w, VPPS_TASK_HEADER_WORDS), vpps_write_room(w, GROUPS + 1));
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        const uint32_t first = vpps_write_group(w);
+        w->words[starts + g] = first;
+        VPPS_WRITE_TASK(w, NOTHING, 0);
+        vpps_write_barrier(w, g, VPS / GROUPS);
+        VPPS_WRITE_TASK(w, NOTHING, 0);
+        vpps_write_barrier(w, 2, VPS);
+        VPPS_WRITE_TASK(w, NOTHING, 0);
+        vpps_write_barrier(w, 3, VPS);
+        VPPS_WRITE_TASK(w, END, 0);
+    }
+    w->words[starts + GROUPS] = (uint32_t)w->n;
+    const vpps_task_header h = {.n_vps = VPS, .n_groups = GROUPS, .n_barriers = BARRIERS, .words = (uint32_t)w->n};
+    memcpy(w->words, &h, sizeof h);
+}
+
+/* `t`: the last group's four tasks. */
+static void nothing(vpps_task *t) { (void)t; }
+static void other_order(vpps_task *t) { t[1].signal = t[2].wait = 3, t[2].signal = t[3].wait = 2; }
+static void other_groups_barrier(vpps_task *t) { t[0].signal = t[1].wait = 0; }
+static void wait_of_a_group_only(vpps_task *t) { t[2].signals = VPS / GROUPS; }
+static void wait_for_fewer(vpps_task *t) { t[1].signals--; }
+static void no_wait(vpps_task *t) { t[1].wait = VPPS_NO_BARRIER; }
+static void no_signal(vpps_task *t) { t[0].signal = VPPS_NO_BARRIER; }
+static void later_wait(vpps_task *t) { t[0].signal = t[3].wait = 4, t[1].wait = VPPS_NO_BARRIER; }
+static void one_more_of_its_own(vpps_task *t) { t[1].signal = t[2].wait = 4, t[2].signals = VPS / GROUPS; }
+static void absent_barrier(vpps_task *t) { t[0].signal = t[1].wait = BARRIERS; }
+static void signalled_twice(vpps_task *t) { t[2].signal = t[3].wait = 2; }
+static void early_end(vpps_task *t) { t[2].kind = VPPS_TASK_END; }
+static void end_that_signals(vpps_task *t) { t[3].signal = 4; }
+static void no_end(vpps_task *t) { t[3].kind = VPPS_TASK_NOTHING; }
+
+static void (*const changes[])(vpps_task *t) = {
+    nothing,          other_order, other_groups_barrier, wait_of_a_group_only, wait_for_fewer,  no_wait,
+    no_signal,        later_wait,  one_more_of_its_own,  absent_barrier,       signalled_twice, early_end,
+    end_that_signals, no_end};
+
+START_TEST(only_meetings_are_taken_for_meetings)
+    {
+        uint32_t signals[BARRIERS];
+        vpps_writer w = {0};
+        write_script(&w);
+        changes[_i]((vpps_task *)(void *)(w.words + vpps_task_starts(w.words)[GROUPS - 1]));
+        ck_assert_int_eq(vpps_are_meetings(w.words, signals), _i == 0);
+        w.words[VPPS_TASK_HEADER_WORDS + GROUPS] -= 4; /* the last task is cut short */
+        ck_assert(!vpps_are_meetings(w.words, signals));
+        free(w.words);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- how many, in how many groups */
+
+typedef struct machine {
+    uint32_t vps, groups; /* groups 0: by cost */
+} machine;
+
+static const machine machines[] = {{12, 1}, {13, 1}, {16, 2}, {24, 24}, {31, 1},
+                                   {40, 2}, {48, 4}, {64, 0}, {64, 1},  {64, 4}};
+
+static void set_machine(vpps_options *o, uint32_t number) {
+    const machine *m = &machines[number % VPPS_COUNT(machines)];
+    o->vps = m->vps;
+    o->groups = m->groups;
+}
+
+START_TEST(engine_is_the_reference)
+    {
+        for (uint32_t i = 0; i < test_scaled(12); i++) {
+            rg_case c;
+            rg_built built;
+            vpps_options o;
+            vpps_options_default(&o);
+            set_machine(&o, (uint32_t)_i);
+            o.optimizer =
+                (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.05f, .momentum = 0.9f, .clip = i % 2 ? 0.5f : 0};
+            o.pool_bytes = 64u << 20;
+            o.verify = true;
+            o.waves = i % 3;
+            o.slices = 1 + i % 2;
+            o.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
+            o.gradients = i % 4 < 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
+            rg_draw(&c, test_seed() * 1000003 + 300000 + i * VPPS_COUNT(machines) + (uint32_t)_i, 4 + i);
+            TEST_OK(rg_build(&built, &c, NULL));
+            const episode x = episode_of(&built);
+            expectation e = expect_of(&x, &o);
+            const char *wrong = e.usable ? episode_check(&x, &e, &o, i % 2 ? EPISODE_PARTS : EPISODE_FORWARD) : NULL;
+            ck_assert_msg(!wrong, "case %u, %u VPs in %u groups: %s", i, o.vps, o.groups, wrong);
+            forget_expectation(&e);
+            rg_destroy(&built);
+        }
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- bits */
+
+/* Parameters after some batches; each was made by VPs that met in trees. */
+static float *train(uint32_t number, vpps_caller caller, size_t *count) {
+    small_network net;
+    vpps_handle *h;
+    sn_open(&net, 5);
+    vpps_options o = sn_options(1, VPPS_ADAM);
+    set_machine(&o, number);
+    o.caller = caller;
+    o.waves = 2;
+    o.slices = 1 + number % 2;
+    TEST_OK(vpps_handle_create(&h, net.model, &o));
+    for (uint32_t b = 0; b < 4; b++) {
+        const vpps_node loss = sn_build(&net, b, 1);
+        if (b % 2) {
+            TEST_OK(vpps_backward(h, net.g, loss, NULL));
+            TEST_OK(vpps_update(h));
+        } else {
+            TEST_OK(vpps_fb(h, net.g, loss, NULL));
+        }
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        ck_assert_msg(((vpps_cpu *)h->device)->meetings.taken, "%u VPs, batch %u: by counters", o.vps, b);
+    }
+    float *values = sn_handle_values(&net, h, count);
+    vpps_handle_destroy(h);
+    sn_close(&net);
+    return values;
+}
+
+START_TEST(runs_agree_to_the_bit)
+    {
+        size_t n, m;
+        float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
+        ck_assert_uint_eq(n, m);
+        ck_assert_msg(!memcmp(a, b, n * sizeof *a), "%u VPs in %u groups: parameters differ between equal runs",
+                      machines[_i].vps, machines[_i].groups);
+        free(a);
+        free(b);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- when somebody does not come */
+
+START_TEST(who_waits_in_vain_tells_how_many_came)
+    {
+        enum { N = 20, MISSING = 3 };
+        small_network net;
+        vpps_handle *h;
+        uint32_t came = 0;
+        sn_open(&net, 5);
+        vpps_options o = sn_options(N, VPPS_SGD);
+        o.groups = 1;
+        TEST_OK(vpps_handle_create(&h, net.model, &o));
+        TEST_OK(vpps_fb(h, net.g, sn_build(&net, 1, 1), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        vpps_cpu *cpu = (vpps_cpu *)h->device;
+        for (uint32_t v = 0; v < N; v++)
+            if (v != MISSING && v != N - 1) vpps_vp_signal_meeting(&cpu->vps[v], N);
+        cpu->watchdog_ns = 1000000;
+        ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_TIMEOUT);
+        ck_assert_uint_eq(came, N - 2);
+        for (uint32_t v = MISSING; v < N; v += N - 1 - MISSING) vpps_vp_signal_meeting(&cpu->vps[v], N);
+        ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_REACHED);
+        vpps_handle_destroy(h);
+        sn_close(&net);
+    }
+END_TEST
+
+int main(void) {
+    setenv("VPPS_CACHE_DIR", "/dev/null", 1);
+    Suite *s = suite_create("many VPs");
+    TCase *t = tcase_create("many VPs");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, the_last_one_knows);
+    tcase_add_loop_test(t, only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes));
+    tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_COUNT(machines));
+    tcase_add_loop_test(t, runs_agree_to_the_bit, 0, VPPS_COUNT(machines));
+    tcase_add_test(t, who_waits_in_vain_tells_how_many_came);
+    suite_add_tcase(s, t);
+    return test_main(s);
+}
