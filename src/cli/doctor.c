@@ -1,7 +1,4 @@
 /* doctor.c - `vpps doctor`. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -13,10 +10,10 @@
 #include "runtime/device.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
+#include "runtime/places.h"
 #include "runtime/simt/compiler.h"
 
 #include <gnu/libc-version.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -102,12 +99,23 @@ static bool first_line(const char *path, char *text, size_t n) {
     return got;
 }
 
+/* What lies where among the CPUs of this process. */
+static void add_places(json_t *processor) {
+    vpps_places p = {0};
+    if (vpps_places_here(&p) != VPPS_OK) return;
+    const vpps_place_counts n = vpps_count_places(&p);
+    free(p.at);
+    json_object_set_new(processor, "cores_allowed", json_integer(n.cpus));
+    json_object_set_new(processor, "sockets", json_integer(n.packages));
+    json_object_set_new(processor, "memory_nodes", json_integer(n.nodes));
+    json_object_set_new(processor, "shared_caches", json_integer(n.caches));
+    json_object_set_new(processor, "physical_cores", json_integer(n.cores));
+    if (n.slow_cores) json_object_set_new(processor, "slow_cores", json_integer(n.slow_cores));
+}
+
 static json_t *processor(void) {
     char name[VPPS_PROCESSOR_BYTES];
     vpps_processor_name(name, sizeof name);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
     json_t *features = json_array();
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -130,9 +138,10 @@ static json_t *processor(void) {
                             : json_sprintf("not ready: %s", units->why_not[VPPS_BF16_AMX]);
     struct utsname system = {0};
     uname(&system);
-    json_t *o = json_pack("{ss ss si si so ss so}", "name", name, "architecture", system.machine, "cores",
-                          (int)sysconf(_SC_NPROCESSORS_ONLN), "cores_allowed", allowed, "features", features, "kernels",
+    json_t *o = json_pack("{ss ss si so ss so}", "name", name, "architecture", system.machine, "cores",
+                          (int)sysconf(_SC_NPROCESSORS_ONLN), "features", features, "kernels",
                           vpps_kernels_choose(false)->isa, "amx", amx_state);
+    add_places(o);
     const double quota = vpps_cores_quota("");
     if (quota > 0) json_object_set_new(o, "cores_quota", report_number(quota));
     return o;

@@ -33,6 +33,10 @@ says "which kernels are used?" '^ +kernels +(generic|avx2|avx512|neon)$' "$vpps"
 says "those that are asked for" '^ +kernels +(generic|neon)$' env VPPS_ISA=generic "$vpps" doctor
 says "is there AMX?" '^ +amx +(ready|not ready: .+)$' "$vpps" doctor
 says "its JSON" '"amx":"(ready|not ready: [^"]+)"' "$vpps" doctor --json
+places='"cores_allowed":[0-9]+,"sockets":[0-9]+,"memory_nodes":[0-9]+,"shared_caches":[0-9]+,"physical_cores":[0-9]+'
+says "where the cores are" "$places" "$vpps" doctor --json
+says "one of them" '"cores_allowed":1,"sockets":1,"memory_nodes":1,"shared_caches":1,"physical_cores":1[,}]' \
+    taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+$')" "$vpps" doctor --json
 says "no driver" '^ +cuda +not ready: no GPU driver: /nowhere/libcuda.so.1: ' \
     env VPPS_LIBCUDA=/nowhere/libcuda.so.1 "$vpps" doctor
 says "a driver without NVRTC" '^ +cuda +not ready: Fake GPU, but no NVRTC: .*/nowhere/libnvrtc.so' \

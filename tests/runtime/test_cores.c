@@ -1,27 +1,9 @@
 /* test_cores.c - how many cores a process may use, by files as the kernel would write them. */
 #include "common/testing.h"
+#include "fake_root.h"
 #include "runtime/cores.h"
 
-#include <limits.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static char root[] = "/tmp/vpps-test-cores-XXXXXX";
-
-/* Writes a file under `root`, with the folders above it. */
-static void put(const char *path, const char *text) {
-    char all[PATH_MAX];
-    snprintf(all, sizeof all, "%s%s", root, path);
-    for (char *slash = strchr(all + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(all, 0700);
-        *slash = '/';
-    }
-    FILE *f = fopen(all, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
-}
 
 #define V2 "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define V1                                                                                                             \
@@ -85,14 +67,13 @@ static const quota_case cases[] = {
 START_TEST(quotas)
     {
         const quota_case *c = &cases[_i];
-        char command[64];
-        ck_assert_ptr_nonnull(mkdtemp(root));
-        put("/proc/self/mountinfo", c->mounts);
-        put("/proc/self/cgroup", c->groups);
-        for (size_t i = 0; i < VPPS_COUNT(c->files) && c->files[i].path; i++) put(c->files[i].path, c->files[i].text);
+        const char *root = fake_root_open();
+        fake_root_put(c->mounts, "/proc/self/mountinfo");
+        fake_root_put(c->groups, "/proc/self/cgroup");
+        for (size_t i = 0; i < VPPS_COUNT(c->files) && c->files[i].path; i++)
+            fake_root_put(c->files[i].text, "%s", c->files[i].path);
         const double cores = vpps_cores_quota(root);
-        snprintf(command, sizeof command, "rm -r %s", root);
-        ck_assert_int_eq(system(command), 0);
+        fake_root_close();
         ck_assert_msg(cores == c->cores, "%g cores, expected %g", cores, c->cores);
     }
 END_TEST

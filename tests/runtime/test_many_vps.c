@@ -7,6 +7,9 @@
 #include "script/writer.h"
 #include "small_network.h"
 
+#include <sched.h>
+#include <sys/mman.h>
+
 /* ---------------------------------------------------------------- meetings */
 
 static vpps_counter *counters(uint32_t n) {
@@ -212,6 +215,62 @@ START_TEST(who_waits_in_vain_tells_how_many_came)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- places */
+
+/* A thread that settles as a VP does, and where it may run then. */
+typedef struct settler {
+    const vpps_vp *vp;
+    cpu_set_t may_run;
+} settler;
+
+static void *settle(void *argument) {
+    settler *s = argument;
+    vpps_vp_settle(s->vp);
+    sched_getaffinity(0, sizeof s->may_run, &s->may_run);
+    return NULL;
+}
+
+static bool is_resident(const void *memory) {
+    unsigned char resident = 0;
+    ck_assert_int_eq(mincore((void *)((uintptr_t)memory / 4096 * 4096), 1, &resident), 0);
+    return resident & 1;
+}
+
+/* As on a machine each of whose CPUs has memory of its own. */
+START_TEST(a_vp_and_its_rows_are_at_its_place)
+    {
+        enum { N = 2 };
+        vpps_model *model;
+        vpps_handle *h;
+        vpps_param W;
+        TEST_OK(vpps_model_create(&model, 1));
+        TEST_OK(vpps_add_matrix(model, &W, "W", 256, 256, NULL));
+        vpps_options o = sn_options(N, VPPS_SGD);
+        o.caller = VPPS_CALLER_FREE;
+        TEST_OK(vpps_handle_create(&h, model, &o));
+        vpps_cpu *cpu = (vpps_cpu *)h->device;
+        const uint32_t n = cpu->places.n;
+        for (uint32_t i = 0; i < n; i++) cpu->places.at[i].node = i;
+        cpu->hold = VPPS_HOLD_NODE;
+        cpu->chosen[0] = 0;
+        cpu->chosen[1] = n - 1;
+        ck_assert_int_eq(madvise(cpu->matrix_memory, cpu->matrix_bytes / 4096 * 4096, MADV_DONTNEED), 0);
+        for (uint32_t v = 0; v < N; v++) {
+            settler s = {.vp = &cpu->vps[v]};
+            pthread_t thread;
+            const vpps_blocks own = vpps_blocks_of(cpu, W, v, N);
+            ck_assert(!is_resident(own.blocks[own.n - 1].values));
+            ck_assert_int_eq(pthread_create(&thread, NULL, settle, &s), 0);
+            pthread_join(thread, NULL);
+            ck_assert_int_eq(CPU_COUNT(&s.may_run), 1);
+            ck_assert(CPU_ISSET(cpu->places.at[cpu->chosen[v]].cpu, &s.may_run));
+            for (uint32_t b = 0; b < own.n; b++) ck_assert(is_resident(own.blocks[b].values));
+        }
+        vpps_handle_destroy(h);
+        vpps_model_destroy(model);
+    }
+END_TEST
+
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);
     Suite *s = suite_create("many VPs");
@@ -222,6 +281,7 @@ int main(void) {
     tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_COUNT(machines));
     tcase_add_loop_test(t, runs_agree_to_the_bit, 0, VPPS_COUNT(machines));
     tcase_add_test(t, who_waits_in_vain_tells_how_many_came);
+    tcase_add_test(t, a_vp_and_its_rows_are_at_its_place);
     suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -4,6 +4,7 @@
  *   threads.c  waiting and waking
  *   meetings.c barriers of many VPs
  *   pages.c    memory
+ *   settle.c   where VPs run, and their memory with them
  *   check.c    may a script be run here?
  *   vp.c       a VP's loop over its tasks
  *   stage.c      stages of cells, tile after tile, but for vertices whose condition does not hold
@@ -29,6 +30,7 @@
 #include "runtime/device.h"
 #include "runtime/layout.h"
 #include "runtime/log.h"
+#include "runtime/places.h"
 #include "runtime/share.h"
 #include "script/script.h"
 
@@ -151,6 +153,9 @@ struct vpps_cpu {
     float *pool_memory;
     size_t pool_bytes;
     vpps_vp *vps;
+    vpps_places places;        /* CPUs of this process, */
+    uint32_t *chosen;          /* each VP's among them, */
+    vpps_hold hold;            /* and how closely VPs are held there */
     vpps_cpu_matrix *matrices; /* of every parameter */
     float *matrix_memory;      /* values, gradients, states and transposed copies; each VP's side by side */
     size_t matrix_bytes;
@@ -261,6 +266,15 @@ void vpps_meetings_wake(vpps_cpu *cpu);
 /* Zeroed memory, at the start of a page; pages come when they are touched. NULL: none. Unmapped with the same size. */
 void *vpps_map_pages(size_t bytes);
 void vpps_unmap_pages(void *memory, size_t bytes);
+
+/* ---- settle.c */
+
+/* Chooses a place for each VP. Fails with MEMORY. */
+vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
+
+/* Of a VP, by its own thread before the model's parameters are written: holds the thread to its place, unless the caller's is the VP's, and
+ * touches the pages of its parameters, which come to the memory of that place's node. */
+void vpps_vp_settle(const vpps_vp *vp);
 
 /* Makes room in vp->scratch. False: out of memory. */
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats);

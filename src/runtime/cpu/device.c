@@ -18,6 +18,8 @@ static void finish_part(vpps_vp *vp) {
 static void *work(void *argument) {
     vpps_vp *vp = argument;
     vpps_cpu *cpu = vp->cpu;
+    vpps_vp_settle(vp);
+    finish_part(vp);
     for (uint32_t next = 1;; next++) {
         vpps_wait_for(cpu, &cpu->epoch, next, 0, false);
         if (atomic_load(&cpu->quit)) return NULL;
@@ -34,13 +36,22 @@ static void wait_for_all(vpps_cpu *cpu) {
     cpu->outcome.device_ns = cpu->outcome.end_ns - cpu->outcome.begin_ns;
 }
 
+/* And waits until all VPs have settled. */
 static vpps_status start_threads(vpps_cpu *cpu) {
+    cpu->wanted++;
     for (uint32_t v = cpu->caller_works; v < cpu->n_vps; v++) {
         vpps_vp *vp = &cpu->vps[v];
-        const int error = pthread_create(&vp->thread, NULL, work, vp);
-        if (error) return vpps_fail(VPPS_DEVICE, "cpu: cannot start VP %u: %s", v, strerror(error));
         vp->has_thread = true;
+        const int error = pthread_create(&vp->thread, NULL, work, vp);
+        if (!error) continue;
+        vp->has_thread = false;
+        return vpps_fail(VPPS_DEVICE, "cpu: cannot start VP %u: %s", v, strerror(error));
     }
+    if (cpu->caller_works) {
+        vpps_vp_settle(&cpu->vps[0]);
+        finish_part(&cpu->vps[0]);
+    }
+    wait_for_all(cpu);
     return VPPS_OK;
 }
 
@@ -154,6 +165,8 @@ static void cpu_destroy(vpps_device *d) {
     free(cpu->counters);
     vpps_meetings_close(cpu);
     free(cpu->norms);
+    free(cpu->places.at);
+    free(cpu->chosen);
     free(cpu->uses);
     free(cpu->vectors);
     free(cpu->views);
@@ -211,8 +224,9 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .choose_groups = vpps_cpu_groups,
                                     .wave_words = WAVE_BYTES / 4};
     vpps_cpu_open_splits(cpu);
-    cpu_write_parameters(&cpu->device, model);
-    return start_threads(cpu);
+    VPPS_TRY(vpps_cpu_choose_places(cpu));
+    VPPS_TRY(start_threads(cpu));
+    return cpu_write_parameters(&cpu->device, model);
 }
 
 static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const vpps_options *options,

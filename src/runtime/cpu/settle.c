@@ -1,0 +1,77 @@
+/* settle.c - VPs run on the socket that their parameters lie on.
+ *
+ * A page comes to the node of the thread that touches it first. So each VP touches its own rows of the matrices before the caller writes
+ * values into them. Gradients, the optimiser's state and copies come with the first batch, whose VPs write them themselves; so do the
+ * batch's tensors. Vectors and tables, which all VPs read, are shared out over the nodes by pages.
+ */
+#include "runtime/cpu/cpu.h"
+
+#include <sched.h>
+
+enum { PAGE = 4096 };
+
+vpps_status vpps_cpu_choose_places(vpps_cpu *cpu) {
+    const int here = sched_getcpu();
+    if (cpu->n_vps == 1) return VPPS_OK;
+    cpu->chosen = calloc(cpu->n_vps, sizeof *cpu->chosen);
+    if (!cpu->chosen) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u VPs", cpu->n_vps);
+    VPPS_TRY(vpps_places_here(&cpu->places));
+    VPPS_TRY(vpps_choose_places(&cpu->places, cpu->n_vps, here < 0 ? 0 : (uint32_t)here, cpu->chosen));
+    cpu->hold = vpps_hold_of(&cpu->places, cpu->n_vps, cpu->chosen);
+    return VPPS_OK;
+}
+
+/* Where the system does not let it, the thread runs anywhere. */
+static void hold(const vpps_vp *vp) {
+    enum { SETS = 16 }; /* of 1,024 CPUs each */
+    const vpps_places *p = &vp->cpu->places;
+    const vpps_core_place *own = &p->at[vp->cpu->chosen[vp->index]];
+    cpu_set_t set[SETS];
+    CPU_ZERO_S(sizeof set, set);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (vpps_within(own, &p->at[i], vp->cpu->hold)) CPU_SET_S(p->at[i].cpu, sizeof set, set);
+    sched_setaffinity(0, sizeof set, set);
+}
+
+/* Memory that is zero, and that no other thread touches yet. */
+static void touch(void *memory, size_t bytes) {
+    volatile char *at = memory;
+    for (size_t i = 0; i < bytes; i += PAGE) at[i] = 0;
+    if (bytes) at[bytes - 1] = 0;
+}
+
+static void touch_matrix(const vpps_vp *vp, uint32_t param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_parameter_data *data = &cpu->model->params[param];
+    const uint32_t parts = cpu->precision.parts;
+    const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+    for (uint32_t b = 0; b < own.n; b++) {
+        const vpps_matrix_block *block = &own.blocks[b];
+        const size_t bytes = block->ld * data->cols * sizeof(float);
+        touch(block->values, bytes);
+        for (uint32_t s = 0; s < cpu->n_states; s++)
+            if (data->states[s]) touch(block->states[s], bytes);
+        if (parts) touch(block->packed, vpps_bf16_words(block->rows, data->cols, parts) * sizeof(uint32_t));
+    }
+}
+
+/* The VP's share of what all VPs read. */
+static void touch_slice(const vpps_vp *vp, uint32_t param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,
+                   end = words * (vp->index + (uint64_t)1) / cpu->n_vps;
+    touch(cpu->pool + cpu->plan.values[param] + first, (end - first) * sizeof(float));
+}
+
+void vpps_vp_settle(const vpps_vp *vp) {
+    const vpps_cpu *cpu = vp->cpu;
+    if (vp->has_thread && cpu->hold != VPPS_HOLD_ANYWHERE) hold(vp);
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+        const vpps_parameter_data *data = &cpu->model->params[p];
+        if (data->kind == VPPS_MATRIX) {
+            touch_matrix(vp, p);
+        } else if (!vpps_is_sharded(data)) {
+            touch_slice(vp, p);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+/* places.c - see places.h. Files: the kernel's documentation, "sysfs-devices-system-cpu" and "sysfs-devices-node"; a list of CPUs is
+ * "0-3,8". */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
+#include "runtime/places.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+
+/* ---------------------------------------------------------------- files */
+
+/* A reading under way: places by CPU. */
+typedef struct reader {
+    const char *root;
+    vpps_core_place *by_cpu;
+    bool *there, *known; /* known: of the property at hand */
+    uint32_t n;
+} reader;
+
+/* Folders of CPUs and nodes, whose names end in a number; else there is none. */
+#define A_CPU "system/cpu/cpu"
+#define A_NODE "system/node/node"
+enum { NO_NUMBER = UINT32_MAX };
+
+static FILE *open_file(const reader *r, const char *folder, uint32_t number, const char *name) {
+    char path[PATH_MAX], digits[16] = "";
+    if (number != NO_NUMBER) snprintf(digits, sizeof digits, "%u", number);
+    snprintf(path, sizeof path, "%s/sys/devices/%s%s/%s", r->root, folder, digits, name);
+    return fopen(path, "r");
+}
+
+/* A CPU's file of one number; false: there is none, or it says -1. */
+static bool read_number(const reader *r, uint32_t cpu, const char *name, uint32_t *number) {
+    FILE *f = open_file(r, A_CPU, cpu, name);
+    long told = -1;
+    if (!f) return false;
+    if (fscanf(f, "%ld", &told) != 1) told = -1;
+    fclose(f);
+    if (told >= 0) *number = (uint32_t)told;
+    return told >= 0;
+}
+
+/* Calls take(r, c, first, to) for each number of a list that is below r->n; first: the list's first one. False: there is no list. */
+typedef void (*taker)(reader *r, uint32_t cpu, uint32_t first, uint32_t to);
+static bool read_list(reader *r, const char *folder, uint32_t number, const char *name, taker take, uint32_t to) {
+    FILE *f = open_file(r, folder, number, name);
+    uint32_t begin, end, first = UINT32_MAX;
+    if (!f) return false;
+    while (fscanf(f, "%u", &begin) == 1) {
+        int separator = fgetc(f);
+        end = begin;
+        if (separator == '-' && fscanf(f, "%u", &end) == 1) separator = fgetc(f);
+        if (first == UINT32_MAX) first = begin;
+        for (uint32_t c = begin; c <= end && c < r->n; c++) take(r, c, first, to);
+        if (separator != ',') break;
+    }
+    fclose(f);
+    return first != UINT32_MAX;
+}
+
+/* ---------------------------------------------------------------- properties */
+
+static void take_online(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
+    (void)first, (void)to;
+    r->known[cpu] = true;
+}
+static void take_package(reader *r, uint32_t cpu, uint32_t first, uint32_t package) {
+    (void)first;
+    r->by_cpu[cpu].package = package;
+    r->known[cpu] = true;
+}
+static void take_node(reader *r, uint32_t cpu, uint32_t first, uint32_t node) {
+    (void)first;
+    r->by_cpu[cpu].node = node;
+}
+static void take_cache(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
+    (void)to;
+    r->by_cpu[cpu].cache = first;
+    r->known[cpu] = true;
+}
+static void take_core(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
+    (void)to;
+    r->by_cpu[cpu].core = first;
+    r->known[cpu] = true;
+}
+static void take_slow(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
+    (void)first, (void)to;
+    r->by_cpu[cpu].slow = true;
+}
+
+static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
+
+static void read_online(reader *r) {
+    forget(r);
+    if (!read_list(r, "system/cpu", NO_NUMBER, "online", take_online, 0)) return;
+    for (uint32_t c = 0; c < r->n; c++) r->there[c] &= r->known[c];
+}
+
+/* One file tells of all CPUs of a socket, a cache or a core. */
+static void read_packages(reader *r) {
+    forget(r);
+    for (uint32_t c = 0; c < r->n; c++) {
+        uint32_t package = 0;
+        if (!r->there[c] || r->known[c] || !read_number(r, c, "topology/physical_package_id", &package)) continue;
+        take_package(r, c, c, package);
+        if (!read_list(r, A_CPU, c, "topology/package_cpus_list", take_package, package))
+            read_list(r, A_CPU, c, "topology/core_siblings_list", take_package, package);
+    }
+}
+
+static void take_cpus_of_node(reader *r, uint32_t node, uint32_t first, uint32_t to) {
+    (void)first, (void)to;
+    read_list(r, A_NODE, node, "cpulist", take_node, node);
+}
+/* A node's number is below that of its last CPU, but for nodes without CPUs. */
+static void read_nodes(reader *r) { read_list(r, "system/node", NO_NUMBER, "online", take_cpus_of_node, 0); }
+
+/* The cache of the highest level, if cores share it. */
+static void read_cache(reader *r, uint32_t cpu) {
+    char name[64], last[64];
+    uint32_t highest = 0, level = 0;
+    for (uint32_t i = 0;; i++) {
+        snprintf(name, sizeof name, "cache/index%u/level", i);
+        if (!read_number(r, cpu, name, &level)) break;
+        if (level <= highest) continue;
+        highest = level;
+        snprintf(last, sizeof last, "cache/index%u/shared_cpu_list", i);
+    }
+    if (highest > 2) read_list(r, A_CPU, cpu, last, take_cache, 0);
+}
+
+static void read_caches(reader *r) {
+    forget(r);
+    for (uint32_t c = 0; c < r->n; c++)
+        if (r->there[c] && !r->known[c]) read_cache(r, c);
+}
+
+static void read_cores(reader *r) {
+    forget(r);
+    for (uint32_t c = 0; c < r->n; c++) {
+        if (!r->there[c] || r->known[c]) continue;
+        r->by_cpu[c].core = c;
+        if (!read_list(r, A_CPU, c, "topology/core_cpus_list", take_core, 0))
+            read_list(r, A_CPU, c, "topology/thread_siblings_list", take_core, 0);
+    }
+}
+
+/* x86 lists its small cores; ARM tells each core's capacity. */
+static void read_kinds(reader *r) {
+    uint32_t capacity, most = 0;
+    if (read_list(r, "cpu_atom", NO_NUMBER, "cpus", take_slow, 0)) return;
+    for (uint32_t c = 0; c < r->n; c++) {
+        if (!r->there[c]) continue;
+        if (!read_number(r, c, "cpu_capacity", &capacity)) return;
+        most = vpps_max_u32(most, capacity);
+    }
+    for (uint32_t c = 0; c < r->n; c++)
+        if (r->there[c] && read_number(r, c, "cpu_capacity", &capacity)) r->by_cpu[c].slow = capacity < most;
+}
+
+/* ---------------------------------------------------------------- order */
+
+static int compare(uint32_t a, uint32_t b) { return a < b ? -1 : a > b; }
+
+static int by_nearness(const void *a, const void *b) {
+    const vpps_core_place *x = a, *y = b;
+    int order = compare(x->package, y->package);
+    if (!order) order = compare(x->node, y->node);
+    if (!order) order = compare(x->slow, y->slow);
+    if (!order) order = compare(x->cache, y->cache);
+    if (!order) order = compare(x->core, y->core);
+    return order ? order : compare(x->cpu, y->cpu);
+}
+
+vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, vpps_places *out) {
+    *out = (vpps_places){0};
+    vpps_core_place *by_cpu = calloc(n + 1u, sizeof *by_cpu);
+    bool *flags = calloc(2 * (size_t)n + 1, sizeof *flags);
+    if (!by_cpu || !flags) {
+        free(by_cpu);
+        free(flags);
+        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u CPUs", n);
+    }
+    reader r = {root, by_cpu, flags, flags + n, n};
+    memcpy(r.there, allowed, n * sizeof *allowed);
+    read_online(&r);
+    read_packages(&r);
+    read_nodes(&r);
+    read_caches(&r);
+    read_cores(&r);
+    read_kinds(&r);
+    for (uint32_t c = 0; c < n; c++) {
+        if (!r.there[c]) continue;
+        by_cpu[c].cpu = c;
+        by_cpu[out->n++] = by_cpu[c];
+    }
+    free(flags);
+    qsort(by_cpu, out->n, sizeof *by_cpu, by_nearness);
+    out->at = by_cpu;
+    return VPPS_OK;
+}
+
+vpps_status vpps_places_here(vpps_places *out) {
+    enum { SETS = 16 }; /* of 1,024 CPUs each */
+    cpu_set_t set[SETS];
+    bool allowed[SETS * CPU_SETSIZE] = {false};
+    const bool known = sched_getaffinity(0, sizeof set, set) == 0;
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < VPPS_COUNT(allowed) && known; c++)
+        if (CPU_ISSET_S(c, sizeof set, set)) allowed[c] = true, n = c + 1;
+    return vpps_read_places("", allowed, n, out);
+}
+
+/* ---------------------------------------------------------------- choosing */
+
+/* The second thread of a core that has an earlier one among the places, which lie side by side. */
+static bool is_sibling(const vpps_places *p, uint32_t i) { return i && p->at[i - 1].core == p->at[i].core; }
+
+/* Place i by how far it is from the own one, in order; above bit 40 by how little it is wanted. */
+static uint64_t rank_of(const vpps_places *p, const vpps_core_place *own, uint32_t i) {
+    const vpps_core_place *x = &p->at[i];
+    uint64_t far = 0;
+    if (own) far = (x->package != own->package) * 4u + (x->node != own->node) * 2u + (x->cache != own->cache);
+    return (is_sibling(p, i) * UINT64_C(2) + x->slow) << 40 | far << 32 | i;
+}
+
+static int by_rank(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t here, uint32_t *chosen) {
+    const uint32_t n_taken = vpps_min_u32(n_vps, p->n);
+    const vpps_core_place *own = NULL;
+    uint64_t *ranks = malloc((p->n + (size_t)1) * sizeof *ranks);
+    if (!ranks) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u places", p->n);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->at[i].cpu == here) own = &p->at[i];
+    for (uint32_t i = 0; i < p->n; i++) ranks[i] = rank_of(p, own, i);
+    qsort(ranks, p->n, sizeof *ranks, by_rank);
+    for (uint32_t i = 0; i < n_taken; i++) ranks[i] &= (UINT64_C(1) << 40) - 1;
+    qsort(ranks, n_taken, sizeof *ranks, by_rank);
+    for (uint32_t v = 0; v < n_vps; v++) chosen[v] = n_taken ? (uint32_t)ranks[(uint64_t)v * n_taken / n_vps] : 0;
+    free(ranks);
+    return VPPS_OK;
+}
+
+vpps_hold vpps_hold_of(const vpps_places *p, uint32_t n_vps, const uint32_t *chosen) {
+    const vpps_place_counts c = vpps_count_places(p);
+    bool one_node = true;
+    for (uint32_t v = 1; v < n_vps && p->n; v++) one_node &= p->at[chosen[v]].node == p->at[chosen[0]].node;
+    if (n_vps >= c.cores) return c.nodes * c.caches > 1 ? VPPS_HOLD_CACHE : VPPS_HOLD_ANYWHERE;
+    return one_node ? VPPS_HOLD_ANYWHERE : VPPS_HOLD_NODE;
+}
+
+bool vpps_within(const vpps_core_place *own, const vpps_core_place *place, vpps_hold hold) {
+    if (hold == VPPS_HOLD_ANYWHERE) return true;
+    return own->node == place->node && (hold == VPPS_HOLD_NODE || own->cache == place->cache);
+}
+
+vpps_place_counts vpps_count_places(const vpps_places *p) {
+    vpps_place_counts n = {.cpus = p->n};
+    for (uint32_t i = 0; i < p->n; i++) {
+        bool package = true, node = true, cache = true;
+        for (uint32_t k = 0; k < i; k++) {
+            package &= p->at[k].package != p->at[i].package;
+            node &= p->at[k].node != p->at[i].node;
+            cache &= p->at[k].cache != p->at[i].cache;
+        }
+        n.packages += package;
+        n.nodes += node;
+        n.caches += cache;
+        n.cores += !is_sibling(p, i);
+        n.slow_cores += !is_sibling(p, i) && p->at[i].slow;
+    }
+    return n;
+}
