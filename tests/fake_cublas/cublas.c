@@ -1,7 +1,9 @@
-/* cublas.c - a stand-in for cuBLAS: memory is the host's, and a product is made when its call returns, by plain loops. It refuses what
+/* cublas.c - see fake_cublas.h. A product is made when its call returns, unless a test defers it. Refused is what
  * is not set as bits need it that repeat. Its major version is the number at the end of the name that it was loaded by,
  * libcublas.so.12; 13 without. FAKE_CUBLAS_FAILS=FUNCTION: that call fails. FAKE_CUBLAS_LOG=FILE gets a line for each product:
  * columns, rows, depth, how many at once, the type of the factors, and 1 where they are added. */
+#include "fake_cublas/fake_cublas.h"
+
 #include "runtime/gpu/cublas_api.h"
 
 #include <dlfcn.h>
@@ -14,6 +16,13 @@
 VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
 EXPORT const char *cublasGetStatusString(unsigned status);
+
+static fake_cublas_later later;
+
+static void defer(fake_cublas_later to) { later = to; }
+
+EXPORT extern const fake_cublas_controls fake_cublas;
+const fake_cublas_controls fake_cublas = {defer};
 
 enum { LEAST_WORKSPACE = 4 << 20 };
 
@@ -92,6 +101,33 @@ static bool note(int m, int n, int k, int batch, unsigned type, bool adds) {
     return fclose(f) == 0;
 }
 
+/* The products of a call, of n x k by k x m matrices, all of them column after column. */
+typedef struct products {
+    int m, n, k, batch;
+    const void *const *a, *const *b;
+    void *const *c;
+    int ld_a, ld_b, ld_c;
+    unsigned type; /* of a and b */
+    float kept;
+} products;
+
+static float product(const products *p, int i, size_t row, size_t column) {
+    const float kept = ((const float *)p->c[i])[row * (size_t)p->ld_c + column];
+    float sum = p->kept != 0 ? p->kept * kept : 0.0f;
+    for (size_t v = 0; v < (size_t)p->k; v++)
+        sum += element(p->a[i], p->type, v * (size_t)p->ld_a + column) *
+               element(p->b[i], p->type, v * (size_t)p->ld_b + row);
+    return sum;
+}
+
+static void multiply(const void *payload) {
+    const products *p = payload;
+    for (int i = 0; i < p->batch; i++)
+        for (size_t row = 0; row < (size_t)p->n; row++)
+            for (size_t column = 0; column < (size_t)p->m; column++)
+                ((float *)p->c[i])[row * (size_t)p->ld_c + column] = product(p, i, row, column);
+}
+
 unsigned cublasGemmBatchedEx(vpps_cublas_handle h, unsigned op_a, unsigned op_b, int m, int n, int k, const void *alpha,
                              const void *const *a, unsigned type_a, int ld_a, const void *const *b, unsigned type_b,
                              int ld_b, const void *beta, void *const *c, unsigned type_c, int ld_c, int batch,
@@ -108,16 +144,11 @@ unsigned cublasGemmBatchedEx(vpps_cublas_handle h, unsigned op_a, unsigned op_b,
         if ((uintptr_t)a[i] % 256 || (uintptr_t)b[i] % 256) return VPPS_CUBLAS_INVALID_VALUE;
         for (int other = 0; other < i; other++)
             if (c[other] == c[i]) return VPPS_CUBLAS_INVALID_VALUE; /* in which order? */
-        float *to = c[i];
-        for (size_t row = 0; row < (size_t)n; row++) {
-            for (size_t column = 0; column < (size_t)m; column++) {
-                float sum = kept != 0 ? kept * to[row * (size_t)ld_c + column] : 0.0f;
-                for (size_t v = 0; v < (size_t)k; v++)
-                    sum += element(a[i], type_a, v * (size_t)ld_a + column) *
-                           element(b[i], type_b, v * (size_t)ld_b + row);
-                to[row * (size_t)ld_c + column] = sum;
-            }
-        }
     }
+    const products p = {m, n, k, batch, a, b, c, ld_a, ld_b, ld_c, type_a, kept};
+    if (later)
+        later(multiply, &p, sizeof p);
+    else
+        multiply(&p);
     return result_of(__func__);
 }

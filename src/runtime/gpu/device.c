@@ -8,6 +8,13 @@
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
+static vpps_gpu_slot *slot_of(vpps_gpu *gpu, uint32_t launch) { return &gpu->slots[launch % VPPS_GPU_SLOTS]; }
+
+/* Waits until a launch has ended. */
+static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
+    return gpu->table->await(gpu->driver, launch % VPPS_GPU_SLOTS);
+}
+
 /* ---------------------------------------------------------------- launching */
 
 /* Most members of a list that `tile` consecutive vertices have. */
@@ -40,8 +47,9 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* A ring: a launch has one, reads that of the launch before, and zeroes that of the next but one. */
-enum { FAILURES = 4 };
+/* A ring: a launch has one, reads that of the launch before, and zeroes that of the next but one. The host may read it when all launches
+ * in flight have ended. Its length divides 2^32, where launches are counted from 0 again. */
+enum { FAILURES = 2 * VPPS_GPU_SLOTS };
 
 static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
     return gpu->failures.address + launch % FAILURES * sizeof(vpps_failure);
@@ -63,9 +71,9 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
-    vpps_gpu_slot *slot = &gpu->slots[launch % 2], *last = &gpu->slots[(launch + 1) % 2];
+    vpps_gpu_slot *slot = slot_of(gpu, launch), *last = slot_of(gpu, launch - 1);
     VPPS_TRY(need_counters(gpu, slot));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, script->words * sizeof *script->copy));
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* which seldom grow */
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
@@ -91,12 +99,12 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .words = script->words,
         .stale_words = last->used,
         .resumes = resumes,
-        .finite = gpu->n_flights && gpu->options.nonfinite == VPPS_NONFINITE_STOP,
+        .finite = gpu->n_flights && !resumes && gpu->options.nonfinite == VPPS_NONFINITE_STOP,
         .touched = script->touched,
     };
     VPPS_TRY(t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments));
     if (gpu->ends.bytes) VPPS_TRY(t->fetch(gpu->driver, slot->end, slot->end_at, sizeof *slot->end));
-    return t->mark(gpu->driver, launch % 2);
+    return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
 /* Starts a batch, up to its gradients where that is the part. */
@@ -105,7 +113,7 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
     VPPS_TRY(start(gpu, &script, gpu->pool.address, 0, false));
     if (part != VPPS_GPU_GRADIENTS || !vpps_gpu_packs(gpu)) return VPPS_OK;
-    return vpps_gpu_multiply(gpu, gpu->slots[(gpu->launches + 1) % 2].script.address + 4 * (uint64_t)script.products);
+    return vpps_gpu_multiply(gpu, slot_of(gpu, gpu->launches - 1)->script.address + 4 * (uint64_t)script.products);
 }
 
 /* Starts a batch that leaves its gradients. */
@@ -121,12 +129,14 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
 /* A batch whose gradients of matrices cuBLAS makes, between two launches that nobody waits for. */
 static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     vpps_gpu_script script;
-    flight->first = gpu->launches % 2;
+    flight->first = gpu->launches;
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
     vpps_gpu_mark_outers(batch, true, gpu->dense);
-    VPPS_TRY(vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script));
-    return start(gpu, &script, gpu->pool.address, 0, true);
+    vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
+    if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* nobody will wait for the first launch */
+    return status;
 }
 
 /* Starts the norm and the update by the gradients that there are, with other processes' when they have come. The batch's script has
@@ -145,10 +155,10 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
 
 /* A batch whose gradients are shared, in two launches: this waits for the first one, and for the other processes. */
 static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
-    const uint32_t slot = gpu->launches % 2;
-    const vpps_launch_end *end = gpu->slots[slot].end;
+    const uint32_t launch = gpu->launches;
+    const vpps_launch_end *end = slot_of(gpu, launch)->end;
     VPPS_TRY(start_gradients(gpu, batch));
-    VPPS_TRY(gpu->table->await(gpu->driver, slot));
+    VPPS_TRY(await(gpu, launch));
     flight->gradients_ns = end->end_ns - end->begin_ns;
     if (end->failed) return VPPS_OK; /* the outcome will tell */
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
@@ -190,17 +200,17 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     flight.status = start_part(gpu, batch, &flight);
     const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
     if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have stepped */
-    flight.slot = (gpu->launches + 1) % 2;
-    if (flight.first == VPPS_NONE) flight.first = flight.slot;
+    flight.last = gpu->launches - 1;
+    if (flight.first == VPPS_NONE) flight.first = flight.last;
     if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* found before anything is started */
     return flight.status;
 }
 
-/* Whole batches of one process are one launch, which can be queued after another, unless cuBLAS makes gradients. */
+/* The host waits inside no whole batch of one process, so that one can be queued after another. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
-           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share && !vpps_gpu_packs(gpu);
+           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share;
 }
 
 /* ---------------------------------------------------------------- outcomes */
@@ -213,9 +223,9 @@ static bool gpu_finished(vpps_device *d) {
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    const volatile unsigned long long *end_ns = &gpu->slots[f->slot].end->end_ns; /* which the kernel writes */
+    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* which the kernel writes */
     const bool told = gpu->ends.bytes || *end_ns;
-    return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->slot);
+    return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
 
 static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcome *out) {
@@ -236,23 +246,22 @@ static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcom
     }
 }
 
-/* Of the latest launch but `behind`. */
-static vpps_status read_failure(vpps_gpu *gpu, uint32_t behind, vpps_outcome *out) {
+static vpps_status read_failure(vpps_gpu *gpu, uint32_t launch, vpps_outcome *out) {
     vpps_failure f;
-    VPPS_TRY(gpu->table->read(gpu->driver, &f, failure_at(gpu, gpu->launches - 1 - behind), sizeof f));
+    VPPS_TRY(gpu->table->read(gpu->driver, &f, failure_at(gpu, launch), sizeof f));
     tell_failure(gpu, &f, out);
     return VPPS_OK;
 }
 
-static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, uint32_t behind, vpps_outcome *out) {
-    const vpps_launch_end *first = gpu->slots[flight->first].end, *end = gpu->slots[flight->slot].end;
+static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vpps_outcome *out) {
+    const vpps_launch_end *first = slot_of(gpu, flight->first)->end, *end = slot_of(gpu, flight->last)->end;
     VPPS_TRY(flight->status);
-    VPPS_TRY(gpu->table->await(gpu->driver, flight->slot));
+    VPPS_TRY(await(gpu, flight->last));
     out->begin_ns = first->begin_ns;
     out->end_ns = end->end_ns;
     out->device_ns = out->own_ns = end->end_ns - first->begin_ns;
-    if (first->failed) return read_failure(gpu, behind + (first != end), out);
-    if (end->failed) return read_failure(gpu, behind, out);
+    if (first->failed) return read_failure(gpu, flight->first, out);
+    if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
     out->device_ns = out->own_ns += flight->gradients_ns; /* without the exchange between the launches */
@@ -270,7 +279,7 @@ static void gpu_wait(vpps_device *d, vpps_outcome *out) {
         gpu->flights[0] = gpu->flights[1];
         gpu->n_flights--;
         gpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
-        const vpps_status status = take_outcome(gpu, &flight, gpu->n_flights, &gpu->outcome);
+        const vpps_status status = take_outcome(gpu, &flight, &gpu->outcome);
         if (status != VPPS_OK) {
             gpu->outcome.status = status;
             snprintf(gpu->outcome.message, sizeof gpu->outcome.message, "%s", vpps_error_message());
@@ -327,6 +336,12 @@ static void gpu_forget_cells(vpps_device *d) {
     vpps_gpu_forget_kernels(gpu);
 }
 
+static void close_slot(vpps_gpu *gpu, vpps_gpu_slot *slot) {
+    vpps_gpu_release(gpu, &slot->script);
+    vpps_gpu_release(gpu, &slot->counters);
+    if (slot->pinned) gpu->table->release_host(gpu->driver, slot->pinned);
+}
+
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
@@ -335,22 +350,10 @@ static void gpu_destroy(vpps_device *d) {
     vpps_gpu_close_products(gpu);
     if (gpu->driver) {
         gpu_forget_cells(d);
-        vpps_gpu_buffer *buffers[] = {&gpu->pool,
-                                      &gpu->matrices,
-                                      &gpu->gradients,
-                                      &gpu->states[0],
-                                      &gpu->states[1],
-                                      &gpu->scratch,
-                                      &gpu->entries,
-                                      &gpu->failures,
-                                      &gpu->ends,
-                                      &gpu->slots[0].script,
-                                      &gpu->slots[1].script,
-                                      &gpu->slots[0].counters,
-                                      &gpu->slots[1].counters};
+        vpps_gpu_buffer *buffers[] = {&gpu->pool,    &gpu->matrices, &gpu->gradients, &gpu->states[0], &gpu->states[1],
+                                      &gpu->scratch, &gpu->entries,  &gpu->failures,  &gpu->ends};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
-        for (size_t i = 0; i < VPPS_COUNT(gpu->pinned); i++)
-            if (gpu->pinned[i]) gpu->table->release_host(gpu->driver, gpu->pinned[i]);
+        for (uint32_t i = 0; i < VPPS_GPU_SLOTS; i++) close_slot(gpu, &gpu->slots[i]);
         if (gpu->pinned_ends) gpu->table->release_host(gpu->driver, gpu->pinned_ends);
         gpu->table->close(gpu->driver);
     }

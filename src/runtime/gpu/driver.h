@@ -67,7 +67,7 @@ typedef struct vpps_driver_table {
 
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);
-    /* Mark 0 or 1: all that was asked for so far. passed: has it happened, or failed? Never blocks. await: until it has; fails as
+    /* Mark `which`, below VPPS_DRIVER_MARKS: all that was asked for so far. passed: has it happened, or failed? Never blocks. await: until it has; fails as
      * `wait` does. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
     bool (*passed)(vpps_driver *d, uint32_t which);
@@ -77,7 +77,7 @@ typedef struct vpps_driver_table {
     vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
 } vpps_driver_table;
 
-enum { VPPS_DRIVER_MARKS = 2 };
+enum { VPPS_DRIVER_MARKS = 4 }; /* a power of 2 */
 
 struct vpps_driver {
     const vpps_driver_table *table;

@@ -185,9 +185,11 @@ static void cuda_close(vpps_driver *base) {
         d->kernels = NULL;
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
-        const vpps_cu_event events[] = {d->start, d->stop, d->uploaded, d->marks[0], d->marks[1]};
+        const vpps_cu_event events[] = {d->start, d->stop, d->uploaded};
         for (size_t i = 0; i < VPPS_COUNT(events); i++)
             if (events[i]) d->cuda.cuEventDestroy_v2(events[i]);
+        for (size_t i = 0; i < VPPS_COUNT(d->marks); i++)
+            if (d->marks[i]) d->cuda.cuEventDestroy_v2(d->marks[i]);
         if (d->uploads) d->cuda.cuStreamDestroy_v2(d->uploads);
         if (d->stream) d->cuda.cuStreamDestroy_v2(d->stream);
         vpps_cuda_leave(&entered);

@@ -61,8 +61,14 @@ typedef struct vpps_gpu_kernel {
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* What a launch has of its own. Two take turns: one is queued while the other runs. */
+/* Launches take slots in turn: two batches are in flight, of two launches each where cuBLAS makes gradients. A slot has a mark of the
+ * driver's. */
+enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
+
+/* What a launch has of its own until it has ended. */
 typedef struct vpps_gpu_slot {
+    void *pinned; /* the script's copy on its way to the device */
+    size_t pinned_bytes;
     vpps_gpu_buffer script, counters; /* counters are zero before a launch */
     uint32_t used;                    /* words of them that the latest launch counted in */
     vpps_launch_end *end;             /* in pinned memory */
@@ -99,7 +105,7 @@ typedef struct vpps_gpu_products {
 
 /* A batch whose outcome nobody has taken. */
 typedef struct vpps_gpu_flight {
-    uint32_t slot;  /* of its last launch */
+    uint32_t last;  /* number of its last launch */
     uint32_t first; /* of its first launch, where the last one resumes it; else the same */
     vpps_step_part part;
     bool trains;
@@ -127,13 +133,10 @@ typedef struct vpps_gpu {
     vpps_gpu_buffer failures; /* a vpps_failure of each of the latest launches, and of the next ones */
     vpps_gpu_buffer ends;     /* vpps_launch_end of the slots, where kernels do not reach the host's memory */
     vpps_launch_end *pinned_ends;
-    vpps_gpu_slot slots[2];
-    uint32_t launches;      /* so far */
+    vpps_gpu_slot slots[VPPS_GPU_SLOTS];
+    uint32_t launches;      /* so far; that of number n has slot n % VPPS_GPU_SLOTS */
     float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
     uint32_t scratch_words; /* of a VP */
-    void *pinned[2];
-    size_t pinned_bytes[2];
-    uint32_t next_pinned;
 
     vpps_share *share;       /* NULL: this process is the only one */
     vpps_communicator *gpus; /* NULL: its communicator moves gradients, too */
@@ -224,7 +227,7 @@ typedef struct vpps_gpu_script {
 /* Which of a batch's tasks: all; those up to where all gradients are there, or what cuBLAS makes them of; those after that. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Valid until the second following call. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
+/* For the next launch, valid until it has ended. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 

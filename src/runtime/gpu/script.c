@@ -63,13 +63,13 @@ static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
     return t;
 }
 
-static vpps_status reserve_pinned(vpps_gpu *gpu, uint32_t k, size_t bytes) {
-    if (gpu->pinned_bytes[k] >= bytes) return VPPS_OK;
-    if (gpu->pinned[k]) gpu->table->release_host(gpu->driver, gpu->pinned[k]);
-    gpu->pinned[k] = NULL;
-    gpu->pinned_bytes[k] = 0;
-    VPPS_TRY(gpu->table->allocate_host(gpu->driver, bytes + bytes / 2, &gpu->pinned[k]));
-    gpu->pinned_bytes[k] = bytes + bytes / 2;
+static vpps_status reserve_pinned(vpps_gpu *gpu, vpps_gpu_slot *slot, size_t bytes) {
+    if (slot->pinned_bytes >= bytes) return VPPS_OK;
+    if (slot->pinned) gpu->table->release_host(gpu->driver, slot->pinned);
+    slot->pinned = NULL;
+    slot->pinned_bytes = 0;
+    VPPS_TRY(gpu->table->allocate_host(gpu->driver, bytes + bytes / 2, &slot->pinned));
+    slot->pinned_bytes = bytes + bytes / 2;
     return VPPS_OK;
 }
 
@@ -105,12 +105,12 @@ static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
 }
 
-/* Room for a script, in pinned memory, so that its way to the device need not be waited for. */
+/* Room for the next launch's script, in pinned memory, so that its way to the device need not be waited for. */
 static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
-    const uint32_t k = gpu->next_pinned ^= 1;
+    vpps_gpu_slot *slot = &gpu->slots[gpu->launches % VPPS_GPU_SLOTS];
     if (words > UINT32_MAX) return vpps_fail(VPPS_MEMORY, "%s: a script of more than 2^32 words", gpu->table->name);
-    VPPS_TRY(reserve_pinned(gpu, k, (size_t)words * sizeof(uint32_t)));
-    *out = gpu->pinned[k];
+    VPPS_TRY(reserve_pinned(gpu, slot, (size_t)words * sizeof(uint32_t)));
+    *out = slot->pinned;
     return VPPS_OK;
 }
 

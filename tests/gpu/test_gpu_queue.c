@@ -1,0 +1,266 @@
+/* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late (gpu_late.h), whichever way
+ * gradients of matrices are made: what they compute, what is done behind a failure, and what happens where memory is lacking. */
+#include "common/episode.h"
+#include "common/gpu_tests.h"
+#include "gpu_late.h"
+#include "gpu_trees.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
+
+#include <libgen.h>
+#include <math.h>
+#include <unistd.h>
+
+enum { HIDDEN = 16 };
+
+static const gpu_layout layout = {4, 128, 1, 1};
+static const vpps_gradients ways[] = {VPPS_GRADIENTS_DEFERRED, VPPS_GRADIENTS_CUBLAS};
+enum { KERNEL, CUBLAS, WAYS };
+
+static uint32_t launches_of(int way) { return way == CUBLAS ? 2 : 1; }
+
+static char stand_in[4096];
+
+/* ---------------------------------------------------------------- batches */
+
+typedef enum kind { PLAIN, INFINITE_LOSS, NAN_GRADIENT } kind;
+
+/* Batch number b, of n times as many trees as others. */
+static vpps_node build(gpu_trees *t, uint32_t b, uint32_t n, kind k) {
+    vpps_node terms[4];
+    ck_assert_uint_le(n, VPPS_COUNT(terms));
+    vpps_graph_clear(t->g);
+    for (uint32_t i = 0; i < n; i++) terms[i] = trees_add(t, b + i);
+    const vpps_node loss = vpps_average(t->g, n, terms);
+    if (k == INFINITE_LOSS) return vpps_add(t->g, loss, vpps_constant(t->g, 1, 1, INFINITY));
+    if (k == NAN_GRADIENT) /* 0, whose gradient is the infinite one of the root at 0, times 0 */
+        return vpps_add(t->g, loss, vpps_sqrt(t->g, vpps_mul(t->g, loss, vpps_constant(t->g, 1, 1, 0))));
+    return loss;
+}
+
+/* A handle on software SIMT, which is done when a call returns, or on the late machine. */
+static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite, bool is_late) {
+    vpps_handle *h;
+    vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
+    o.gradients = ways[way];
+    o.nonfinite = nonfinite;
+    o.verify = false;
+    trees_open(t, HIDDEN, HIDDEN);
+    TEST_OK(vpps_handle_create(&h, t->model, &o));
+    if (!is_late) return h;
+    h->device->table->destroy(h->device);
+    TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, late_driver(stand_in), t->model, &o, &h->plan));
+    h->machine = h->device->table->machine(h->device);
+    return h;
+}
+
+static void close_handle(vpps_handle *h, gpu_trees *t) {
+    vpps_handle_destroy(h);
+    trees_close(t);
+}
+
+/* Parameters on the device, also of a handle that is of no use any more; the caller frees. */
+static float *parameters(vpps_handle *h, gpu_trees *t, size_t *n) {
+    TEST_OK(vpps_gpu_read_parameters((vpps_gpu *)h->device, t->model, true));
+    return model_values(t->model, n);
+}
+
+/* Parameters after these batches, each of which was waited for, and their losses. */
+typedef struct plan {
+    uint32_t batch, size;
+    kind kind;
+} plan;
+static float *train_one_at_a_time(int way, vpps_nonfinite nonfinite, const plan *p, uint32_t n, float *losses) {
+    gpu_trees t;
+    size_t count;
+    vpps_handle *h = open_handle(&t, way, nonfinite, false);
+    for (uint32_t i = 0; i < n; i++) {
+        TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, &losses[i]));
+    }
+    float *values = parameters(h, &t, &count);
+    close_handle(h, &t);
+    return values;
+}
+
+static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expected) {
+    size_t n;
+    float *now = parameters(h, t, &n);
+    ck_assert_mem_eq(now, expected, n * sizeof *now);
+    free(now);
+}
+
+/* ---------------------------------------------------------------- what is computed */
+
+/* Losses and parameters are those of batches that are waited for, to the bit. Batches grow and shrink. */
+START_TEST(queued_batches_have_the_same_bits)
+    {
+        static const plan p[] = {{0, 1, PLAIN}, {1, 1, PLAIN}, {2, 2, PLAIN}, {0, 4, PLAIN}, {0, 4, PLAIN},
+                                 {2, 1, PLAIN}, {1, 2, PLAIN}, {0, 1, PLAIN}, {0, 4, PLAIN}, {1, 1, PLAIN}};
+        enum { N = VPPS_COUNT(p), GROWN = 5 };
+        const uint32_t each = launches_of(_i);
+        float losses[N], stale;
+        gpu_trees t;
+        float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, N, losses);
+        vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
+        for (uint32_t i = 0; i < N; i++) {
+            TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, PLAIN), &stale));
+            if (i) ck_assert_float_eq(stale, losses[i - 1]);
+            ck_assert_uint_eq(late.asked, each * (i + 1));
+            if (i >= GROWN) ck_assert_uint_eq(late.done, each * i); /* this one was not waited for */
+        }
+        TEST_OK(vpps_sync_latest_loss(h, &stale));
+        ck_assert_float_eq(stale, losses[N - 1]);
+        ck_assert_int_eq(late.products > 0, _i == CUBLAS);
+        expect_parameters(h, &t, expected);
+        free(expected);
+        close_handle(h, &t);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- behind a failure */
+
+/* From launch `from` on nothing was done. */
+static void expect_nothing_done(uint32_t from) {
+    for (uint32_t i = 1; i <= late.done; i++) {
+        const uint32_t expected = i < from ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
+        if (i != late.stalls) ck_assert_msg(late.failed[i] == expected, "launch %u: %u", i, late.failed[i]);
+    }
+}
+
+/* The second of three batches stalls, in its first launch or in its last: it is named, and parameters are those after the first. */
+START_TEST(behind_a_stall_nothing_is_done)
+    {
+        static const plan p[] = {{0, 1, PLAIN}};
+        static const struct {
+            int way;
+            uint32_t stalls;
+        } cases[] = {{KERNEL, 2}, {CUBLAS, 3}, {CUBLAS, 4}};
+        const int way = cases[_i].way;
+        float losses[1];
+        gpu_trees t;
+        float *expected = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses);
+        vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
+        late.stalls = cases[_i].stalls;
+        for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_fb(h, t.g, build(&t, i, 1, PLAIN), NULL));
+        const vpps_node third = build(&t, 2, 1, PLAIN);
+        TEST_FAILS(vpps_fb(h, t.g, third, NULL), VPPS_STALL, "batch 2: VP 0, task at word 0: waited");
+        ck_assert_uint_eq(late.done, 3 * launches_of(way));
+        expect_nothing_done(late.stalls);
+        expect_parameters(h, &t, expected);
+        free(expected);
+        close_handle(h, &t);
+    }
+END_TEST
+
+/* The second of three batches has a loss, or a gradient, that is not finite: it is named, and the third does nothing. Launched again, it
+ * trains, with its number. */
+START_TEST(behind_what_is_not_finite_nothing_is_done)
+    {
+        const int way = _i % WAYS;
+        const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
+        const plan p[] = {{0, 1, PLAIN}, {2, 1, PLAIN}, {1, 1, PLAIN}};
+        float losses[3], loss;
+        gpu_trees t;
+        float *first = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses),
+              *all = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 3, losses);
+        vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
+        TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
+        TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, k), NULL));
+        vpps_node third = build(&t, 2, 1, PLAIN);
+        TEST_FAILS(vpps_fb(h, t.g, third, NULL), VPPS_NONFINITE,
+                   k == INFINITE_LOSS ? "batch 2: the loss is inf" : "batch 2: the gradient's norm is");
+        ck_assert_uint_eq(late.done, 3 * launches_of(way));
+        expect_nothing_done(2 * launches_of(way) + 1);
+        expect_parameters(h, &t, first);
+        TEST_OK(vpps_fb(h, t.g, third, NULL));
+        ck_assert_uint_eq(h->latest_number, 3);
+        TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, PLAIN), &loss));
+        ck_assert_float_eq(loss, losses[1]);
+        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        ck_assert_float_eq(loss, losses[2]);
+        expect_parameters(h, &t, all);
+        free(first);
+        free(all);
+        close_handle(h, &t);
+    }
+END_TEST
+
+/* Where such batches are passed over, the third trains all the same. */
+START_TEST(behind_what_is_passed_over_batches_train)
+    {
+        const int way = _i % WAYS;
+        const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
+        float losses[3];
+        gpu_trees t;
+        vpps_stats stats = {.size = sizeof stats};
+        float *expected = train_one_at_a_time(way, VPPS_NONFINITE_SKIP, p, 3, losses);
+        vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_SKIP, true);
+        for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, 1, p[i].kind), NULL));
+        ck_assert_uint_lt(late.done, 3 * launches_of(way));
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        TEST_OK(vpps_handle_stats(h, &stats));
+        ck_assert_uint_eq(stats.skipped, 1);
+        expect_nothing_done(UINT32_MAX);
+        expect_parameters(h, &t, expected);
+        free(expected);
+        close_handle(h, &t);
+    }
+END_TEST
+
+/* ---------------------------------------------------------------- memory */
+
+/* Whichever allocation of the second batch finds no memory: the batch does with less, or fails, nothing of it is left to be done, and it
+ * may come again. */
+START_TEST(a_batch_that_finds_no_memory_is_not_queued)
+    {
+        static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
+        float losses[3];
+        float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, 3, losses);
+        uint32_t refused = 0;
+        bool lacked = true;
+        for (uint32_t nth = 1; lacked; nth++) {
+            gpu_trees t;
+            vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
+            TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
+            late.lacking = late.allocations + nth;
+            const vpps_node second = build(&t, 1, 4, PLAIN);
+            const vpps_status status = vpps_fb(h, t.g, second, NULL);
+            lacked = late.allocations >= late.lacking;
+            late.lacking = 0;
+            if (status != VPPS_OK) {
+                refused++;
+                ck_assert_int_eq(status, VPPS_MEMORY);
+                ck_assert_uint_eq(late.done, late.asked);
+                TEST_OK(vpps_fb(h, t.g, second, NULL));
+            }
+            TEST_OK(vpps_fb(h, t.g, build(&t, 2, 1, PLAIN), NULL));
+            TEST_OK(vpps_sync_latest_loss(h, NULL));
+            expect_parameters(h, &t, expected);
+            close_handle(h, &t);
+        }
+        ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* each launch's script on both sides, and its counters */
+        free(expected);
+    }
+END_TEST
+
+static Suite *suite(void) {
+    const gpu_group groups[] = {{"bits", queued_batches_have_the_same_bits, WAYS, WAYS},
+                                {"stall", behind_a_stall_nothing_is_done, 3, 3},
+                                {"nonfinite", behind_what_is_not_finite_nothing_is_done, 2 * WAYS, 2 * WAYS},
+                                {"skip", behind_what_is_passed_over_batches_train, 2 * WAYS, 2 * WAYS},
+                                {"memory", a_batch_that_finds_no_memory_is_not_queued, WAYS, WAYS}};
+    return gpu_suite("gpu queue", groups, VPPS_COUNT(groups));
+}
+
+int main(void) {
+    char program[4000] = {0};
+    if (!gpu_is_simulated()) {
+        test_tell("skipped", "queued batches: only software SIMT can be late");
+        return 0;
+    }
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
+    snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
+    setenv("VPPS_LIBCUBLAS", stand_in, 1);
+    return gpu_main(suite);
+}
