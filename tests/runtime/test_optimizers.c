@@ -229,6 +229,54 @@ START_TEST(clipping_is_by_the_norm_of_sums_of_outer_products)
     }
 END_TEST
 
+/* A step of a model whose matrices' gradients are products with inputs, with a table's entries and with a vector. values: the matrices
+ * of entries and of the vector after the step. Of two VPs the first one has all rows, the second one an entry. */
+static void step_of_products(uint32_t vps, float *values) {
+    enum { HEIGHT = 16, LONG = 8192, SHORT = 8, MATRICES = 5 };
+    static const uint32_t widths[MATRICES] = {LONG, LONG, SHORT, SHORT, SHORT};
+    static float x[LONG];
+    const vpps_init some = {.kind = VPPS_INIT_UNIFORM, .a = -0.5f, .b = 0.5f};
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param matrices[MATRICES], table, vector;
+    char name[] = "0";
+    vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1}, 0);
+    o.vps = vps;
+    for (uint32_t i = 0; i < LONG; i++) x[i] = (float)(i % 7) * 0.01f;
+    TEST_OK(vpps_model_create(&model, 3));
+    for (uint32_t i = 0; i < MATRICES; i++, name[0]++)
+        TEST_OK(vpps_add_matrix(model, &matrices[i], name, HEIGHT, widths[i], &some));
+    TEST_OK(vpps_add_lookup(model, &table, "table", 2, SHORT, 1, &some));
+    TEST_OK(vpps_add_vector(model, &vector, "vector", SHORT, &some));
+    TEST_OK(vpps_graph_create(&g, model));
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    const vpps_node factors[MATRICES] = {vpps_input(g, LONG, 1, x), vpps_input(g, LONG, 1, x), vpps_lookup(g, table, 0),
+                                         vpps_lookup(g, table, 1), vpps_parameter(g, vector)};
+    vpps_node products[MATRICES];
+    for (uint32_t i = 0; i < MATRICES; i++) products[i] = vpps_tanh(g, vpps_matvec(g, matrices[i], factors[i]));
+    TEST_OK(vpps_fb(h, g, vpps_dot(g, vpps_sum(g, 2, products), vpps_sum(g, 3, products + 2)), NULL));
+    TEST_OK(vpps_read_parameters(h));
+    for (uint32_t i = 2; i < MATRICES; i++, values += HEIGHT * SHORT)
+        memcpy(values, vpps_param_values(model, matrices[i]), HEIGHT * SHORT * sizeof *values);
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+
+/* While a VP makes gradients in its update, another one may change entries and vectors that they are products with. */
+START_TEST(gradients_are_of_parameters_before_the_step)
+    {
+        enum { N = 3 * 16 * 8 };
+        static float alone[N], together[N];
+        step_of_products(1, alone);
+        for (int run = 0; run < 4; run++) {
+            step_of_products(2, together);
+            for (uint32_t i = 0; i < N; i++) ck_assert_float_eq_tol(alone[i], together[i], 1e-4f);
+        }
+    }
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("optimizers");
     TCase *t = tcase_create("optimizers");
@@ -236,6 +284,7 @@ int main(void) {
     tcase_add_loop_test(t, what_is_not_used_is_not_touched, 0, 5);
     tcase_add_test(t, clipping_is_by_the_global_norm);
     tcase_add_loop_test(t, clipping_is_by_the_norm_of_sums_of_outer_products, 0, 14);
+    tcase_add_test(t, gradients_are_of_parameters_before_the_step);
     suite_add_tcase(s, t);
     return test_main(s);
 }

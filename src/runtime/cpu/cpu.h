@@ -116,8 +116,12 @@ struct vpps_vp {
     size_t packed_capacity;
     uint32_t *touched; /* of each parameter: the sum of gradients (cpu->sum) that the VP's part of its gradient is of */
     uint32_t *by_update; /* of each parameter: launch that left the gradient to the update */
-    uint32_t shared;     /* launch whose gradients are those of all processes */
-    uint32_t met[2];     /* meetings of its group, and of all VPs, that it has come to in this launch */
+    size_t *copy_of;     /* of each such parameter: where in `copies` its gradient's vectors x begin, or NO_COPY */
+    float *copies;       /* of vectors x that the update itself changes */
+    size_t n_copies, copies_capacity;
+    uint32_t copied; /* launch that `copies` is of */
+    uint32_t shared; /* launch whose gradients are those of all processes */
+    uint32_t met[2]; /* meetings of its group, and of all VPs, that it has come to in this launch */
 };
 
 typedef struct vpps_counter {

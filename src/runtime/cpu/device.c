@@ -154,6 +154,8 @@ static void cpu_destroy(vpps_device *d) {
         free(vp->live);
         free(vp->touched);
         free(vp->by_update);
+        free(vp->copy_of);
+        free(vp->copies);
     }
     vpps_entries_close(cpu->entries);
     vpps_row_sums_destroy(cpu->row_sums);
@@ -186,7 +188,8 @@ static vpps_status make_vps(vpps_cpu *cpu) {
         cpu->vps[v].index = v;
         cpu->vps[v].touched = calloc(cpu->model->n_params + 1, sizeof *cpu->vps[v].touched);
         cpu->vps[v].by_update = calloc(cpu->model->n_params + 1, sizeof *cpu->vps[v].by_update);
-        ok = cpu->vps[v].touched && cpu->vps[v].by_update;
+        cpu->vps[v].copy_of = calloc(cpu->model->n_params + 1, sizeof *cpu->vps[v].copy_of);
+        ok = cpu->vps[v].touched && cpu->vps[v].by_update && cpu->vps[v].copy_of;
     }
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory");
 }

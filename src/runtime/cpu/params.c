@@ -166,8 +166,10 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
 }
 
 /* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. GRAM_VECTORS: up to so
- * many the norm of a matrix's gradient costs less by their products with each other than by the gradient. */
-enum { PACKED_VECTORS = 4 * 128, GRAM_VECTORS = 64 };
+ * many the norm of a matrix's gradient costs less by their products with each other than by the gradient. COPIED_VECTORS: up to so many
+ * are copied for the update. */
+enum { PACKED_VECTORS = 4 * 128, GRAM_VECTORS = 64, COPIED_VECTORS = 64 };
+static const size_t NO_COPY = SIZE_MAX; /* in vp->copy_of */
 
 /* Floats of scratch that vectors of k elements take packed, and what is multiplied with them. A block's gradient follows. */
 static size_t packed_floats(const vpps_cpu *cpu, uint32_t k) {
@@ -279,8 +281,8 @@ void vpps_choose_updates(vpps_cpu *cpu) {
             const vpps_cell_outer *o = &view->cell->outers[i];
             uint32_t first;
             if (o->x == VPPS_NONE || cpu->uses[o->param] != 1) continue;
-            if (vectors_of(view, o->dy, 0, view->block->n, &first) > most || reads_parameters(cpu, view, o->x))
-                cpu->uses[o->param] = 0;
+            const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
+            if (n > most || (n > COPIED_VECTORS && reads_parameters(cpu, view, o->x))) cpu->uses[o->param] = 0;
         }
     }
 }
@@ -302,6 +304,42 @@ static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view)
     return most;
 }
 
+/* Copies the vectors of value x of the whole block. False: out of memory. */
+static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
+    const uint32_t k = view->cell->values[x].rows, cols = view->cell->values[x].cols;
+    uint32_t first;
+    const uint32_t n = vectors_of(view, x, 0, view->block->n, &first);
+    if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, n) ||
+        !VPPS_RESERVE(vp->copies, vp->copies_capacity, vp->n_copies + (size_t)n * k))
+        return false;
+    point(vp->cpu, view, x, first, n / cols, vp->pointers);
+    for (uint32_t i = 0; i < n; i++, vp->n_copies += k)
+        memcpy(vp->copies + vp->n_copies, vp->pointers[i], k * sizeof *vp->copies);
+    return true;
+}
+
+/* Notes which gradients of the block the update makes. Copies the vectors and entries that they are products with, since another VP
+ * may have changed these by then. False: out of memory. */
+static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    if (vp->copied != cpu->launch) vp->n_copies = 0;
+    vp->copied = cpu->launch;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (!made_by_update(cpu, view, o, n)) continue;
+        vp->by_update[o->param] = cpu->launch;
+        vp->copy_of[o->param] = NO_COPY;
+        for (uint32_t j = 0; j < i && vp->copy_of[o->param] == NO_COPY; j++)
+            if (c->outers[j].x == o->x && vp->by_update[c->outers[j].param] == cpu->launch)
+                vp->copy_of[o->param] = vp->copy_of[c->outers[j].param];
+        if (vp->copy_of[o->param] != NO_COPY || !reads_parameters(cpu, view, o->x)) continue;
+        vp->copy_of[o->param] = vp->n_copies;
+        if (!copy_vectors(vp, view, o->x)) return false;
+    }
+    return true;
+}
+
 /* What was multiplied with no vector, since all lists are empty, is used all the same (vpps_gather_list): its gradient is zero. */
 static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
     const vpps_cpu *cpu = vp->cpu;
@@ -320,6 +358,10 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     const vpps_compiled_cell *c = view->cell;
     const uint32_t most = PACKED_VECTORS;
     use_unmultiplied(vp, view, first, n);
+    if (!leave_to_update(vp, view, n)) {
+        vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
+        return;
+    }
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
         const size_t side = cpu->task_header.clip > 0 && n == view->block->n ? most_by_update(cpu, view) : 0;
@@ -338,14 +380,8 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             return;
         }
         bool all = true;
-        for (uint32_t i = 0; i < c->n_outers; i++) {
-            const vpps_cell_outer *o = &c->outers[i];
-            if (made_by_update(cpu, view, o, n)) {
-                vp->by_update[o->param] = cpu->launch;
-            } else if (o->x != VPPS_NONE) {
-                all = false;
-            }
-        }
+        for (uint32_t i = 0; i < c->n_outers; i++)
+            all &= c->outers[i].x == VPPS_NONE || vp->by_update[c->outers[i].param] == cpu->launch;
         for (uint32_t i = 0; i < c->n_outers; i++) { /* sums, not of products */
             const vpps_cell_outer *o = &c->outers[i];
             uint32_t item;
@@ -622,7 +658,9 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
             const float **d = vp->pointers, **xs = vp->pointers + n;
             float *gradient = vp->scratch + packed_floats(cpu, k);
             if (packed != x) {
-                point(cpu, view, x, first, n / c->values[x].cols, xs);
+                const size_t copy = vp->copy_of[o->param];
+                if (copy == NO_COPY) point(cpu, view, x, first, n / c->values[x].cols, xs);
+                for (uint32_t v = 0; v < n && copy != NO_COPY; v++) xs[v] = vp->copies + copy + (size_t)v * k;
                 pack_x(vp, n, k, xs);
                 packed = x;
             }
