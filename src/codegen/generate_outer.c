@@ -136,8 +136,8 @@ static uint32_t put_rows_of_vectors(const work *w, const vectors *all, uint32_t 
     const vpps_cell_outer *const outers = w->c->outers;
     const uint32_t dy = outers[all->firsts[0]].dy, rows = w->c->values[dy].rows, warps = w->g->plan->threads / 32;
     const uint32_t most = most_rows(w, rows, 1);
-    uint32_t begins[VPPS_MOST_OUTERS + 1] = {0}, params[VPPS_MOST_OUTERS], gradients[VPPS_MOST_OUTERS];
-    uint32_t adds[VPPS_MOST_OUTERS];
+    uint32_t begins[VPPS_MOST_OUTERS + 1] = {0}, params[VPPS_MOST_OUTERS] = {0}, gradients[VPPS_MOST_OUTERS] = {0};
+    uint32_t adds[VPPS_MOST_OUTERS] = {0};
     bool any_adds = false;
     for (uint32_t i = 0; i < all->n; i++) {
         const uint32_t first = all->firsts[i];
