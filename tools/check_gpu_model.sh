@@ -5,7 +5,8 @@
 #
 #     tools/check_gpu_model.sh [NETWORK...]        make check-gpu-model
 #
-# PRECISIONS: of products, each on both; "fp32 bf16x3" unless set. BUILD: where the model is built, in gpumodel/. VPPS: the command. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
+# PRECISIONS: of products, each on both. Unless set, networks take turns in bf16x3 and fp32, the other way round than in
+# tests/codegen/test_kernels.sh; with VPPS_TEST_SCALE=full each is trained in both. BUILD: where the model is built, in gpumodel/. VPPS: the command. GPUMODEL_SMS, GPUMODEL_STORE_JITTER and the like are the
 # model's own settings. What cannot be run here is skipped and counted so. Prints a line a network; the last line is
 # "N passed, N failed, N skipped".
 set -uo pipefail
@@ -20,7 +21,7 @@ limit=900      # seconds a network and device
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-read -r -a precisions <<< "${PRECISIONS:-fp32 bf16x3}"
+if [ "${VPPS_TEST_SCALE:-}" = full ]; then PRECISIONS=${PRECISIONS:-fp32 bf16x3}; fi
 networks=("$@")
 [ $# -gt 0 ] || mapfile -t networks < <("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\).*/\1/p')
 if [ "${#networks[@]}" -eq 0 ]; then
@@ -29,9 +30,15 @@ if [ "${#networks[@]}" -eq 0 ]; then
     exit 1
 fi
 
+# Pairs of a network and a precision.
+runs=() turns=(bf16x3 fp32)
+for ((i = 0; i < ${#networks[@]}; i++)); do
+    for precision in ${PRECISIONS:-${turns[i % 2]}}; do runs+=("${networks[i]} $precision"); done
+done
+
 skip_all() {
     echo "skipped: $1"
-    echo "0 passed, 0 failed, $((${#networks[@]} * ${#precisions[@]})) skipped"
+    echo "0 passed, 0 failed, ${#runs[@]} skipped"
     exit 0
 }
 
@@ -103,18 +110,15 @@ check() {
 }
 
 passed=0 failed=0
-for network in "${networks[@]}"; do
-    for precision in "${precisions[@]}"; do
-        check "$network" "$precision" &
-        while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
-    done
+for run in "${runs[@]}"; do
+    read -r network precision <<< "$run"
+    check "$network" "$precision" &
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n; done
 done
 wait
-for network in "${networks[@]}"; do
-    for precision in "${precisions[@]}"; do
-        cat "$work/$network.$precision.line"
-        if [ -e "$work/$network.$precision.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
-    done
+for run in "${runs[@]}"; do
+    cat "$work/${run/ /.}.line"
+    if [ -e "$work/${run/ /.}.good" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -3,8 +3,10 @@
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
 # Everyday: a Tree-LSTM for the oldest and the newest architecture, and sm_90, there in bf16x3, too; with VPPS_TEST_SCALE=small for sm_90
-# alone. With VPPS_TEST_SCALE=full: it for every architecture, larger ones and every network at its own sizes for sm_90, in each precision. VPPS_TEST_ARCH=all,
-# too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without NVRTC a line says so.
+# alone. VPPS_TEST_KERNELS=networks: also every network at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round
+# in tools/check_gpu_model.sh; and a larger Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger
+# ones and every network, in each precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices
+# beyond the registers. Without NVRTC a line says so.
 # Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/../cli/common.sh
@@ -45,6 +47,12 @@ for k in kernels:
 PY
 }
 
+# list_networks: into networks.
+list_networks() {
+    read -r -a networks <<<"$("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\).*/\1/p' | tr '\n' ' ')"
+    check "networks are listed" test ${#networks[@]} -gt 0
+}
+
 # ---------------------------------------------------------------- architectures
 
 fails_with 1 "these are: " "$vpps" kernel tree-lstm --hidden 8 --report --arch none >/dev/null
@@ -77,22 +85,21 @@ check "before sm_80, bf16 is refused" fails_with 1 "a GPU of sm_75 does not mult
 case ${VPPS_TEST_SCALE:-} in
 small) ;;
 full)
-    networks=$("$vpps" help | sed -n '/^Networks:/,/^$/s/^  \([a-z][a-z0-9-]*\).*/\1/p')
-    check "networks are listed" test -n "$networks"
+    list_networks
     compile all-64 "${small[@]}" --optimizer adam --arch all
     for hidden in 256 512; do
         for optimizer in sgd adam; do
             compile "$hidden-$optimizer" tree-lstm --hidden $hidden --embed $hidden --optimizer $optimizer --arch "${every:-sm_90}"
         done
     done
-    for network in $networks; do compile "$network" "$network" --arch sm_90; done
+    for network in "${networks[@]}"; do compile "$network" "$network" --arch sm_90; done
     read -r -a with_mma <<<"$(printf '%s\n' "${architectures[@]}" | awk -F_ '$2 >= 80' | tr '\n' ' ')"
     for precision in bf16x3 bf16; do
         for arch in "${with_mma[@]}"; do compile "$precision-$arch" "${small[@]}" --precision $precision --arch "$arch"; done
         for hidden in 256 512; do
             compile "$precision-$hidden" tree-lstm --hidden $hidden --embed $hidden --precision $precision --arch sm_90
         done
-        for network in $networks; do compile "$precision-$network" "$network" --precision $precision --arch sm_90; done
+        for network in "${networks[@]}"; do compile "$precision-$network" "$network" --precision $precision --arch sm_90; done
     done
     compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
     large=${every:+1024 2048}
@@ -103,9 +110,9 @@ full)
     for hidden in 256 512; do
         for optimizer in sgd adam; do check "hidden $hidden, $optimizer" clean "$hidden-$optimizer" "'registers' in levels"; done
     done
-    for network in $networks; do check "$network" clean "$network"; done
+    for network in "${networks[@]}"; do check "$network" clean "$network"; done
     for precision in bf16x3 bf16; do
-        for name in "${with_mma[@]}" 256 512 $networks; do
+        for name in "${with_mma[@]}" 256 512 "${networks[@]}"; do
             if grep -q "does not compile for" "$precision-$name.err"; then continue; fi
             check "$name, $precision" clean "$precision-$name" "k['precision'] == '$precision'"
         done
@@ -121,6 +128,19 @@ full)
     check "${architectures[i]}, the oldest" clean "${architectures[i]}"
     for ((i = ${#architectures[@]} - 1; i >= 0; i--)); do knows "${architectures[i]}" && break; done
     check "${architectures[i]}, the newest" clean "${architectures[i]}"
+    if [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
+        list_networks
+        turns=(fp32 bf16x3)
+        for ((i = 0; i < ${#networks[@]}; i++)); do compile "${networks[i]}" "${networks[i]}" --precision "${turns[i % 2]}" --arch sm_90; done
+        for precision in fp32 bf16x3 bf16; do compile "$precision-256" tree-lstm --hidden 256 --embed 256 --precision "$precision" --arch sm_90; done
+        compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
+        wait
+        for ((i = 0; i < ${#networks[@]}; i++)); do
+            check "${networks[i]}, ${turns[i % 2]}" clean "${networks[i]}" "k['precision'] == '${turns[i % 2]}'"
+        done
+        for precision in fp32 bf16x3 bf16; do check "hidden 256, $precision" clean "$precision-256" "k['precision'] == '$precision'"; done
+        check "a network on few multiprocessors" clean few-sms "levels > {'registers'}"
+    fi
     ;;
 esac
 
