@@ -269,14 +269,17 @@ sanitize-thread: ## the second
 # tests two train with several, and the other programs have one.
 ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_products \
                   codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident
+# Kernels with faults are not sanitized either; and of GPU tests that come in parts, the first third drives a GPU as the others do.
+UNSANITIZED     = $(if $(filter thread,$(SANITIZE)),,$(BUILD)/tests/gpu_test_gpu_faults)
+OTHER_PARTS     = $(if $(filter thread,$(SANITIZE)),,$(foreach t,agreement cublas,$(addprefix $(BUILD)/tests/gpu_test_gpu_$(t):,2/3 3/3)))
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
-SANITIZED_TESTS = $(filter-out $(NOT_THREADED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
+SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(UNSANITIZED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
 sanitized-check: $(COMMAND) test-programs
-	$(Q)VPPS_TEST_SCALE=small CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
+	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=1/3 CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    TSAN_OPTIONS=second_deadlock_stack=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	    LEFT_OUT='$(filter $(NOT_THREADED),$(TESTS) $(CLI_TESTS))' \
+	    LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
 	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
 
 check-kernels: ## kernels of every network, for sm_90 (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
