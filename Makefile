@@ -225,7 +225,7 @@ test: ## install what is missing, build and run every test
 # make in the build folder.
 CLI_TESTS  := $(wildcard tests/cli/test_*.sh)
 PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh
-MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
+MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh tests/build/test_bench_% $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
 BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
 LONGEST     = tests/python/test_python.sh tests/cli/test_processes.sh tests/cli/test_tasks.sh tests/cli/test_cli.sh \
               $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement runtime_test_random gpu_test_gpu_handle \

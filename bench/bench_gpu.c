@@ -151,7 +151,7 @@ static vpps_status measure_signals(vpps_driver *driver, const vpps_machine *mach
  * time, waited for. All run by one kernel, which has every cell of theirs when the first batches, which do not count, are over.
  */
 
-enum { REPEATS = 31, WARM_UP = 3 };
+enum { REPEATS = 31, WARM_UP = 3, SIMULATED_REPEATS = 1 };
 
 typedef struct split {
     workload w;
@@ -160,6 +160,7 @@ typedef struct split {
     vpps_types types;
     vpps_options options;
     uint32_t step;
+    int repeats;
 } split;
 
 /* Runs the script of the graph as it is; device ns. loss NO_NODE: inference of the outputs. */
@@ -217,7 +218,8 @@ static uint32_t smallest_tree(const workload *w) {
 static vpps_status split_batch(split *b, uint32_t batch) {
     double load[REPEATS], forward[REPEATS], backward[REPEATS], update[REPEATS], total[REPEATS];
     const uint32_t smallest = smallest_tree(&b->w);
-    for (int i = -WARM_UP; i < REPEATS; i++) {
+    const size_t n = (size_t)b->repeats;
+    for (int i = -WARM_UP; i < b->repeats; i++) {
         double small_forward, small_train, at_load, to_loss, all;
         VPPS_TRY(time_load(b, &at_load));
         VPPS_TRY(time_trees(b, smallest, 1, &small_forward, &small_train));
@@ -229,17 +231,16 @@ static vpps_status split_batch(split *b, uint32_t batch) {
         backward[i] = (all - to_loss - small_train + at_load) * 1e-3;
         total[i] = all * 1e-3;
     }
-    return emit(json_pack("{ss si so so so so so}", "bench", "split", "batch", (int)batch, "load_us",
-                          figure(load, REPEATS), "forward_us", figure(forward, REPEATS), "backward_us",
-                          figure(backward, REPEATS), "update_us", figure(update, REPEATS), "total_us",
-                          figure(total, REPEATS)));
+    return emit(json_pack("{ss si so so so so so}", "bench", "split", "batch", (int)batch, "load_us", figure(load, n),
+                          "forward_us", figure(forward, n), "backward_us", figure(backward, n), "update_us",
+                          figure(update, n), "total_us", figure(total, n)));
 }
 
 static vpps_status measure_split(const char *trees, bool simt) {
     static const uint32_t batches[] = {1, 16, 128};
     const vpps_device_table *table = simt ? &vpps_device_simt : &vpps_device_cuda;
     vpps_plan plan;
-    split b = {0};
+    split b = {.repeats = simt ? SIMULATED_REPEATS : REPEATS};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt;
     vpps_status status = workload_open(&b.w, trees, simt ? "16" : "256");
