@@ -3,6 +3,7 @@
 MAKEFLAGS += --no-builtin-rules
 
 BUILD   ?= build
+OBJ     ?= $(BUILD)/obj
 CC      ?= cc
 CFLAGS  ?= -O2 -g
 WERROR  ?= 0
@@ -46,7 +47,7 @@ FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vecto
 
 # ---------------------------------------------------------------- files
 
-objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+objects = $(patsubst %.c,$(OBJ)/%.o,$(1))
 
 SRC       := $(sort $(shell find src -name '*.c'))
 KERNELS   := src/runtime/cpu/kernels.c
@@ -54,8 +55,8 @@ LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
 HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src/runtime/share.c \
                src/runtime/cpu/avx512_bf16.c src/runtime/cpu/avx512_pack.c, $(LIB_SRC))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h
-LIB_OBJ   := $(call objects,$(LIB_SRC)) $(BUILD)/obj/src/codegen/templates.o \
-             $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(BUILD)/obj/%_$(isa).o))
+LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o \
+             $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
 CLI_OBJ   := $(call objects,$(filter src/cli/%,$(SRC)))
 
@@ -86,13 +87,13 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 all: $(LIB_A) $(LIB_SO) $(COMMAND) ## build the library and the command (the default)
 
 # Objects are built again when the compiler or its flags change.
-$(BUILD)/flags: FORCE
+$(dir $(OBJ))flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
 
 define compile
 	@mkdir -p $(@D)
-	$(if $(Q),@echo "  CC    $(@:$(BUILD)/obj/%.o=%)")
+	$(if $(Q),@echo "  CC    $(@:$(OBJ)/%.o=%)")
 	$(Q)$(CC) $(ALL_CFLAGS) $(1) -c -o $@ $<
 endef
 define link
@@ -101,30 +102,30 @@ define link
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(1)
 endef
 
-$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+$(OBJ)/%.o: %.c $(dir $(OBJ))flags
 	$(call compile,$(INCLUDES))
 
 # No fuzz target runs the CPU's kernels, which clang takes minutes to instrument.
 ifneq ($(findstring fuzzer,$(SANITIZE)),)
-$(BUILD)/obj/src/runtime/cpu/%.o: ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(ALL_CFLAGS))
+$(OBJ)/src/runtime/cpu/%.o: ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(ALL_CFLAGS))
 endif
 
 # The kernel's static parts, embedded.
-$(BUILD)/obj/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(BUILD)/flags
+$(OBJ)/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(dir $(OBJ))flags
 	@mkdir -p $(@D)
-	$(if $(Q),@echo "  AS    $(@:$(BUILD)/obj/%.o=%)")
+	$(if $(Q),@echo "  AS    $(@:$(OBJ)/%.o=%)")
 	$(Q)$(CC) -c -o $@ $<
 
 # Graphs, the scheduler and the encoder are the host's hot path; and a product by vectors is only that with its loops unrolled.
-$(call objects,$(HOT)): $(BUILD)/obj/%.o: %.c $(BUILD)/flags
+$(call objects,$(HOT)): $(OBJ)/%.o: %.c $(dir $(OBJ))flags
 	$(call compile,$(INCLUDES) $(subst -O2,-O3,$(filter -O2,$(CFLAGS))))
 
 # The networks see the public headers only.
-$(BUILD)/obj/models/%.o: models/%.c $(BUILD)/flags
+$(OBJ)/models/%.o: models/%.c $(dir $(OBJ))flags
 	$(call compile,-Iinclude -Imodels)
 
 define kernel_rule
-$(KERNELS:%.c=$(BUILD)/obj/%_$(1).o): $(BUILD)/obj/%_$(1).o: %.c $(BUILD)/flags
+$(KERNELS:%.c=$(OBJ)/%_$(1).o): $(OBJ)/%_$(1).o: %.c $(dir $(OBJ))flags
 	$$(call compile,$(INCLUDES) $(KERNEL_FLAGS) $(FLAGS_$(1)) -DVPPS_KERNELS_ISA=$(1))
 endef
 $(foreach isa,$(KERNEL_ISAS),$(eval $(call kernel_rule,$(isa))))
@@ -180,26 +181,26 @@ $(BUILD)/tests/gpu_test_gpu_cublas $(BUILD)/tests/gpu_test_gpu_queue $(BUILD)/te
 
 # With the CUDA toolkit's headers at hand, these files compare our declarations with them.
 CUDA_HOME ?= /usr/local/cuda
-$(BUILD)/obj/tests/runtime/cuda_declarations.o $(BUILD)/obj/tests/runtime/cublas_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
+$(OBJ)/tests/runtime/cuda_declarations.o $(OBJ)/tests/runtime/cublas_declarations.o: INCLUDES += $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
 # Likewise with NCCL's header, and those of the implementations of MPI.
 NCCL_HOME ?= $(CUDA_HOME)
-$(BUILD)/obj/tests/comm/nccl_declarations.o: INCLUDES += $(addprefix -isystem ,$(sort $(wildcard $(NCCL_HOME)/include $(CUDA_HOME)/include)))
-$(BUILD)/obj/tests/comm/mpich_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/include/*/mpich)))
-$(BUILD)/obj/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/lib/*/openmpi/include)))
+$(OBJ)/tests/comm/nccl_declarations.o: INCLUDES += $(addprefix -isystem ,$(sort $(wildcard $(NCCL_HOME)/include $(CUDA_HOME)/include)))
+$(OBJ)/tests/comm/mpich_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/include/*/mpich)))
+$(OBJ)/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/lib/*/openmpi/include)))
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(LIB_A)
 	$(call link,-fsanitize=fuzzer)
 
 # What is measured are the command's own data and sessions.
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(BENCH_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(MODEL_OBJ) $(LIB_A)
+$(BUILD)/bench/%: $(OBJ)/bench/%.o $(BENCH_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
 
 test-programs: $(TESTS)
 fuzz-programs: $(FUZZERS)
 bench-programs: $(BENCHES)
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
 # ---------------------------------------------------------------- use
 #
@@ -421,6 +422,7 @@ help: ## this text
 	    GPU_MODEL "sources of the model for check-gpu-model ($(GPU_MODEL))" \
 	    FUZZ_SECONDS "time for each fuzz target ($(FUZZ_SECONDS))" \
 	    MUTANTS "mutants by the beginning of their names, all unless given; tests/mutants/run.py --help" \
+	    OBJ "folder of objects, where another build's serve ($(OBJ))" \
 	    PREFIX "where install puts things ($(PREFIX))" \
 	    RUN_ARGS "more options for the training of make run" \
 	    V "1: show whole commands" \
