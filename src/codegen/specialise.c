@@ -155,10 +155,10 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    /* On sm_90 no kernel with more than 144 was ever clean; and a thread that just does not spill is slower than one with some registers
-     * to spare (a Tree-LSTM in bf16x3, predicted: 124 for weights 180.4 us, 116 178.5, 108 178.4). */
-    enum { MOST = 144, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
-    uint32_t wanted = *registers ? *registers : MOST;
+    /* On sm_90 no kernel with more than 144 was ever clean, and in bf16x3 few with more than 116; and a thread that just does not spill is
+     * slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted: 124 for weights 180.4 us, 116 178.5, 108 178.4). */
+    enum { MOST = 144, MOST_IN_BF16X3 = 116, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
+    uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     for (;;) {
         char *text = NULL;
         bool clean = false;
