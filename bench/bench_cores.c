@@ -1,0 +1,264 @@
+/* bench_cores.c - how fast a CPU of more cores would train: Tree-LSTM 256, predicted from what this machine does.
+ *
+ *     bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]      chrt -r 1 bench_cores ../shared/data/sst/train.txt 1 2 8 32 128
+ *
+ * For each number of VPs the scheduler makes the scripts of some batches. Each VP then runs its tasks alone on this core, one after the other
+ * and without waiting, several times: how long each takes with the VP's own rows in the core's cache, the least of all times. A batch takes as
+ * long as its slowest VPs, from barrier to barrier, and what the barriers cost, and what the host takes for the graph and the script, since the
+ * caller is VP 0.
+ *
+ * A barrier of two VPs is measured, with two threads that do nothing else. From that follows what handing a cache line over takes (--hop
+ * sets it), and from it a barrier of n: n - 1 hand-overs of a counter, or those of the tree (meetings.c) along its longest way. Not in the
+ * model: that cores share the last cache's and the memory's bandwidth and lower their clock together, that handing a line over to another
+ * socket takes longer, and that what other VPs made is fetched from their caches.
+ *
+ * With 1 VP, and 2 where there are so many cores, the same batches are trained as well, and the table tells both.
+ */
+#include "peak.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/handle.h"
+#include "workload.h"
+
+enum { NEIGHBOURS = 8, REPEATS = 5, MEASURED = 15, MEETINGS = 20000 };
+
+static const uint32_t sizes[] = {1, 16, 128};
+static const uint32_t batches_of[] = {24, 4, 1}; /* that a figure is the mean of */
+
+/* ---------------------------------------------------------------- barriers */
+
+typedef struct pair {
+    vpps_cpu cpu;
+    vpps_counter counter;
+} pair;
+
+static void *meet_often(void *argument) {
+    pair *p = argument;
+    for (uint32_t i = 1; i <= MEETINGS; i++) {
+        atomic_fetch_add(&p->counter.value, 1);
+        vpps_wait_for(&p->cpu, &p->counter.value, 2 * i, 0, false);
+    }
+    return NULL;
+}
+
+/* Nanoseconds of a barrier of two VPs: of some runs the least. */
+static double measure_barrier(void) {
+    double least = 1e9;
+    for (int run = 0; run < REPEATS; run++) {
+        pair *p = aligned_alloc(64, sizeof *p);
+        pthread_t other;
+        if (!p) return least;
+        memset(p, 0, sizeof *p);
+        p->cpu.spin_ns = 1000000000;
+        const uint64_t start = vpps_now_ns();
+        if (!pthread_create(&other, NULL, meet_often, p)) {
+            meet_often(p);
+            pthread_join(other, NULL);
+            const double ns = (double)(vpps_now_ns() - start) / MEETINGS;
+            least = ns < least ? ns : least;
+        }
+        free(p);
+    }
+    return least;
+}
+
+/* Of n VPs: as meetings.c has it. A gate's stores overlap but for an eighth. */
+static double barrier_ns(uint32_t n_vps, uint32_t n, double hop) {
+    if (n_vps < VPPS_LEAST_TREE) return (n - 1) * hop;
+    double hops = 1;
+    for (uint32_t level = n; level > 1; level = (level + NEIGHBOURS - 1) / NEIGHBOURS)
+        hops += vpps_min_u32(level, NEIGHBOURS);
+    return hop * (hops + (double)((n + NEIGHBOURS - 1) / NEIGHBOURS) / 8);
+}
+
+/* ---------------------------------------------------------------- a machine of so many VPs */
+
+typedef struct machine {
+    workload *w;
+    vpps_cpu *cpu;
+    vpps_types types;
+    vpps_batch *batch;
+    vpps_batch_request request;
+    double hop;
+    uint64_t host_ns; /* graph and script of the batch at hand */
+} machine;
+
+static uint64_t thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static vpps_status make_batch(machine *m, uint32_t n) {
+    const uint64_t start = thread_ns();
+    VPPS_TRY(workload_batch(m->w, n, &m->request.loss));
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, &m->cpu->machine, m->w->x.graph, &m->request));
+    m->host_ns = thread_ns() - start;
+    return VPPS_OK;
+}
+
+static vpps_status train(machine *m, double *ns) {
+    vpps_outcome out;
+    const uint64_t start = vpps_now_ns();
+    VPPS_TRY(vpps_device_cpu.launch(&m->cpu->device, m->batch));
+    vpps_device_cpu.wait(&m->cpu->device, &out);
+    *ns = (double)(vpps_now_ns() - start);
+    return out.status == VPPS_OK ? VPPS_OK : vpps_fail(out.status, "%s", out.message);
+}
+
+/* The least times of a VP's tasks. */
+static vpps_status time_tasks(machine *m, uint32_t v, double *ns, uint32_t n) {
+    vpps_cpu *cpu = m->cpu;
+    for (uint32_t i = 0; i < n; i++) ns[i] = 1e18;
+    for (int run = 0; run < REPEATS; run++) {
+        VPPS_TRY(vpps_cpu_prepare(cpu, m->batch));
+        const uint32_t group = v / (cpu->n_vps / cpu->task_header.n_groups);
+        uint32_t at = vpps_task_starts(cpu->script)[group];
+        uint64_t before = vpps_now_ns();
+        for (uint32_t i = 0; i < n; i++, at += VPPS_TASK_WORDS) {
+            vpps_vp_task(&cpu->vps[v], at, vpps_task_at(cpu->script, at));
+            const uint64_t now = vpps_now_ns();
+            ns[i] = (double)(now - before) < ns[i] ? (double)(now - before) : ns[i];
+            before = now;
+        }
+        if (atomic_load(&cpu->failed)) return vpps_fail(VPPS_SCRIPT, "%s", cpu->outcome.message);
+    }
+    return VPPS_OK;
+}
+
+/* The VPs of a group, or all, go on together. */
+static void meet(const machine *m, double *clocks, uint32_t first, uint32_t n) {
+    double last = 0;
+    for (uint32_t v = first; v < first + n; v++) last = clocks[v] > last ? clocks[v] : last;
+    for (uint32_t v = first; v < first + n; v++) clocks[v] = last + barrier_ns(m->cpu->n_vps, n, m->hop);
+}
+
+/* When the batch is done, by the times of each VP's tasks: every group up to the next meeting of all, until all have ended. */
+static double end_of_batch(const machine *m, const double *ns, uint32_t most, double *clocks) {
+    const uint32_t *script = m->batch->script, n_vps = m->cpu->n_vps;
+    const uint32_t n_groups = vpps_task_header_of(script)->n_groups, size = n_vps / n_groups;
+    uint32_t next[1024] = {0};
+    for (bool ended = false; !ended;) {
+        for (uint32_t g = 0; g < n_groups; g++) {
+            for (bool on = true; on;) {
+                const vpps_task *t = vpps_first_task(script, g) + next[g];
+                if (t->kind == VPPS_TASK_END) break;
+                for (uint32_t v = g * size; v < (g + 1) * size; v++) clocks[v] += ns[(size_t)v * most + next[g]];
+                next[g]++;
+                on = t->signal == VPPS_NO_BARRIER || n_groups == 1 || t[1].signals == size;
+                if (t->signal != VPPS_NO_BARRIER && on) meet(m, clocks, g * size, size);
+            }
+        }
+        meet(m, clocks, 0, n_vps);
+        ended = true;
+        for (uint32_t g = 0; g < n_groups; g++) ended &= (vpps_first_task(script, g) + next[g])->kind == VPPS_TASK_END;
+    }
+    return clocks[0];
+}
+
+/* Nanoseconds that the batch takes in the model, host aside. */
+static vpps_status predict(machine *m, double *out) {
+    const uint32_t *script = m->batch->script, n_vps = m->cpu->n_vps;
+    uint32_t most = 0;
+    for (uint32_t g = 0; g < vpps_task_header_of(script)->n_groups; g++)
+        most = vpps_max_u32(most, (uint32_t)(vpps_end_of_tasks(script, g) - vpps_first_task(script, g)));
+    double *ns = calloc((size_t)n_vps * most, sizeof *ns), *clocks = calloc(n_vps, sizeof *clocks);
+    vpps_status status = ns && clocks ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory");
+    for (uint32_t v = 0; v < n_vps && status == VPPS_OK; v++) {
+        const uint32_t g = v / (n_vps / vpps_task_header_of(script)->n_groups);
+        status = time_tasks(m, v, ns + (size_t)v * most,
+                            (uint32_t)(vpps_end_of_tasks(script, g) - vpps_first_task(script, g)) - 1);
+    }
+    if (status == VPPS_OK) *out = end_of_batch(m, ns, most, clocks) + 2 * m->hop; /* the launch */
+    free(ns);
+    free(clocks);
+    return status;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static vpps_status open_machine(machine *m, uint32_t vps, uint32_t groups) {
+    vpps_options o = m->w->x.handle->options;
+    o.vps = vps;
+    o.caller = VPPS_CALLER_WORKS;
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* which learns nothing: times do not depend on it */
+    vpps_handle_destroy(m->w->x.handle);              /* a model has one that trains */
+    m->w->x.handle = NULL;
+    VPPS_TRY(vpps_handle_create(&m->w->x.handle, m->w->x.model, &o));
+    m->cpu = (vpps_cpu *)m->w->x.handle->device;
+    m->request = (vpps_batch_request){
+        .optimizer = &m->w->x.handle->options.optimizer, .guard = true, .step = 1, .groups = groups};
+    return vpps_batch_create(&m->batch);
+}
+
+static void close_machine(machine *m) {
+    vpps_batch_destroy(m->batch);
+    vpps_types_free(&m->types);
+}
+
+/* Sentences a second. */
+typedef struct rates {
+    double predicted, measured;
+} rates;
+
+static vpps_status find_rates(machine *m, uint32_t size, uint32_t n_batches, bool measures, rates *out) {
+    double predicted = 0, measured = 0, host = 0, groups = 0, ns[MEASURED], one;
+    m->w->next = 0;
+    for (uint32_t b = 0; b < n_batches; b++) {
+        VPPS_TRY(make_batch(m, size)); /* compiles cells when they are new */
+        m->w->next -= size;
+        VPPS_TRY(make_batch(m, size));
+        for (int i = 0; i < (measures ? MEASURED : 1); i++) VPPS_TRY(train(m, &ns[i]));
+        sort_doubles(ns, measures ? MEASURED : 1);
+        VPPS_TRY(predict(m, &one));
+        predicted += one;
+        measured += ns[MEASURED / 4 * measures];
+        host += (double)m->host_ns;
+        groups += m->batch->n_groups;
+    }
+    const double sentences = 1e9 * size * n_batches;
+    *out = (rates){sentences / (predicted + host), sentences / (measured + host)};
+    fprintf(stderr, "%u VPs, batch %u: %.1f groups; %.1f us a batch, of them %.1f the host's\n", m->cpu->n_vps, size,
+            groups / n_batches, (predicted + host) / n_batches * 1e-3, host / n_batches * 1e-3);
+    return VPPS_OK;
+}
+
+/* Rows of the table: what is predicted, and what was measured where there are such machines. */
+static vpps_status add_rows(workload *w, uint32_t vps, uint32_t groups, double hop) {
+    machine m = {.w = w, .hop = hop};
+    rates r[VPPS_COUNT(sizes)] = {{0, 0}};
+    const bool measures = vps <= vpps_min_u32(2, peak_cores());
+    vpps_status status = open_machine(&m, vps, groups);
+    for (uint32_t i = 0; i < VPPS_COUNT(sizes) && status == VPPS_OK; i++)
+        status = find_rates(&m, sizes[i], batches_of[i], measures, &r[i]);
+    close_machine(&m);
+    if (status != VPPS_OK) return status;
+    printf("| %u, predicted |", vps);
+    for (uint32_t i = 0; i < VPPS_COUNT(sizes); i++) printf(" %.0f |", r[i].predicted);
+    if (measures) printf("\n| %u, measured (prediction's error) |", vps);
+    for (uint32_t i = 0; i < VPPS_COUNT(sizes) && measures; i++)
+        printf(" %.0f (%+.0f %%) |", r[i].measured, 100 * (r[i].predicted / r[i].measured - 1));
+    printf("\n");
+    fflush(stdout);
+    return VPPS_OK;
+}
+
+int main(int argc, char **argv) {
+    double hop = 0;
+    uint32_t groups = 0;
+    int i = 1;
+    for (; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2) {
+        if (!strcmp(argv[i], "--hop")) hop = atof(argv[i + 1]);
+        if (!strcmp(argv[i], "--groups")) groups = (uint32_t)atoi(argv[i + 1]);
+    }
+    if (i >= argc) return fputs("usage: bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]\n", stderr), 2;
+    static workload w;
+    vpps_status status = workload_open(&w, argv[i++], "256");
+    if (!(hop > 0)) hop = measure_barrier();
+    printf("Tree-LSTM 256, sentences a second; a cache line is handed over in %.0f ns\n\n"
+           "| VPs, a core each | batch 1 | batch 16 | batch 128 |\n| --- | ---: | ---: | ---: |\n",
+           hop);
+    for (; i < argc && status == VPPS_OK; i++) status = add_rows(&w, (uint32_t)atoi(argv[i]), groups, hop);
+    workload_close(&w);
+    if (status != VPPS_OK) fprintf(stderr, "bench_cores: %s\n", vpps_error_message());
+    return status != VPPS_OK;
+}
