@@ -131,6 +131,7 @@ endef
 $(foreach isa,$(KERNEL_ISAS),$(eval $(call kernel_rule,$(isa))))
 
 $(LIB_A): $(LIB_OBJ)
+	@mkdir -p $(@D)
 	$(if $(Q),@echo "  AR    $@")
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
