@@ -144,6 +144,7 @@ static vpps_status answer(bench *b, uint32_t batch, double seconds, uint32_t exa
     json_object_set_new(o, "vps", json_integer(after.vps));
     json_object_set_new(o, "precision", json_string(after.precision));
     json_object_set_new(o, "unit", json_string(after.precision_unit));
+    json_object_set_new(o, "gradients", json_string(after.gradients));
     char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
     json_decref(o);
     if (!text) return vpps_fail(VPPS_MEMORY, "no memory for a line of JSON");

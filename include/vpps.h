@@ -945,6 +945,8 @@ typedef struct vpps_stats {
     /* By the device's clock: from the end of the training batch before to the end of this one, and how long of that the device had
      * nothing to do. 0 for the first; total: of all others. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
+    /* What made the gradients of matrices in the latest training batch: "kernel", VPPS's own code, or "cublas". NULL before the first. */
+    const char *gradients;
 } vpps_stats;
 
 /* A number of groups, a batching policy; GPU: one way to lay the model out; CPU: a way to share out stages or to make products; and

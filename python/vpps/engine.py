@@ -69,6 +69,7 @@ class Stats:
     gap_ns: int
     total_wall_ns: int
     total_gap_ns: int
+    gradients: Optional[str]
 
 
 TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}

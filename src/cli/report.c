@@ -109,6 +109,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "levels_per_batch", report_number(t->levels_per_batch));
     json_object_set_new(o, "steps_per_batch", report_number(t->steps_per_batch));
     json_object_set_new(o, "policy", t->policy ? json_string(t->policy) : json_null());
+    json_object_set_new(o, "gradients", t->gradients ? json_string(t->gradients) : json_null());
     json_object_set_new(o, "instructions_per_batch", report_number(t->instructions_per_batch));
     json_object_set_new(o, "pool_bytes", json_integer((json_int_t)t->pool_bytes));
     json_object_set_new(o, "processes", json_integer(t->processes));
@@ -188,9 +189,9 @@ vpps_status report_train(const train_summary *t) {
                number_of(t->skipped, "batches", text, sizeof text));
     if (t->batches && t->settings->verbose) {
         printf("a batch    host %.2f ms   device %.2f ms   gap %.3f ms   script %.1f KB   %.0f levels   %.0f "
-               "instructions\n",
+               "instructions   gradients by %s\n",
                t->host_ms_per_batch, t->device_ms_per_batch, t->gap_ms_per_batch, t->script_bytes_per_batch / 1e3,
-               t->levels_per_batch, t->instructions_per_batch);
+               t->levels_per_batch, t->instructions_per_batch, t->gradients);
     }
     if (t->processes > 1 && t->settings->verbose) {
         printf("processes  %u   imbalance %.1f %%   exchange %.2f ms and %.1f KB a batch\n", t->processes,

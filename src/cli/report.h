@@ -34,7 +34,7 @@ typedef struct train_summary {
     uint32_t vps;
     uint32_t processes;
     double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* see vpps_stats */
-    const char *device, *policy, *precision, *precision_unit;
+    const char *device, *policy, *precision, *precision_unit, *gradients;
     vpps_vectors_found vectors; /* of --vectors; all zero without */
     vpps_handle *handle;        /* asked for the plans it measured */
     init_found init;            /* of --init */

@@ -515,6 +515,7 @@ static vpps_status summarize(trainer *t) {
     u->vps = stats.vps;
     u->device = stats.device;
     u->policy = stats.policy;
+    u->gradients = stats.gradients;
     u->precision = stats.precision;
     u->precision_unit = stats.precision_unit;
     u->vectors = t->session.vectors;

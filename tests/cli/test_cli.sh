@@ -100,7 +100,7 @@ check "train 2 epochs" run_whole
 cp out whole.json
 check "nothing but JSON on stdout" test "$(wc -l <whole.json)" = 1
 keys="model device vps batch hidden embed sentences seconds sentences_per_s batches nodes loss accuracy \
-host_ms_per_batch device_ms_per_batch gap_ms_per_batch script_bytes_per_batch levels_per_batch instructions_per_batch pool_bytes"
+host_ms_per_batch device_ms_per_batch gap_ms_per_batch script_bytes_per_batch levels_per_batch instructions_per_batch pool_bytes gradients"
 check "all keys" json whole.json "all(k in o for k in '$keys'.split())"
 check "accuracies" json whole.json "0 <= o['accuracy']['root'] <= 1 and 0 <= o['accuracy']['nodes'] <= 1"
 check "counts" json whole.json "o['sentences'] == 320 and o['batches'] == 20 and o['vps'] == 2 and o['hidden'] == 12"

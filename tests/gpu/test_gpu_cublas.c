@@ -86,13 +86,23 @@ START_TEST(shapes_agree)
     }
 END_TEST
 
-/* Parameters after some batches of trees; the caller frees. Calls: of cuBLAS in the last batch. */
-static float *train_trees(const vpps_options *o, uint32_t n_batches, size_t *n) {
+static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
+    vpps_stats stats = {.size = sizeof stats};
+    TEST_OK(vpps_handle_stats(h, &stats));
+    ck_assert_pstr_eq(stats.gradients, way == VPPS_GRADIENTS_CUBLAS ? "cublas" : "kernel");
+}
+
+/* Parameters after some batches of trees, each of which is queued behind the one before, or waited for; the caller frees. */
+static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits, size_t *n) {
     gpu_trees t;
     vpps_handle *h;
     trees_open(&t, 32, 24);
     TEST_OK(vpps_handle_create(&h, t.model, o));
-    for (uint32_t batch = 0; batch < n_batches; batch++) TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
+    for (uint32_t batch = 0; batch < n_batches; batch++) {
+        TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
+        if (waits) TEST_OK(vpps_sync_latest_loss(h, NULL));
+    }
+    expect_gradients_by(h, o->gradients);
     TEST_OK(vpps_read_parameters(h));
     float *values = model_values(t.model, n);
     vpps_handle_destroy(h);
@@ -100,20 +110,21 @@ static float *train_trees(const vpps_options *o, uint32_t n_batches, size_t *n) 
     return values;
 }
 
-/* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns. */
+/* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns, and whether a batch is
+ * queued or the one before it is waited for. */
 START_TEST(trees_agree_and_repeat_bits)
     {
-        enum { BATCHES = 3 };
+        enum { BATCHES = 5 };
         vpps_options o = options_of(_i, VPPS_SGD);
         const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
         size_t n;
         o.verify = false;
-        float *first = train_trees(&o, BATCHES, &n);
+        float *first = train_trees(&o, BATCHES, false, &n);
         setenv("VPPS_SIMT_SEED", "7", 1);
-        float *second = train_trees(&o, BATCHES, &n);
+        float *second = train_trees(&o, BATCHES, true, &n);
         ck_assert_msg(!memcmp(first, second, n * sizeof *first), "%s: bits differ", text_of(&o, _i));
         o.gradients = VPPS_GRADIENTS_DEFERRED;
-        float *kernel = train_trees(&o, BATCHES, &n);
+        float *kernel = train_trees(&o, BATCHES, false, &n);
         for (size_t i = 0; i < n; i++)
             ck_assert_msg(fabs((double)first[i] - (double)kernel[i]) <= tolerance * fmax(1, fabs((double)kernel[i])),
                           "%s: parameter %zu is %.9g, by the kernel %.9g", text_of(&o, _i), i, (double)first[i],
@@ -135,7 +146,7 @@ START_TEST(products_of_one_shape_are_one_call)
         ck_assert_int_ge(file, 0);
         close(file);
         setenv("FAKE_CUBLAS_LOG", log, 1);
-        free(train_trees(&o, 1, &n));
+        free(train_trees(&o, 1, false, &n));
         FILE *f = fopen(log, "r");
         ck_assert_ptr_nonnull(f);
         while (fgets(line, sizeof line, f)) {
@@ -274,6 +285,7 @@ START_TEST(the_profile_tries_it)
         gpu_trees t;
         vpps_handle *h;
         vpps_trial trials[4] = {{.size = sizeof *trials}};
+        vpps_stats stats = {.size = sizeof stats};
         uint32_t n = VPPS_COUNT(trials);
         bool done;
         vpps_options o = options_of(0, VPPS_SGD);
@@ -285,8 +297,12 @@ START_TEST(the_profile_tries_it)
         o.no_tuning = o.verify = false;
         trees_open(&t, 32, 24);
         TEST_OK(vpps_handle_create(&h, t.model, &o));
+        TEST_OK(vpps_handle_stats(h, &stats));
+        ck_assert_ptr_null(stats.gradients);
         for (uint32_t batch = 0; batch < BATCHES; batch++) TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch % 2), NULL));
         TEST_OK(vpps_handle_trials(h, trials, &n, &done));
+        const bool chosen = trials[1].state == VPPS_TRIAL_CURRENT;
+        expect_gradients_by(h, trials[chosen].gradients);
         vpps_handle_destroy(h);
         trees_close(&t);
         snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -369,7 +369,7 @@ def test_looking_inside(rng):
     events = json.loads(net.trainer.trace_json())["traceEvents"]
     assert any(e.get("name") == "build" for e in events)
     stats = net.trainer.stats()
-    assert stats.nodes == cost.nodes and stats.policy == "depth"
+    assert stats.nodes == cost.nodes and stats.policy == "depth" and stats.gradients == "kernel"
     trials, done = net.trainer.trials()
     assert isinstance(trials, list) and isinstance(done, bool)
     with pytest.raises(vpps.StateError):
