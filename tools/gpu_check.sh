@@ -19,8 +19,8 @@
 #     precision    products by tensor cores
 #     cublas       gradients of matrices by cuBLAS
 #     networks     every network against its equations, on the GPU
-#     handle       watchdog, pool, profile, batches in flight, two handles at once
-#     calls, loops what a handle promises on every device, and loops of a graph
+#     handle       watchdog, pool, profile, batches in flight
+#     calls, loops what a handle promises on every device, two at once too, and loops of a graph
 #                  (these run beside each other, with two cores each: most of their time compiles kernels)
 #     training     bench/train.py: training speed in every precision, beside PyTorch where it is installed
 #     bench        bench_gpu: signals, and where a batch's time goes

@@ -2,7 +2,7 @@
 #include "cell/program.h"
 #include "cell_tests.h"
 #include "cells.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 /* ---------------------------------------------------------------- slots */
 
@@ -117,15 +117,13 @@ END_TEST
 START_TEST(operations_that_are_alike_lie_together)
     {
         cells x = cells_open();
-        vpps_graph *r;
-        vpps_cell cell;
-        TEST_OK(vpps_cell_begin(x.model, "turns", &r));
+        vpps_graph *r = begin_cell(x.model, "turns");
         vpps_node in[4], made[4];
         for (uint32_t k = 0; k < 4; k++) in[k] = vpps_pull(r, HIDDEN, 1);
         for (uint32_t k = 0; k < 4; k++) made[k] = k % 2 ? vpps_sigmoid(r, in[k]) : vpps_tanh(r, in[k]);
         for (uint32_t k = 0; k < 4; k++) TEST_OK(vpps_push(r, made[k])); /* so that they are kept */
         TEST_OK(vpps_scatter(r, vpps_add(r, vpps_mul(r, made[0], made[1]), vpps_mul(r, made[2], made[3]))));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         const vpps_cell_needs needs = cells_needs();
         vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
         uint32_t n = 0, values[4];

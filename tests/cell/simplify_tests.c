@@ -2,7 +2,7 @@
 #include "cell/print.h"
 #include "cell_tests.h"
 #include "cells.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 #define EXACT 1e-12
 
@@ -164,22 +164,17 @@ static const struct {
 
 START_TEST(rules)
     {
-        vpps_model *model;
-        vpps_graph *g, *r;
-        vpps_cell cell;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_cell_begin(model, "rule", &r));
+        training t = training_of(1);
+        vpps_graph *r = begin_cell(t.model, "rule");
         const vpps_node x = vpps_pull(r, HIDDEN, 1), y = vpps_pull(r, HIDDEN, 1);
         TEST_OK(vpps_push(r, vpps_tanh(r, recorded[_i].make(r, x, y))));
-        TEST_OK(vpps_cell_end(r, &cell));
-        vpps_compiled_cell *c = cells_lower(g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
-        vertex *v = cells_vertex(g, cell, 1, test_seed());
-        check(recorded[_i].expected, model, c, v, recorded[_i].expected);
+        const vpps_cell cell = end_cell(r);
+        vpps_compiled_cell *c = cells_lower(t.g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
+        vertex *v = cells_vertex(t.g, cell, 1, test_seed());
+        check(recorded[_i].expected, t.model, c, v, recorded[_i].expected);
         vertex_destroy(v, c);
         vpps_compiled_cell_free(c);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+        training_end(&t);
     }
 END_TEST
 
@@ -357,9 +352,9 @@ END_TEST
 
 /* ---------------------------------------------------------------- outputs that nobody reads */
 
-static vpps_compiled_cell *compile_tagger(const cells *x, bool training, uint64_t read_out) {
+static vpps_compiled_cell *compile_tagger(const cells *x, bool trains, uint64_t read_out) {
     vpps_cell_needs needs = cells_recurrent(x->g, x->cell[CELL_tagger], 1);
-    needs.training = training;
+    needs.training = trains;
     needs.read_out = read_out;
     needs.gradient_out = read_out;
     return cells_compile(x->g, x->cell[CELL_tagger], &needs);

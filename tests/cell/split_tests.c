@@ -1,7 +1,7 @@
 /* split_tests.c - parts, stages and what is kept, of the cells that one knows by heart. */
 #include "cell_tests.h"
 #include "cells.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 /* Compiled for training as a recurrence, by a group of that many VPs. */
 static vpps_compiled_cell *compiled(const cells *x, cell_id id, uint32_t group) {
@@ -76,14 +76,12 @@ START_TEST(chains_of_any_length)
         static const uint32_t lengths[] = {31, 32, 33, 150};
         cells x = cells_open();
         for (size_t i = 0; i < VPPS_COUNT(lengths); i++) {
-            vpps_graph *r;
-            vpps_cell cell;
-            TEST_OK(vpps_cell_begin(x.model, "chain", &r));
+            vpps_graph *r = begin_cell(x.model, "chain");
             vpps_node at = vpps_pull(r, HIDDEN, 1);
             for (uint32_t k = 0; k < lengths[i]; k++)
                 at = vpps_softmax(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), at));
             TEST_OK(vpps_scatter(r, at));
-            TEST_OK(vpps_cell_end(r, &cell));
+            const vpps_cell cell = end_cell(r);
             vpps_cell_needs needs = cells_needs();
             needs.group = 2;
             vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
@@ -113,13 +111,11 @@ END_TEST
 START_TEST(parts_have_stages_of_their_own)
     {
         cells x = cells_open();
-        vpps_graph *r;
-        vpps_cell cell;
-        TEST_OK(vpps_cell_begin(x.model, "two softmaxes", &r));
+        vpps_graph *r = begin_cell(x.model, "two softmaxes");
         const vpps_node a = vpps_softmax(r, vpps_pull(r, HIDDEN, 1)), b = vpps_softmax(r, vpps_pull(r, HIDDEN, 1));
         TEST_OK(vpps_scatter(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), a)));
         TEST_OK(vpps_push(r, b));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         vpps_cell_needs needs = cells_needs();
         needs.group = 2;
         vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);

@@ -14,8 +14,7 @@ static vpps_machine gpu_machine(uint32_t sms) {
 }
 
 static void schedule(gpu_batch *b, const gpu_shape *shape, vpps_node loss) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     b->machine = gpu_machine(shape->sms);
     b->threads = shape->threads;
     o.vps = 1; /* of the handle's own device, which runs nothing */

@@ -3,7 +3,7 @@
 #define VPPS_TESTS_GPU_BATCH_H
 
 #include "common/random_graph.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "models.h"
 #include "runtime/gpu/gpu.h"
 

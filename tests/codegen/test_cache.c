@@ -1,6 +1,6 @@
 /* test_cache.c - the kernel cache on disk: what goes in comes out, damage is seen, size is bounded, processes share it. */
 #include "codegen/cache.h"
-#include "common/cache_folder.h"
+#include "common/folder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ START_TEST(round_trip)
             check_entry(&key, payload, sizes[i]);
         }
         ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -94,7 +94,7 @@ START_TEST(keys_apart)
         }
         for (int i = 0; i < N; i++) check_entry(&keys[i], &i, sizeof i);
         check_counts(N, 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -105,7 +105,7 @@ START_TEST(text_with_line_breaks)
         TEST_OK(vpps_cache_write(&key, "payload", 7));
         check_entry(&key, "payload", 7);
         check_counts(1, 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -118,19 +118,19 @@ START_TEST(damaged_entries)
         cache_folder_make();
         TEST_OK(vpps_cache_write(&key, "payload", 7));
         ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-        char *file = cache_folder_load(path, &n);
+        char *file = folder_load(path, &n);
         ck_assert_uint_gt(n, 150);
         for (size_t i = 0; i < n; i++) {
             file[i] ^= (char)(1 << (i % 8));
-            cache_folder_store(path, file, n);
+            folder_store(path, file, n);
             check_none(&key, path);
             file[i] ^= (char)(1 << (i % 8));
-            cache_folder_store(path, file, i);
+            folder_store(path, file, i);
             check_none(&key, path);
         }
         check_counts(0, 1);
         file[n] = 'x';
-        cache_folder_store(path, file, n + 1);
+        folder_store(path, file, n + 1);
         check_none(&key, "longer or shorter");
         TEST_OK(vpps_cache_write(&key, "payload", 7));
         check_entry(&key, "payload", 7);
@@ -151,7 +151,7 @@ START_TEST(damaged_entries)
         TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "cannot be replaced");
         ck_assert_int_eq(cache_folder_count(NULL, 0), 1); /* no temporary file */
         free(file);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(folders)
         check_none(&key, "VPPS_CACHE_DIR");
         TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "VPPS_CACHE_DIR");
         TEST_FAILS(vpps_cache_list(count_entry, NULL, NULL), VPPS_IO, "VPPS_CACHE_DIR");
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -198,7 +198,7 @@ START_TEST(impossible_folders)
         uint64_t bytes;
         const vpps_cache_key key = make_key("source");
         const char *cache = cache_folder_make();
-        cache_folder_store(cache, "a file", 6);
+        folder_store(cache, "a file", 6);
         check_none(&key, "Not a directory");
         TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
         TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
@@ -208,7 +208,7 @@ START_TEST(impossible_folders)
         setenv("VPPS_CACHE_DIR", long_path, 1);
         check_none(&key, "longer than");
         TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "longer than");
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -248,7 +248,7 @@ START_TEST(foreign_writers)
             ck_assert_int_eq(chown(cache, 65534, 65534), 0);
             check_none(&key, "other users may write to it");
         }
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -284,7 +284,7 @@ START_TEST(read_only_folder)
         ck_assert_int_eq(chmod(cache, 0755), 0);
         ck_assert(WIFEXITED(status));
         ck_assert_int_eq(WEXITSTATUS(status), 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -308,7 +308,7 @@ START_TEST(no_space)
             check_entry(&key, "old", 3);
             ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
         }
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -357,7 +357,7 @@ START_TEST(bounded_size)
         check_order("154320");
 
         cache_folder_count(path, sizeof path);
-        free(cache_folder_load(path, &entry_bytes));
+        free(folder_load(path, &entry_bytes));
         snprintf(limit, sizeof limit, "%zu", 4 * entry_bytes - 1);
         setenv("VPPS_CACHE_BYTES", limit, 1); /* room for three: the new one, 1 and 5 */
         key.description = "6";
@@ -368,7 +368,7 @@ START_TEST(bounded_size)
         setenv("VPPS_CACHE_BYTES", limit, 1); /* exactly these */
         TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
         check_order("651");
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -382,7 +382,7 @@ START_TEST(limits)
         cache_folder_make();
         TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
         cache_folder_count(path, sizeof path);
-        free(cache_folder_load(path, &entry_bytes));
+        free(folder_load(path, &entry_bytes));
         snprintf(limit, sizeof limit, "%zu", entry_bytes - 1);
         setenv("VPPS_CACHE_BYTES", limit, 1);
         TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_IO, limit);
@@ -394,7 +394,7 @@ START_TEST(limits)
             setenv("VPPS_CACHE_BYTES", no_numbers[i], 1);
             TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_ARGUMENT, no_numbers[i]);
         }
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -415,12 +415,12 @@ START_TEST(left_over_files)
                                               "0123456789ABCDEF0123456789abcdef.vpps"};
         enum { FOREIGN = sizeof foreign / sizeof *foreign };
         for (int i = 0; i < FOREIGN; i++) {
-            cache_folder_store(cache_folder_path(foreign[i]), "x", 1);
+            folder_store(cache_folder_path(foreign[i]), "x", 1);
             age(cache_folder_path(foreign[i]), 10 * HOUR);
         }
-        cache_folder_store(stale, "x", 1);
+        folder_store(stale, "x", 1);
         age(stale, HOUR + 60);
-        cache_folder_store(fresh, "x", 1);
+        folder_store(fresh, "x", 1);
         age(fresh, HOUR - 60);
         check_entry(&key, "payload", 7);
         check_counts(1, 0);
@@ -436,7 +436,7 @@ START_TEST(left_over_files)
         TEST_OK(vpps_cache_clear(&removed, &bytes));
         ck_assert_uint_eq(removed, 0);
         ck_assert_uint_eq(bytes, 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -452,12 +452,12 @@ START_TEST(taken_names)
         for (int i = 0; i < 8; i++) {
             char name[128];
             snprintf(name, sizeof name, ".%s.%ld-%d.tmp", digits, (long)getpid(), i);
-            cache_folder_store(cache_folder_path(name), "left", 4);
+            folder_store(cache_folder_path(name), "left", 4);
         }
         TEST_OK(vpps_cache_write(&key, "payload", 7));
         check_entry(&key, "payload", 7);
         ck_assert_int_eq(cache_folder_count(NULL, 0), 9);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -489,7 +489,7 @@ START_TEST(listed)
         TEST_OK(vpps_cache_write(&new, payload, sizeof payload));
         TEST_OK(vpps_cache_list(see_first, &calls, NULL));
         ck_assert_int_eq(calls, 1);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -551,7 +551,7 @@ START_TEST(concurrent_processes)
         }
         for (int i = 0; i < WRITERS + READERS; i++) {
             int status = -1;
-            if (i == WRITERS) cache_folder_store(stop, "x", 1);
+            if (i == WRITERS) folder_store(stop, "x", 1);
             ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
             ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d: %x", i, (unsigned)status);
         }
@@ -559,13 +559,13 @@ START_TEST(concurrent_processes)
         const int files = cache_folder_count(NULL, 0); /* no temporary file is left */
         ck_assert_int_ge(files, 1);
         ck_assert_int_le(files, SHARED_KEYS);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("cache");
-    TCase *tests = tcase_create("cache");
+    TCase *tests = add_case(suite, "cache", 0);
     tcase_add_test(tests, round_trip);
     tcase_add_test(tests, keys_apart);
     tcase_add_test(tests, text_with_line_breaks);
@@ -581,6 +581,5 @@ int main(void) {
     tcase_add_test(tests, taken_names);
     tcase_add_test(tests, listed);
     tcase_add_test(tests, concurrent_processes);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -5,7 +5,7 @@
 #include "base/library.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
-#include "common/cache_folder.h"
+#include "common/folder.h"
 #include "compile_elf.h"
 #include "plan/machine.h"
 
@@ -201,7 +201,7 @@ START_TEST(every_architecture)
         snprintf(source, sizeof source, "%s", small_source);
         vpps_machine_architectures(compile_for, source);
         ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(spills_and_frames)
         free(cubin);
         ck_assert_uint_eq(r.frame_bytes, 16 * 4);
         ck_assert_uint_eq(r.spill_bytes, 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -256,7 +256,7 @@ START_TEST(refused_sources)
                                 "", true, &cubin, &bytes, &r),
                    VPPS_DEVICE, "'nonsense'");
         ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -295,18 +295,18 @@ START_TEST(cached)
         const compiled first = compile_small(false);
         check_same(compile_small(true), &first);
         ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-        char *file = cache_folder_load(path, &n);
+        char *file = folder_load(path, &n);
         const size_t places[] = {0, 40, n / 2, n - 1};
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             file[places[i]] ^= 1;
-            cache_folder_store(path, file, n);
+            folder_store(path, file, n);
             file[places[i]] ^= 1;
             check_same(compile_small(false), &first);
             check_same(compile_small(true), &first);
         }
         free(file);
         free(first.cubin);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -347,7 +347,7 @@ START_TEST(cached_nonsense)
         }
         ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
         free(first.cubin);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -355,11 +355,11 @@ START_TEST(cache_out_of_order)
     {
         if (!have_nvrtc("cache_out_of_order")) return;
         const char *cache = cache_folder_make();
-        cache_folder_store(cache, "a file", 6);
+        folder_store(cache, "a file", 6);
         const compiled first = compile_small(false);
         check_same(compile_small(false), &first);
         free(first.cubin);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -401,7 +401,7 @@ START_TEST(two_threads)
         for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_join(threads[w], NULL), 0);
         if (!have_nvrtc("two_threads")) {
             for (int w = 0; w < 2; w++) ck_assert_int_eq(workers[w].status, VPPS_DEVICE);
-            cache_folder_remove();
+            folder_remove();
             return;
         }
         for (int w = 0; w < 2; w++) {
@@ -416,7 +416,7 @@ START_TEST(two_threads)
             }
         }
         ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -596,7 +596,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("compile");
-    TCase *tests = tcase_create("compile");
+    TCase *tests = add_case(suite, "compile", 0);
     tcase_add_test(tests, library_by_name);
     tcase_add_test(tests, another_library);
     tcase_add_loop_test(tests, the_version_that_the_driver_loads, 0, 4);
@@ -613,6 +613,5 @@ int main(void) {
     tcase_add_test(tests, crafted_mistakes);
     tcase_add_test(tests, overflowing_offsets);
     tcase_add_test(tests, damaged_files);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

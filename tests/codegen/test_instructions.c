@@ -138,7 +138,7 @@ static meaning_operands operands_of(const batch *b, const words *pool, const tes
 }
 
 /* Adds a case. `over`: the tensor operand that the result lies over, from 0; others than there are: a place of its own. */
-static test_case *add_case(batch *b, uint32_t opcode, uint32_t length, uint32_t items, uint32_t over, bool accumulate) {
+static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t items, uint32_t over, bool accumulate) {
     ck_assert_uint_lt(b->n_cases, MAX_CASES);
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     const char *roles = meaning_of((vpps_opcode)opcode).roles;
@@ -456,12 +456,12 @@ static void add_drawn_cases(batch *b, uint32_t opcode) {
     const bool product = form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE;
     for (uint32_t n = 0; n < VPPS_COUNT(lengths); n++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {
-            add_case(b, opcode, lengths[n], 1, MAX_TENSORS, accumulate);
+            put_case(b, opcode, lengths[n], 1, MAX_TENSORS, accumulate);
             for (uint32_t over = 0; over < MAX_TENSORS; over++)
-                add_case(b, opcode, lengths[n], product ? 1 : 1 + n % 3, over, accumulate);
+                put_case(b, opcode, lengths[n], product ? 1 : 1 + n % 3, over, accumulate);
         }
         for (uint32_t items = 1; items < 40 && !product; items = items * 3 + 1)
-            add_case(b, opcode, lengths[n], items, items % 4, false);
+            put_case(b, opcode, lengths[n], items, items % 4, false);
     }
 }
 
@@ -474,7 +474,7 @@ static void add_extreme_case(batch *b, uint32_t opcode) {
     enum { N = VPPS_COUNT(extremes) };
     const char *roles = meaning_of((vpps_opcode)opcode).roles;
     if (vpps_instructions[opcode].form != VPPS_FORM_EW) return;
-    const test_case *c = add_case(b, opcode, N * N, 1, MAX_TENSORS, false);
+    const test_case *c = put_case(b, opcode, N * N, 1, MAX_TENSORS, false);
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
         for (uint32_t e = 0; e < N * N && roles[t] != 'i'; e++)
             b->pool.at[c->of.t[t] + e] = bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
@@ -489,7 +489,7 @@ static void add_extreme_vectors(batch *b, uint32_t opcode) {
                                     {1, 0, 1, 0, 0.5f}};
     const vpps_form form = vpps_instructions[opcode].form;
     for (uint32_t r = 0; r < VPPS_COUNT(rows) && (form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW); r++) {
-        const test_case *c = add_case(b, opcode, 5, 1, MAX_TENSORS, false);
+        const test_case *c = put_case(b, opcode, 5, 1, MAX_TENSORS, false);
         for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
             for (uint32_t e = 0; e < 5; e++) b->pool.at[c->of.t[t] + e] = bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
     }

@@ -414,13 +414,11 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("kernel plan");
-    TCase *tests = tcase_create("kernel plan");
-    tcase_set_timeout(tests, 30);
+    TCase *tests = add_case(suite, "kernel plan", 30);
     tcase_add_loop_test(tests, tables_say_what_the_plan_is, 0, VPPS_COUNT(plans));
     tcase_add_loop_test(tests, pictures_show_every_row_once, 0, VPPS_COUNT(plans));
     tcase_add_test(tests, plans_use_all_levels);
     tcase_add_test(tests, names_are_escaped);
     tcase_add_test(tests, a_full_disk_is_told);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -78,10 +78,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("machine");
-    TCase *tests = tcase_create("machine");
+    TCase *tests = add_case(suite, "machine", 0);
     tcase_add_test(tests, every_architecture);
     tcase_add_test(tests, hopper);
     tcase_add_test(tests, no_architecture);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

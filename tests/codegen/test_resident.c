@@ -375,13 +375,11 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("resident");
-    TCase *tests = tcase_create("resident");
-    tcase_set_timeout(tests, 60);
+    TCase *tests = add_case(suite, "resident", 60);
     tcase_add_loop_test(tests, drawn_models_hold_the_rules, 0, 4);
     tcase_add_loop_test(tests, tree_lstms_hold_the_rules, 0, 3);
     tcase_add_test(tests, a_smaller_one_may_still_fit);
     tcase_add_test(tests, rows_are_shared_out);
     tcase_add_loop_test(tests, the_most_groups_keep_all_close, 0, 8);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -335,8 +335,8 @@ int main(void) {
     int major, minor;
     uint32_t architecture, n = 1;
     Suite *suite = suite_create("specialise");
-    TCase *tests = tcase_create("specialise");
-    tcase_set_timeout(tests, 600); /* the real compiler needs seconds, and minutes on a busy machine */
+    TCase *tests =
+        add_case(suite, "specialise", 600); /* the real compiler needs seconds, and minutes on a busy machine */
     tcase_add_test(tests, a_clean_kernel_is_taken_at_once);
     tcase_add_test(tests, kernels_get_smaller_until_one_is_clean);
     tcase_add_test(tests, a_bound_on_registers_is_kept);
@@ -348,6 +348,5 @@ int main(void) {
     } else {
         TEST_LEFT_OUT("a_real_spill_is_seen: %s", vpps_error_message());
     }
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -111,10 +111,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("deal");
-    TCase *cases = tcase_create("deal");
+    TCase *cases = add_case(suite, "deal", 0);
     tcase_add_test(cases, every_example_goes_to_one_process);
     tcase_add_test(cases, what_is_large_counts_as_such);
     tcase_add_test(cases, edges_cost);
-    suite_add_tcase(suite, cases);
     return test_main(suite);
 }

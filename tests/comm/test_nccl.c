@@ -99,11 +99,10 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
     setenv("VPPS_NCCL", path, 1);
     Suite *suite = suite_create("nccl");
-    TCase *cases = tcase_create("nccl");
+    TCase *cases = add_case(suite, "nccl", 0);
     tcase_add_test(cases, what_is_given_arrives);
     tcase_add_loop_test(cases, a_gpu_that_is_gone_is_told, 0, 2);
     tcase_add_test(cases, a_library_that_is_none_is_told);
     tcase_add_test(cases, nccl_is_declared_as_in_its_header);
-    suite_add_tcase(suite, cases);
     return test_main(suite);
 }

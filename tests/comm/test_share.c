@@ -2,7 +2,7 @@
  * every run, failures alike everywhere. */
 #include "comm/threads.h"
 #include "common/gpu_tests.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "graph/model.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { WORDS = 23, EMBED = 12, HIDDEN = 67, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, PARAMS = 8, MOST = 4 };
+enum { WORDS = 23, EMBED = 12, HIDDEN = 67, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, MOST = 4 };
 enum { MOST_EXAMPLES = 15 };
 
 /* ---------------------------------------------------------------- a network, and its examples */
@@ -19,25 +19,35 @@ enum { MOST_EXAMPLES = 15 };
 typedef struct net {
     vpps_model *model;
     vpps_graph *g;
+    vpps_handle *h; /* NULL: none yet */
     vpps_param E, F, W, U, b, C, b_c, rare;
 } net;
 
 /* shards: of whose processes tables are shared out; NULL: they are whole. */
-static void open_net(net *n, const vpps_communicator *shards) {
-    TEST_OK(vpps_model_create(&n->model, 3));
-    TEST_OK(vpps_shard_tables(n->model, shards));
-    TEST_OK(vpps_add_lookup(n->model, &n->E, "E", WORDS, EMBED, 1, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->W, "W", HIDDEN, EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->rare, "rare", HIDDEN, EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->U, "U", HIDDEN, HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n->model, &n->b, "b", HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->C, "C", CLASSES, HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n->model, &n->b_c, "b_c", CLASSES, NULL));
-    TEST_OK(vpps_add_lookup(n->model, &n->F, "F", 3, EMBED, 1, NULL));
-    TEST_OK(vpps_graph_create(&n->g, n->model));
+static net net_of(const vpps_communicator *shards) {
+    net n = {.h = NULL};
+    TEST_OK(vpps_model_create(&n.model, 3));
+    TEST_OK(vpps_shard_tables(n.model, shards));
+    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.rare, "rare", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.U, "U", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b, "b", HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.C, "C", CLASSES, HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b_c, "b_c", CLASSES, NULL));
+    TEST_OK(vpps_add_lookup(n.model, &n.F, "F", 3, EMBED, 1, NULL));
+    TEST_OK(vpps_graph_create(&n.g, n.model));
+    return n;
+}
+
+static net net_with(const vpps_communicator *shards, const vpps_options *options) {
+    net n = net_of(shards);
+    TEST_OK(vpps_handle_create(&n.h, n.model, options));
+    return n;
 }
 
 static void close_net(net *n) {
+    vpps_handle_destroy(n->h);
     vpps_graph_destroy(n->g);
     vpps_model_destroy(n->model);
 }
@@ -87,31 +97,13 @@ typedef struct run {
     vpps_stats stats[MOST];
 } run;
 
-static void read_values(const net *n, run *r, uint32_t rank) {
-    size_t count = 0;
-    for (uint32_t p = 0; p < PARAMS; p++) count += vpps_param_elems(&n->model->params[p]);
-    float *values = malloc(count * sizeof *values);
-    ck_assert_ptr_nonnull(values);
-    if (!rank) r->n_values = count;
-    r->values[rank] = values;
-    for (uint32_t p = 0; p < PARAMS; p++) {
-        const size_t elems = vpps_param_elems(&n->model->params[p]);
-        memcpy(values, n->model->params[p].values, elems * sizeof *values);
-        values += elems;
-    }
-}
-
 /* Whole tables are read from the file that all processes write together. */
 static void read_file(vpps_handle *trained, run *r, uint32_t rank) {
-    net n;
-    vpps_handle *h;
     vpps_options options = r->options;
     TEST_OK(vpps_save(trained, rank ? "" : r->file, NULL, 0));
-    open_net(&n, NULL);
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
-    TEST_OK(vpps_load(h, r->file));
-    read_values(&n, r, rank);
-    vpps_handle_destroy(h);
+    net n = net_with(NULL, &options);
+    TEST_OK(vpps_load(n.h, r->file));
+    r->values[rank] = model_values(n.model, rank ? &(size_t){0} : &r->n_values);
     close_net(&n);
 }
 
@@ -161,44 +153,41 @@ static vpps_status step_in_parts(vpps_handle *h, const net *n, const run *r, uin
 
 static void train(vpps_communicator *c, void *argument) {
     run *r = argument;
-    net n;
-    vpps_handle *h;
     vpps_options options = r->options;
     const uint32_t rank = vpps_communicator_rank(c), size = vpps_communicator_size(c);
     options.communicator = c;
     const bool other = r->other_rank && rank == r->other_rank;
     if (other && r->other_precision) options.precision = VPPS_PRECISION_BF16;
     if (other && !r->other_precision && !r->other_group && !r->other_frozen) options.optimizer.lr *= 2;
-    open_net(&n, r->shard ? c : NULL);
+    net n = net_of(r->shard ? c : NULL);
     if (r->freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
         TEST_OK(vpps_freeze(n.model, n.E, true));
     }
     if (other && r->other_frozen) TEST_OK(vpps_freeze(n.model, n.C, true));
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
-    if (r->from) TEST_OK(vpps_load(h, r->from));
+    TEST_OK(vpps_handle_create(&n.h, n.model, &options));
+    if (r->from) TEST_OK(vpps_load(n.h, r->from));
     if (r->other_group)
-        TEST_OK(vpps_set_param_group(h, 1, &n.b,
+        TEST_OK(vpps_set_param_group(n.h, 1, &n.b,
                                      &(vpps_param_group){sizeof(vpps_param_group), other ? 0.1f : 0.2f, NAN, NAN}));
     for (uint32_t b = 0; b < BATCHES; b++) {
-        r->statuses[rank][b] = r->parts ? step_in_parts(h, &n, r, b, rank, size)
-                                        : vpps_fb(h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
-        if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(h, &r->losses[rank][b]);
+        r->statuses[rank][b] = r->parts ? step_in_parts(n.h, &n, r, b, rank, size)
+                                        : vpps_fb(n.h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
+        if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(n.h, &r->losses[rank][b]);
         /* gradients are exchanged while a CPU's VPs wait, and between a GPU's launches */
-        const uint64_t waited = strcmp(h->stats.device, "cpu") ? 0 : h->latest.shared.exchange_ns;
-        ck_assert_uint_eq(h->latest.own_ns + waited, h->latest.device_ns);
+        const uint64_t waited = strcmp(n.h->stats.device, "cpu") ? 0 : n.h->latest.shared.exchange_ns;
+        ck_assert_uint_eq(n.h->latest.own_ns + waited, n.h->latest.device_ns);
         snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
         if (r->statuses[rank][b] == VPPS_STATE) break;
     }
     r->stats[rank].size = sizeof *r->stats;
-    TEST_OK(vpps_handle_stats(h, &r->stats[rank]));
-    if (!r->other_rank) TEST_OK(vpps_read_parameters(h));
+    TEST_OK(vpps_handle_stats(n.h, &r->stats[rank]));
+    if (!r->other_rank) TEST_OK(vpps_read_parameters(n.h));
     if (r->shard && size > 1) {
-        read_file(h, r, rank);
+        read_file(n.h, r, rank);
     } else {
-        read_values(&n, r, rank);
+        r->values[rank] = model_values(n.model, rank ? &(size_t){0} : &r->n_values);
     }
-    vpps_handle_destroy(h);
     close_net(&n);
 }
 
@@ -335,24 +324,21 @@ static void train_entries(vpps_communicator *c, const net *n, vpps_handle *h, co
     vpps_graph_clear(n->g);
     const vpps_node terms[] = {vpps_lookup(n->g, S, c->rank),
                                vpps_sum_elements(n->g, vpps_lookup(n->g, n->E, c->rank))};
-    TEST_OK(vpps_fb(h, n->g, vpps_sum(n->g, 2, terms), NULL));
-    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    loss = train_batch(h, n->g, vpps_sum(n->g, 2, terms));
     check_close(&loss, &expected, 1, 1e-5, "the sum of entries");
 }
 
 /* Each measures as often as it likes; entries and their sums are read as well. */
 static void measure(vpps_communicator *c, void *argument) {
-    net n, whole;
-    vpps_handle *h, *alone;
     vpps_options options = *(const vpps_options *)argument;
     vpps_param S;
-    open_net(&whole, NULL);
+    net whole = net_of(NULL);
     TEST_OK(vpps_add_lookup(whole.model, &S, "S", 5, 1, 1, NULL));
-    TEST_OK(vpps_handle_create(&alone, whole.model, &options));
+    TEST_OK(vpps_handle_create(&whole.h, whole.model, &options));
     options.communicator = c;
-    open_net(&n, c);
+    net n = net_of(c);
     TEST_OK(vpps_add_lookup(n.model, &S, "S", 5, 1, 1, NULL));
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    TEST_OK(vpps_handle_create(&n.h, n.model, &options));
     for (uint32_t k = 0; k < 3 * c->rank; k++) {
         float out[2][2 * EMBED + 1];
         for (int i = 0; i < 2; i++) {
@@ -362,15 +348,13 @@ static void measure(vpps_communicator *c, void *argument) {
             const vpps_node nodes[] = {entry, vpps_add(x->g, entry, vpps_lookup(x->g, x->F, k % 3)),
                                        add_example(x, k, c->rank, 1)};
             float *const outs[] = {out[i], out[i] + EMBED, out[i] + 2 * EMBED};
-            TEST_OK(vpps_forward(i ? alone : h, x->g, 3, nodes, outs));
+            TEST_OK(vpps_forward(i ? whole.h : n.h, x->g, 3, nodes, outs));
         }
         check_same_bits(out[0], out[1], 2 * EMBED + 1, "what was computed of entries");
     }
-    TEST_OK(vpps_forward_end(h));
-    TEST_OK(vpps_forward_end(alone));
-    train_entries(c, &n, h, &whole, S);
-    vpps_handle_destroy(h);
-    vpps_handle_destroy(alone);
+    TEST_OK(vpps_forward_end(n.h));
+    TEST_OK(vpps_forward_end(whole.h));
+    train_entries(c, &n, n.h, &whole, S);
     close_net(&n);
     close_net(&whole);
 }
@@ -384,18 +368,14 @@ END_TEST
 
 static void train_beside_measuring(vpps_communicator *c, void *argument) {
     (void)argument;
-    net n;
-    vpps_handle *h;
     vpps_options options = run_on("cpu", 1, VPPS_SGD).options;
     options.communicator = c;
-    open_net(&n, c);
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    net n = net_with(c, &options);
     if (c->rank) {
-        TEST_FAILS(vpps_forward_end(h), VPPS_STATE, "rank 1 on host1 is done measuring, and rank 0 on host0 trains");
+        TEST_FAILS(vpps_forward_end(n.h), VPPS_STATE, "rank 1 on host1 is done measuring, and rank 0 on host0 trains");
     } else {
-        TEST_FAILS(vpps_fb(h, n.g, add_example(&n, 0, 0, 1), NULL), VPPS_STATE, "is done measuring");
+        TEST_FAILS(vpps_fb(n.h, n.g, add_example(&n, 0, 0, 1), NULL), VPPS_STATE, "is done measuring");
     }
-    vpps_handle_destroy(h);
     close_net(&n);
 }
 
@@ -405,14 +385,10 @@ END_TEST
 
 static void save_where_there_is_nothing(vpps_communicator *c, void *argument) {
     (void)argument;
-    net n;
-    vpps_handle *h;
     vpps_options options = run_on("cpu", 1, VPPS_SGD).options;
     options.communicator = c;
-    open_net(&n, c);
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
-    TEST_FAILS(vpps_save(h, c->rank ? "" : "/nowhere/at/all", NULL, 0), VPPS_IO, "rank 0 on host0: /nowhere/at/all");
-    vpps_handle_destroy(h);
+    net n = net_with(c, &options);
+    TEST_FAILS(vpps_save(n.h, c->rank ? "" : "/nowhere/at/all", NULL, 0), VPPS_IO, "rank 0 on host0: /nowhere/at/all");
     close_net(&n);
 }
 
@@ -422,10 +398,8 @@ END_TEST
 
 static void declare_shards(vpps_communicator *c, void *argument) {
     (void)argument;
-    net n;
-    vpps_handle *h;
     vpps_param_info info = {.size = sizeof info};
-    open_net(&n, c);
+    net n = net_of(c);
     TEST_OK(vpps_param_describe(n.model, n.E, &info));
     ck_assert_uint_eq(info.count, WORDS);
     ck_assert_uint_eq(info.first, c->rank);
@@ -434,7 +408,7 @@ static void declare_shards(vpps_communicator *c, void *argument) {
     ck_assert_uint_eq(info.step, 1);
     ck_assert_uint_eq(vpps_entries_held(&n.model->params[n.E]), (WORDS + c->size - 1 - c->rank) / c->size);
     TEST_FAILS(vpps_shard_tables(n.model, c), VPPS_STATE, "E is declared already");
-    TEST_FAILS(vpps_handle_create(&h, n.model, NULL), VPPS_ARGUMENT, "tables are shared out");
+    TEST_FAILS(vpps_handle_create(&n.h, n.model, NULL), VPPS_ARGUMENT, "tables are shared out");
     close_net(&n);
 }
 
@@ -577,12 +551,10 @@ END_TEST
 
 static void open_with_shards(vpps_communicator *c, void *argument) {
     (void)argument;
-    net n;
-    vpps_handle *h;
     vpps_options options = run_on("simt", 2, VPPS_SGD).options;
     options.communicator = c;
-    open_net(&n, c);
-    TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_DEVICE, "has whole lookup tables");
+    net n = net_of(c);
+    TEST_FAILS(vpps_handle_create(&n.h, n.model, &options), VPPS_DEVICE, "has whole lookup tables");
     close_net(&n);
 }
 
@@ -594,18 +566,14 @@ START_TEST(a_gpu_has_whole_tables)
 END_TEST
 
 static void train_on_different_devices(vpps_communicator *c, void *argument) {
-    net n;
-    vpps_handle *h;
     vpps_options options = c->rank ? run_on("simt", 2, VPPS_SGD).options : run_on("cpu", 2, VPPS_SGD).options;
     (void)argument;
     options.communicator = c;
-    open_net(&n, NULL);
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
-    vpps_status status = vpps_fb(h, n.g, add_example(&n, 0, 0, 1), NULL);
-    if (status == VPPS_OK) status = vpps_sync_latest_loss(h, &(float){0});
+    net n = net_with(NULL, &options);
+    vpps_status status = vpps_fb(n.h, n.g, add_example(&n, 0, 0, 1), NULL);
+    if (status == VPPS_OK) status = vpps_sync_latest_loss(n.h, &(float){0});
     ck_assert_int_eq(status, VPPS_STATE);
     ck_assert_ptr_nonnull(strstr(vpps_error_message(), "rank 1 on host1 trains another model, or on another device"));
-    vpps_handle_destroy(h);
     close_net(&n);
 }
 
@@ -640,7 +608,7 @@ int main(int argc, char **argv) {
     setenv("VPPS_LIBCUBLAS", cublas, 1);
     gpu_ask_compiler();
     Suite *suite = suite_create("share");
-    TCase *cases = tcase_create("share");
+    TCase *cases = add_case(suite, "share", 0);
     tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_COUNT(ways));
     tcase_add_loop_test(cases, a_loss_that_is_not_finite_stops_all, 0, 4);
     tcase_add_loop_test(cases, who_trains_otherwise_is_told, 0, 5);
@@ -654,6 +622,5 @@ int main(int argc, char **argv) {
     tcase_add_test(cases, who_does_something_else_is_told);
     tcase_add_test(cases, a_file_that_cannot_be_written_fails_in_all);
     tcase_add_test(cases, a_shard_has_every_so_manieth_entry);
-    suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -1,5 +1,4 @@
 #include "common/episode.h"
-#include "common/testing.h"
 
 #include <math.h>
 
@@ -279,16 +278,4 @@ const char *episode_check(const episode *x, const expectation *e, const vpps_opt
     restore(x->model, before, batches);
     free(before);
     return good ? NULL : finding;
-}
-
-float *model_values(const vpps_model *model, size_t *count) {
-    *count = 0;
-    for (uint32_t p = 0; p < model->n_params; p++) *count += vpps_param_elems(&model->params[p]);
-    float *values = need(malloc((*count + 1) * sizeof *values)), *to = values;
-    for (uint32_t p = 0; p < model->n_params; p++) {
-        const size_t elems = vpps_param_elems(&model->params[p]);
-        memcpy(to, model->params[p].values, elems * sizeof *to);
-        to += elems;
-    }
-    return values;
 }

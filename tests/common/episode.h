@@ -5,6 +5,7 @@
 
 #include "common/random_graph.h"
 #include "common/reference.h"
+#include "common/training.h"
 
 enum { EPISODE_BATCHES = 4 };
 
@@ -39,8 +40,5 @@ enum { EPISODE_FORWARD = 1, EPISODE_PARTS = 2, EPISODE_REQUEST = 4 };
 
 /* Trains on a handle with these options and compares. NULL, or what is wrong, until the next call. The model is left as it was. */
 const char *episode_check(const episode *x, const expectation *e, const vpps_options *o, int ways);
-
-/* All parameters, one after the other; the caller frees. */
-float *model_values(const vpps_model *model, size_t *count);
 
 #endif

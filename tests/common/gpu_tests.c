@@ -1,6 +1,8 @@
 /* gpu_tests.c - see gpu_tests.h. */
 #include "common/gpu_tests.h"
 
+#include "runtime/gpu/gpu.h"
+#include "runtime/handle.h"
 #include "runtime/simt/compiler.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/simt.h"
@@ -26,9 +28,8 @@ int gpu_main(Suite *(*make)(void)) {
     if (gpu_is_simulated()) gpu_ask_compiler();
     if (!VPPS_SIMT_TSAN || !gpu_is_simulated()) return test_main(make());
     Suite *suite = suite_create("gpu");
-    TCase *tests = tcase_create("refused");
+    TCase *tests = add_case(suite, "refused", 0);
     tcase_add_test(tests, a_sanitizer_is_refused);
-    suite_add_tcase(suite, tests);
     TEST_LEFT_OUT("software SIMT: its stacks cannot be followed by ThreadSanitizer");
     return test_main(suite);
 }
@@ -64,10 +65,14 @@ void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n) {
         return;
     }
     if (gpu_is_simulated()) gpu_ask_compiler();
-    TCase *gpu = tcase_create("gpu");
-    tcase_set_timeout(gpu, 120);
+    TCase *gpu = add_case(suite, "gpu", 120);
     for (uint32_t i = 0; i < n; i++) tcase_add_loop_test(gpu, tests[i].test, tests[i].argument, tests[i].argument + 1);
-    suite_add_tcase(suite, gpu);
+}
+
+void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options) {
+    h->device->table->destroy(h->device);
+    TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, driver, h->model, options, &h->plan));
+    h->machine = h->device->table->machine(h->device);
 }
 
 /* ---------------------------------------------------------------- layouts */

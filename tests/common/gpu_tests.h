@@ -32,6 +32,10 @@ typedef struct gpu_group {
 } gpu_group;
 Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups);
 
+/* Gives a handle's GPU device another driver: software SIMT's with other functions. */
+struct vpps_driver_table;
+void gpu_drive_by(vpps_handle *h, const struct vpps_driver_table *driver, const vpps_options *options);
+
 /* ---------------------------------------------------------------- how the model is laid out */
 
 typedef struct gpu_layout {

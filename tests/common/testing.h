@@ -79,6 +79,14 @@ static inline const char *test_gpu_device(void) {
     return name && *name ? name : "simt";
 }
 
+/* A case of the suite; seconds: that each of its tests may take, 0: as Check has it. */
+static inline TCase *add_case(Suite *suite, const char *name, double seconds) {
+    TCase *tests = tcase_create(name);
+    if (seconds > 0) tcase_set_timeout(tests, seconds);
+    suite_add_tcase(suite, tests);
+    return tests;
+}
+
 static inline int test_main(Suite *suite) {
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

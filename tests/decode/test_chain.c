@@ -160,11 +160,10 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("chain");
-    TCase *t = tcase_create("chain");
+    TCase *t = add_case(s, "chain", 0);
     tcase_add_test(t, the_best_of_all_paths_is_found);
     tcase_add_test(t, schemes_allow_what_they_say);
     tcase_add_test(t, a_scheme_forbids);
     tcase_add_test(t, tags_of_another_scheme_are_refused);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

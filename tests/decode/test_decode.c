@@ -3,7 +3,7 @@
  */
 #include "chain.h"
 #include "cli/decode.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "oracle.h"
 
 #include "base/base.h"
@@ -65,8 +65,7 @@ typedef struct fixture {
 
 /* Parameters that make some words much likelier than others, if they are to be drawn. */
 static void open(fixture *f, const network *net, const net_config *config, bool draw) {
-    vpps_options options;
-    vpps_options_default(&options);
+    vpps_options options = default_options();
     options.vps = 1;
     memset(f, 0, sizeof *f);
     f->given.kind = net->kind;
@@ -113,8 +112,7 @@ static vpps_status search(fixture *f, uint32_t n, uint32_t beam, uint32_t max_wo
     f->given.next = 0;
     f->d.options = (decoder_options){beam, max_words, (float)alpha, 1};
     const vpps_status status = decode_batch(&f->d, n, give, &f->given, &f->out);
-    vpps_stats stats = {.size = sizeof stats};
-    TEST_OK(vpps_handle_stats(f->d.handle, &stats));
+    const vpps_stats stats = stats_of(f->d.handle);
     ck_assert_uint_eq(stats.kept_values, 0); /* all of them are given back, whatever happened */
     if (status == VPPS_OK) same_by_host(f, n);
     return status;

@@ -179,10 +179,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("durable files");
-    TCase *tests = tcase_create("order");
+    TCase *tests = add_case(suite, "order", 0);
     tcase_add_loop_test(tests, flushed_before_it_is_renamed, 0, (int)VPPS_COUNT(kinds));
     tcase_add_loop_test(tests, every_step_fails, 0, (int)VPPS_COUNT(kinds));
-    suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

@@ -1,6 +1,6 @@
 /* test_golden.c - the losses of small networks of models/ against those of independent implementations in PyTorch: the
  * scripts beside, which wrote the headers. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "golden/act_golden.h"
 #include "golden/bilstm_tagger_golden.h"
 #include "golden/child_sum_tree_lstm_golden.h"
@@ -124,8 +124,7 @@ static void train(const golden *from, const vpps_options *o, uint32_t batches, f
     trained t;
     open_network(&t, from, o);
     for (uint32_t batch = 0; batch < batches; batch++) {
-        TEST_OK(vpps_fb(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch), NULL));
-        TEST_OK(vpps_sync_latest_loss(t.h, &losses[batch]));
+        losses[batch] = train_batch(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch));
     }
     close_network(&t);
 }
@@ -137,8 +136,7 @@ static const vpps_optimizer adam = {.kind = VPPS_ADAM, .lr = 0.03f, .beta1 = 0.9
 
 static void check_golden(const golden *from, int options) {
     static const uint32_t vps[] = {1, 2, 3, 8};
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = vps[options % 4];
     o.gradients = options & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
     o.portable = options & 1;
@@ -169,8 +167,7 @@ START_TEST(precisions_agree)
         static float losses[3][PRECISE_BATCHES];
         static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
         const golden *from = goldens[_i / 2];
-        vpps_options o;
-        vpps_options_default(&o);
+        vpps_options o = default_options();
         o.vps = 1;
         o.caller = VPPS_CALLER_WORKS; /* no waiting: hundreds of small batches */
         o.pool_bytes = 64u << 20;
@@ -195,11 +192,9 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("golden losses");
-    TCase *t = tcase_create("golden losses");
-    tcase_set_timeout(t, 60);
+    TCase *t = add_case(s, "golden losses", 60);
     tcase_add_loop_test(t, options_agree, 0, 8);
     tcase_add_loop_test(t, networks_agree, 0, N_GOLDENS);
     tcase_add_loop_test(t, precisions_agree, 0, 2 * N_GOLDENS);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -1,27 +1,41 @@
 /* gpu_trees.c - see gpu_trees.h. */
 #include "gpu_trees.h"
 
-#include "common/testing.h"
-
 enum { TREES = 12, TREES_IN_BATCH = 4, MOST_NODES = 64 };
 
-void trees_open(gpu_trees *t, uint32_t hidden, uint32_t embed) {
+gpu_trees trees_of(uint32_t hidden, uint32_t embed) {
+    gpu_trees t = {.h = NULL};
     const network *n = network_find("tree-lstm");
     const vpps_listops listops = {.seed = test_seed(), .max_leaves = 10};
     ck_assert_ptr_nonnull(n);
-    TEST_OK(vpps_treebank_create(&t->bank));
-    TEST_OK(vpps_treebank_generate_listops(t->bank, &listops, TREES));
+    TEST_OK(vpps_treebank_create(&t.bank));
+    TEST_OK(vpps_treebank_generate_listops(t.bank, &listops, TREES));
     net_config config = n->defaults;
     config.hidden = hidden;
     config.embed = embed;
-    config.words = vpps_vocab_size(vpps_treebank_vocab(t->bank));
-    config.classes = vpps_treebank_classes(t->bank);
-    TEST_OK(vpps_model_create(&t->model, 11));
-    TEST_OK(n->create(&t->net, t->model, &config));
-    TEST_OK(vpps_graph_create(&t->g, t->model));
+    config.words = vpps_vocab_size(vpps_treebank_vocab(t.bank));
+    config.classes = vpps_treebank_classes(t.bank);
+    TEST_OK(vpps_model_create(&t.model, 11));
+    TEST_OK(n->create(&t.net, t.model, &config));
+    TEST_OK(vpps_graph_create(&t.g, t.model));
+    return t;
+}
+
+gpu_trees trees_with(uint32_t hidden, uint32_t embed, const vpps_options *options) {
+    gpu_trees t = trees_of(hidden, embed);
+    TEST_OK(vpps_handle_create(&t.h, t.model, options));
+    return t;
+}
+
+gpu_trees trees_driven_by(const struct vpps_driver_table *driver, uint32_t hidden, uint32_t embed,
+                          const vpps_options *options) {
+    gpu_trees t = trees_with(hidden, embed, options);
+    gpu_drive_by(t.h, driver, options);
+    return t;
 }
 
 void trees_close(gpu_trees *t) {
+    vpps_handle_destroy(t->h);
     network_find("tree-lstm")->destroy(t->net);
     vpps_graph_destroy(t->g);
     vpps_model_destroy(t->model);
@@ -48,3 +62,6 @@ vpps_node trees_build(gpu_trees *t, uint32_t batch) {
     vpps_graph_clear(t->g);
     return trees_add(t, batch);
 }
+
+void trees_fb(gpu_trees *t, uint32_t batch) { TEST_OK(vpps_fb(t->h, t->g, trees_build(t, batch), NULL)); }
+float trees_step(gpu_trees *t, uint32_t batch) { return train_batch(t->h, t->g, trees_build(t, batch)); }

@@ -2,6 +2,7 @@
 #include "gpu_zoo.h"
 
 #include "graph/graph.h"
+#include "runtime/handle.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static vpps_param vector(const gpu_zoo *zoo, const char *name, uint32_t number, 
     return p;
 }
 
-void zoo_open(gpu_zoo *zoo, const uint32_t size[ZOO_SIZES], uint64_t seed) {
+gpu_zoo zoo_of(const uint32_t size[ZOO_SIZES], uint64_t seed) {
+    gpu_zoo made = {.h = NULL}, *const zoo = &made;
     const uint32_t x = size[0], a = size[1], b = size[2], c = size[3];
     memcpy(zoo->size, size, sizeof zoo->size);
     TEST_OK(vpps_model_create(&zoo->model, seed));
@@ -43,9 +45,21 @@ void zoo_open(gpu_zoo *zoo, const uint32_t size[ZOO_SIZES], uint64_t seed) {
         const vpps_param p = vector(zoo, "u", i, a);
         if (i == 0) zoo->first_bias = p;
     }
+    TEST_OK(vpps_graph_create(&zoo->g, zoo->model));
+    return made;
 }
 
-void zoo_close(gpu_zoo *zoo) { vpps_model_destroy(zoo->model); }
+gpu_zoo zoo_with(const uint32_t size[ZOO_SIZES], uint64_t seed, const vpps_options *options) {
+    gpu_zoo zoo = zoo_of(size, seed);
+    TEST_OK(vpps_handle_create(&zoo.h, zoo.model, options));
+    return zoo;
+}
+
+void zoo_close(gpu_zoo *zoo) {
+    vpps_handle_destroy(zoo->h);
+    vpps_graph_destroy(zoo->g);
+    vpps_model_destroy(zoo->model);
+}
 
 /* Three outputs of one list; then two pairs, three pairs, and back to where the chain goes on. */
 static vpps_node step(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
@@ -115,4 +129,28 @@ void zoo_episode(const gpu_zoo *zoo, episode *x, const uint32_t *chains, uint32_
 
 void zoo_forget(episode *x) {
     for (uint32_t k = 0; k < EPISODE_BATCHES; k++) vpps_graph_destroy(x->g[k]);
+}
+
+/* ---------------------------------------------------------------- agreement */
+
+const gpu_layout zoo_layouts[ZOO_LAYOUTS] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
+
+void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable) {
+    expectation e = expect_of(x, o);
+    const char *finding = e.usable ? episode_check(x, &e, o, ways) : NULL;
+    ck_assert(e.usable || usable);
+    if (usable) *usable = e.usable;
+    ck_assert_msg(!finding, "%s, %u slices, optimiser %d, clip %g, %s: %s", vpps_precision_names[o->precision],
+                  o->slices, (int)o->optimizer.kind, (double)o->optimizer.clip, gpu_layout_text(layout), finding);
+    forget_expectation(&e);
+}
+
+bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layout *layout, int ways) {
+    rg_built built;
+    bool usable;
+    TEST_OK(rg_build(&built, c, NULL));
+    const episode x = episode_of(&built);
+    expect_agreement(&x, o, layout, ways, &usable);
+    rg_destroy(&built);
+    return usable;
 }

@@ -5,12 +5,14 @@
 #define VPPS_TESTS_GPU_ZOO_H
 
 #include "common/episode.h"
-#include "common/testing.h"
+#include "common/gpu_tests.h"
 
 enum { ZOO_SIZES = 4, ZOO_WORDS = 7, ZOO_OUTPUTS = 40 };
 
 typedef struct gpu_zoo {
     vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h; /* NULL: none */
     uint32_t size[ZOO_SIZES];
     vpps_param E, A[3], B[2], C[3], D, U[3], first_bias;
     vpps_param b[ZOO_SIZES];
@@ -18,7 +20,8 @@ typedef struct gpu_zoo {
 
 /* Sizes of the values x, a, b, c: matrices A are a x x, B are b x a and b x x, C are c x b, c x a and c x x, D is x x c,
  * U are a x b. */
-void zoo_open(gpu_zoo *zoo, const uint32_t size[ZOO_SIZES], uint64_t seed);
+gpu_zoo zoo_of(const uint32_t size[ZOO_SIZES], uint64_t seed);
+gpu_zoo zoo_with(const uint32_t size[ZOO_SIZES], uint64_t seed, const vpps_options *options);
 void zoo_close(gpu_zoo *zoo);
 
 /* Adds a batch of so many chains, each of some steps, to g; returns the loss, scaled by `factor`. */
@@ -27,5 +30,16 @@ vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t
 /* Some batches of different widths. Free with zoo_forget. */
 void zoo_episode(const gpu_zoo *zoo, episode *x, const uint32_t *chains, uint32_t n_batches);
 void zoo_forget(episode *x);
+
+/* ---------------------------------------------------------------- agreement with the double-precision reference */
+
+/* Few VPs and more, one row at a time and several, one group and two. */
+enum { ZOO_LAYOUTS = 4 };
+extern const gpu_layout zoo_layouts[ZOO_LAYOUTS];
+
+/* Trains the episode with these options, in that layout; the numbers must be in range, or `usable` is told. */
+void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable);
+/* The same with a case that was drawn: were its numbers in range? */
+bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layout *layout, int ways);
 
 #endif

@@ -12,30 +12,15 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Few VPs and more, one row at a time and several, one group and two. */
-static const gpu_layout layouts[] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
-enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
-
 static const vpps_precision precisions[] = {VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
 enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
-
-/* Trains the episode with these options; the numbers must be in range, or `usable` is told. */
-static void check(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable) {
-    expectation e = expect_of(x, o);
-    const char *finding = e.usable ? episode_check(x, &e, o, ways) : NULL;
-    ck_assert(e.usable || usable);
-    if (usable) *usable = e.usable;
-    ck_assert_msg(!finding, "%s, %u slices, optimiser %d, clip %g, %s: %s", vpps_precision_names[o->precision],
-                  o->slices, (int)o->optimizer.kind, (double)o->optimizer.clip, gpu_layout_text(layout), finding);
-    forget_expectation(&e);
-}
 
 /* ---------------------------------------------------------------- random graphs over all operations */
 
 enum { RANDOM_CASES = 40, EVERYDAY_CASES = 5, EVERYDAY_IN_BF16 = 2 };
 
 static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
-    static const uint32_t sizes[N_LAYOUTS][RG_SIZES] = {
+    static const uint32_t sizes[ZOO_LAYOUTS][RG_SIZES] = {
         {33, 5, 64, 1}, {7, 31, 16, 40}, {32, 3, 65, 9}, {100, 2, 17, 33}};
     rg_case c;
     rg_draw(&c, test_seed() * 1000003 + layout * 1000 + number, 6 + number % 24);
@@ -50,23 +35,18 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
 /* In fp32 many in each layout, else one in each. */
 START_TEST(random_graphs_agree)
     {
-        const bool fp32 = _i < N_LAYOUTS;
-        const uint32_t layout = (uint32_t)_i % N_LAYOUTS, first = fp32 ? 0 : 5000 + (uint32_t)_i;
+        const bool fp32 = _i < ZOO_LAYOUTS;
+        const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS, first = fp32 ? 0 : 5000 + (uint32_t)_i;
         const uint32_t cases = !fp32 ? 1 : test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
         uint32_t n_usable = 0;
         uint64_t seen = 0;
         for (uint32_t i = first; i < first + cases; i++) {
             const rg_case c = draw_case(layout, i, &seen);
-            rg_built built;
-            bool usable;
-            TEST_OK(rg_build(&built, &c, NULL));
-            const episode x = episode_of(&built);
-            vpps_options o = gpu_options(&layouts[layout], fp32 ? VPPS_MOMENTUM : VPPS_SGD);
+            vpps_options o = gpu_options(&zoo_layouts[layout], fp32 ? VPPS_MOMENTUM : VPPS_SGD);
             o.precision = fp32 ? VPPS_PRECISION_FP32 : precisions[_i % N_PRECISIONS];
             o.slices = fp32 ? 1 + i % 3 : 0;
-            check(&x, &o, &layouts[layout], i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST, &usable);
-            n_usable += usable;
-            rg_destroy(&built);
+            n_usable += expect_agreement_on(&c, &o, &zoo_layouts[layout],
+                                            i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
         }
         if (fp32) ck_assert_msg(n_usable * 10 >= cases * 9, "%u of %u cases have numbers in range", n_usable, cases);
         if (cases < RANDOM_CASES) return;
@@ -95,20 +75,18 @@ START_TEST(shapes_agree)
     {
         static const uint32_t chains[] = {1, 3};
         const shapes *s = &all_shapes[_i];
-        gpu_zoo zoo;
         episode x;
-        zoo_open(&zoo, s->size, 5);
+        gpu_zoo zoo = zoo_of(s->size, 5);
         zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
         const uint32_t n = test_full() ? VPPS_COUNT(s->layouts) : 1;
         for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
             const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
-            vpps_handle *h;
-            vpps_stats stats = {.size = sizeof stats};
-            TEST_OK(vpps_handle_create(&h, zoo.model, &options));
-            TEST_OK(vpps_handle_stats(h, &stats));
+            TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
+            const vpps_stats stats = stats_of(zoo.h);
             if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->layouts[i].sms);
-            vpps_handle_destroy(h);
-            check(&x, &options, &s->layouts[i], EPISODE_FORWARD, NULL);
+            vpps_handle_destroy(zoo.h);
+            zoo.h = NULL;
+            expect_agreement(&x, &options, &s->layouts[i], EPISODE_FORWARD, NULL);
         }
         zoo_forget(&x);
         zoo_close(&zoo);
@@ -139,19 +117,16 @@ START_TEST(levels_agree)
             {VPPS_PRECISION_BF16, {31, 33, 40, 7}, {1, 9}, {5, 256, 1, 1}, VPPS_RESIDENT_REGISTERS},
             {VPPS_PRECISION_BF16X3, {33, 40, 80, 100}, {1, 9}, {4, 384, 2, 1}, VPPS_RESIDENT_SHARED},
         };
-        gpu_zoo zoo;
         episode x;
-        vpps_handle *h;
         uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
-        zoo_open(&zoo, cases[_i].size, 5);
+        gpu_zoo zoo = zoo_of(cases[_i].size, 5);
         zoo_episode(&zoo, &x, cases[_i].chains, 2);
         vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
         options.precision = cases[_i].precision;
-        check(&x, &options, &cases[_i].layout, EPISODE_FORWARD, NULL);
-        TEST_OK(vpps_handle_create(&h, zoo.model, &options));
-        TEST_OK(vpps_fb(h, x.g[0], x.loss[0], NULL)); /* makes the kernel */
-        count_levels(h, levels);
-        vpps_handle_destroy(h);
+        expect_agreement(&x, &options, &cases[_i].layout, EPISODE_FORWARD, NULL);
+        TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
+        TEST_OK(vpps_fb(zoo.h, x.g[0], x.loss[0], NULL)); /* makes the kernel */
+        count_levels(zoo.h, levels);
         for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM && gpu_is_simulated(); level++)
             ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u matrices at level %u",
                           levels[level], level);
@@ -196,14 +171,13 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
 START_TEST(long_scripts_agree)
     {
         static const uint32_t size[] = {33, 33, 33, 33};
-        gpu_zoo zoo;
-        zoo_open(&zoo, size, 5);
+        gpu_zoo zoo = zoo_of(size, 5);
         episode x = {.model = zoo.model, .n_batches = 1};
         TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
         x.loss[0] = build_long(&zoo, x.g[0]);
         TEST_OK(vpps_graph_status(x.g[0]));
-        const vpps_options options = gpu_options(&layouts[_i], VPPS_SGD);
-        check(&x, &options, &layouts[_i], 0, NULL);
+        const vpps_options options = gpu_options(&zoo_layouts[_i], VPPS_SGD);
+        expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
         zoo_forget(&x);
         zoo_close(&zoo);
     }
@@ -214,10 +188,9 @@ END_TEST
 START_TEST(optimizers_agree)
     {
         static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 1, 5};
-        const gpu_layout *layout = &layouts[_i % N_LAYOUTS];
-        gpu_zoo zoo;
+        const gpu_layout *layout = &zoo_layouts[_i % ZOO_LAYOUTS];
         episode x;
-        zoo_open(&zoo, size, 9);
+        gpu_zoo zoo = zoo_of(size, 9);
         zoo_episode(&zoo, &x, chains, 3);
         if (_i % 2) {
             const vpps_param frozen[] = {zoo.A[1], zoo.C[2], zoo.b[3], zoo.first_bias + 4, zoo.E};
@@ -226,7 +199,7 @@ START_TEST(optimizers_agree)
         for (int clipping = 0; clipping < 2; clipping++) { /* without, gradients leave the registers elsewhere */
             vpps_options options = gpu_options(layout, (vpps_optimizer_kind)_i);
             options.optimizer.clip = clipping ? 0.5f : 0;
-            check(&x, &options, layout, 0, NULL);
+            expect_agreement(&x, &options, layout, 0, NULL);
         }
         zoo_forget(&x);
         zoo_close(&zoo);
@@ -237,37 +210,30 @@ END_TEST
 
 /* U is multiplied with children only; a batch with some, then one without. What U was after each. */
 static void train_children(const char *device, float *after[2], uint32_t n) {
-    const gpu_layout layout = layouts[1];
+    const gpu_layout layout = zoo_layouts[1];
     const vpps_init init = {.kind = VPPS_INIT_CONSTANT, .a = 0.5f};
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
     vpps_param v, b, U;
-    vpps_cell cell;
     vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
     o.optimizer = (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.5f, .momentum = 0.5f};
     o.device = device;
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_vector(model, &v, "v", n, &init));
-    TEST_OK(vpps_add_vector(model, &b, "b", n, &init));
-    TEST_OK(vpps_add_matrix(model, &U, "U", n, n, NULL));
-    TEST_OK(vpps_cell_begin(model, "node", &g));
-    const vpps_node members = vpps_affine1(g, b, U, vpps_gather_list(g, 0, n, 1));
-    vpps_scatter(g, vpps_tanh(g, vpps_add(g, vpps_parameter(g, v), vpps_sum(g, 1, &members))));
-    TEST_OK(vpps_cell_end(g, &cell));
-    TEST_OK(vpps_handle_create(&h, model, &o));
-    TEST_OK(vpps_graph_create(&g, model));
+    training t = training_of(1);
+    TEST_OK(vpps_add_vector(t.model, &v, "v", n, &init));
+    TEST_OK(vpps_add_vector(t.model, &b, "b", n, &init));
+    TEST_OK(vpps_add_matrix(t.model, &U, "U", n, n, NULL));
+    vpps_graph *r = begin_cell(t.model, "node");
+    const vpps_node members = vpps_affine1(r, b, U, vpps_gather_list(r, 0, n, 1));
+    vpps_scatter(r, vpps_tanh(r, vpps_add(r, vpps_parameter(r, v), vpps_sum(r, 1, &members))));
+    const vpps_cell cell = end_cell(r);
+    training_start(&t, &o);
     for (uint32_t batch = 0; batch < 2; batch++) {
-        vpps_graph_clear(g);
-        vpps_vertex x = vpps_apply(g, VPPS_APPLICATION(.cell = cell));
-        if (!batch) x = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &x));
-        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_scattered(g, x, 0)), NULL));
-        TEST_OK(vpps_read_parameters(h));
-        memcpy(after[batch], vpps_param_values(model, U), n * n * sizeof(float));
+        vpps_graph_clear(t.g);
+        vpps_vertex x = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell));
+        if (!batch) x = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &x));
+        TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, vpps_scattered(t.g, x, 0)), NULL));
+        TEST_OK(vpps_read_parameters(t.h));
+        memcpy(after[batch], vpps_param_values(t.model, U), n * n * sizeof(float));
     }
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+    training_end(&t);
 }
 
 /* It is used all the same: its momentum carries it on. */
@@ -317,29 +283,21 @@ START_TEST(tree_lstms_agree)
         const double tolerance = precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-4;
         double losses[3][MOST], most = 0;
         for (int k = 0; k < (fp32 ? 2 : 3); k++) { /* here, on the CPU, on the CPU in fp32 */
-            gpu_trees t;
-            vpps_handle *h;
-            vpps_stats stats = {.size = sizeof stats};
             vpps_options o = gpu_options(layout, VPPS_SGD);
             o.precision = k < 2 ? precision : VPPS_PRECISION_FP32;
             o.optimizer.lr = fp32 ? 0.5f : 2; /* of a gradient that is cut to 0.2, so that the norm counts */
             o.optimizer.clip = fp32 ? 0 : 0.2f;
             o.verify = false;
             if (k) o.device = "cpu", o.groups = fp32 ? o.groups : 0;
-            trees_open(&t, trees_cases[_i].hidden, trees_cases[_i].embed);
-            TEST_OK(vpps_handle_create(&h, t.model, &o));
-            TEST_OK(vpps_handle_stats(h, &stats));
+            gpu_trees t = trees_with(trees_cases[_i].hidden, trees_cases[_i].embed, &o);
+            const vpps_stats stats = stats_of(t.h);
             ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
             if (!k && !fp32) ck_assert_str_eq(stats.precision_unit, "mma");
             for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++) {
-                float loss;
-                TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
-                TEST_OK(vpps_sync_latest_loss(h, &loss));
-                losses[k][batch] = (double)loss;
+                losses[k][batch] = (double)trees_step(&t, batch);
             }
             if (!k && !fp32 && gpu_is_simulated())
-                ck_assert_uint_eq(((const vpps_gpu *)h->device)->kernel->plan.teams, trees_cases[_i].teams);
-            vpps_handle_destroy(h);
+                ck_assert_uint_eq(((const vpps_gpu *)t.h->device)->kernel->plan.teams, trees_cases[_i].teams);
             trees_close(&t);
         }
         for (uint32_t batch = 0; batch < on_gpu; batch++) {
@@ -367,28 +325,21 @@ START_TEST(the_order_of_turns_does_not_matter)
                      {VPPS_PRECISION_BF16, 1}, {VPPS_PRECISION_FP32, 2},   {VPPS_PRECISION_FP32, 3}};
         static const char *const seeds[] = {"0", "1", "7"};
         static const uint32_t size[] = {31, 33, 40, 7};
-        const gpu_layout *layout = &layouts[cases[_i].layout];
+        const gpu_layout *layout = &zoo_layouts[cases[_i].layout];
         float *first = NULL;
         for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
-            gpu_zoo zoo;
-            vpps_graph *g;
-            vpps_handle *h;
             size_t n;
             setenv("VPPS_SIMT_SEED", seeds[i], 1);
             vpps_options o = gpu_options(layout, VPPS_SGD);
             o.precision = cases[_i].precision;
-            zoo_open(&zoo, size, 9);
-            TEST_OK(vpps_graph_create(&g, zoo.model));
-            TEST_OK(vpps_handle_create(&h, zoo.model, &o));
-            for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 1 + 4 * k, k, 0.1f), NULL));
-            TEST_OK(vpps_read_parameters(h));
-            float *values = model_values(zoo.model, &n);
+            gpu_zoo zoo = zoo_with(size, 9, &o);
+            for (uint32_t k = 0; k < 3; k++)
+                TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 1 + 4 * k, k, 0.1f), NULL));
+            float *values = handle_values(zoo.model, zoo.h, &n);
             ck_assert_msg(!i || !memcmp(first, values, n * sizeof *first), "%s, %s: parameters differ with seed %s",
                           vpps_precision_names[o.precision], gpu_layout_text(layout), seeds[i]);
             if (i) free(values);
             if (!i) first = values;
-            vpps_handle_destroy(h);
-            vpps_graph_destroy(g);
             zoo_close(&zoo);
         }
         free(first);
@@ -396,14 +347,15 @@ START_TEST(the_order_of_turns_does_not_matter)
 END_TEST
 
 static Suite *suite(void) {
-    const gpu_group groups[] = {{"random", random_graphs_agree, N_LAYOUTS + RANDOM_CASES, N_LAYOUTS + EVERYDAY_IN_BF16},
-                                {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
-                                {"levels", levels_agree, 5, 2},
-                                {"long", long_scripts_agree, N_LAYOUTS, 1},
-                                {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
-                                {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
-                                {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
-                                {"same bits", the_order_of_turns_does_not_matter, 6, gpu_is_simulated() ? 1 : 3}};
+    const gpu_group groups[] = {
+        {"random", random_graphs_agree, ZOO_LAYOUTS + RANDOM_CASES, ZOO_LAYOUTS + EVERYDAY_IN_BF16},
+        {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
+        {"levels", levels_agree, 5, 2},
+        {"long", long_scripts_agree, ZOO_LAYOUTS, 1},
+        {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
+        {"lists", what_is_multiplied_with_no_member_is_used, 1, 1},
+        {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
+        {"same bits", the_order_of_turns_does_not_matter, 6, gpu_is_simulated() ? 1 : 3}};
     return gpu_suite("agreement", groups, VPPS_COUNT(groups));
 }
 

@@ -1,7 +1,7 @@
 /* test_gpu_cublas.c - gradients of matrices by cuBLAS: against the double-precision reference in every precision, the same bits every
  * time, with what is not finite, and what is told when cuBLAS fails. For software SIMT a stand-in is cuBLAS (tests/fake_cublas); on a GPU
  * the real one is tested, by the groups that ask nothing of a stand-in. */
-#include "common/episode.h"
+#include "common/folder.h"
 #include "common/gpu_tests.h"
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
@@ -16,14 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const gpu_layout layouts[] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
-enum { N_LAYOUTS = sizeof layouts / sizeof *layouts, N_PRECISIONS = VPPS_PRECISION_BF16 + 1 };
+enum { N_PRECISIONS = VPPS_PRECISION_BF16 + 1 };
 
 static char stand_in[4096];
 
 /* Number i, of all layouts in all precisions. */
+static const gpu_layout *layout_of(int number) { return &zoo_layouts[number % ZOO_LAYOUTS]; }
 static vpps_options options_of(int number, vpps_optimizer_kind optimizer) {
-    vpps_options o = gpu_options(&layouts[number % N_LAYOUTS], optimizer);
+    vpps_options o = gpu_options(layout_of(number), optimizer);
     o.precision = (vpps_precision)(number % N_PRECISIONS);
     o.gradients = VPPS_GRADIENTS_CUBLAS;
     return o;
@@ -31,18 +31,8 @@ static vpps_options options_of(int number, vpps_optimizer_kind optimizer) {
 
 static const char *text_of(const vpps_options *o, int number) {
     static char text[160];
-    snprintf(text, sizeof text, "%s, %s", vpps_precision_names[o->precision],
-             gpu_layout_text(&layouts[number % N_LAYOUTS]));
+    snprintf(text, sizeof text, "%s, %s", vpps_precision_names[o->precision], gpu_layout_text(layout_of(number)));
     return text;
-}
-
-static void check(const episode *x, const vpps_options *o, int number, int ways, bool *usable) {
-    expectation e = expect_of(x, o);
-    const char *finding = e.usable ? episode_check(x, &e, o, ways) : NULL;
-    ck_assert(e.usable || usable);
-    if (usable) *usable = e.usable;
-    ck_assert_msg(!finding, "%s: %s", text_of(o, number), finding);
-    forget_expectation(&e);
 }
 
 /* ---------------------------------------------------------------- agreement */
@@ -55,19 +45,14 @@ START_TEST(random_graphs_agree)
         const uint32_t n = test_scaled(CASES);
         for (uint32_t i = 0; i < n; i++) {
             rg_case c;
-            rg_built built;
-            bool usable;
             rg_draw(&c, test_seed() * 1000003 + 77000 + (uint32_t)_i * 100 + i, 8 + i % 20);
             memcpy(c.sizes, sizes, sizeof c.sizes);
             c.columns = 2 + i % 3;
             c.alike = true;
-            TEST_OK(rg_build(&built, &c, NULL));
-            const episode x = episode_of(&built);
             vpps_options o = options_of(_i, i % 2 ? VPPS_ADAM : VPPS_MOMENTUM);
             if (o.precision != VPPS_PRECISION_FP32) o.optimizer = gpu_optimizer(VPPS_SGD);
             o.slices = 1 + i % 3;
-            check(&x, &o, _i, i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST, &usable);
-            rg_destroy(&built);
+            expect_agreement_on(&c, &o, layout_of(_i), i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
         }
     }
 END_TEST
@@ -75,12 +60,11 @@ END_TEST
 START_TEST(shapes_agree)
     {
         static const uint32_t chains[] = {1, 5, 3}, size[] = {31, 40, 33, 8};
-        gpu_zoo zoo;
         episode x;
-        zoo_open(&zoo, size, 5);
+        gpu_zoo zoo = zoo_of(size, 5);
         zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
         vpps_options o = options_of(_i, VPPS_SGD);
-        check(&x, &o, _i, _i % 2 ? EPISODE_FORWARD : EPISODE_PARTS, NULL);
+        expect_agreement(&x, &o, layout_of(_i), _i % 2 ? EPISODE_FORWARD : EPISODE_PARTS, NULL);
         zoo_forget(&x);
         zoo_close(&zoo);
     }
@@ -94,18 +78,13 @@ static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
 
 /* Parameters after some batches of trees, each of which is queued behind the one before, or waited for; the caller frees. */
 static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits, size_t *n) {
-    gpu_trees t;
-    vpps_handle *h;
-    trees_open(&t, 32, 24);
-    TEST_OK(vpps_handle_create(&h, t.model, o));
+    gpu_trees t = trees_with(32, 24, o);
     for (uint32_t batch = 0; batch < n_batches; batch++) {
-        TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch), NULL));
-        if (waits) TEST_OK(vpps_sync_latest_loss(h, NULL));
+        trees_fb(&t, batch);
+        if (waits) TEST_OK(vpps_sync_latest_loss(t.h, NULL));
     }
-    expect_gradients_by(h, o->gradients);
-    TEST_OK(vpps_read_parameters(h));
-    float *values = model_values(t.model, n);
-    vpps_handle_destroy(h);
+    expect_gradients_by(t.h, o->gradients);
+    float *values = handle_values(t.model, t.h, n);
     trees_close(&t);
     return values;
 }
@@ -138,16 +117,14 @@ END_TEST
 /* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
 START_TEST(products_of_one_shape_are_one_call)
     {
-        char log[] = "/tmp/vpps-cublas-XXXXXX", line[128];
+        char line[128];
         vpps_options o = options_of(0, VPPS_SGD);
         uint32_t calls = 0, products = 0;
         size_t n;
-        const int file = mkstemp(log);
-        ck_assert_int_ge(file, 0);
-        close(file);
-        setenv("FAKE_CUBLAS_LOG", log, 1);
+        folder_make();
+        setenv("FAKE_CUBLAS_LOG", folder_path("log"), 1);
         free(train_trees(&o, 1, false, &n));
-        FILE *f = fopen(log, "r");
+        FILE *f = fopen(folder_path("log"), "r");
         ck_assert_ptr_nonnull(f);
         while (fgets(line, sizeof line, f)) {
             int columns, rows, depth, batch;
@@ -156,7 +133,7 @@ START_TEST(products_of_one_shape_are_one_call)
             products += (uint32_t)batch;
         }
         fclose(f);
-        unlink(log);
+        folder_remove();
         ck_assert_msg(calls >= 2 && calls <= 4 && products > 10, "%u calls of %u products", calls, products);
     }
 END_TEST
@@ -167,38 +144,25 @@ START_TEST(what_is_not_finite_changes_nothing)
     {
         static const uint32_t size[] = {31, 33, 40, 7};
         const bool skip = _i;
-        gpu_zoo zoo;
-        vpps_graph *g;
-        vpps_handle *h;
         size_t n;
-        float loss;
         vpps_options o = options_of(0, VPPS_SGD);
         o.nonfinite = skip ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP;
-        zoo_open(&zoo, size, 9);
-        TEST_OK(vpps_graph_create(&g, zoo.model));
-        TEST_OK(vpps_handle_create(&h, zoo.model, &o));
-        TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, 0.1f), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        gpu_zoo zoo = zoo_with(size, 9, &o);
+        float loss = train_batch(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, 0.1f));
         ck_assert(isfinite(loss) && loss != 0);
-        TEST_OK(vpps_read_parameters(h));
-        float *before = model_values(zoo.model, &n);
-        TEST_OK(vpps_fb(h, g, zoo_build(&zoo, g, 2, 1, INFINITY), NULL));
-        const vpps_node next = zoo_build(&zoo, g, 2, 3, 0.1f);
-        if (!skip) TEST_FAILS(vpps_fb(h, g, next, NULL), VPPS_NONFINITE, "batch 2");
-        TEST_OK(vpps_read_parameters(h));
-        float *after = model_values(zoo.model, &n);
+        float *before = handle_values(zoo.model, zoo.h, &n);
+        TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, INFINITY), NULL));
+        const vpps_node next = zoo_build(&zoo, zoo.g, 2, 3, 0.1f);
+        if (!skip) TEST_FAILS(vpps_fb(zoo.h, zoo.g, next, NULL), VPPS_NONFINITE, "batch 2");
+        float *after = handle_values(zoo.model, zoo.h, &n);
         ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
         free(after);
-        TEST_OK(vpps_fb(h, g, next, NULL)); /* training goes on */
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        loss = train_batch(zoo.h, zoo.g, next); /* training goes on */
         ck_assert(isfinite(loss));
-        TEST_OK(vpps_read_parameters(h));
-        after = model_values(zoo.model, &n);
+        after = handle_values(zoo.model, zoo.h, &n);
         ck_assert(memcmp(before, after, n * sizeof *before) != 0);
         free(before);
         free(after);
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
         zoo_close(&zoo);
     }
 END_TEST
@@ -206,11 +170,9 @@ END_TEST
 /* ---------------------------------------------------------------- failures */
 
 static void check_none(const char *message) {
-    gpu_trees t;
-    vpps_handle *h;
+    gpu_trees t = trees_of(32, 24);
     const vpps_options o = options_of(0, VPPS_SGD);
-    trees_open(&t, 32, 24);
-    TEST_FAILS(vpps_handle_create(&h, t.model, &o), VPPS_DEVICE, message);
+    TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, message);
     trees_close(&t);
 }
 
@@ -232,15 +194,15 @@ END_TEST
 
 START_TEST(a_library_that_is_too_old_is_told)
     {
-        char folder[] = "/tmp/vpps-cublas-XXXXXX", name[64], command[4300];
-        ck_assert_ptr_nonnull(mkdtemp(folder));
-        snprintf(name, sizeof name, "%s/libcublas.so.11", folder);
-        snprintf(command, sizeof command, "cp %s %s", stand_in, name);
-        ck_assert_int_eq(system(command), 0);
-        setenv("VPPS_LIBCUBLAS", name, 1);
+        size_t n;
+        folder_make();
+        char *library = folder_load(stand_in, &n);
+        const char *old = folder_path("libcublas.so.11");
+        folder_store(old, library, n);
+        free(library);
+        setenv("VPPS_LIBCUBLAS", old, 1);
         check_none("version 11 is too old; expected 12");
-        snprintf(command, sizeof command, "rm -rf %s", folder);
-        ck_assert_int_eq(system(command), 0);
+        folder_remove();
     }
 END_TEST
 
@@ -249,8 +211,6 @@ START_TEST(a_call_that_fails_is_told)
     {
         static const char *const setting_up[] = {"cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2",
                                                  "cublasSetAtomicsMode", "cublasSetMathMode"};
-        gpu_trees t;
-        vpps_handle *h;
         size_t n;
         const vpps_options o = options_of(0, VPPS_SGD);
         for (size_t i = 0; i < VPPS_COUNT(setting_up); i++) {
@@ -258,19 +218,17 @@ START_TEST(a_call_that_fails_is_told)
             check_none(setting_up[i]);
         }
         setenv("FAKE_CUBLAS_FAILS", "cublasGemmBatchedEx", 1);
-        trees_open(&t, 32, 24);
-        float *before = model_values(t.model, &n), loss;
-        TEST_OK(vpps_handle_create(&h, t.model, &o));
-        vpps_status status = vpps_fb(h, t.g, trees_build(&t, 0), NULL);
-        if (status == VPPS_OK) status = vpps_sync_latest_loss(h, &loss);
+        gpu_trees t = trees_with(32, 24, &o);
+        float *before = model_values(t.model, &n);
+        vpps_status status = vpps_fb(t.h, t.g, trees_build(&t, 0), NULL);
+        if (status == VPPS_OK) status = vpps_sync_latest_loss(t.h, NULL);
         ck_assert_int_eq(status, VPPS_DEVICE);
         ck_assert_msg(strstr(vpps_error_message(), "cublasGemmBatchedEx"), "%s", vpps_error_message());
-        vpps_read_parameters(h);
+        vpps_read_parameters(t.h);
         float *after = model_values(t.model, &n);
         ck_assert(!memcmp(before, after, n * sizeof *before));
         free(before);
         free(after);
-        vpps_handle_destroy(h);
         trees_close(&t);
     }
 END_TEST
@@ -282,31 +240,23 @@ START_TEST(the_profile_tries_it)
     {
         enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
         const bool there = _i;
-        gpu_trees t;
-        vpps_handle *h;
         vpps_trial trials[4] = {{.size = sizeof *trials}};
         vpps_stats stats = {.size = sizeof stats};
         uint32_t n = VPPS_COUNT(trials);
         bool done;
         vpps_options o = options_of(0, VPPS_SGD);
-        char folder[] = "/tmp/vpps-cublas-XXXXXX", command[64];
-        ck_assert_ptr_nonnull(mkdtemp(folder));
-        setenv("VPPS_CACHE_DIR", folder, 1);
+        cache_folder_make();
         if (!there) setenv("VPPS_LIBCUBLAS", "/nowhere", 1);
         o.gradients = VPPS_GRADIENTS_AUTO;
         o.no_tuning = o.verify = false;
-        trees_open(&t, 32, 24);
-        TEST_OK(vpps_handle_create(&h, t.model, &o));
-        TEST_OK(vpps_handle_stats(h, &stats));
+        gpu_trees t = trees_with(32, 24, &o);
+        TEST_OK(vpps_handle_stats(t.h, &stats));
         ck_assert_ptr_null(stats.gradients);
-        for (uint32_t batch = 0; batch < BATCHES; batch++) TEST_OK(vpps_fb(h, t.g, trees_build(&t, batch % 2), NULL));
-        TEST_OK(vpps_handle_trials(h, trials, &n, &done));
-        const bool chosen = trials[1].state == VPPS_TRIAL_CURRENT;
-        expect_gradients_by(h, trials[chosen].gradients);
-        vpps_handle_destroy(h);
+        for (uint32_t batch = 0; batch < BATCHES; batch++) trees_fb(&t, batch % 2);
+        TEST_OK(vpps_handle_trials(t.h, trials, &n, &done));
+        expect_gradients_by(t.h, trials[trials[1].state == VPPS_TRIAL_CURRENT].gradients);
         trees_close(&t);
-        snprintf(command, sizeof command, "rm -rf %s", folder);
-        ck_assert_int_eq(system(command), 0);
+        folder_remove();
         ck_assert(done);
         ck_assert_uint_eq(n, 2);
         ck_assert_int_eq(trials[0].gradients, VPPS_GRADIENTS_DEFERRED);
@@ -327,12 +277,10 @@ static bool is_missing(void) {
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        gpu_trees t;
-        vpps_handle *h;
         const vpps_options o = options_of(0, VPPS_SGD);
-        trees_open(&t, 32, 24);
+        gpu_trees t = trees_of(32, 24);
         const bool missing =
-            vpps_handle_create(&h, t.model, &o) == VPPS_DEVICE && strstr(vpps_error_message(), "cuBLAS");
+            vpps_handle_create(&t.h, t.model, &o) == VPPS_DEVICE && strstr(vpps_error_message(), "cuBLAS");
         if (missing) printf("skipped: %s\n", vpps_error_message());
         fflush(NULL);
         _exit(missing);
@@ -341,7 +289,7 @@ static bool is_missing(void) {
 }
 
 static Suite *suite(void) {
-    enum { ALL = N_LAYOUTS * N_PRECISIONS };
+    enum { ALL = ZOO_LAYOUTS * N_PRECISIONS };
     const gpu_group groups[] = {{"random", random_graphs_agree, ALL, N_PRECISIONS},
                                 {"shapes", shapes_agree, ALL, N_PRECISIONS},
                                 {"trees", trees_agree_and_repeat_bits, ALL, N_PRECISIONS},

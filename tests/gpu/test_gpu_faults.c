@@ -107,36 +107,21 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
     return status;
 }
 
-typedef struct run {
-    gpu_trees trees;
-    vpps_handle *handle;
-} run;
-
-static void open_run(run *r, const struct fault *fault, where kind) {
+static gpu_trees open_trees(const struct fault *fault, where kind) {
     const bool crowded = kind == CROWDED;
+    const uint32_t hidden = crowded ? 64 : 40;
     static vpps_driver_table driver;
-    vpps_options o;
     driver = vpps_driver_simt;
     driver.load = load;
     planted = fault;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.device = "simt";
     o.no_tuning = true;
     o.pool_bytes = 32 << 20;
     o.watchdog_ms = WATCHDOG_MS;
     o.precision = kind == IN_PARTS ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-    const uint32_t hidden = crowded ? 64 : 40;
     setenv("VPPS_SIMT_SMS", crowded ? "2" : "4", 1);
-    trees_open(&r->trees, hidden, hidden);
-    TEST_OK(vpps_handle_create(&r->handle, r->trees.model, &o));
-    r->handle->device->table->destroy(r->handle->device);
-    TEST_OK(vpps_gpu_create(&r->handle->device, &vpps_device_simt, &driver, r->trees.model, &o, &r->handle->plan));
-    r->handle->machine = r->handle->device->table->machine(r->handle->device);
-}
-
-static void close_run(run *r) {
-    vpps_handle_destroy(r->handle);
-    trees_close(&r->trees);
+    return trees_driven_by(&driver, hidden, hidden, &o);
 }
 
 /* Trains; the parameters afterwards, or NULL (and *message) when a batch failed. */
@@ -144,20 +129,16 @@ static float *train(const struct fault *fault, where kind, uint32_t seed, size_t
     char text[16];
     snprintf(text, sizeof text, "%u", seed);
     setenv("VPPS_SIMT_SEED", text, 1);
-    run r = {0};
     float *values = NULL;
     *message = '\0';
-    open_run(&r, fault, kind);
+    gpu_trees t = open_trees(fault, kind);
     for (uint32_t batch = 0; batch < BATCHES && !*message; batch++) {
-        vpps_status status = vpps_fb(r.handle, r.trees.g, trees_build(&r.trees, batch), NULL);
-        if (status == VPPS_OK) status = vpps_sync_latest_loss(r.handle, NULL);
+        vpps_status status = vpps_fb(t.h, t.g, trees_build(&t, batch), NULL);
+        if (status == VPPS_OK) status = vpps_sync_latest_loss(t.h, NULL);
         if (status != VPPS_OK) snprintf(message, VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
     }
-    if (!*message) {
-        TEST_OK(vpps_read_parameters(r.handle));
-        values = model_values(r.trees.model, n);
-    }
-    close_run(&r);
+    if (!*message) { values = handle_values(t.model, t.h, n); }
+    trees_close(&t);
     return values;
 }
 
@@ -220,8 +201,8 @@ static vpps_task *find(const vpps_batch *b, vpps_task_kind kind) {
     return NULL;
 }
 
-static void expect(run *r, const vpps_batch *b, vpps_status status, const char *text) {
-    vpps_device *d = r->handle->device;
+static void expect(const gpu_trees *t, const vpps_batch *b, vpps_status status, const char *text) {
+    vpps_device *d = t->h->device;
     vpps_outcome out;
     const uint64_t start = vpps_now_ns();
     d->table->launch(d, b); /* a failure is in the outcome, too */
@@ -234,58 +215,49 @@ static void expect(run *r, const vpps_batch *b, vpps_status status, const char *
     ck_assert_msg(vpps_now_ns() - start < 20000000000u, "took far longer than the watchdog's time");
 }
 
-/* What the device has; the caller frees. */
-static float *values_of(run *r, size_t *n) {
-    TEST_OK(vpps_read_parameters(r->handle));
-    return model_values(r->trees.model, n);
-}
-
-static void expect_values(run *r, const float *values, bool same) {
+static void expect_values(const gpu_trees *t, const float *values, bool same) {
     size_t n;
-    float *now = values_of(r, &n);
+    float *now = handle_values(t->model, t->h, &n);
     ck_assert_msg(!memcmp(now, values, n * sizeof *now) == same, "parameters are %s", same ? "others" : "the same");
     free(now);
 }
 
 START_TEST(a_broken_script_ends_with_a_reason_and_updates_nothing)
     {
-        run r = {0};
         const vpps_batch *b;
         char text[64];
         size_t n;
         setenv("VPPS_SIMT_SEED", "0", 1);
-        open_run(&r, NULL, ONCE);
-        float *before = values_of(&r, &n);
-        TEST_OK(vpps_handle_batch(r.handle, r.trees.g, trees_build(&r.trees, 0), &b));
+        gpu_trees t = open_trees(NULL, ONCE);
+        float *before = handle_values(t.model, t.h, &n);
+        TEST_OK(vpps_handle_batch(t.h, t.g, trees_build(&t, 0), &b));
         vpps_task *waits = find(b, VPPS_TASK_COUNT);
         const uint32_t wanted = waits->signals;
         snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", waits->wait, wanted,
                  wanted + 1);
         waits->signals = wanted + 1;
-        expect(&r, b, VPPS_STALL, text);
-        expect_values(&r, before, true);
+        expect(&t, b, VPPS_STALL, text);
+        expect_values(&t, before, true);
         waits->signals = wanted;
         vpps_task *update = find(b, VPPS_TASK_UPDATE);
         update->kind = 250;
-        expect(&r, b, VPPS_SCRIPT, "250 is no known task");
-        expect_values(&r, before, true);
+        expect(&t, b, VPPS_SCRIPT, "250 is no known task");
+        expect_values(&t, before, true);
         update->kind = VPPS_TASK_UPDATE;
-        expect(&r, b, VPPS_OK, ""); /* the device is as it was */
-        expect_values(&r, before, false);
+        expect(&t, b, VPPS_OK, ""); /* the device is as it was */
+        expect_values(&t, before, false);
         free(before);
-        close_run(&r);
+        trees_close(&t);
     }
 END_TEST
 
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu faults");
-    TCase *t = tcase_create("faults");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(suite, "faults", 120);
     tcase_add_loop_test(t, a_planted_fault_is_caught, 0, (int)VPPS_COUNT(faults));
     tcase_add_loop_test(t, without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1);
     tcase_add_test(t, a_script_beyond_shared_memory_gives_the_same);
     tcase_add_test(t, a_broken_script_ends_with_a_reason_and_updates_nothing);
-    suite_add_tcase(suite, t);
     return suite;
 }
 

@@ -1,14 +1,9 @@
 /* test_gpu_memory.c - a GPU that lacks memory: a batch or a kernel that finds no room is refused, and nothing else changes.
  * The driver is software SIMT's with a limit on what it allocates. */
-#include "common/episode.h"
-#include "common/gpu_tests.h"
-#include "common/testing.h"
+#include "common/folder.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { HIDDEN = 16, PARTS = 32, LARGE = 20000 / PARTS * PARTS }; /* elements: more than a batch of trees takes */
 
@@ -56,8 +51,14 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
     return vpps_driver_simt.load(d, source, description, shape, out, report);
 }
 
-static vpps_status create(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
+/* A network with a handle on such a device. */
+static gpu_trees open_trees(vpps_optimizer_kind optimizer) {
     static vpps_driver_table driver;
+    vpps_options o = default_options();
+    o.device = "simt";
+    o.no_tuning = true;
+    o.optimizer = gpu_optimizer(optimizer);
+    o.threads = 64;
     driver = vpps_driver_simt;
     driver.allocate = allocate;
     driver.release = release;
@@ -66,43 +67,18 @@ static vpps_status create(vpps_device **out, const vpps_model *model, const vpps
     memory.n = memory.used = 0;
     memory.limit = SIZE_MAX;
     memory.launches_fail = memory.loads_fail = false;
-    return vpps_gpu_create(out, &vpps_device_simt, &driver, model, options, plan);
+    return trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
 }
 
-/* A handle on such a device. */
-static vpps_handle *open_handle(gpu_trees *t, vpps_optimizer_kind optimizer) {
-    vpps_options o;
-    vpps_handle *h;
-    vpps_options_default(&o);
-    o.device = "simt";
-    o.no_tuning = true;
-    o.optimizer = gpu_optimizer(optimizer);
-    o.threads = 64;
-    trees_open(t, HIDDEN, HIDDEN);
-    TEST_OK(vpps_handle_create(&h, t->model, &o));
-    h->device->table->destroy(h->device);
-    TEST_OK(create(&h->device, t->model, &h->options, &h->plan));
-    h->machine = h->device->table->machine(h->device);
-    return h;
-}
-
-static void close_handle(vpps_handle *h, gpu_trees *t) {
-    vpps_handle_destroy(h);
-    ck_assert_uint_eq(memory.n, 0);
+static void close_trees(gpu_trees *t) {
     trees_close(t);
+    ck_assert_uint_eq(memory.n, 0);
 }
 
-static vpps_gpu *gpu_of(const vpps_handle *h) { return (vpps_gpu *)h->device; }
-
-static float step(vpps_handle *h, gpu_trees *t, uint32_t batch) {
-    float loss;
-    TEST_OK(vpps_fb(h, t->g, trees_build(t, batch), NULL));
-    TEST_OK(vpps_sync_latest_loss(h, &loss));
-    return loss;
-}
+static vpps_gpu *gpu_of(const gpu_trees *t) { return (vpps_gpu *)t->h->device; }
 
 /* A graph whose values take more than the pool of a batch of trees, and what it computes. */
-static vpps_status run_large(vpps_handle *h, gpu_trees *t, float *sum) {
+static vpps_status run_large(gpu_trees *t, float *sum) {
     static float zeros[LARGE / PARTS];
     vpps_node parts[PARTS];
     float *const outs[] = {sum};
@@ -110,12 +86,29 @@ static vpps_status run_large(vpps_handle *h, gpu_trees *t, float *sum) {
     const vpps_node part = vpps_input(t->g, LARGE / PARTS, 1, zeros);
     for (uint32_t i = 0; i < PARTS; i++) parts[i] = part;
     const vpps_node total = vpps_sum_elements(t->g, vpps_exp(t->g, vpps_concat(t->g, PARTS, parts)));
-    return vpps_forward(h, t->g, 1, &total, outs);
+    return vpps_forward(t->h, t->g, 1, &total, outs);
 }
 
-static float *parameters(vpps_handle *h, const gpu_trees *t, size_t *n) {
-    TEST_OK(vpps_read_parameters(h));
-    return model_values(t->model, n);
+/* The handle has still these parameters, which are freed. */
+static void expect_kept(const gpu_trees *t, float *before, size_t n) {
+    float *after = handle_values(t->model, t->h, &n);
+    ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+    free(before);
+    free(after);
+}
+
+/* The losses of so many batches with nothing in the way. */
+static void train_freely(float *losses, uint32_t n) {
+    gpu_trees t = open_trees(VPPS_ADAM);
+    for (uint32_t b = 0; b < n; b++) losses[b] = trees_step(&t, b);
+    close_trees(&t);
+}
+
+/* A network that has trained on two batches. */
+static gpu_trees open_trained(void) {
+    gpu_trees t = open_trees(VPPS_ADAM);
+    for (uint32_t b = 0; b < 2; b++) trees_step(&t, b);
+    return t;
 }
 
 /* ---------------------------------------------------------------- the pool */
@@ -131,68 +124,55 @@ static size_t free_in(room r, size_t old, size_t all, size_t pool) {
 
 START_TEST(a_pool_that_does_not_fit_loses_nothing)
     {
-        gpu_trees t;
         float losses[4], sum = 0;
-        size_t n, same;
-        vpps_handle *h = open_handle(&t, VPPS_ADAM);
-        for (uint32_t b = 0; b < 4; b++) losses[b] = step(h, &t, b);
+        size_t n;
+        gpu_trees t = open_trees(VPPS_ADAM);
+        for (uint32_t b = 0; b < 4; b++) losses[b] = trees_step(&t, b);
         size_t used = memory.peak = memory.used;
-        const size_t old = gpu_of(h)->pool.bytes;
-        TEST_OK(run_large(h, &t, &sum));
-        const size_t all = memory.peak - used, pool = gpu_of(h)->pool.bytes / 5 * 4; /* a quarter more than is needed */
+        const size_t old = gpu_of(&t)->pool.bytes;
+        TEST_OK(run_large(&t, &sum));
+        const size_t all = memory.peak - used,
+                     pool = gpu_of(&t)->pool.bytes / 5 * 4; /* a quarter more than is needed */
         ck_assert_uint_gt(pool / 4, old);
-        close_handle(h, &t);
+        close_trees(&t);
 
-        h = open_handle(&t, VPPS_ADAM);
-        for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
-        float *before = parameters(h, &t, &n);
+        t = open_trained();
+        float *before = handle_values(t.model, t.h, &n);
         used = memory.peak = memory.used;
         memory.limit = used + free_in((room)_i, old, all, pool);
         if (_i != ROOM_FOR_NONE) {
-            TEST_OK(run_large(h, &t, &sum));
+            TEST_OK(run_large(&t, &sum));
             ck_assert_float_eq_tol(sum, LARGE, 1);
             ck_assert_int_eq(memory.peak >= used + all, _i == ROOM_FOR_BOTH); /* the old one goes last */
         } else {
-            for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "is full");
+            for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
         }
-        float *after = parameters(h, &t, &same);
-        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
-        for (uint32_t b = 2; b < 4; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
-        free(before);
-        free(after);
-        close_handle(h, &t);
+        expect_kept(&t, before, n);
+        for (uint32_t b = 2; b < 4; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
+        close_trees(&t);
     }
 END_TEST
 
 /* Another process may take what was given back. */
 START_TEST(without_any_pool_the_parameters_stay_on_the_host)
     {
-        char path[] = "/tmp/vpps-gpu-memory-XXXXXX";
-        gpu_trees t;
         float losses[3], sum;
-        size_t n, same;
-        close(mkstemp(path));
-        vpps_handle *h = open_handle(&t, VPPS_ADAM);
-        for (uint32_t b = 0; b < 3; b++) losses[b] = step(h, &t, b);
-        close_handle(h, &t);
-
-        h = open_handle(&t, VPPS_ADAM);
-        for (uint32_t b = 0; b < 2; b++) step(h, &t, b);
-        float *before = parameters(h, &t, &n);
-        memory.limit = memory.used - gpu_of(h)->pool.bytes;
-        TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "is full");
-        ck_assert_uint_eq(gpu_of(h)->pool.bytes, 0);
-        TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_MEMORY, "is full");
-        TEST_FAILS(vpps_fb(h, t.g, trees_build(&t, 2), NULL), VPPS_MEMORY, "is full");
+        size_t n;
+        folder_make();
+        train_freely(losses, 3);
+        gpu_trees t = open_trained();
+        float *before = handle_values(t.model, t.h, &n);
+        memory.limit = memory.used - gpu_of(&t)->pool.bytes;
+        TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
+        ck_assert_uint_eq(gpu_of(&t)->pool.bytes, 0);
+        TEST_FAILS(vpps_save(t.h, folder_path("run"), NULL, 0), VPPS_MEMORY, "is full");
+        TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 2), NULL), VPPS_MEMORY, "is full");
         memory.limit = SIZE_MAX;
-        TEST_OK(vpps_save(h, path, NULL, 0));
-        float *after = parameters(h, &t, &same);
-        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
-        ck_assert_float_eq(step(h, &t, 2), losses[2]);
-        free(before);
-        free(after);
-        close_handle(h, &t);
-        unlink(path);
+        TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
+        expect_kept(&t, before, n);
+        ck_assert_float_eq(trees_step(&t, 2), losses[2]);
+        close_trees(&t);
+        folder_remove();
     }
 END_TEST
 
@@ -201,28 +181,21 @@ END_TEST
 /* The batch whose kernel finds no room is not run, and can be run again. */
 START_TEST(a_kernel_that_does_not_fit_loses_nothing)
     {
-        gpu_trees t;
         float losses[3], sum;
-        size_t n, same;
-        vpps_handle *h = open_handle(&t, VPPS_ADAM);
-        for (uint32_t b = 0; b < 3; b++) losses[b] = step(h, &t, b);
-        close_handle(h, &t);
-
-        h = open_handle(&t, VPPS_ADAM);
+        size_t n;
+        train_freely(losses, 3);
+        gpu_trees t = open_trees(VPPS_ADAM);
         memory.loads_fail = true;
-        TEST_FAILS(vpps_fb(h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
+        TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
         memory.loads_fail = false;
-        for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(step(h, &t, b), losses[b]);
-        float *before = parameters(h, &t, &n);
+        for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
+        float *before = handle_values(t.model, t.h, &n);
         memory.loads_fail = true; /* one with other cells */
-        TEST_FAILS(run_large(h, &t, &sum), VPPS_MEMORY, "no room for a kernel");
+        TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "no room for a kernel");
         memory.loads_fail = false;
-        float *after = parameters(h, &t, &same);
-        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
-        ck_assert_float_eq(step(h, &t, 2), losses[2]);
-        free(before);
-        free(after);
-        close_handle(h, &t);
+        expect_kept(&t, before, n);
+        ck_assert_float_eq(trees_step(&t, 2), losses[2]);
+        close_trees(&t);
     }
 END_TEST
 
@@ -230,40 +203,37 @@ END_TEST
 
 START_TEST(a_broken_handle_refuses_to_save)
     {
-        char path[] = "/tmp/vpps-gpu-memory-XXXXXX";
-        struct stat file;
-        gpu_trees t;
         float sum;
-        size_t n, same;
-        close(mkstemp(path));
-        vpps_handle *h = open_handle(&t, VPPS_SGD);
-        step(h, &t, 0);
-        float *before = parameters(h, &t, &n);
+        size_t n, bytes;
+        folder_make();
+        const char *path = folder_path("run");
+        folder_store(path, "", 0);
+        gpu_trees t = open_trees(VPPS_SGD);
+        trees_step(&t, 0);
+        float *before = handle_values(t.model, t.h, &n);
         memory.launches_fail = true;
-        TEST_FAILS(run_large(h, &t, &sum), VPPS_DEVICE, "forward: the test's device is gone");
+        TEST_FAILS(run_large(&t, &sum), VPPS_DEVICE, "forward: the test's device is gone");
         memory.launches_fail = false;
-        TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_DEVICE, "forward: the test's device is gone");
-        TEST_FAILS(vpps_read_parameters(h), VPPS_DEVICE, "forward: the test's device is gone");
-        ck_assert_int_eq(stat(path, &file), 0);
-        ck_assert_int_eq((int)file.st_size, 0);
-        float *after = model_values(t.model, &same);
+        TEST_FAILS(vpps_save(t.h, path, NULL, 0), VPPS_DEVICE, "forward: the test's device is gone");
+        TEST_FAILS(vpps_read_parameters(t.h), VPPS_DEVICE, "forward: the test's device is gone");
+        free(folder_load(path, &bytes));
+        ck_assert_uint_eq(bytes, 0);
+        float *after = model_values(t.model, &n);
         ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
         free(before);
         free(after);
-        close_handle(h, &t);
-        unlink(path);
+        close_trees(&t);
+        folder_remove();
     }
 END_TEST
 
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu memory");
-    TCase *t = tcase_create("memory");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(suite, "memory", 120);
     tcase_add_loop_test(t, a_pool_that_does_not_fit_loses_nothing, 0, ROOMS);
     tcase_add_test(t, without_any_pool_the_parameters_stay_on_the_host);
     tcase_add_test(t, a_kernel_that_does_not_fit_loses_nothing);
     tcase_add_test(t, a_broken_handle_refuses_to_save);
-    suite_add_tcase(suite, t);
     return suite;
 }
 

@@ -1,6 +1,7 @@
 /* test_gpu_precision.c - products in bf16 and bf16x3 on the GPU device: each within the bound of src/runtime/cpu/bf16.h, operands rounded
  * to the CPU's bits; and which GPUs have it. (Training in them: test_gpu_agreement.c.) */
 #include "common/gpu_tests.h"
+#include "common/training.h"
 #include "runtime/bf16_numbers.h"
 
 #include "runtime/gpu/gpu.h"
@@ -38,28 +39,22 @@ static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
 
 /* The products on a device. */
 static void multiply(product *p, const vpps_options *o) {
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
     vpps_param W;
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_matrix(model, &W, "W", p->rows, p->length, NULL));
-    memcpy(vpps_param_values(model, W), p->w, (size_t)p->rows * p->length * sizeof *p->w);
-    TEST_OK(vpps_handle_create(&h, model, o));
-    TEST_OK(vpps_graph_create(&g, model));
+    training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", p->rows, p->length, NULL));
+    memcpy(vpps_param_values(t.model, W), p->w, (size_t)p->rows * p->length * sizeof *p->w);
+    training_start(&t, o);
     vpps_node *nodes = calloc(p->vectors, sizeof *nodes);
     float **outs = calloc(p->vectors, sizeof *outs);
     ck_assert(nodes && outs);
     for (uint32_t i = 0; i < p->vectors; i++) {
-        nodes[i] = vpps_matvec(g, W, vpps_input(g, p->length, 1, p->x + (size_t)i * p->length));
+        nodes[i] = vpps_matvec(t.g, W, vpps_input(t.g, p->length, 1, p->x + (size_t)i * p->length));
         outs[i] = p->y + (size_t)i * p->rows;
     }
-    TEST_OK(vpps_forward(h, g, p->vectors, nodes, outs));
+    TEST_OK(vpps_forward(t.h, t.g, p->vectors, nodes, outs));
     free(nodes);
     free(outs);
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+    training_end(&t);
 }
 
 /* src/runtime/cpu/bf16.h. A tensor core cuts sums off where fp32 rounds them: that is twice as far. */
@@ -219,12 +214,10 @@ END_TEST
 
 static Suite *suite(void) {
     Suite *s = suite_create("precision");
-    TCase *t = tcase_create("precision");
-    tcase_set_timeout(t, 300);
+    TCase *t = add_case(s, "precision", 300);
     tcase_add_loop_test(t, products_are_within_their_bound, 0, 3 * N_PRECISIONS);
     tcase_add_loop_test(t, operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS : N_PRECISIONS + 1);
     tcase_add_test(t, gpus_before_sm_80_refuse);
-    suite_add_tcase(s, t);
     return s;
 }
 

@@ -40,23 +40,12 @@ static vpps_node build(gpu_trees *t, uint32_t b, uint32_t n, kind k) {
 
 /* A handle on software SIMT, which is done when a call returns, or on the late machine. */
 static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite, bool is_late) {
-    vpps_handle *h;
     vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
     o.gradients = ways[way];
     o.nonfinite = nonfinite;
     o.verify = false;
-    trees_open(t, HIDDEN, HIDDEN);
-    TEST_OK(vpps_handle_create(&h, t->model, &o));
-    if (!is_late) return h;
-    h->device->table->destroy(h->device);
-    TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, late_driver(stand_in), t->model, &o, &h->plan));
-    h->machine = h->device->table->machine(h->device);
-    return h;
-}
-
-static void close_handle(vpps_handle *h, gpu_trees *t) {
-    vpps_handle_destroy(h);
-    trees_close(t);
+    *t = is_late ? trees_driven_by(late_driver(stand_in), HIDDEN, HIDDEN, &o) : trees_with(HIDDEN, HIDDEN, &o);
+    return t->h;
 }
 
 /* Parameters on the device, also of a handle that is of no use any more; the caller frees. */
@@ -74,12 +63,9 @@ static float *train_one_at_a_time(int way, vpps_nonfinite nonfinite, const plan 
     gpu_trees t;
     size_t count;
     vpps_handle *h = open_handle(&t, way, nonfinite, false);
-    for (uint32_t i = 0; i < n; i++) {
-        TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &losses[i]));
-    }
+    for (uint32_t i = 0; i < n; i++) { losses[i] = train_batch(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind)); }
     float *values = parameters(h, &t, &count);
-    close_handle(h, &t);
+    trees_close(&t);
     return values;
 }
 
@@ -114,7 +100,7 @@ START_TEST(queued_batches_have_the_same_bits)
         ck_assert_int_eq(late.products > 0, _i == CUBLAS);
         expect_parameters(h, &t, expected);
         free(expected);
-        close_handle(h, &t);
+        trees_close(&t);
     }
 END_TEST
 
@@ -149,7 +135,7 @@ START_TEST(behind_a_stall_nothing_is_done)
         expect_nothing_done(late.stalls);
         expect_parameters(h, &t, expected);
         free(expected);
-        close_handle(h, &t);
+        trees_close(&t);
     }
 END_TEST
 
@@ -182,7 +168,7 @@ START_TEST(behind_what_is_not_finite_nothing_is_done)
         expect_parameters(h, &t, all);
         free(first);
         free(all);
-        close_handle(h, &t);
+        trees_close(&t);
     }
 END_TEST
 
@@ -204,7 +190,7 @@ START_TEST(behind_what_is_passed_over_batches_train)
         expect_nothing_done(UINT32_MAX);
         expect_parameters(h, &t, expected);
         free(expected);
-        close_handle(h, &t);
+        trees_close(&t);
     }
 END_TEST
 
@@ -237,7 +223,7 @@ START_TEST(a_batch_that_finds_no_memory_is_not_queued)
             TEST_OK(vpps_fb(h, t.g, build(&t, 2, 1, PLAIN), NULL));
             TEST_OK(vpps_sync_latest_loss(h, NULL));
             expect_parameters(h, &t, expected);
-            close_handle(h, &t);
+            trees_close(&t);
         }
         ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* each launch's script on both sides, and its counters */
         free(expected);

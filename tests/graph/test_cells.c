@@ -1,7 +1,7 @@
 /* test_cells.c - applied cells against the same nodes written by hand: written out, the graphs are equal, and so are the
  * engine's losses and parameters, to the last bit. And the errors of recording and applying. */
 #include "common/flat.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 #include "graph/graph.h"
 #include <math.h>
@@ -70,7 +70,7 @@ typedef struct cells {
 } cells;
 
 /* A recorder, which the network takes for its graph. */
-static vpps_graph *begin_cell(network *n, const char *name) {
+static vpps_graph *begin_cell_on(network *n, const char *name) {
     TEST_OK(vpps_cell_begin(n->model, name, &n->g));
     return n->g;
 }
@@ -79,13 +79,13 @@ static cells record_cells(const network *n) {
     cells c;
     network on = *n; /* with a recorder for its graph */
     vpps_graph *g;
-    g = begin_cell(&on, "leaf");
+    g = begin_cell_on(&on, "leaf");
     state s = leaf_body(&on, vpps_pull_index(g));
     TEST_OK(vpps_scatter(g, s.h));
     TEST_OK(vpps_scatter(g, s.c));
     TEST_OK(vpps_cell_end(g, &c.leaf));
 
-    g = begin_cell(&on, "inner");
+    g = begin_cell_on(&on, "inner");
     const state l = {vpps_gather(g, 0, 0, HIDDEN, 1), vpps_gather(g, 0, 1, HIDDEN, 1)};
     const state r = {vpps_gather(g, 1, 0, HIDDEN, 1), vpps_gather(g, 1, 1, HIDDEN, 1)};
     s = inner_body(&on, l, r);
@@ -93,7 +93,7 @@ static cells record_cells(const network *n) {
     TEST_OK(vpps_scatter(g, s.c));
     TEST_OK(vpps_cell_end(g, &c.inner));
 
-    g = begin_cell(&on, "head");
+    g = begin_cell_on(&on, "head");
     const vpps_node h = vpps_pull(g, HIDDEN, 1);
     vpps_node logits;
     const vpps_node nll = head_body(&on, h, vpps_pull_index(g), &logits);
@@ -102,7 +102,7 @@ static cells record_cells(const network *n) {
     TEST_OK(vpps_cell_end(g, &c.head));
 
     /* Child-Sum Tree-LSTM (Tai et al. 2015, section 3.1), somewhat shortened */
-    g = begin_cell(&on, "child-sum");
+    g = begin_cell_on(&on, "child-sum");
     const vpps_node hs = vpps_gather_list(g, 0, HIDDEN, 1), cs = vpps_gather_list(g, 1, HIDDEN, 1);
     const vpps_node x = vpps_lookup(g, n->E, vpps_pull_index(g));
     const vpps_node sum = vpps_sum(g, 1, &hs);
@@ -117,7 +117,7 @@ static cells record_cells(const network *n) {
     TEST_OK(vpps_push(g, pool));
     TEST_OK(vpps_cell_end(g, &c.child_sum));
 
-    g = begin_cell(&on, "step");
+    g = begin_cell_on(&on, "step");
     const vpps_node before = vpps_gather(g, 0, 0, HIDDEN, 1), input = vpps_pull(g, EMBED, 1);
     TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, n->b, n->W, input, n->U_l, before))));
     TEST_OK(vpps_scatter(g, before)); /* hands on what it gathered */
@@ -296,8 +296,7 @@ START_TEST(training_gives_equal_values)
         for (uint32_t k = 0; k < 8; k++) {
             network n[2] = {open_network(), open_network()};
             const cells c = record_cells(&n[0]);
-            vpps_options o;
-            vpps_options_default(&o);
+            vpps_options o = default_options();
             o.vps = vps[k % 4];
             o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
             o.optimizer.kind = VPPS_MOMENTUM;
@@ -308,8 +307,7 @@ START_TEST(training_gives_equal_values)
                 float loss[2];
                 for (int i = 0; i < 2; i++) {
                     const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
-                    TEST_OK(vpps_fb(h[i], n[i].g, x, NULL));
-                    TEST_OK(vpps_sync_latest_loss(h[i], &loss[i]));
+                    loss[i] = train_batch(h[i], n[i].g, x);
                 }
                 ck_assert_msg(close_to(loss[0], loss[1]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
                               (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
@@ -367,8 +365,7 @@ START_TEST(shared_products_are_read_in_time)
             const bool forward = k % 2;
             network n[2] = {open_network(), open_network()};
             const vpps_cell cell = record_gates(&n[0]);
-            vpps_options o;
-            vpps_options_default(&o);
+            vpps_options o = default_options();
             o.vps = 1 + k / 2;
             o.verify = true;
             o.optimizer.lr = 1;
@@ -462,12 +459,11 @@ START_TEST(applying_checks_counts_and_shapes)
             "17 x 1");
         /* vertices of a cell that scatters words as they are, for children */
         network on = n;
-        vpps_graph *r = begin_cell(&on, "words");
+        vpps_graph *r = begin_cell_on(&on, "words");
         const vpps_node x = vpps_lookup(r, n.E, vpps_pull_index(r));
-        vpps_cell words;
         TEST_OK(vpps_scatter(r, x));
         TEST_OK(vpps_scatter(r, x));
-        TEST_OK(vpps_cell_end(r, &words));
+        const vpps_cell words = end_cell(r);
         FRESH;
         two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
         BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
@@ -558,14 +554,12 @@ START_TEST(limits_of_cells)
         for (uint32_t kind = 0; kind < 4; kind++) {
             for (uint32_t more = 0; more < 2; more++) {
                 network n = open_network();
-                vpps_graph *r;
                 vpps_cell cell;
                 vpps_handle *h;
-                vpps_options o;
                 vpps_node values[MOST + 1], ins[MOST + 1];
                 uint32_t indices[MOST + 1];
                 const uint32_t count = MOST + more;
-                TEST_OK(vpps_cell_begin(n.model, "many", &r));
+                vpps_graph *r = begin_cell(n.model, "many");
                 const vpps_node x = kind ? vpps_pull(r, CLASSES, 1) : VPPS_NO_NODE;
                 for (uint32_t i = 0; i < count; i++) {
                     indices[i] = i % CLASSES;
@@ -593,7 +587,7 @@ START_TEST(limits_of_cells)
                 const vpps_vertex v =
                     vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_pulls = n_pulls, .pulls = ins,
                                                      .n_indices = kind > 1 ? count : 0, .indices = indices));
-                vpps_options_default(&o);
+                vpps_options o = default_options();
                 o.vps = 2;
                 o.verify = true;
                 float loss;
@@ -633,8 +627,7 @@ START_TEST(recorders_are_no_graphs)
         TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "cleared");
 
         vpps_handle *h;
-        vpps_options o;
-        vpps_options_default(&o);
+        vpps_options o = default_options();
         o.vps = 1;
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         TEST_OK(vpps_cell_begin(n.model, "unfinished", &r));
@@ -717,8 +710,7 @@ START_TEST(cells_outlive_a_clear)
     {
         network n = open_network();
         const cells c = record_cells(&n);
-        vpps_graph *open;
-        TEST_OK(vpps_cell_begin(n.model, "all the while", &open));
+        vpps_graph *open = begin_cell(n.model, "all the while");
         const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
         for (uint64_t seed = 0; seed < 20; seed++) {
             const vpps_node before = build(&n, &c, seed);
@@ -728,9 +720,8 @@ START_TEST(cells_outlive_a_clear)
             ck_assert_uint_eq(build(&n, &c, seed), before);
             TEST_OK(vpps_graph_status(n.g));
         }
-        vpps_cell last;
         TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
-        TEST_OK(vpps_cell_end(open, &last));
+        const vpps_cell last = end_cell(open);
         ck_assert_uint_eq(last, n.model->n_cells - 1);
         close_network(&n);
     }
@@ -744,8 +735,7 @@ START_TEST(cells_serve_any_number_of_graphs)
         float losses[GRAPHS + 1][ROUNDS]; /* the last: by one graph alone */
         for (uint32_t alone = 0; alone < 2; alone++) {
             network n = open_network(), views[GRAPHS];
-            vpps_options o;
-            vpps_options_default(&o);
+            vpps_options o = default_options();
             o.vps = 2;
             vpps_handle *h;
             TEST_OK(vpps_handle_create(&h, n.model, &o));
@@ -788,9 +778,7 @@ static vpps_node fold(vpps_graph *g, vpps_node stack) {
 
 /* A state that attends to the other children, with a bias for each edge. */
 static vpps_cell record_attention(const network *n) {
-    vpps_graph *g;
-    vpps_cell c;
-    TEST_OK(vpps_cell_begin(n->model, "attention", &g));
+    vpps_graph *g = begin_cell(n->model, "attention");
     const vpps_node s = vpps_gather(g, 0, 0, EMBED, 1), h = vpps_gather_list_from(g, 1, 0, EMBED, 1);
     const vpps_node bias = vpps_pull_list(g, 1, 1);
     const vpps_node a = vpps_softmax_list(g, vpps_add(g, vpps_dot(g, h, s), bias));
@@ -799,8 +787,7 @@ static vpps_cell record_attention(const network *n) {
     TEST_OK(vpps_scatter(g, vpps_sum(g, 1, &h)));
     TEST_OK(vpps_push(g, vpps_average(g, 1, &h)));
     TEST_OK(vpps_push(g, fold(g, vpps_concat_list(g, vpps_tanh(g, h), MOST_MEMBERS))));
-    TEST_OK(vpps_cell_end(g, &c));
-    return c;
+    return end_cell(g);
 }
 
 enum { RESULTS = 5 };
@@ -848,9 +835,7 @@ enum { LEFT, RIGHT, WORD, LISTS };
 
 /* Left children; right children, with a bias for the edge to each; words that are no children. */
 static vpps_cell record_several(const network *n) {
-    vpps_graph *g;
-    vpps_cell c;
-    TEST_OK(vpps_cell_begin(n->model, "several", &g));
+    vpps_graph *g = begin_cell(n->model, "several");
     const vpps_node s = vpps_pull(g, EMBED, 1), left = vpps_gather_list_of(g, LEFT, 0, EMBED, 1);
     const vpps_node right = vpps_gather_list_of(g, RIGHT, 0, EMBED, 1), bias = vpps_pull_list_of(g, RIGHT, 1, 1);
     const vpps_node word = vpps_pull_list_of(g, WORD, EMBED, 1), product = vpps_mul(g, word, s);
@@ -860,8 +845,7 @@ static vpps_cell record_several(const network *n) {
     TEST_OK(vpps_push(g, vpps_add(g, fold(g, vpps_concat_list(g, left, MOST_MEMBERS)), vpps_sum(g, 1, &product))));
     TEST_OK(vpps_push(g, vpps_max_of(g, 3, (vpps_node[]){left, s, right})));
     TEST_OK(vpps_scatter(g, vpps_sum(g, 2, (vpps_node[]){left, right})));
-    TEST_OK(vpps_cell_end(g, &c));
-    return c;
+    return end_cell(g);
 }
 
 static vpps_node sum_or_zeros(vpps_graph *g, uint32_t n, const vpps_node *xs) {
@@ -934,8 +918,7 @@ START_TEST(lists_are_their_members)
         for (uint32_t vps = 1; vps <= 2; vps++) {
             network n[2] = {open_network(), open_network()};
             const vpps_cell cell = list_cells[_i].record(&n[0]);
-            vpps_options o;
-            vpps_options_default(&o);
+            vpps_options o = default_options();
             o.vps = vps;
             o.verify = true;
             o.optimizer.lr = 1;
@@ -1024,12 +1007,11 @@ START_TEST(sums_tell_vertices_with_lists_apart)
     {
         network n = open_network();
         vpps_graph *g = n.g, *r;
-        vpps_cell c;
         TEST_OK(vpps_cell_begin(n.model, "parts", &r));
         const vpps_node member = vpps_tanh(r, vpps_gather_list(r, 0, EMBED, 1)), all = vpps_sum(r, 1, &member);
         TEST_OK(vpps_push(r, all));
         TEST_OK(vpps_push(r, vpps_slice(r, all, 0, 1)));
-        TEST_OK(vpps_cell_end(r, &c));
+        const vpps_cell c = end_cell(r);
         const vpps_vertex leaf = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)}), children[] = {leaf, leaf};
         const vpps_vertex one = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 1, .children = children));
         const vpps_vertex two = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 2, .children = children));
@@ -1044,8 +1026,8 @@ END_TEST
 START_TEST(errors_of_several_lists)
     {
         network n = open_network();
-        vpps_graph *g = n.g, *r;
         vpps_cell c;
+        vpps_graph *g = n.g, *r;
         vpps_node a, b;
 #define LIST(number) vpps_pull_list_of(r, number, 1, 1)
         BAD_RECORDING(SHAPE, "add: members of list 0 and of list 1", "cell bad",
@@ -1061,7 +1043,7 @@ START_TEST(errors_of_several_lists)
         const vpps_node edge = vpps_pull_list_of(r, 1, EMBED, 1), s = vpps_gather(r, 0, 0, EMBED, 1);
         TEST_OK(vpps_scatter(r, vpps_add(r, s, vpps_max_of(r, 2, (vpps_node[]){left, right}))));
         TEST_OK(vpps_push(r, vpps_concat_list(r, edge, 2)));
-        TEST_OK(vpps_cell_end(r, &c));
+        c = end_cell(r);
 #define BAD_LISTS(count, lists, first, second, pulled, text)                                                           \
     do {                                                                                                               \
         vpps_graph_clear(g);                                                                                           \
@@ -1086,7 +1068,7 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("cells");
-    TCase *t = tcase_create("cells");
+    TCase *t = add_case(s, "cells", 0);
     tcase_add_test(t, flat_graphs_are_equal);
     tcase_add_test(t, training_gives_equal_values);
     tcase_add_test(t, shared_products_are_read_in_time);
@@ -1102,6 +1084,5 @@ int main(void) {
     tcase_add_test(t, errors_of_several_lists);
     tcase_add_test(t, errors_of_lists);
     tcase_add_test(t, sums_tell_vertices_with_lists_apart);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -1,7 +1,7 @@
 /* test_conditions.c - loops and cases as vertices: they do what the host would have decided, turn by turn, on every number of
  * virtual processors; gradients are those of the turns that were taken; and the errors of recording and applying. */
 #include "common/gpu_tests.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 #include "graph/graph.h"
 
@@ -40,8 +40,7 @@ static body turn_body(const network *n, vpps_graph *g, vpps_node count, vpps_nod
 typedef enum turn_kind { TURN, DECIDING, LISTING, PLAIN } turn_kind;
 
 static void record(network *n, turn_kind kind, vpps_cell *cell) {
-    vpps_graph *g;
-    TEST_OK(vpps_cell_begin(n->model, "turn", &g));
+    vpps_graph *g = begin_cell(n->model, "turn");
     const vpps_node goes_on = vpps_gather(g, 0, GOES_ON, 1, 1), count = vpps_gather(g, 0, COUNT, 1, 1);
     const vpps_node h = vpps_gather(g, 0, STATE, n->hidden, 1);
     vpps_node x = vpps_pull(g, n->hidden, 1);
@@ -81,8 +80,7 @@ static void open_network(network *n, uint32_t hidden) {
 }
 
 static void open_handle(network *n, const char *device, uint32_t vps, uint32_t groups, uint32_t waves) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.device = device;
     o.threads = 64;
     o.no_tuning = true;
@@ -253,9 +251,7 @@ static void train(network *n, const float *turns) {
         losses[i] =
             vpps_add(n->g, vpps_dot(n->g, vpps_scattered(n->g, at, STATE), l.x), vpps_scattered(n->g, at, GOES_ON));
     }
-    float loss;
-    TEST_OK(vpps_fb(n->h, n->g, vpps_average(n->g, LANES, losses), NULL));
-    TEST_OK(vpps_sync_latest_loss(n->h, &loss));
+    train_batch(n->h, n->g, vpps_average(n->g, LANES, losses));
     TEST_OK(vpps_read_parameters(n->h));
 }
 
@@ -312,8 +308,7 @@ static void record_branches(vpps_model *model, vpps_param *A, vpps_cell *cells) 
         for (uint32_t i = 0; i < SIZE; i++) values[i * SIZE + i] = 2.0f + (float)k;
         snprintf(name, sizeof name, "A%u", k);
         TEST_OK(vpps_add_matrix(model, &A[k], name, SIZE, SIZE, &init));
-        vpps_graph *g;
-        TEST_OK(vpps_cell_begin(model, name, &g));
+        vpps_graph *g = begin_cell(model, name);
         const vpps_node which = vpps_pull(g, 1, 1), x = vpps_pull(g, SIZE, 1);
         TEST_OK(vpps_condition_is(g, which, k));
         const vpps_node y = vpps_matvec(g, A[k], x);
@@ -323,7 +318,7 @@ static void record_branches(vpps_model *model, vpps_param *A, vpps_cell *cells) 
     }
 }
 
-static vpps_vertex add_case(vpps_graph *g, const vpps_cell *cells, float which, const float *x) {
+static vpps_vertex put_case(vpps_graph *g, const vpps_cell *cells, float which, const float *x) {
     const vpps_node pulls[] = {vpps_input(g, 1, 1, &which), vpps_input(g, SIZE, 1, x)};
     vpps_application branches[BRANCHES];
     for (uint32_t k = 0; k < BRANCHES; k++)
@@ -336,45 +331,38 @@ START_TEST(a_value_picks_the_branch)
     {
         static const float which[] = {0, 1, 2, 1.3f, 3, -1, NAN}, factors[] = {2, 3, 4, 3, 0, 0, 0},
                            x[SIZE] = {1, -2, 3, 4};
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
         vpps_param A[BRANCHES];
         vpps_cell cells[BRANCHES];
-        vpps_options o;
-        vpps_options_default(&o);
+        vpps_options o = default_options();
         o.vps = 1 + (uint32_t)_i;
         o.verify = true;
         o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
-        TEST_OK(vpps_model_create(&model, 1));
-        record_branches(model, A, cells);
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_handle_create(&h, model, &o));
+        training t = training_of(1);
+        record_branches(t.model, A, cells);
+        training_start(&t, &o);
         vpps_node nodes[2 * VPPS_COUNT(which)];
         float values[2 * VPPS_COUNT(which)][SIZE], *outs[2 * VPPS_COUNT(which)];
         for (size_t i = 0; i < VPPS_COUNT(nodes); i++) {
-            nodes[i] = vpps_scattered(g, add_case(g, cells, which[i / 2], x), i % 2);
+            nodes[i] = vpps_scattered(t.g, put_case(t.g, cells, which[i / 2], x), i % 2);
             outs[i] = values[i];
         }
-        TEST_OK(vpps_forward(h, g, VPPS_COUNT(nodes), nodes, outs));
+        TEST_OK(vpps_forward(t.h, t.g, VPPS_COUNT(nodes), nodes, outs));
         for (size_t i = 0; i < VPPS_COUNT(nodes); i++)
             for (uint32_t k = 0; k < SIZE; k++)
                 ck_assert_float_eq(values[i][k], (i % 2 ? -1.0f : 1.0f) * factors[i / 2] * x[k]);
 
-        vpps_graph_clear(g); /* only what was picked learns */
-        const vpps_node y = vpps_scattered(g, add_case(g, cells, 1, x), 0);
-        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, y), NULL));
-        TEST_OK(vpps_read_parameters(h));
+        vpps_graph_clear(t.g); /* only what was picked learns */
+        const vpps_node y = vpps_scattered(t.g, put_case(t.g, cells, 1, x), 0);
+        TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, y), NULL));
+        TEST_OK(vpps_read_parameters(t.h));
         for (uint32_t k = 0; k < BRANCHES; k++) {
-            const float *a = vpps_param_values(model, A[k]);
+            const float *a = vpps_param_values(t.model, A[k]);
             for (uint32_t i = 0; i < SIZE * SIZE; i++) {
                 const float before = i % SIZE == i / SIZE ? 2.0f + (float)k : 0;
                 ck_assert_float_eq_tol(a[i], k == 1 ? before - x[i % SIZE] : before, 1e-6f);
             }
         }
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+        training_end(&t);
     }
 END_TEST
 
@@ -448,9 +436,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("conditions");
-    TCase *t = tcase_create("conditions");
-    suite_add_tcase(suite, t);
-    tcase_set_timeout(t, 60);
+    TCase *t = add_case(suite, "conditions", 60);
     tcase_add_loop_test(t, a_loop_is_what_the_host_would_have_done, 0, GPU);
     tcase_add_loop_test(t, every_machine_decides_alike, 0, GPU);
     tcase_add_loop_test(t, gradients_are_those_of_the_turns_that_were_taken, 0, GPU);

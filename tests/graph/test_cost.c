@@ -1,6 +1,6 @@
 /* test_cost.c - vpps_graph_cost against counts by hand, against the same graph without cells, and against the
  * Tree-LSTM's formula. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "models.h"
 #include "vpps_data.h"
 
@@ -284,13 +284,11 @@ END_TEST
 START_TEST(an_op_over_a_list_costs_its_members)
     {
         fixture f = open_fixture();
-        vpps_graph *r;
-        vpps_cell cell;
-        TEST_OK(vpps_cell_begin(f.model, "attention", &r));
+        vpps_graph *r = begin_cell(f.model, "attention");
         const vpps_node h = vpps_gather_list(r, 0, 4, 1), w = vpps_softmax_list(r, vpps_gather_list(r, 1, 1, 1));
         TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, h)));
         TEST_OK(vpps_scatter(r, vpps_concat_list(r, h, 5)));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         for (uint32_t m = 0; m < 5; m++) {
             vpps_vertex children[5];
             vpps_graph_clear(f.g);
@@ -321,12 +319,9 @@ START_TEST(a_tree_lstm_costs_its_formula)
         TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
         const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
         const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
-        vpps_model *model;
         void *instance;
-        vpps_graph *g;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(net->create(&instance, model, &config));
-        TEST_OK(vpps_graph_create(&g, model));
+        training t = training_of(1);
+        TEST_OK(net->create(&instance, t.model, &config));
 
         uint64_t leaves = 0, inner = 0;
         bool *seen = calloc(words, 1);
@@ -334,7 +329,7 @@ START_TEST(a_tree_lstm_costs_its_formula)
             const vpps_tree tree = vpps_treebank_tree(trees, i);
             vpps_node *scores = malloc(2 * tree.n_nodes * sizeof *scores);
             ck_assert_ptr_nonnull(scores);
-            TEST_OK(net->add(instance, g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
+            TEST_OK(net->add(instance, t.g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
                              &(net_scores){.logits = scores, .nll = scores + tree.n_nodes}));
             free(scores);
             leaves += tree.n_leaves;
@@ -345,15 +340,14 @@ START_TEST(a_tree_lstm_costs_its_formula)
         }
         uint64_t used = 0;
         for (uint32_t i = 0; i < words; i++) used += seen[i];
-        const vpps_cost c = cost_of(g);
+        const vpps_cost c = cost_of(t.g);
         const uint64_t d = HIDDEN, e = EMBED;
         ck_assert_uint_eq(c.product_flops,
                           6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
         ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
         free(seen);
-        vpps_graph_destroy(g);
         net->destroy(instance);
-        vpps_model_destroy(model);
+        training_end(&t);
         vpps_treebank_destroy(trees);
     }
 END_TEST
@@ -371,7 +365,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("graph: cost");
-    TCase *t = tcase_create("cost");
+    TCase *t = add_case(suite, "cost", 0);
     tcase_add_test(t, an_affine_node);
     tcase_add_test(t, parameters_count_once);
     tcase_add_test(t, frozen_parameters_are_read);
@@ -381,6 +375,5 @@ int main(void) {
     tcase_add_test(t, an_op_over_a_list_costs_its_members);
     tcase_add_test(t, a_tree_lstm_costs_its_formula);
     tcase_add_test(t, errors);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -1,6 +1,6 @@
 /* test_graph.c - the graph's and the model's interface: shapes, errors that stay, memory, initialisers. */
 #include "common/flat.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "graph/graph.h"
 
 #include <malloc.h>
@@ -272,8 +272,7 @@ START_TEST(model_errors)
         ck_assert(info.count == 2 && info.rows == 3 && info.cols == 2 && info.frozen);
 
         vpps_handle *h;
-        vpps_options o;
-        vpps_options_default(&o);
+        vpps_options o = default_options();
         o.vps = 1;
         TEST_OK(vpps_handle_create(&h, m, &o));
         TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
@@ -423,14 +422,12 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
 START_TEST(no_allocation_once_warm)
     {
         fixture f = open_fixture();
-        vpps_cell cell;
-        vpps_graph *r;
-        TEST_OK(vpps_cell_begin(f.model, "step", &r));
+        vpps_graph *r = begin_cell(f.model, "step");
         const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
         const vpps_node y = vpps_tanh(r, vpps_add(r, h, vpps_mul(r, x, vpps_lookup(r, f.E, vpps_pull_index(r)))));
         vpps_scatter(r, y);
         vpps_push(r, vpps_dot(r, y, x));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         rebuild(&f, cell, 500);
         const struct mallinfo2 before = mallinfo2();
         const void *const arrays[] = {f.g->records,  f.g->record_nodes, f.g->words,
@@ -466,13 +463,11 @@ END_TEST
 START_TEST(rebuilding_gives_the_same_graph)
     {
         fixture f = open_fixture();
-        vpps_cell cell;
-        vpps_graph *r;
-        TEST_OK(vpps_cell_begin(f.model, "step", &r));
+        vpps_graph *r = begin_cell(f.model, "step");
         const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
         vpps_scatter(r, vpps_add(r, h, x));
         vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, f.E, vpps_pull_index(r))));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         rebuild(&f, cell, 100);
         flat_graph *before = flatten(f.g);
         rebuild(&f, cell, 37);
@@ -489,7 +484,7 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("graph");
-    TCase *t = tcase_create("graph");
+    TCase *t = add_case(s, "graph", 0);
     tcase_add_test(t, errors_name_operation_and_shapes);
     tcase_add_test(t, shapes_of_results);
     tcase_add_test(t, first_error_stays);
@@ -500,6 +495,5 @@ int main(void) {
     tcase_add_test(t, no_allocation_once_warm);
     tcase_add_test(t, ever_new_shapes_do_not_grow);
     tcase_add_test(t, rebuilding_gives_the_same_graph);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -282,10 +282,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("graph: many");
-    TCase *t = tcase_create("many");
+    TCase *t = add_case(suite, "many", 0);
     tcase_add_test(t, many_is_each);
     tcase_add_test(t, another_thread_builds_meanwhile);
     tcase_add_test(t, errors);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

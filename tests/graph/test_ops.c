@@ -5,7 +5,7 @@
  * result with random numbers, so every element of it matters. */
 #include "common/meaning.h"
 #include "common/reference.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 #include <math.h>
 
@@ -253,14 +253,14 @@ static vpps_node build_graph(builder *b, vpps_op op, uint64_t seed, uint32_t row
 }
 
 static const uint64_t dropout_seed = 77;
-static ref_mode training(const builder *b) {
+static ref_mode training_mode(const builder *b) {
     return (ref_mode){.training = true, .dropout_key = vpps_dropout_key(dropout_seed, b->model->batches + 1)};
 }
 
 /* ---------------------------------------------------------------- reference against central differences */
 
 static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
-    const ref_mode mode = training(b);
+    const ref_mode mode = training_mode(b);
     ref_run *r = ref_forward(b->g, m, &mode);
     ck_assert_ptr_nonnull(r);
     const double value = r->values[r->first[loss]];
@@ -275,7 +275,7 @@ START_TEST(reference_gradient_is_the_slope)
         builder b;
         const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
         ref_model *m = ref_model_create(b.model);
-        const ref_mode mode = training(&b);
+        const ref_mode mode = training_mode(&b);
         ref_run *r = ref_forward(b.g, m, &mode);
         ck_assert_ptr_nonnull(r);
         ref_backward(r, m, loss);
@@ -319,8 +319,7 @@ static const char *describe(const configuration *c, char *to, size_t size) {
 }
 
 static vpps_options options_of(const configuration *c) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = c->vps;
     o.gradients = c->gradients;
     o.portable = c->portable;
@@ -428,7 +427,7 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
         return;
     }
 
-    expectation e = expect(&b, m, training(&b), loss, op);
+    expectation e = expect(&b, m, training_mode(&b), loss, op);
     const vpps_status status = vpps_fb(h, b.g, loss, NULL);
     ck_assert_msg(status == VPPS_OK, "%s: %s", context, vpps_error_message());
     float value;
@@ -461,30 +460,24 @@ END_TEST
 
 /* One step of SGD with lr 1 on sum of elements of f(a, b): what is taken from a and from b. */
 static void slopes(vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), float a, float b, float *da, float *db) {
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
     vpps_param pa, pb;
     const vpps_init ia = {.kind = VPPS_INIT_CONSTANT, .a = a}, ib = {.kind = VPPS_INIT_CONSTANT, .a = b};
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_vector(model, &pa, "a", 40, &ia));
-    TEST_OK(vpps_add_vector(model, &pb, "b", 40, &ib));
-    TEST_OK(vpps_graph_create(&g, model));
+    training t = training_of(1);
+    TEST_OK(vpps_add_vector(t.model, &pa, "a", 40, &ia));
+    TEST_OK(vpps_add_vector(t.model, &pb, "b", 40, &ib));
     const configuration c = {2, VPPS_GRADIENTS_DEFERRED, false};
     const vpps_options options = options_of(&c);
-    TEST_OK(vpps_handle_create(&h, model, &options));
-    const vpps_node y = f(g, vpps_parameter(g, pa), vpps_parameter(g, pb));
-    TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, y), NULL));
-    TEST_OK(vpps_read_parameters(h));
-    *da = a - vpps_param_values(model, pa)[39];
-    *db = b - vpps_param_values(model, pb)[39];
+    training_start(&t, &options);
+    const vpps_node y = f(t.g, vpps_parameter(t.g, pa), vpps_parameter(t.g, pb));
+    TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, y), NULL));
+    TEST_OK(vpps_read_parameters(t.h));
+    *da = a - vpps_param_values(t.model, pa)[39];
+    *db = b - vpps_param_values(t.model, pb)[39];
     for (int i = 0; i < 40; i++) {
-        ck_assert_float_eq(vpps_param_values(model, pa)[i], vpps_param_values(model, pa)[39]);
-        ck_assert_float_eq(vpps_param_values(model, pb)[i], vpps_param_values(model, pb)[39]);
+        ck_assert_float_eq(vpps_param_values(t.model, pa)[i], vpps_param_values(t.model, pa)[39]);
+        ck_assert_float_eq(vpps_param_values(t.model, pb)[i], vpps_param_values(t.model, pb)[39]);
     }
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+    training_end(&t);
 }
 
 static vpps_node max_of_two(vpps_graph *g, vpps_node a, vpps_node b) {
@@ -543,41 +536,33 @@ START_TEST(large_arguments)
             {"softmax", vpps_softmax, 1000, 1.0f / 40},
             {"exp", vpps_exp, -200, 0},
         };
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_graph_create(&g, model));
         for (int portable = 0; portable < 2; portable++) {
+            training t = training_of(1);
             const configuration c = {1, VPPS_GRADIENTS_DEFERRED, portable};
             const vpps_options options = options_of(&c);
-            TEST_OK(vpps_handle_create(&h, model, &options));
+            training_start(&t, &options);
             for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
                 float x[40], y[40], *outs[] = {y};
                 for (int k = 0; k < 40; k++) x[k] = rows[i].x;
-                vpps_graph_clear(g);
-                const vpps_node node = rows[i].f(g, vpps_input(g, 40, 1, x));
-                TEST_OK(vpps_forward(h, g, 1, &node, outs));
+                vpps_graph_clear(t.g);
+                const vpps_node node = rows[i].f(t.g, vpps_input(t.g, 40, 1, x));
+                TEST_OK(vpps_forward(t.h, t.g, 1, &node, outs));
                 for (int k = 0; k < 40; k++) {
                     ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
                                   rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
                 }
             }
-            vpps_handle_destroy(h);
+            training_end(&t);
         }
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
     }
 END_TEST
 
 int main(void) {
     Suite *s = suite_create("ops");
-    TCase *t = tcase_create("ops");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "ops", 120);
     tcase_add_loop_test(t, reference_gradient_is_the_slope, 0, VPPS_OP_COUNT);
     tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_OP_COUNT);
     tcase_add_test(t, ties_go_where_documented);
     tcase_add_test(t, large_arguments);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

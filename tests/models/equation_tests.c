@@ -174,8 +174,7 @@ static void check_step(int i, bool by_hand, net_heads heads) {
     float loss;
     uint64_t random = test_seed();
     trial_open(&t, i, by_hand, 0);
-    TEST_OK(vpps_fb(t.h, t.f.g, build(&t.f, heads), NULL));
-    TEST_OK(vpps_sync_latest_loss(t.h, &loss));
+    loss = train_batch(t.h, t.f.g, build(&t.f, heads));
     const double want = loss_of(&t, heads);
     ck_assert_msg(fabs((double)loss - want) <= 1e-5 * want, "%s: loss %.8g, not %.8g", t.f.name, (double)loss, want);
     TEST_OK(vpps_read_parameters(t.h));

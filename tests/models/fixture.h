@@ -4,7 +4,7 @@
 #define VPPS_TESTS_FIXTURE_H
 
 #include "common/reference.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "examples.h"
 
 /* ---------------------------------------------------------------- cases */

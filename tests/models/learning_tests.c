@@ -21,8 +21,7 @@ START_TEST(one_batch_is_overfitted)
         float first = 0, loss = 0;
         uint32_t step = 0;
         for (; step < MOST_STEPS && !(step && loss < 0.01f); step++) {
-            TEST_OK(vpps_fb(h, f.g, build(&f, loss_heads(&f)), NULL));
-            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            loss = train_batch(h, f.g, build(&f, loss_heads(&f)));
             if (!step) first = loss;
         }
         ck_assert_msg(loss < 0.01f && first > 0.5f, "%s: the loss of an example goes from %g to %g in %u steps", f.name,
@@ -74,9 +73,7 @@ static void train_on(const char *device, int i, const double want[BATCHES]) {
     const bool refused = is_refused(device, status);
     if (!refused) ck_assert_msg(status == VPPS_OK, "%s: %s", device, vpps_error_message());
     for (uint32_t k = 0; !refused && k < BATCHES; k++) {
-        float got;
-        TEST_OK(vpps_fb(h, f.g, build(&f, loss_heads(&f)), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &got));
+        const float got = train_batch(h, f.g, build(&f, loss_heads(&f)));
         ck_assert_msg(fabs((double)got - want[k]) <= 1e-5 * want[k], "%s on %s, batch %u: loss %.8g, not %.8g", f.name,
                       device, k, (double)got, want[k]);
     }

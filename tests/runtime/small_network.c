@@ -1,22 +1,31 @@
 #include "small_network.h"
 
-#include "common/testing.h"
 #include "graph/graph.h"
+#include "runtime/simt/fiber.h"
 
 #include <math.h>
 
-void sn_open(small_network *n, uint64_t seed) {
-    TEST_OK(vpps_model_create(&n->model, seed));
-    TEST_OK(vpps_add_lookup(n->model, &n->E, "E", SN_WORDS, SN_EMBED, 1, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->W, "W", SN_HIDDEN, SN_EMBED, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->U, "U", SN_HIDDEN, SN_HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n->model, &n->b, "b", SN_HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(n->model, &n->C, "C", SN_CLASSES, SN_HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(n->model, &n->b_c, "b_c", SN_CLASSES, NULL));
-    TEST_OK(vpps_graph_create(&n->g, n->model));
+small_network sn_of(uint64_t seed) {
+    small_network n = {.h = NULL};
+    TEST_OK(vpps_model_create(&n.model, seed));
+    TEST_OK(vpps_add_lookup(n.model, &n.E, "E", SN_WORDS, SN_EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.W, "W", SN_HIDDEN, SN_EMBED, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.U, "U", SN_HIDDEN, SN_HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b, "b", SN_HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(n.model, &n.C, "C", SN_CLASSES, SN_HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(n.model, &n.b_c, "b_c", SN_CLASSES, NULL));
+    TEST_OK(vpps_graph_create(&n.g, n.model));
+    return n;
+}
+
+small_network sn_with(uint64_t seed, const vpps_options *options) {
+    small_network n = sn_of(seed);
+    TEST_OK(vpps_handle_create(&n.h, n.model, options));
+    return n;
 }
 
 void sn_close(small_network *n) {
+    vpps_handle_destroy(n->h);
     vpps_graph_destroy(n->g);
     vpps_model_destroy(n->model);
 }
@@ -41,19 +50,8 @@ vpps_node sn_build(const small_network *n, uint32_t batch, float factor) {
     return vpps_scale_by(g, vpps_sum(g, chains, terms), scale);
 }
 
-float *sn_values(const small_network *n, size_t *count) {
-    *count = 0;
-    for (uint32_t p = 0; p < SN_PARAMS; p++) *count += vpps_param_elems(&n->model->params[p]);
-    float *values = malloc(*count * sizeof *values);
-    ck_assert_ptr_nonnull(values);
-    size_t at = 0;
-    for (uint32_t p = 0; p < SN_PARAMS; p++) {
-        const size_t elems = vpps_param_elems(&n->model->params[p]);
-        memcpy(values + at, n->model->params[p].values, elems * sizeof *values);
-        at += elems;
-    }
-    return values;
-}
+void sn_fb(const small_network *n, uint32_t batch) { TEST_OK(vpps_fb(n->h, n->g, sn_build(n, batch, 1), NULL)); }
+float sn_step(const small_network *n, uint32_t batch) { return train_batch(n->h, n->g, sn_build(n, batch, 1)); }
 
 vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
     vpps_options o;
@@ -69,15 +67,10 @@ vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
     return o;
 }
 
-float *sn_handle_values(const small_network *n, vpps_handle *h, size_t *count) {
-    TEST_OK(vpps_read_parameters(h));
-    return sn_values(n, count);
-}
-
-void sn_expect_alike(const small_network *a, vpps_handle *ha, const small_network *b, vpps_handle *hb, double most) {
+void sn_expect_alike(const small_network *a, const small_network *b, double most) {
     size_t n, m;
     double apart = 0;
-    float *x = sn_handle_values(a, ha, &n), *y = sn_handle_values(b, hb, &m);
+    float *x = handle_values(a->model, a->h, &n), *y = handle_values(b->model, b->h, &m);
     ck_assert_uint_eq(n, m);
     for (size_t i = 0; i < n; i++) apart = fmax(apart, fabs((double)x[i] - (double)y[i]));
     ck_assert_msg(most > 0 || !memcmp(x, y, n * sizeof *x), "bits differ, by %g at most", apart);
@@ -85,3 +78,31 @@ void sn_expect_alike(const small_network *a, vpps_handle *ha, const small_networ
     free(x);
     free(y);
 }
+
+vpps_options sn_options_on(const sn_setting *s) {
+    vpps_options o = sn_options(s->vps, s->optimizer);
+    o.device = s->device;
+    o.no_tuning = strcmp(s->device, "cpu") != 0;
+    o.waves = s->waves;
+    o.slices = s->slices;
+    o.precision = s->precision;
+    o.caller = s->caller;
+    o.optimizer.clip = s->clip;
+    if (s->optimizer == VPPS_SGD) o.optimizer.weight_decay = 0; /* the plain one */
+    o.gradients = s->gradients;
+    return o;
+}
+
+small_network sn_on(const sn_setting *s) {
+    const vpps_options o = sn_options_on(s);
+    return sn_with(1, &o);
+}
+
+int sn_settings(const sn_setting *settings, int n) {
+    int here = n;
+    while (VPPS_SIMT_TSAN && here && !strcmp(settings[here - 1].device, "simt")) here--;
+    if (here < n) TEST_LEFT_OUT("%d settings of software SIMT: ThreadSanitizer cannot follow its stacks", n - here);
+    return here;
+}
+
+double sn_error(const sn_setting *s) { return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5; }

@@ -2,33 +2,55 @@
 #ifndef VPPS_TESTS_SMALL_NETWORK_H
 #define VPPS_TESTS_SMALL_NETWORK_H
 
-#include "vpps.h"
+#include "common/training.h"
 
 enum { SN_WORDS = 20, SN_EMBED = 12, SN_HIDDEN = 37, SN_CLASSES = 5, SN_PARAMS = 6 };
 
 typedef struct small_network {
     vpps_model *model;
     vpps_graph *g;
+    vpps_handle *h; /* NULL: none yet */
     vpps_param E, W, U, b, C, b_c;
 } small_network;
 
-/* Equal seeds, equal parameters. */
-void sn_open(small_network *n, uint64_t seed);
+/* Equal seeds, equal parameters; with a handle, and without. */
+small_network sn_with(uint64_t seed, const vpps_options *options);
+small_network sn_of(uint64_t seed);
 void sn_close(small_network *n);
 
 /* Clears the graph and builds batch number `batch`: chains of some lengths with dropout and a classifier. The loss is
  * scaled by `factor` (NAN, INFINITY: so is the loss). */
 vpps_node sn_build(const small_network *n, uint32_t batch, float factor);
 
-/* The model's parameters, one after the other; the caller frees. */
-float *sn_values(const small_network *n, size_t *count);
-/* The same, as the handle has them. */
-float *sn_handle_values(const small_network *n, vpps_handle *h, size_t *count);
+/* Begins to train on that batch; trains on it, and gives its loss. */
+void sn_fb(const small_network *n, uint32_t batch);
+float sn_step(const small_network *n, uint32_t batch);
 
-/* Compares the parameters of two handles: to the bit, where `most` is 0. */
-void sn_expect_alike(const small_network *a, vpps_handle *ha, const small_network *b, vpps_handle *hb, double most);
+/* Compares what the two handles have of the parameters: to the bit, where `most` is 0. */
+void sn_expect_alike(const small_network *a, const small_network *b, double most);
 
 /* Small pool; watchdog and dropout as a test wants them. */
 vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer);
+
+/* ---------------------------------------------------------------- on any device, in any precision */
+
+typedef struct sn_setting {
+    const char *device;
+    uint32_t vps, waves, slices;
+    vpps_precision precision;
+    vpps_optimizer_kind optimizer;
+    vpps_caller caller;
+    float clip;
+    vpps_gradients gradients;
+} sn_setting;
+
+vpps_options sn_options_on(const sn_setting *s);
+small_network sn_on(const sn_setting *s);
+
+/* How many of these settings there are here: without software SIMT's, which are the last, under ThreadSanitizer, which is told. */
+int sn_settings(const sn_setting *settings, int n);
+
+/* How far numbers that were made in another order may be apart. */
+double sn_error(const sn_setting *s);
 
 #endif

@@ -541,8 +541,7 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("bf16");
-    TCase *t = tcase_create("bf16");
-    tcase_set_timeout(t, 60);
+    TCase *t = add_case(s, "bf16", 60);
     tcase_add_loop_test(t, operands_are_packed, 0, N_UNITS);
     tcase_add_loop_test(t, products_are_within_their_bound, 0, N_UNITS);
     tcase_add_loop_test(t, terms_are_added_in_their_order, 0, N_UNITS);
@@ -551,6 +550,5 @@ int main(void) {
     tcase_add_test(t, instruction_sets_give_the_same_bits);
     tcase_add_test(t, amx_is_its_model);
     tcase_add_loop_test(t, what_is_not_finite_shows, 0, N_UNITS);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

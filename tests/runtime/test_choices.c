@@ -1,6 +1,6 @@
 /* test_choices.c - what the CPU makes products with, and in what precision, as made-up processors, options, the environment and
  * trials have it; trials and choices as text; and that a handle does what it says. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/measure.h"
 #include "runtime/cpu/probe.h"
@@ -327,10 +327,8 @@ START_TEST(a_handle_says_which)
     {
         vpps_model *model;
         vpps_handle *h;
-        vpps_options o;
-        vpps_stats stats = {.size = sizeof stats};
         unsetenv("VPPS_ISA");
-        vpps_options_default(&o);
+        vpps_options o = default_options();
         o.precision = VPPS_PRECISION_AUTO;
         o.batch = _i % 2 ? 1 : 0;
         o.no_tuning = _i / 2;
@@ -339,7 +337,7 @@ START_TEST(a_handle_says_which)
         TEST_OK(vpps_model_create(&model, 1));
         TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", 4, 4, NULL));
         TEST_OK(vpps_handle_create(&h, model, &o));
-        TEST_OK(vpps_handle_stats(h, &stats));
+        const vpps_stats stats = stats_of(h);
         const vpps_cpu *cpu = (const vpps_cpu *)h->device;
         char want[64];
         snprintf(want, sizeof want, "multiplying in %s: ", vpps_precision_names[cpu->precision.precision]);
@@ -373,7 +371,7 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("choices");
-    TCase *t = tcase_create("choices");
+    TCase *t = add_case(s, "choices", 0);
     tcase_add_loop_test(t, without_trials_the_table, 0, VPPS_COUNT(without_trials));
     tcase_add_loop_test(t, trials_decide, 0, VPPS_COUNT(with_trials));
     tcase_add_test(t, the_size_of_a_network_decides);
@@ -383,6 +381,5 @@ int main(void) {
     tcase_add_test(t, trials_are_text_and_back);
     tcase_add_loop_test(t, a_handle_says_which, 0, 4);
     tcase_add_test(t, units_are_whole);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

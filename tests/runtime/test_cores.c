@@ -92,9 +92,8 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("cores");
-    TCase *t = tcase_create("cores");
+    TCase *t = add_case(s, "cores", 0);
     tcase_add_loop_test(t, quotas, 0, VPPS_COUNT(cases));
     tcase_add_test(t, cores_of_this_process);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

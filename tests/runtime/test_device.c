@@ -55,7 +55,7 @@ static vpps_node build_sequences(const small_network *n, uint32_t count) {
 
 static void open_fixture(fixture *f, const setup *s) {
     *f = (fixture){0};
-    sn_open(&f->net, 3);
+    f->net = sn_of(3);
     f->options = sn_options(s->vps, VPPS_ADAM);
     f->options.watchdog_ms = PATIENT_MS;
     f->options.caller = s->caller;
@@ -413,21 +413,13 @@ END_TEST
 /* Losses and parameters of a few batches. Without a guard, no VP needs to know the others' part of the norm. */
 static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count) {
     enum { BATCHES = 6 };
-    small_network net;
-    sn_open(&net, 5);
     vpps_options options = sn_options(vps, VPPS_ADAM);
     options.caller = caller;
     options.nonfinite = guard ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_IGNORE;
-    vpps_handle *h;
     float losses[BATCHES];
-    TEST_OK(vpps_handle_create(&h, net.model, &options));
-    for (uint32_t b = 0; b < BATCHES; b++) {
-        TEST_OK(vpps_fb(h, net.g, sn_build(&net, b, 1), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &losses[b]));
-    }
-    TEST_OK(vpps_read_parameters(h));
-    vpps_handle_destroy(h);
-    float *values = sn_values(&net, count);
+    small_network net = sn_with(5, &options);
+    for (uint32_t b = 0; b < BATCHES; b++) losses[b] = sn_step(&net, b);
+    float *values = handle_values(net.model, net.h, count);
     values = realloc(values, (*count + BATCHES) * sizeof *values);
     ck_assert_ptr_nonnull(values);
     memcpy(values + *count, losses, sizeof losses);
@@ -512,18 +504,14 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("device");
-    TCase *broken = tcase_create("broken scripts");
-    tcase_set_timeout(broken, 60);
+    TCase *broken = add_case(suite, "broken scripts", 60);
     tcase_add_loop_test(broken, faults_are_reported_and_survived, 0, 2 * N_SETUPS);
     tcase_add_loop_test(broken, device_survives_many_failures, 0, N_SETUPS);
     tcase_add_loop_test(broken, wild_headers_are_refused, 0, N_SETUPS);
     tcase_add_loop_test(broken, wild_words_do_no_harm, 0, N_SETUPS);
-    suite_add_tcase(suite, broken);
-    TCase *threads = tcase_create("threads");
-    tcase_set_timeout(threads, 60);
+    TCase *threads = add_case(suite, "threads", 60);
     tcase_add_loop_test(threads, runs_agree_to_the_bit, 0, 8);
     tcase_add_test(threads, being_stopped_is_no_stall);
     tcase_add_test(threads, waiting_ends_with_the_watchdogs_time);
-    suite_add_tcase(suite, threads);
     return test_main(suite);
 }

@@ -2,7 +2,7 @@
  * as its manual says, in order, without leaks, and that it says what went wrong. No GPU is involved, and no
  * kernel runs here.
  */
-#include "common/testing.h"
+#include "common/training.h"
 #include "cuda_declarations.h"
 #include "fake_cuda/fake_cuda.h"
 #include "runtime/gpu/driver.h"
@@ -628,8 +628,7 @@ END_TEST
 /* ---------------------------------------------------------------- the device "auto" */
 
 static vpps_status open_auto(vpps_handle **h, vpps_model *model) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.device = "auto";
     o.vps = 1;
     return vpps_handle_create(h, model, &o);
@@ -743,7 +742,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("driver_cuda");
     TCase *opening = tcase_create("opening"), *memory = tcase_create("memory"), *kernels = tcase_create("kernels");
-    TCase *limits = tcase_create("limits");
+    TCase *limits = add_case(suite, "limits", 0);
     tcase_add_checked_fixture(opening, load_fake, NULL);
     tcase_add_test(opening, declarations_are_the_toolkits);
     tcase_add_test(opening, machines_without_a_driver);
@@ -776,6 +775,5 @@ int main(void) {
     tcase_add_loop_test(limits, a_gpu_that_hangs_is_given_up, 0, 2);
     tcase_add_test(limits, gpus_that_drive_a_display);
     tcase_add_test(limits, auto_is_the_cpu_only_without_a_gpu);
-    suite_add_tcase(suite, limits);
     return test_main(suite);
 }

@@ -48,7 +48,7 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
     size_t count, same;
     close(mkstemp(path));
     failing = NOTHING; /* it may seem well again */
-    float *before = sn_values(n, &count);
+    float *before = model_values(n->model, &count);
     for (int twice = 0; twice < 2; twice++) {
         const vpps_node node = sn_build(n, 5, 1);
         TEST_FAILS(vpps_fb(h, n->g, node, NULL), VPPS_DEVICE, text);
@@ -59,7 +59,7 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
         TEST_FAILS(vpps_write_parameters(h), VPPS_DEVICE, text);
         TEST_FAILS(vpps_save(h, path, NULL, 0), VPPS_DEVICE, text);
     }
-    float *after = sn_values(n, &same);
+    float *after = model_values(n->model, &same);
     ck_assert_int_eq(memcmp(before, after, count * sizeof *before), 0);
     free(before);
     free(after);
@@ -70,9 +70,8 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
 
 START_TEST(training_on_a_device_that_fails)
     {
-        small_network n;
         vpps_device_table table;
-        sn_open(&n, 1);
+        small_network n = sn_of(1);
         vpps_handle *h = open_handle(&n, &table);
         for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, k, 1), NULL));
         TEST_OK(vpps_sync_latest_loss(h, NULL));
@@ -94,10 +93,9 @@ END_TEST
 
 START_TEST(inference_on_a_device_that_fails)
     {
-        small_network n;
         vpps_device_table table;
         float value, *const outs[] = {&value};
-        sn_open(&n, 1);
+        small_network n = sn_of(1);
         vpps_handle *h = open_handle(&n, &table);
         const vpps_node node = sn_build(&n, 3, 1);
         TEST_OK(vpps_forward(h, n.g, 1, &node, outs));
@@ -141,32 +139,28 @@ static int use_in_child(vpps_handle *h, const small_network *n, vpps_node loss) 
 
 START_TEST(a_child_has_no_handle)
     {
-        small_network n;
-        vpps_handle *h;
         vpps_options o = sn_options(2, VPPS_ADAM);
         int status = 0;
         if (VPPS_SIMT_TSAN) TEST_SKIP("a_child_has_no_handle: ThreadSanitizer follows no threads that a child starts");
         o.caller = _i ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
-        sn_open(&n, 1);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        small_network n = sn_with(1, &o);
         const vpps_node loss = sn_build(&n, 3, 1);
-        TEST_OK(vpps_fb(h, n.g, loss, NULL)); /* maybe in flight */
+        TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* maybe in flight */
 #ifdef __SANITIZE_ADDRESS__ /* whose allocator a child cannot use where a thread that is gone was in it */
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        TEST_OK(vpps_sync_latest_loss(n.h, NULL));
 #endif
         fflush(NULL);
         const pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
             alarm(20);
-            _exit(use_in_child(h, &n, loss));
+            _exit(use_in_child(n.h, &n, loss));
         }
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_msg(WIFEXITED(status), "the child ended by signal %d", WTERMSIG(status));
         ck_assert_int_eq(WEXITSTATUS(status), 0);
-        TEST_OK(vpps_fb(h, n.g, loss, NULL)); /* the parent goes on */
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
-        vpps_handle_destroy(h);
+        TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* the parent goes on */
+        TEST_OK(vpps_sync_latest_loss(n.h, NULL));
         sn_close(&n);
     }
 END_TEST
@@ -204,11 +198,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("failures");
-    TCase *t = tcase_create("failures");
+    TCase *t = add_case(suite, "failures", 0);
     tcase_add_loop_test(t, training_on_a_device_that_fails, 0, 2);
     tcase_add_loop_test(t, inference_on_a_device_that_fails, 0, 3);
     tcase_add_loop_test(t, a_child_has_no_handle, 0, 2);
     tcase_add_test(t, names_that_a_checkpoint_cannot_hold);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

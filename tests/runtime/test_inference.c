@@ -83,7 +83,7 @@ static void run_all(const char *device, uint32_t vps) {
     o.no_tuning = true;
     o.verify = false;
     o.watchdog_ms = 60000;
-    sn_open(&w.n, 1);
+    w.n = sn_of(1);
     TEST_OK(vpps_handle_create(&w.trainer, w.n.model, &o));
     TEST_OK(vpps_publish_parameters(w.trainer)); /* nobody reads them yet */
     w.published[0] = ask(&w.n, w.n.g, w.trainer);
@@ -122,12 +122,11 @@ END_TEST
 
 START_TEST(a_handle_for_inference_trains_nothing)
     {
-        small_network n;
         vpps_handle *h, *reader, *other;
         vpps_options o = sn_options(1, VPPS_ADAM);
         float lr = 0.1f, loss;
         bool done;
-        sn_open(&n, 1);
+        small_network n = sn_of(1);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         TEST_OK(vpps_handle_create_inference(&reader, h, NULL));
         const vpps_node node = sn_build(&n, 1, 1);
@@ -154,8 +153,7 @@ START_TEST(a_handle_for_inference_trains_nothing)
         TEST_FAILS(vpps_handle_create(&other, n.model, NULL), VPPS_STATE, "has one already");
         vpps_param p;
         TEST_FAILS(vpps_add_vector(n.model, &p, "more", 3, NULL), VPPS_STATE, "has a handle");
-        vpps_stats stats = {.size = sizeof stats};
-        TEST_OK(vpps_handle_stats(reader, &stats));
+        const vpps_stats stats = stats_of(reader);
         ck_assert_uint_eq(stats.batches, 0);
         vpps_handle_destroy(h);
         TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the model has none that trains */
@@ -169,23 +167,20 @@ END_TEST
 /* A value that one handle keeps is none of another's. */
 START_TEST(readers_keep_values_of_their_own)
     {
-        small_network n;
-        vpps_handle *h, *reader;
+        vpps_handle *reader;
         vpps_value v;
         const vpps_options o = sn_options(1, VPPS_ADAM);
         const float data[SN_HIDDEN] = {1};
         float out[SN_HIDDEN], *const outs[] = {out};
-        sn_open(&n, 1);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_OK(vpps_handle_create_inference(&reader, h, &o));
+        small_network n = sn_with(1, &o);
+        TEST_OK(vpps_handle_create_inference(&reader, n.h, &o));
         TEST_OK(vpps_keep_data(reader, SN_HIDDEN, 1, data, &v));
         vpps_graph_clear(n.g);
         const vpps_node x = vpps_tanh(n.g, vpps_kept(n.g, reader, v));
-        TEST_FAILS(vpps_forward(h, n.g, 1, &x, outs), VPPS_STATE, "another handle keeps");
+        TEST_FAILS(vpps_forward(n.h, n.g, 1, &x, outs), VPPS_STATE, "another handle keeps");
         TEST_OK(vpps_forward(reader, n.g, 1, &x, outs));
         ck_assert(out[0] > 0.7f && out[1] == 0);
         vpps_handle_destroy(reader);
-        vpps_handle_destroy(h);
         sn_close(&n);
     }
 END_TEST
@@ -193,12 +188,10 @@ END_TEST
 int main(void) {
     gpu_ask_compiler();
     Suite *suite = suite_create("inference");
-    TCase *t = tcase_create("inference");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(suite, "inference", 120);
     tcase_add_loop_test(t, readers_see_whole_batches, 0, 2);
     tcase_add_test(t, readers_see_whole_batches_on_the_gpu_path);
     tcase_add_test(t, a_handle_for_inference_trains_nothing);
     tcase_add_test(t, readers_keep_values_of_their_own);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -3,50 +3,29 @@
 
 #include "common/gpu_tests.h"
 #include "common/testing.h"
-#include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
 #include <math.h>
 
 enum { STEPS = 24, CUTS = 4 };
 
-typedef struct setting {
-    const char *device;
-    uint32_t vps;
-    vpps_precision precision;
-} setting;
-
-static const setting settings[] = {
-    {"cpu", 1, VPPS_PRECISION_FP32},  {"cpu", 2, VPPS_PRECISION_FP32},  {"cpu", 3, VPPS_PRECISION_FP32},
-    {"cpu", 8, VPPS_PRECISION_FP32},  {"cpu", 2, VPPS_PRECISION_BF16},  {"cpu", 2, VPPS_PRECISION_BF16X3},
-    {"simt", 0, VPPS_PRECISION_FP32}, {"simt", 0, VPPS_PRECISION_BF16},
+static const sn_setting settings[] = {
+    {.device = "cpu", .vps = 1, .optimizer = VPPS_ADAM},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM},
+    {.device = "cpu", .vps = 3, .optimizer = VPPS_ADAM},
+    {.device = "cpu", .vps = 8, .optimizer = VPPS_ADAM},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16X3},
+    {.device = "simt", .optimizer = VPPS_ADAM},
+    {.device = "simt", .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16},
 };
 
-static bool left_out(const setting *s) {
-    if (!VPPS_SIMT_TSAN || strcmp(s->device, "simt") != 0) return false;
-    TEST_LEFT_OUT("kept values on software SIMT: ThreadSanitizer cannot follow its stacks");
-    return true;
-}
-
-typedef struct fixture {
-    small_network n;
-    vpps_handle *h;
-} fixture;
-
-static void open_on(fixture *f, const setting *s, uint64_t keep_bytes) {
-    vpps_options o = sn_options(s->vps, VPPS_ADAM);
-    o.device = s->device;
-    o.precision = s->precision;
+static small_network open_on(const sn_setting *s, uint64_t keep_bytes) {
+    vpps_options o = sn_options_on(s);
     o.keep_bytes = keep_bytes;
     o.no_tuning = true;
     o.watchdog_ms = 60000;
-    sn_open(&f->n, 1);
-    TEST_OK(vpps_handle_create(&f->h, f->n.model, &o));
-}
-
-static void close_all(fixture *f) {
-    vpps_handle_destroy(f->h);
-    sn_close(&f->n);
+    return sn_with(1, &o);
 }
 
 /* The chain's next n steps, from word number `first` on. */
@@ -73,31 +52,29 @@ static void expect_near(const float *a, const float *b, size_t n, const char *wh
 
 START_TEST(a_cut_chain_is_the_whole_one)
     {
-        const setting *s = &settings[_i];
-        if (left_out(s)) return;
-        fixture f;
+        const sn_setting *s = &settings[_i];
         float whole[SN_HIDDEN], cut[SN_HIDDEN], *const outs[] = {whole};
-        open_on(&f, s, 1 << 16);
-        vpps_graph_clear(f.n.g);
-        const vpps_node end = chain(&f.n, start_of(&f.n), 0, STEPS);
-        TEST_OK(vpps_forward(f.h, f.n.g, 1, &end, outs));
+        small_network net = open_on(s, 1 << 16);
+        vpps_graph_clear(net.g);
+        const vpps_node end = chain(&net, start_of(&net), 0, STEPS);
+        TEST_OK(vpps_forward(net.h, net.g, 1, &end, outs));
         vpps_value kept = VPPS_NO_VALUE;
         for (uint32_t piece = 0; piece < CUTS; piece++) {
-            vpps_graph_clear(f.n.g);
-            const vpps_node start = kept == VPPS_NO_VALUE ? start_of(&f.n) : vpps_kept(f.n.g, f.h, kept);
-            const vpps_node state = chain(&f.n, start, piece * STEPS / CUTS, STEPS / CUTS);
+            vpps_graph_clear(net.g);
+            const vpps_node start = kept == VPPS_NO_VALUE ? start_of(&net) : vpps_kept(net.g, net.h, kept);
+            const vpps_node state = chain(&net, start, piece * STEPS / CUTS, STEPS / CUTS);
             const vpps_value before = kept;
-            TEST_OK(vpps_keep(f.h, f.n.g, state, &kept));
-            TEST_OK(vpps_forward(f.h, f.n.g, 0, NULL, NULL));
-            TEST_OK(vpps_release(f.h, before));
+            TEST_OK(vpps_keep(net.h, net.g, state, &kept));
+            TEST_OK(vpps_forward(net.h, net.g, 0, NULL, NULL));
+            TEST_OK(vpps_release(net.h, before));
         }
         uint32_t rows, cols;
-        TEST_OK(vpps_kept_shape(f.h, kept, &rows, &cols));
+        TEST_OK(vpps_kept_shape(net.h, kept, &rows, &cols));
         ck_assert_uint_eq(rows, SN_HIDDEN);
         ck_assert_uint_eq(cols, 1);
-        TEST_OK(vpps_read_kept(f.h, kept, cut));
+        TEST_OK(vpps_read_kept(net.h, kept, cut));
         expect_near(whole, cut, SN_HIDDEN, s->device);
-        close_all(&f);
+        sn_close(&net);
     }
 END_TEST
 
@@ -105,24 +82,23 @@ END_TEST
 START_TEST(a_growing_chain_costs_a_step_a_query)
     {
         enum { QUERIES = 400 };
-        const setting *s = &settings[1];
-        fixture f;
+        const sn_setting *s = &settings[1];
         uint64_t vertices = 0, tasks = 0, first_tasks = 0;
         float score[SN_CLASSES], *const outs[] = {score};
         vpps_value kept = VPPS_NO_VALUE;
-        open_on(&f, s, 1 << 16);
-        f.h->options.verify = false;
-        TEST_OK(vpps_keep_data(f.h, SN_HIDDEN, 1, (const float[SN_HIDDEN]){0}, &kept));
+        small_network net = open_on(s, 1 << 16);
+        net.h->options.verify = false;
+        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, (const float[SN_HIDDEN]){0}, &kept));
         for (uint32_t t = 0; t < QUERIES; t++) {
             vpps_value next;
-            vpps_graph_clear(f.n.g);
-            const vpps_node state = chain(&f.n, vpps_kept(f.n.g, f.h, kept), t, 1);
-            const vpps_node scores = vpps_affine1(f.n.g, f.n.b_c, f.n.C, state);
-            TEST_OK(vpps_keep(f.h, f.n.g, state, &next));
-            TEST_OK(vpps_forward(f.h, f.n.g, 1, &scores, outs));
-            TEST_OK(vpps_release(f.h, kept));
+            vpps_graph_clear(net.g);
+            const vpps_node state = chain(&net, vpps_kept(net.g, net.h, kept), t, 1);
+            const vpps_node scores = vpps_affine1(net.g, net.b_c, net.C, state);
+            TEST_OK(vpps_keep(net.h, net.g, state, &next));
+            TEST_OK(vpps_forward(net.h, net.g, 1, &scores, outs));
+            TEST_OK(vpps_release(net.h, kept));
             kept = next;
-            const vpps_batch *b = f.h->programs[f.h->next];
+            const vpps_batch *b = net.h->programs[net.h->next];
             if (t == 0) first_tasks = b->n_tasks;
             vertices += b->n_vertices;
             tasks += b->n_tasks;
@@ -130,52 +106,50 @@ START_TEST(a_growing_chain_costs_a_step_a_query)
         ck_assert_uint_eq(tasks, QUERIES * first_tasks);
         ck_assert_uint_eq(vertices, QUERIES * 5); /* the kept value, the word, the sum, its tanh, the scores */
         float whole[SN_CLASSES], *const at[] = {whole};
-        vpps_graph_clear(f.n.g);
-        const vpps_node all = vpps_affine1(f.n.g, f.n.b_c, f.n.C, chain(&f.n, start_of(&f.n), 0, QUERIES));
-        TEST_OK(vpps_forward(f.h, f.n.g, 1, &all, at));
+        vpps_graph_clear(net.g);
+        const vpps_node all = vpps_affine1(net.g, net.b_c, net.C, chain(&net, start_of(&net), 0, QUERIES));
+        TEST_OK(vpps_forward(net.h, net.g, 1, &all, at));
         expect_near(whole, score, SN_CLASSES, "the last query");
-        close_all(&f);
+        sn_close(&net);
     }
 END_TEST
 
 /* ---------------------------------------------------------------- training */
 
 /* Trains on pieces of a chain, each of which goes on from the one before: by what stays on the device, or by numbers of the host. */
-static float *train(const setting *s, bool by_host, float *losses, size_t *count) {
-    fixture f;
+static float *train(const sn_setting *s, bool by_host, float *losses, size_t *count) {
     float state[SN_HIDDEN] = {0};
     vpps_value kept = VPPS_NO_VALUE;
-    open_on(&f, s, 1 << 16);
+    small_network net = open_on(s, 1 << 16);
     for (uint32_t piece = 0; piece < CUTS; piece++) {
-        vpps_graph_clear(f.n.g);
-        const vpps_node start = by_host ? vpps_input(f.n.g, SN_HIDDEN, 1, state)
-                                : piece ? vpps_kept(f.n.g, f.h, kept)
-                                        : vpps_input(f.n.g, SN_HIDDEN, 1, state);
-        const vpps_node end = chain(&f.n, start, piece * 5, 5), loss = loss_of(&f.n, end, piece);
+        vpps_graph_clear(net.g);
+        const vpps_node start = by_host ? vpps_input(net.g, SN_HIDDEN, 1, state)
+                                : piece ? vpps_kept(net.g, net.h, kept)
+                                        : vpps_input(net.g, SN_HIDDEN, 1, state);
+        const vpps_node end = chain(&net, start, piece * 5, 5), loss = loss_of(&net, end, piece);
         const vpps_value before = kept;
-        TEST_OK(vpps_keep(f.h, f.n.g, end, &kept));
+        TEST_OK(vpps_keep(net.h, net.g, end, &kept));
         if (piece % 2) {
-            TEST_OK(vpps_backward(f.h, f.n.g, loss, NULL));
-            TEST_OK(vpps_update(f.h));
+            TEST_OK(vpps_backward(net.h, net.g, loss, NULL));
+            TEST_OK(vpps_update(net.h));
         } else {
-            TEST_OK(vpps_fb(f.h, f.n.g, loss, NULL));
+            TEST_OK(vpps_fb(net.h, net.g, loss, NULL));
         }
-        TEST_OK(vpps_release(f.h, before)); /* while the batch that reads it may be in flight */
-        if (by_host) TEST_OK(vpps_read_kept(f.h, kept, state));
+        TEST_OK(vpps_release(net.h, before)); /* while the batch that reads it may be in flight */
+        if (by_host) TEST_OK(vpps_read_kept(net.h, kept, state));
         if (by_host)
-            TEST_OK(vpps_sync_latest_loss(f.h, &losses[piece]));
+            TEST_OK(vpps_sync_latest_loss(net.h, &losses[piece]));
         else if (piece == CUTS - 1)
-            TEST_OK(vpps_sync_latest_loss(f.h, &losses[piece]));
+            TEST_OK(vpps_sync_latest_loss(net.h, &losses[piece]));
     }
-    float *values = sn_handle_values(&f.n, f.h, count);
-    close_all(&f);
+    float *values = handle_values(net.model, net.h, count);
+    sn_close(&net);
     return values;
 }
 
 START_TEST(a_kept_value_is_a_constant_of_the_next_batch)
     {
-        const setting *s = &settings[_i];
-        if (left_out(s)) return;
+        const sn_setting *s = &settings[_i];
         float by_host[CUTS], by_device[CUTS];
         size_t n;
         float *a = train(s, true, by_host, &n), *b = train(s, false, by_device, &n);
@@ -189,30 +163,28 @@ END_TEST
 /* Waves, slices and groups leave what is kept as it is. */
 START_TEST(a_batch_that_is_taken_apart_keeps_its_values)
     {
-        fixture f;
         float kept_of[8][SN_HIDDEN], right[8][SN_HIDDEN];
         vpps_options o = sn_options(4, VPPS_SGD);
         o.groups = 2;
         o.waves = 2;
         o.slices = 2;
         o.watchdog_ms = 60000;
-        sn_open(&f.n, 1);
-        TEST_OK(vpps_handle_create(&f.h, f.n.model, &o));
+        small_network net = sn_with(1, &o);
         vpps_node losses[8], ends[8];
         vpps_value kept[8];
         float *outs[8];
-        vpps_graph_clear(f.n.g);
+        vpps_graph_clear(net.g);
         for (uint32_t i = 0; i < 8; i++) {
             outs[i] = right[i];
-            ends[i] = chain(&f.n, start_of(&f.n), i, 1 + i % 4);
-            losses[i] = loss_of(&f.n, ends[i], i % SN_CLASSES);
+            ends[i] = chain(&net, start_of(&net), i, 1 + i % 4);
+            losses[i] = loss_of(&net, ends[i], i % SN_CLASSES);
         }
-        TEST_OK(vpps_forward(f.h, f.n.g, 8, ends, outs));
-        for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_keep(f.h, f.n.g, ends[i], &kept[i]));
-        TEST_OK(vpps_fb(f.h, f.n.g, vpps_sum(f.n.g, 8, losses), NULL));
-        for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_read_kept(f.h, kept[i], kept_of[i]));
+        TEST_OK(vpps_forward(net.h, net.g, 8, ends, outs));
+        for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_keep(net.h, net.g, ends[i], &kept[i]));
+        TEST_OK(vpps_fb(net.h, net.g, vpps_sum(net.g, 8, losses), NULL));
+        for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_read_kept(net.h, kept[i], kept_of[i]));
         expect_near(right[0], kept_of[0], 8 * SN_HIDDEN, "states");
-        close_all(&f);
+        sn_close(&net);
     }
 END_TEST
 
@@ -222,62 +194,59 @@ END_TEST
 START_TEST(room_is_found_again)
     {
         enum { VALUES = 40, ROUNDS = 2000, MOST = 200 };
-        fixture f;
         vpps_value values[VALUES] = {0};
         float data[MOST], back[MOST];
         uint32_t sizes[VALUES] = {0};
         uint64_t random = test_seed();
-        vpps_stats stats = {.size = sizeof stats};
-        open_on(&f, &settings[1], 8000);
+        small_network net = open_on(&settings[1], 8000);
         uint32_t refused = 0;
         for (uint32_t round = 0; round < ROUNDS; round++) {
             const uint32_t i = vpps_random_below(&random, VALUES);
             if (values[i]) {
-                TEST_OK(vpps_read_kept(f.h, values[i], back));
+                TEST_OK(vpps_read_kept(net.h, values[i], back));
                 for (uint32_t k = 0; k < sizes[i]; k++) ck_assert(back[k] == (float)(values[i] >> 24) + (float)k);
-                TEST_OK(vpps_release(f.h, values[i]));
-                TEST_FAILS(vpps_release(f.h, values[i]), VPPS_STATE, "was released");
+                TEST_OK(vpps_release(net.h, values[i]));
+                TEST_FAILS(vpps_release(net.h, values[i]), VPPS_STATE, "was released");
                 values[i] = VPPS_NO_VALUE;
             } else {
                 sizes[i] = 1 + vpps_random_below(&random, MOST);
                 memset(data, 0, sizeof data);
-                const vpps_status status = vpps_keep_data(f.h, sizes[i], 1, data, &values[i]);
+                const vpps_status status = vpps_keep_data(net.h, sizes[i], 1, data, &values[i]);
                 refused += status == VPPS_POOL;
                 if (status == VPPS_POOL) continue;
                 TEST_OK(status);
-                TEST_OK(vpps_release(f.h, values[i]));
+                TEST_OK(vpps_release(net.h, values[i]));
                 /* its number is known once it is there */
                 for (uint32_t k = 0; k < sizes[i]; k++) data[k] = (float)((values[i] >> 24) + 1) + (float)k;
-                TEST_OK(vpps_keep_data(f.h, sizes[i], 1, data, &values[i]));
+                TEST_OK(vpps_keep_data(net.h, sizes[i], 1, data, &values[i]));
             }
         }
         ck_assert_uint_gt(refused, 0);
-        for (uint32_t i = 0; i < VALUES; i++) TEST_OK(vpps_release(f.h, values[i]));
-        TEST_OK(vpps_handle_stats(f.h, &stats));
+        for (uint32_t i = 0; i < VALUES; i++) TEST_OK(vpps_release(net.h, values[i]));
+        const vpps_stats stats = stats_of(net.h);
         ck_assert_uint_eq(stats.kept_values, 0);
         ck_assert_uint_eq(stats.kept_bytes, 0);
         ck_assert_uint_eq(stats.keep_bytes, 8000 / 64 * 64);
         /* all of it in one piece again */
         float *all = calloc(stats.keep_bytes / 4, sizeof *all);
         ck_assert_ptr_nonnull(all);
-        TEST_OK(vpps_keep_data(f.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
-        TEST_FAILS(vpps_keep_data(f.h, 1, 1, all, &values[1]), VPPS_POOL,
+        TEST_OK(vpps_keep_data(net.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
+        TEST_FAILS(vpps_keep_data(net.h, 1, 1, all, &values[1]), VPPS_POOL,
                    "no room for 1 x 1 numbers; 1 kept values take 8000 of 8000 bytes");
         ck_assert_uint_eq(values[1], VPPS_NO_VALUE);
         free(all);
-        close_all(&f);
+        sn_close(&net);
     }
 END_TEST
 
 START_TEST(more_than_the_pool_is_refused)
     {
-        fixture f;
         vpps_value v;
-        open_on(&f, &settings[1], 32u << 20);
-        TEST_FAILS(vpps_keep_data(f.h, 1, 1, (const float[]){1}, &v), VPPS_POOL,
+        small_network net = open_on(&settings[1], 32u << 20);
+        TEST_FAILS(vpps_keep_data(net.h, 1, 1, (const float[]){1}, &v), VPPS_POOL,
                    "keep_bytes is 33554432; the pool has");
         ck_assert_uint_eq(v, VPPS_NO_VALUE);
-        close_all(&f);
+        sn_close(&net);
     }
 END_TEST
 
@@ -285,109 +254,102 @@ END_TEST
 
 START_TEST(misuse_is_told)
     {
-        fixture f, other;
         vpps_value v, w, never;
         float out[SN_HIDDEN], zero[SN_HIDDEN] = {0}, *const outs[] = {out};
-        open_on(&f, &settings[1], 0);
-        open_on(&other, &settings[1], 0);
-        TEST_FAILS(vpps_keep(f.h, f.n.g, 5, &v), VPPS_ARGUMENT, "5 is not a node; the graph has 0");
-        TEST_FAILS(vpps_keep(f.h, other.n.g, 0, &v), VPPS_ARGUMENT, "another model");
-        TEST_FAILS(vpps_keep(NULL, f.n.g, 0, &v), VPPS_ARGUMENT, "no handle");
-        TEST_FAILS(vpps_keep(f.h, f.n.g, 0, NULL), VPPS_ARGUMENT, "out is NULL");
-        TEST_FAILS(vpps_keep_data(f.h, 0, 1, zero, &v), VPPS_ARGUMENT, "0 x 1");
-        TEST_FAILS(vpps_keep_data(f.h, 1u << 11, 1u << 11, zero, &v), VPPS_ARGUMENT, "2048 x 2048");
-        TEST_FAILS(vpps_release(f.h, 77), VPPS_STATE, "never kept");
-        TEST_OK(vpps_release(f.h, VPPS_NO_VALUE));
-        TEST_FAILS(vpps_forward(f.h, f.n.g, 0, NULL, NULL), VPPS_ARGUMENT, "no nodes given");
+        small_network net = open_on(&settings[1], 0), other = open_on(&settings[1], 0);
+        TEST_FAILS(vpps_keep(net.h, net.g, 5, &v), VPPS_ARGUMENT, "5 is not a node; the graph has 0");
+        TEST_FAILS(vpps_keep(net.h, other.g, 0, &v), VPPS_ARGUMENT, "another model");
+        TEST_FAILS(vpps_keep(NULL, net.g, 0, &v), VPPS_ARGUMENT, "no handle");
+        TEST_FAILS(vpps_keep(net.h, net.g, 0, NULL), VPPS_ARGUMENT, "out is NULL");
+        TEST_FAILS(vpps_keep_data(net.h, 0, 1, zero, &v), VPPS_ARGUMENT, "0 x 1");
+        TEST_FAILS(vpps_keep_data(net.h, 1u << 11, 1u << 11, zero, &v), VPPS_ARGUMENT, "2048 x 2048");
+        TEST_FAILS(vpps_release(net.h, 77), VPPS_STATE, "never kept");
+        TEST_OK(vpps_release(net.h, VPPS_NO_VALUE));
+        TEST_FAILS(vpps_forward(net.h, net.g, 0, NULL, NULL), VPPS_ARGUMENT, "no nodes given");
 
         /* never computed */
-        TEST_OK(vpps_keep(f.h, f.n.g, start_of(&f.n), &never));
-        TEST_FAILS(vpps_read_kept(f.h, never, out), VPPS_STATE, "no run");
-        vpps_graph_clear(f.n.g);
-        vpps_node x = chain(&f.n, vpps_kept(f.n.g, f.h, never), 0, 1);
-        TEST_FAILS(vpps_forward(f.h, f.n.g, 1, &x, outs), VPPS_STATE, "node 0 reads a kept value that no run");
+        TEST_OK(vpps_keep(net.h, net.g, start_of(&net), &never));
+        TEST_FAILS(vpps_read_kept(net.h, never, out), VPPS_STATE, "no run");
+        vpps_graph_clear(net.g);
+        vpps_node x = chain(&net, vpps_kept(net.g, net.h, never), 0, 1);
+        TEST_FAILS(vpps_forward(net.h, net.g, 1, &x, outs), VPPS_STATE, "node 0 reads a kept value that no run");
 
         /* another handle's */
-        TEST_OK(vpps_keep_data(f.h, SN_HIDDEN, 1, zero, &v));
+        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, zero, &v));
         TEST_OK(vpps_keep_data(other.h, SN_HIDDEN, 1, zero, &w));
-        vpps_graph_clear(f.n.g);
-        ck_assert_uint_eq(vpps_kept(f.n.g, f.h, w), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(f.n.g), VPPS_STATE, "released, or this handle never kept it");
-        vpps_graph_clear(f.n.g);
-        ck_assert_uint_eq(vpps_kept(f.n.g, other.h, w), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(f.n.g), VPPS_ARGUMENT, "another model");
+        vpps_graph_clear(net.g);
+        ck_assert_uint_eq(vpps_kept(net.g, net.h, w), VPPS_NO_NODE);
+        TEST_FAILS(vpps_graph_status(net.g), VPPS_STATE, "released, or this handle never kept it");
+        vpps_graph_clear(net.g);
+        ck_assert_uint_eq(vpps_kept(net.g, other.h, w), VPPS_NO_NODE);
+        TEST_FAILS(vpps_graph_status(net.g), VPPS_ARGUMENT, "another model");
 
         /* released between building and running, and its place taken by another value */
-        vpps_graph_clear(f.n.g);
-        x = chain(&f.n, vpps_kept(f.n.g, f.h, v), 0, 1);
-        TEST_OK(vpps_release(f.h, v));
-        TEST_OK(vpps_keep_data(f.h, SN_HIDDEN, 1, zero, &w));
-        TEST_FAILS(vpps_forward(f.h, f.n.g, 1, &x, outs), VPPS_STATE, "was released");
-        TEST_FAILS(vpps_fb(f.h, f.n.g, loss_of(&f.n, x, 0), NULL), VPPS_STATE, "was released");
-        TEST_FAILS(vpps_read_kept(f.h, v, out), VPPS_STATE, "was released");
+        vpps_graph_clear(net.g);
+        x = chain(&net, vpps_kept(net.g, net.h, v), 0, 1);
+        TEST_OK(vpps_release(net.h, v));
+        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, zero, &w));
+        TEST_FAILS(vpps_forward(net.h, net.g, 1, &x, outs), VPPS_STATE, "was released");
+        TEST_FAILS(vpps_fb(net.h, net.g, loss_of(&net, x, 0), NULL), VPPS_STATE, "was released");
+        TEST_FAILS(vpps_read_kept(net.h, v, out), VPPS_STATE, "was released");
 
         /* in a cell */
-        vpps_graph *r;
-        TEST_OK(vpps_cell_begin(f.n.model, "cell", &r));
-        TEST_FAILS(vpps_keep(f.h, r, 0, &v), VPPS_STATE, "is being recorded");
-        ck_assert_uint_eq(vpps_kept(r, f.h, w), VPPS_NO_NODE);
+        vpps_graph *r = begin_cell(net.model, "cell");
+        TEST_FAILS(vpps_keep(net.h, r, 0, &v), VPPS_STATE, "is being recorded");
+        ck_assert_uint_eq(vpps_kept(r, net.h, w), VPPS_NO_NODE);
         TEST_FAILS(vpps_graph_status(r), VPPS_STATE, "vpps_pull");
         vpps_graph_destroy(r);
 
         /* the loss, and a wish that is given up before the run */
-        vpps_graph_clear(f.n.g);
-        const vpps_node loss = loss_of(&f.n, chain(&f.n, vpps_kept(f.n.g, f.h, w), 0, 2), 1);
-        TEST_OK(vpps_keep(f.h, f.n.g, loss, &v));
-        TEST_FAILS(vpps_fb(f.h, f.n.g, loss, NULL), VPPS_ARGUMENT, "is the loss");
-        TEST_OK(vpps_release(f.h, v));
-        TEST_OK(vpps_fb(f.h, f.n.g, loss, NULL));
-        TEST_OK(vpps_sync_latest_loss(f.h, NULL));
-        close_all(&other);
-        close_all(&f);
+        vpps_graph_clear(net.g);
+        const vpps_node loss = loss_of(&net, chain(&net, vpps_kept(net.g, net.h, w), 0, 2), 1);
+        TEST_OK(vpps_keep(net.h, net.g, loss, &v));
+        TEST_FAILS(vpps_fb(net.h, net.g, loss, NULL), VPPS_ARGUMENT, "is the loss");
+        TEST_OK(vpps_release(net.h, v));
+        train_batch(net.h, net.g, loss);
+        sn_close(&other);
+        sn_close(&net);
     }
 END_TEST
 
 /* A kept value outlives a pool that grows, and batches of all kinds. */
 START_TEST(values_stay)
     {
-        const setting *s = &settings[_i];
-        if (left_out(s)) return;
-        fixture f;
+        const sn_setting *s = &settings[_i];
         float data[SN_HIDDEN], back[SN_HIDDEN];
         vpps_value v;
         for (int i = 0; i < SN_HIDDEN; i++) data[i] = (float)i;
-        open_on(&f, s, 4096);
-        TEST_OK(vpps_backward(f.h, f.n.g, sn_build(&f.n, 2, 1),
+        small_network net = open_on(s, 4096);
+        TEST_OK(vpps_backward(net.h, net.g, sn_build(&net, 2, 1),
                               NULL)); /* its entries' gradients are still to be added up */
-        TEST_OK(vpps_keep_data(f.h, SN_HIDDEN, 1, data, &v));
-        TEST_OK(vpps_update(f.h));
-        for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(f.h, f.n.g, sn_build(&f.n, batch, 1), NULL));
-        TEST_OK(vpps_read_parameters(f.h));
-        TEST_OK(vpps_write_parameters(f.h));
-        TEST_OK(vpps_read_kept(f.h, v, back));
+        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, data, &v));
+        TEST_OK(vpps_update(net.h));
+        for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
+        TEST_OK(vpps_read_parameters(net.h));
+        TEST_OK(vpps_write_parameters(net.h));
+        TEST_OK(vpps_read_kept(net.h, v, back));
         ck_assert_mem_eq(data, back, sizeof data);
         /* the same numbers as without */
         size_t n;
-        float *with = sn_values(&f.n, &n);
-        close_all(&f);
-        open_on(&f, s, 4096);
-        TEST_OK(vpps_backward(f.h, f.n.g, sn_build(&f.n, 2, 1), NULL));
-        TEST_OK(vpps_update(f.h));
-        for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(f.h, f.n.g, sn_build(&f.n, batch, 1), NULL));
-        float *without = sn_handle_values(&f.n, f.h, &n);
+        float *with = model_values(net.model, &n);
+        sn_close(&net);
+        net = open_on(s, 4096);
+        TEST_OK(vpps_backward(net.h, net.g, sn_build(&net, 2, 1), NULL));
+        TEST_OK(vpps_update(net.h));
+        for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
+        float *without = handle_values(net.model, net.h, &n);
         ck_assert_mem_eq(with, without, n * sizeof *with);
         free(with);
         free(without);
-        close_all(&f);
+        sn_close(&net);
     }
 END_TEST
 
 int main(void) {
     gpu_ask_compiler();
     Suite *suite = suite_create("keep");
-    TCase *t = tcase_create("keep");
-    const int n = (int)VPPS_COUNT(settings);
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(suite, "keep", 120);
+    const int n = sn_settings(settings, VPPS_COUNT(settings));
     tcase_add_loop_test(t, a_cut_chain_is_the_whole_one, 0, n);
     tcase_add_test(t, a_growing_chain_costs_a_step_a_query);
     tcase_add_loop_test(t, a_kept_value_is_a_constant_of_the_next_batch, 0, n);
@@ -396,6 +358,5 @@ int main(void) {
     tcase_add_test(t, more_than_the_pool_is_refused);
     tcase_add_test(t, misuse_is_told);
     tcase_add_loop_test(t, values_stay, 0, n);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -179,8 +179,7 @@ END_TEST
 int main(void) {
     draw_seed();
     Suite *suite = suite_create("kernels");
-    TCase *tests = tcase_create("kernels");
-    tcase_set_timeout(tests, 60);
+    TCase *tests = add_case(suite, "kernels", 60);
     tcase_add_test(tests, functions_are_accurate_to_the_last_places);
     tcase_add_loop_test(tests, products_match_a_plain_loop, 0, 3 * N_ISAS);
     tcase_add_test(tests, product_over_nothing_is_zero);
@@ -188,6 +187,5 @@ int main(void) {
     tcase_add_test(tests, sums_of_squares_and_addition);
     tcase_add_test(tests, vectors_are_multiplied_with_each_other);
     tcase_add_test(tests, portable_choice_is_generic);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

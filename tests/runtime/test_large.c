@@ -1,12 +1,11 @@
 /* test_large.c - batches with more of something than an instruction's length can count, 2^22 - 1: nothing is cut off. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "vpps.h"
 
 enum { LIMIT = 1 << 22, MOST_ARGUMENTS = 1 << 20 };
 
 static vpps_options options(void) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = 1; /* counts do not depend on it */
     o.optimizer.lr = 0.5f;
     return o;
@@ -26,37 +25,30 @@ START_TEST(more_vectors_of_one_matrix)
         enum { COLS = LIMIT / 2 + 1 };
         const vpps_init two = constant(2), small = constant(0x1p-10f);
         vpps_options o = options();
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
         vpps_param W, E;
         o.gradients = _i ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_matrix(model, &W, "W", 1, 1, &two));
-        TEST_OK(vpps_add_lookup(model, &E, "E", 2, 1, COLS, &small));
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_handle_create(&h, model, &o));
+        training t = training_of(1);
+        TEST_OK(vpps_add_matrix(t.model, &W, "W", 1, 1, &two));
+        TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, 1, COLS, &small));
+        training_start(&t, &o);
         vpps_node y[2], sum[2];
         for (uint32_t i = 0; i < 2; i++) {
-            y[i] = vpps_matvec(g, W, vpps_lookup(g, E, i));
-            sum[i] = vpps_sum_elements(g, y[i]);
+            y[i] = vpps_matvec(t.g, W, vpps_lookup(t.g, E, i));
+            sum[i] = vpps_sum_elements(t.g, y[i]);
         }
-        const vpps_node loss = vpps_add(g, sum[0], sum[1]);
+        const vpps_node loss = vpps_add(t.g, sum[0], sum[1]);
         float *values[2] = {malloc(COLS * sizeof(float)), malloc(COLS * sizeof(float))}, got;
         ck_assert(values[0] && values[1]);
-        TEST_OK(vpps_forward(h, g, 2, y, values));
+        TEST_OK(vpps_forward(t.h, t.g, 2, y, values));
         for (uint32_t i = 0; i < 2; i++) expect_all(values[i], COLS, 0x1p-9f, "element of a product");
 
-        TEST_OK(vpps_fb(h, g, loss, NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &got));
+        got = train_batch(t.h, t.g, loss);
         ck_assert_float_eq(got, 2.0f * COLS * 0x1p-9f);
-        TEST_OK(vpps_read_parameters(h));
-        ck_assert_float_eq(vpps_param_values(model, W)[0], 2 - 0.5f * (2.0f * COLS * 0x1p-10f));
-        expect_all(vpps_param_values(model, E), 2 * COLS, 0x1p-10f - 0.5f * 2, "element of the table");
+        TEST_OK(vpps_read_parameters(t.h));
+        ck_assert_float_eq(vpps_param_values(t.model, W)[0], 2 - 0.5f * (2.0f * COLS * 0x1p-10f));
+        expect_all(vpps_param_values(t.model, E), 2 * COLS, 0x1p-10f - 0.5f * 2, "element of the table");
         for (int i = 0; i < 2; i++) free(values[i]);
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+        training_end(&t);
     }
 END_TEST
 
@@ -66,34 +58,26 @@ START_TEST(more_rows_of_one_table)
         enum { ROWS = LIMIT + 1, SUMS = LIMIT / MOST_ARGUMENTS + 1 };
         const vpps_init small = constant(0x1p-10f);
         vpps_options o = options();
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
         vpps_param E;
         o.optimizer.clip = 1024; /* half of the gradient's norm, nearly */
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_lookup(model, &E, "E", ROWS, 1, 1, &small));
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_handle_create(&h, model, &o));
+        training t = training_of(1);
+        TEST_OK(vpps_add_lookup(t.model, &E, "E", ROWS, 1, 1, &small));
+        training_start(&t, &o);
         vpps_node *rows = malloc(MOST_ARGUMENTS * sizeof *rows), sums[SUMS];
         ck_assert_ptr_nonnull(rows);
         for (uint32_t first = 0, n; first < ROWS; first += n) {
             n = ROWS - first < MOST_ARGUMENTS ? ROWS - first : MOST_ARGUMENTS;
-            for (uint32_t i = 0; i < n; i++) rows[i] = vpps_lookup(g, E, first + i);
-            sums[first / MOST_ARGUMENTS] = vpps_sum(g, n, rows);
+            for (uint32_t i = 0; i < n; i++) rows[i] = vpps_lookup(t.g, E, first + i);
+            sums[first / MOST_ARGUMENTS] = vpps_sum(t.g, n, rows);
         }
         free(rows);
-        float loss;
-        TEST_OK(vpps_fb(h, g, vpps_sum(g, SUMS, sums), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        const float loss = train_batch(t.h, t.g, vpps_sum(t.g, SUMS, sums));
         ck_assert_float_eq(loss, ROWS * 0x1p-10f);
-        TEST_OK(vpps_read_parameters(h));
-        const float *values = vpps_param_values(model, E), step = 0x1p-10f - values[0];
+        TEST_OK(vpps_read_parameters(t.h));
+        const float *values = vpps_param_values(t.model, E), step = 0x1p-10f - values[0];
         ck_assert_float_eq_tol(step, 0.25f, 1e-6f);
         expect_all(values, ROWS, values[0], "entry");
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+        training_end(&t);
     }
 END_TEST
 
@@ -102,38 +86,30 @@ START_TEST(more_words_in_a_phase)
     {
         enum { SUMS = LIMIT / MOST_ARGUMENTS + 1, ROWS = 32 };
         const vpps_options o = options();
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
         float x[ROWS], values[SUMS][ROWS], *outs[SUMS];
         vpps_node sums[SUMS], *terms = malloc(MOST_ARGUMENTS * sizeof *terms);
         ck_assert_ptr_nonnull(terms);
         for (uint32_t i = 0; i < ROWS; i++) x[i] = 0x1p-20f;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        terms[0] = vpps_input(g, ROWS, 1, x);
+        training t = training_of(1);
+        training_start(&t, &o);
+        terms[0] = vpps_input(t.g, ROWS, 1, x);
         for (uint32_t i = 1; i < MOST_ARGUMENTS; i++) terms[i] = terms[0];
         for (uint32_t i = 0; i < SUMS; i++) {
-            sums[i] = vpps_sum(g, MOST_ARGUMENTS, terms);
+            sums[i] = vpps_sum(t.g, MOST_ARGUMENTS, terms);
             outs[i] = values[i];
         }
         free(terms);
-        TEST_OK(vpps_forward(h, g, SUMS, sums, outs));
+        TEST_OK(vpps_forward(t.h, t.g, SUMS, sums, outs));
         for (uint32_t i = 0; i < SUMS; i++) expect_all(values[i], ROWS, 1, "element of a sum");
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+        training_end(&t);
     }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("large");
-    TCase *t = tcase_create("large");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(suite, "large", 120);
     tcase_add_loop_test(t, more_vectors_of_one_matrix, 0, 2);
     tcase_add_test(t, more_rows_of_one_table);
     tcase_add_test(t, more_words_in_a_phase);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -1,7 +1,7 @@
 /* test_losses.c - vpps_cross_entropy_with against its definition in double precision, and its gradient against central differences:
  * on the graph and in a cell, with weights of all kinds, on the CPU and under software SIMT. */
 #include "common/gpu_tests.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
 
@@ -73,12 +73,10 @@ static vpps_node add_loss(vpps_graph *g, const loss_case *c, vpps_param x, vpps_
 /* The loss through a cell that has its label, and its weights where they are no parameter, from outside. */
 static vpps_node apply_loss(vpps_model *m, vpps_graph *g, const loss_case *c, vpps_param x, vpps_param w,
                             vpps_node weights) {
-    vpps_graph *r;
-    vpps_cell cell;
-    TEST_OK(vpps_cell_begin(m, "loss", &r));
+    vpps_graph *r = begin_cell(m, "loss");
     const vpps_node pulled = c->weights == CONSTANT ? vpps_pull(r, c->rows, 1) : VPPS_NO_NODE;
     TEST_OK(vpps_push(r, add_loss(r, c, x, w, vpps_pull_index(r), pulled)));
-    TEST_OK(vpps_cell_end(r, &cell));
+    const vpps_cell cell = end_cell(r);
     const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = c->weights == CONSTANT,
                                                          .pulls = &weights, .n_indices = 1, .indices = &c->label));
     return vpps_pushed(g, v, 0);
@@ -110,53 +108,48 @@ START_TEST(is_its_definition)
         vpps_node nodes[CASES];
         float losses[CASES], *outs[CASES], sum;
         uint32_t n = 0;
-        vpps_model *m;
-        vpps_graph *g;
-        vpps_handle *h;
-        TEST_OK(vpps_model_create(&m, 1));
+        training t = training_of(1);
         for (uint32_t i = 0; i < CASES; i++) {
             loss_case *c = &cases[n];
             char name[32];
             *c = make_case(i);
             if (is_left_out(s, c)) continue;
             snprintf(name, sizeof name, "x%u", n);
-            TEST_OK(vpps_add_vector(m, &x[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->x}));
+            TEST_OK(
+                vpps_add_vector(t.model, &x[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->x}));
             *name = 'w';
-            TEST_OK(vpps_add_vector(m, &w[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->w}));
-            TEST_OK(vpps_freeze(m, w[n], true));
+            TEST_OK(
+                vpps_add_vector(t.model, &w[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->w}));
+            TEST_OK(vpps_freeze(t.model, w[n], true));
             outs[n] = &losses[n];
             n++;
         }
         ck_assert_uint_gt(n, 0);
-        TEST_OK(vpps_graph_create(&g, m));
-        vpps_options o;
-        vpps_options_default(&o);
+        vpps_options o = default_options();
         o.device = s->device;
         o.vps = s->vps;
         o.portable = s->portable;
         o.verify = true;
         o.pool_bytes = 64u << 20;
-        TEST_OK(vpps_handle_create(&h, m, &o));
+        training_start(&t, &o);
         for (uint32_t i = 0; i < n; i++) {
             const loss_case *c = &cases[i];
-            const vpps_node weights = c->weights == CONSTANT ? vpps_input(g, c->rows, 1, c->w) : VPPS_NO_NODE;
-            nodes[i] =
-                c->in_cell ? apply_loss(m, g, c, x[i], w[i], weights) : add_loss(g, c, x[i], w[i], c->label, weights);
+            const vpps_node weights = c->weights == CONSTANT ? vpps_input(t.g, c->rows, 1, c->w) : VPPS_NO_NODE;
+            nodes[i] = c->in_cell ? apply_loss(t.model, t.g, c, x[i], w[i], weights)
+                                  : add_loss(t.g, c, x[i], w[i], c->label, weights);
         }
-        TEST_OK(vpps_forward(h, g, n, nodes, outs));
-        TEST_OK(vpps_backward(h, g, vpps_sum(g, n, nodes), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &sum));
-        TEST_OK(vpps_read_gradients(h));
+        TEST_OK(vpps_forward(t.h, t.g, n, nodes, outs));
+        TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, nodes), NULL));
+        TEST_OK(vpps_sync_latest_loss(t.h, &sum));
+        TEST_OK(vpps_read_gradients(t.h));
         for (uint32_t i = 0; i < n; i++) {
             vpps_gradient gradient = {.size = sizeof gradient};
-            TEST_OK(vpps_param_gradient(m, x[i], &gradient));
+            TEST_OK(vpps_param_gradient(t.model, x[i], &gradient));
             check_loss(s, &cases[i], losses[i], gradient.values);
             sum -= losses[i];
         }
         ck_assert_float_le(fabsf(sum), 0.05f);
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(m);
+        training_end(&t);
     }
 END_TEST
 
@@ -164,49 +157,38 @@ END_TEST
 START_TEST(weights_pass_over_scores_of_minus_infinity)
     {
         const float x[] = {0.5f, -INFINITY, 1.5f}, w[] = {2, 7, 0.25f};
-        vpps_model *m;
-        vpps_graph *g;
-        vpps_handle *h;
         float plain, weighted, *outs[] = {&plain, &weighted};
-        TEST_OK(vpps_model_create(&m, 1));
-        TEST_OK(vpps_graph_create(&g, m));
-        TEST_OK(vpps_handle_create(&h, m, NULL));
-        const vpps_node scores = vpps_input(g, 3, 1, x), weights = vpps_input(g, 3, 1, w);
-        const vpps_node nodes[] = {vpps_cross_entropy(g, scores, 2), vpps_cross_entropy_with(g, scores, 2, weights, 0)};
-        TEST_OK(vpps_forward(h, g, 2, nodes, outs));
+        training t = training_of(1);
+        training_start(&t, NULL);
+        const vpps_node scores = vpps_input(t.g, 3, 1, x), weights = vpps_input(t.g, 3, 1, w);
+        const vpps_node nodes[] = {vpps_cross_entropy(t.g, scores, 2),
+                                   vpps_cross_entropy_with(t.g, scores, 2, weights, 0)};
+        TEST_OK(vpps_forward(t.h, t.g, 2, nodes, outs));
         ck_assert_float_eq(weighted, 0.25f * plain);
         ck_assert(isfinite(weighted));
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(m);
+        training_end(&t);
     }
 END_TEST
 
 /* Without weights and smoothing it is vpps_cross_entropy's node, with its bits. */
 START_TEST(without_both_it_is_cross_entropy)
     {
-        vpps_model *m;
-        vpps_graph *g;
-        TEST_OK(vpps_model_create(&m, 1));
-        TEST_OK(vpps_graph_create(&g, m));
-        const vpps_node x = vpps_input(g, 3, 1, (float[]){1, 2, 3});
-        const uint32_t before = vpps_graph_size(g);
-        const vpps_node loss = vpps_cross_entropy_with(g, x, 1, VPPS_NO_NODE, 0);
-        ck_assert_uint_eq(vpps_graph_size(g), before + 1);
-        ck_assert_uint_eq(vpps_plain_signature(g, loss)->op, VPPS_OP_CROSS_ENTROPY);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(m);
+        training t = training_of(1);
+        const vpps_node x = vpps_input(t.g, 3, 1, (float[]){1, 2, 3});
+        const uint32_t before = vpps_graph_size(t.g);
+        const vpps_node loss = vpps_cross_entropy_with(t.g, x, 1, VPPS_NO_NODE, 0);
+        ck_assert_uint_eq(vpps_graph_size(t.g), before + 1);
+        ck_assert_uint_eq(vpps_plain_signature(t.g, loss)->op, VPPS_OP_CROSS_ENTROPY);
+        training_end(&t);
     }
 END_TEST
 
 int main(void) {
     gpu_ask_compiler();
     Suite *s = suite_create("losses");
-    TCase *t = tcase_create("losses");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "losses", 120);
     tcase_add_loop_test(t, is_its_definition, 0, SETTINGS);
     tcase_add_test(t, weights_pass_over_scores_of_minus_infinity);
     tcase_add_test(t, without_both_it_is_cross_entropy);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

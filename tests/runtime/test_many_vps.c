@@ -150,28 +150,24 @@ END_TEST
 
 /* Parameters after some batches; each was made by VPs that met in trees. */
 static float *train(uint32_t number, vpps_caller caller, size_t *count) {
-    small_network net;
-    vpps_handle *h;
-    sn_open(&net, 5);
     vpps_options o = sn_options(1, VPPS_ADAM);
     set_machine(&o, number);
     o.caller = caller;
     o.waves = 2;
     o.slices = 1 + number % 2;
-    TEST_OK(vpps_handle_create(&h, net.model, &o));
+    small_network net = sn_with(5, &o);
     for (uint32_t b = 0; b < 4; b++) {
         const vpps_node loss = sn_build(&net, b, 1);
         if (b % 2) {
-            TEST_OK(vpps_backward(h, net.g, loss, NULL));
-            TEST_OK(vpps_update(h));
+            TEST_OK(vpps_backward(net.h, net.g, loss, NULL));
+            TEST_OK(vpps_update(net.h));
         } else {
-            TEST_OK(vpps_fb(h, net.g, loss, NULL));
+            TEST_OK(vpps_fb(net.h, net.g, loss, NULL));
         }
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
-        ck_assert_msg(((vpps_cpu *)h->device)->meetings.taken, "%u VPs, batch %u: by counters", o.vps, b);
+        TEST_OK(vpps_sync_latest_loss(net.h, NULL));
+        ck_assert_msg(((vpps_cpu *)net.h->device)->meetings.taken, "%u VPs, batch %u: by counters", o.vps, b);
     }
-    float *values = sn_handle_values(&net, h, count);
-    vpps_handle_destroy(h);
+    float *values = handle_values(net.model, net.h, count);
     sn_close(&net);
     return values;
 }
@@ -193,16 +189,12 @@ END_TEST
 START_TEST(who_waits_in_vain_tells_how_many_came)
     {
         enum { N = 20, MISSING = 3 };
-        small_network net;
-        vpps_handle *h;
         uint32_t came = 0;
-        sn_open(&net, 5);
         vpps_options o = sn_options(N, VPPS_SGD);
         o.groups = 1;
-        TEST_OK(vpps_handle_create(&h, net.model, &o));
-        TEST_OK(vpps_fb(h, net.g, sn_build(&net, 1, 1), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
-        vpps_cpu *cpu = (vpps_cpu *)h->device;
+        small_network net = sn_with(5, &o);
+        sn_step(&net, 1);
+        vpps_cpu *cpu = (vpps_cpu *)net.h->device;
         for (uint32_t v = 0; v < N; v++)
             if (v != MISSING && v != N - 1) vpps_vp_signal_meeting(&cpu->vps[v], N);
         cpu->watchdog_ns = 1000000;
@@ -210,7 +202,6 @@ START_TEST(who_waits_in_vain_tells_how_many_came)
         ck_assert_uint_eq(came, N - 2);
         for (uint32_t v = MISSING; v < N; v += N - 1 - MISSING) vpps_vp_signal_meeting(&cpu->vps[v], N);
         ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_REACHED);
-        vpps_handle_destroy(h);
         sn_close(&net);
     }
 END_TEST
@@ -274,14 +265,12 @@ END_TEST
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);
     Suite *s = suite_create("many VPs");
-    TCase *t = tcase_create("many VPs");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "many VPs", 120);
     tcase_add_test(t, the_last_one_knows);
     tcase_add_loop_test(t, only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes));
     tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_COUNT(machines));
     tcase_add_loop_test(t, runs_agree_to_the_bit, 0, VPPS_COUNT(machines));
     tcase_add_test(t, who_waits_in_vain_tells_how_many_came);
     tcase_add_test(t, a_vp_and_its_rows_are_at_its_place);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -21,10 +21,9 @@ START_TEST(a_cell_is_recorded_whole_or_not_at_all)
     {
         bool more = true;
         for (uint32_t k = 1; more; k++) {
-            small_network n;
             vpps_cell cell;
             const uint32_t word = 3;
-            sn_open(&n, 1);
+            small_network n = sn_of(1);
             more = REFUSING(k, record(&n, &cell));
             if (more) TEST_OK(record(&n, &cell));
             const vpps_node start = vpps_parameter(n.g, n.b);
@@ -66,30 +65,25 @@ static bool train_with_request(const small_network *n, vpps_handle *h, uint32_t 
 /* One batch and one inference; allocation k of one of them (0: of none) is refused and the call made again. */
 static bool train(trained *t, uint32_t k, refused_call call) {
     const bool inferring = call == REFUSED_FORWARD;
-    small_network n;
-    vpps_handle *h;
     vpps_options o = sn_options(2, VPPS_ADAM);
     o.caller = VPPS_CALLER_FREE;
-    sn_open(&n, 1);
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    small_network n = sn_with(1, &o);
     const vpps_node loss = sn_build(&n, 3, 1);
     bool came = false;
     t->asked = 0;
     if (call == REFUSED_BACKWARD) {
-        came = train_with_request(&n, h, k, &t->asked);
-        TEST_OK(vpps_update(h));
+        came = train_with_request(&n, n.h, k, &t->asked);
+        TEST_OK(vpps_update(n.h));
     } else {
-        if (k && !inferring) came = REFUSING(k, vpps_fb(h, n.g, loss, NULL));
-        if (inferring || came || !k) TEST_OK(vpps_fb(h, n.g, loss, NULL));
+        if (k && !inferring) came = REFUSING(k, vpps_fb(n.h, n.g, loss, NULL));
+        if (inferring || came || !k) TEST_OK(vpps_fb(n.h, n.g, loss, NULL));
     }
-    TEST_OK(vpps_sync_latest_loss(h, &t->loss));
+    TEST_OK(vpps_sync_latest_loss(n.h, &t->loss));
     float *const outs[] = {&t->inferred};
     const vpps_node other = sn_build(&n, 6, 1);
-    if (k && inferring) came = REFUSING(k, vpps_forward(h, n.g, 1, &other, outs));
-    if (!inferring || !k || came) TEST_OK(vpps_forward(h, n.g, 1, &other, outs));
-    TEST_OK(vpps_read_parameters(h));
-    t->values = sn_values(&n, &t->n_values);
-    vpps_handle_destroy(h);
+    if (k && inferring) came = REFUSING(k, vpps_forward(n.h, n.g, 1, &other, outs));
+    if (!inferring || !k || came) TEST_OK(vpps_forward(n.h, n.g, 1, &other, outs));
+    t->values = handle_values(n.model, n.h, &t->n_values);
     sn_close(&n);
     return came;
 }
@@ -123,35 +117,30 @@ static vpps_node keep_graph(const small_network *n, vpps_handle *h, vpps_value d
 
 /* Keeps values around a batch, with allocation k of one of the calls refused. */
 static bool keep(trained *t, uint32_t k, uint32_t call) {
-    small_network n;
-    vpps_handle *h;
     vpps_value kept = VPPS_NO_VALUE, data;
     vpps_node both;
     float state[SN_HIDDEN] = {1};
     vpps_options o = sn_options(1, VPPS_ADAM);
     o.caller = VPPS_CALLER_FREE;
     o.keep_bytes = 4096;
-    sn_open(&n, 1);
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    small_network n = sn_with(1, &o);
     bool came = false;
-    if (k && call == 0) came = REFUSING(k, vpps_keep_data(h, SN_HIDDEN, 1, state, &data));
+    if (k && call == 0) came = REFUSING(k, vpps_keep_data(n.h, SN_HIDDEN, 1, state, &data));
     if (came) ck_assert_uint_eq(data, VPPS_NO_VALUE);
-    if (!k || call || came) TEST_OK(vpps_keep_data(h, SN_HIDDEN, 1, state, &data));
-    vpps_node x = keep_graph(&n, h, data, &both);
-    TEST_OK(vpps_keep(h, n.g, x, &kept));
-    TEST_OK(vpps_fb(h, n.g, both, NULL)); /* compiles the cells: what is left to allocate is few */
-    TEST_OK(vpps_release(h, kept));
-    x = keep_graph(&n, h, data, &both);
-    if (k && call == 1) came = REFUSING(k, vpps_keep(h, n.g, x, &kept));
-    if (!k || call != 1 || came) TEST_OK(vpps_keep(h, n.g, x, &kept));
-    if (k && call == 2) came = REFUSING(k, vpps_fb(h, n.g, both, NULL));
-    if (!k || call != 2 || came) TEST_OK(vpps_fb(h, n.g, both, NULL));
-    TEST_OK(vpps_read_kept(h, kept, state));
+    if (!k || call || came) TEST_OK(vpps_keep_data(n.h, SN_HIDDEN, 1, state, &data));
+    vpps_node x = keep_graph(&n, n.h, data, &both);
+    TEST_OK(vpps_keep(n.h, n.g, x, &kept));
+    TEST_OK(vpps_fb(n.h, n.g, both, NULL)); /* compiles the cells: what is left to allocate is few */
+    TEST_OK(vpps_release(n.h, kept));
+    x = keep_graph(&n, n.h, data, &both);
+    if (k && call == 1) came = REFUSING(k, vpps_keep(n.h, n.g, x, &kept));
+    if (!k || call != 1 || came) TEST_OK(vpps_keep(n.h, n.g, x, &kept));
+    if (k && call == 2) came = REFUSING(k, vpps_fb(n.h, n.g, both, NULL));
+    if (!k || call != 2 || came) TEST_OK(vpps_fb(n.h, n.g, both, NULL));
+    TEST_OK(vpps_read_kept(n.h, kept, state));
     t->inferred = state[0];
-    TEST_OK(vpps_release(h, kept));
-    TEST_OK(vpps_read_parameters(h));
-    t->values = sn_values(&n, &t->n_values);
-    vpps_handle_destroy(h);
+    TEST_OK(vpps_release(n.h, kept));
+    t->values = handle_values(n.model, n.h, &t->n_values);
     sn_close(&n);
     return came;
 }
@@ -177,8 +166,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("memory");
-    TCase *t = tcase_create("memory");
-    tcase_set_timeout(t, 60);
+    TCase *t = add_case(suite, "memory", 60);
     if (CAN_REFUSE) {
         tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
         tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 3);
@@ -186,6 +174,5 @@ int main(void) {
     } else {
         REFUSING_LEFT_OUT();
     }
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -1,7 +1,7 @@
 /* test_optimizers.c - what every optimiser leaves alone, and what clipping is by. (That a step is the formula of vpps.h: test_random.c,
  * codegen/test_instructions.c.) */
 #include "common/reference.h"
-#include "common/testing.h"
+#include "common/training.h"
 
 #include <math.h>
 
@@ -67,8 +67,7 @@ static const vpps_optimizer kinds[] = {
 
 static vpps_options options_for(const vpps_optimizer *o, uint32_t variant) {
     static const uint32_t vps[] = {1, 2, 3, 8};
-    vpps_options options;
-    vpps_options_default(&options);
+    vpps_options options = default_options();
     options.optimizer = *o;
     options.vps = vps[variant % 4];
     options.gradients = variant & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
@@ -141,31 +140,26 @@ END_TEST
 /* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
 START_TEST(clipping_is_by_the_global_norm)
     {
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
         vpps_param a, E;
         const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
         for (int clipped = 0; clipped < 2; clipped++) {
             vpps_options o =
                 options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = clipped ? 2.5f : 5.5f}, 2);
-            TEST_OK(vpps_model_create(&model, 1));
-            TEST_OK(vpps_add_vector(model, &a, "a", 1, &zero));
-            TEST_OK(vpps_add_lookup(model, &E, "E", 3, 1, 1, &zero));
-            TEST_OK(vpps_graph_create(&g, model));
-            TEST_OK(vpps_handle_create(&h, model, &o));
+            training t = training_of(1);
+            TEST_OK(vpps_add_vector(t.model, &a, "a", 1, &zero));
+            TEST_OK(vpps_add_lookup(t.model, &E, "E", 3, 1, 1, &zero));
+            training_start(&t, &o);
             /* 3 a + 2 E[1] + 2 E[1]: one row, looked up twice, counts once */
-            const vpps_node terms[] = {vpps_scale(g, vpps_parameter(g, a), 3), vpps_scale(g, vpps_lookup(g, E, 1), 2),
-                                       vpps_scale(g, vpps_lookup(g, E, 1), 2)};
-            TEST_OK(vpps_fb(h, g, vpps_sum(g, 3, terms), NULL));
-            TEST_OK(vpps_read_parameters(h));
+            const vpps_node terms[] = {vpps_scale(t.g, vpps_parameter(t.g, a), 3),
+                                       vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2),
+                                       vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2)};
+            TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 3, terms), NULL));
+            TEST_OK(vpps_read_parameters(t.h));
             const float factor = clipped ? 0.5f : 1;
-            ck_assert_float_eq_tol(vpps_param_values(model, a)[0], -3 * factor, 1e-6f);
-            ck_assert_float_eq_tol(vpps_param_values(model, E)[1], -4 * factor, 1e-6f);
-            ck_assert_float_eq(vpps_param_values(model, E)[0], 0);
-            vpps_handle_destroy(h);
-            vpps_graph_destroy(g);
-            vpps_model_destroy(model);
+            ck_assert_float_eq_tol(vpps_param_values(t.model, a)[0], -3 * factor, 1e-6f);
+            ck_assert_float_eq_tol(vpps_param_values(t.model, E)[1], -4 * factor, 1e-6f);
+            ck_assert_float_eq(vpps_param_values(t.model, E)[0], 0);
+            training_end(&t);
         }
     }
 END_TEST
@@ -201,30 +195,24 @@ START_TEST(clipping_is_by_the_norm_of_sums_of_outer_products)
         const double most = sqrt(bound[0] * bound[1]);
         const double clip = norm > most / 100 ? norm / 4 : most / 1000; /* none, where all cancels */
         for (uint32_t vps = 1; vps <= 3; vps++) {
-            vpps_model *model;
-            vpps_graph *g;
-            vpps_handle *h;
             vpps_param W;
             vpps_node terms[MOST];
             vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = (float)clip}, 0);
             o.vps = vps;
-            TEST_OK(vpps_model_create(&model, 1));
-            TEST_OK(vpps_add_matrix(model, &W, "W", ROWS_OF_W, COLS_OF_W, &zero));
-            TEST_OK(vpps_graph_create(&g, model));
-            TEST_OK(vpps_handle_create(&h, model, &o));
+            training t = training_of(1);
+            TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS_OF_W, COLS_OF_W, &zero));
+            training_start(&t, &o);
             for (uint32_t i = 0; i < n; i++)
-                terms[i] = vpps_dot(g, vpps_input(g, ROWS_OF_W, 1, d[i]),
-                                    vpps_matvec(g, W, vpps_input(g, COLS_OF_W, 1, x[i])));
-            TEST_OK(vpps_fb(h, g, vpps_sum(g, n, terms), NULL));
-            TEST_OK(vpps_read_parameters(h));
-            const float *w = vpps_param_values(model, W);
+                terms[i] = vpps_dot(t.g, vpps_input(t.g, ROWS_OF_W, 1, d[i]),
+                                    vpps_matvec(t.g, W, vpps_input(t.g, COLS_OF_W, 1, x[i])));
+            TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, n, terms), NULL));
+            TEST_OK(vpps_read_parameters(t.h));
+            const float *w = vpps_param_values(t.model, W);
             const double factor = norm > clip ? clip / norm : 1;
             for (uint32_t c = 0; c < COLS_OF_W; c++)
                 for (uint32_t r = 0; r < ROWS_OF_W; r++)
                     ck_assert_double_eq_tol((double)w[r * COLS_OF_W + c], -factor * gradient[c][r], 1e-6 * most);
-            vpps_handle_destroy(h);
-            vpps_graph_destroy(g);
-            vpps_model_destroy(model);
+            training_end(&t);
         }
     }
 END_TEST
@@ -236,32 +224,27 @@ static void step_of_products(uint32_t vps, float *values) {
     static const uint32_t widths[MATRICES] = {LONG, LONG, SHORT, SHORT, SHORT};
     static float x[LONG];
     const vpps_init some = {.kind = VPPS_INIT_UNIFORM, .a = -0.5f, .b = 0.5f};
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
     vpps_param matrices[MATRICES], table, vector;
     char name[] = "0";
     vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1}, 0);
     o.vps = vps;
     for (uint32_t i = 0; i < LONG; i++) x[i] = (float)(i % 7) * 0.01f;
-    TEST_OK(vpps_model_create(&model, 3));
+    training t = training_of(3);
     for (uint32_t i = 0; i < MATRICES; i++, name[0]++)
-        TEST_OK(vpps_add_matrix(model, &matrices[i], name, HEIGHT, widths[i], &some));
-    TEST_OK(vpps_add_lookup(model, &table, "table", 2, SHORT, 1, &some));
-    TEST_OK(vpps_add_vector(model, &vector, "vector", SHORT, &some));
-    TEST_OK(vpps_graph_create(&g, model));
-    TEST_OK(vpps_handle_create(&h, model, &o));
-    const vpps_node factors[MATRICES] = {vpps_input(g, LONG, 1, x), vpps_input(g, LONG, 1, x), vpps_lookup(g, table, 0),
-                                         vpps_lookup(g, table, 1), vpps_parameter(g, vector)};
+        TEST_OK(vpps_add_matrix(t.model, &matrices[i], name, HEIGHT, widths[i], &some));
+    TEST_OK(vpps_add_lookup(t.model, &table, "table", 2, SHORT, 1, &some));
+    TEST_OK(vpps_add_vector(t.model, &vector, "vector", SHORT, &some));
+    training_start(&t, &o);
+    const vpps_node factors[MATRICES] = {vpps_input(t.g, LONG, 1, x), vpps_input(t.g, LONG, 1, x),
+                                         vpps_lookup(t.g, table, 0), vpps_lookup(t.g, table, 1),
+                                         vpps_parameter(t.g, vector)};
     vpps_node products[MATRICES];
-    for (uint32_t i = 0; i < MATRICES; i++) products[i] = vpps_tanh(g, vpps_matvec(g, matrices[i], factors[i]));
-    TEST_OK(vpps_fb(h, g, vpps_dot(g, vpps_sum(g, 2, products), vpps_sum(g, 3, products + 2)), NULL));
-    TEST_OK(vpps_read_parameters(h));
+    for (uint32_t i = 0; i < MATRICES; i++) products[i] = vpps_tanh(t.g, vpps_matvec(t.g, matrices[i], factors[i]));
+    TEST_OK(vpps_fb(t.h, t.g, vpps_dot(t.g, vpps_sum(t.g, 2, products), vpps_sum(t.g, 3, products + 2)), NULL));
+    TEST_OK(vpps_read_parameters(t.h));
     for (uint32_t i = 2; i < MATRICES; i++, values += HEIGHT * SHORT)
-        memcpy(values, vpps_param_values(model, matrices[i]), HEIGHT * SHORT * sizeof *values);
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+        memcpy(values, vpps_param_values(t.model, matrices[i]), HEIGHT * SHORT * sizeof *values);
+    training_end(&t);
 }
 
 /* While a VP makes gradients in its update, another one may change entries and vectors that they are products with. */
@@ -279,12 +262,10 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("optimizers");
-    TCase *t = tcase_create("optimizers");
-    tcase_set_timeout(t, 60);
+    TCase *t = add_case(s, "optimizers", 60);
     tcase_add_loop_test(t, what_is_not_used_is_not_touched, 0, 5);
     tcase_add_test(t, clipping_is_by_the_global_norm);
     tcase_add_loop_test(t, clipping_is_by_the_norm_of_sums_of_outer_products, 0, 14);
     tcase_add_test(t, gradients_are_of_parameters_before_the_step);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -240,13 +240,12 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("places");
-    TCase *t = tcase_create("places");
+    TCase *t = add_case(s, "places", 0);
     tcase_add_loop_test(t, machines_are_read, 0, VPPS_COUNT(machines));
     tcase_add_test(t, offline_and_forbidden_cpus_are_no_places);
     tcase_add_test(t, what_is_not_told_is_one_socket);
     tcase_add_loop_test(t, slow_cores_come_last, 0, 2);
     tcase_add_loop_test(t, vps_take_places, 0, VPPS_COUNT(choices));
     tcase_add_test(t, this_process_has_places);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -344,10 +344,8 @@ END_TEST
 int main(void) {
     draw_seed();
     Suite *suite = suite_create("products");
-    TCase *tests = tcase_create("products");
-    tcase_set_timeout(tests, 60);
+    TCase *tests = add_case(suite, "products", 60);
     tcase_add_loop_test(tests, products_match_plain_loops, 0, 2 * N_ISAS);
     tcase_add_loop_test(tests, outer_products_match_plain_loops, 0, N_ISAS);
-    suite_add_tcase(suite, tests);
     return test_main(suite);
 }

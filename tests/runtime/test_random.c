@@ -189,12 +189,8 @@ static void train_to(const rg_case *c, const configuration *f, float *losses, fl
     vpps_handle *h;
     TEST_OK(rg_build(&built, c, NULL));
     TEST_OK(vpps_handle_create(&h, built.model, &f->options));
-    for (int k = 0; k < 2 && built.g[k]; k++) {
-        TEST_OK(vpps_fb(h, built.g[k], built.loss[k], NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &losses[k]));
-    }
-    TEST_OK(vpps_read_parameters(h));
-    *values = model_values(built.model, n);
+    for (int k = 0; k < 2 && built.g[k]; k++) { losses[k] = train_batch(h, built.g[k], built.loss[k]); }
+    *values = handle_values(built.model, h, n);
     vpps_handle_destroy(h);
     rg_destroy(&built);
 }
@@ -223,11 +219,9 @@ END_TEST
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1); /* what is learned of a case is of no use to another */
     Suite *s = suite_create("random graphs");
-    TCase *t = tcase_create("random graphs");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "random graphs", 120);
     tcase_add_loop_test(t, engine_is_the_reference, 0, CHUNKS);
     tcase_add_loop_test(t, precisions_are_near_the_reference, 0, 4);
     tcase_add_test(t, equal_runs_give_equal_bits);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

@@ -1,7 +1,7 @@
 /* test_stale.c - what a device keeps beside the parameters (transposed and packed copies of matrices) follows them wherever they change;
  * and what VPs share out is the same as by one VP.
  */
-#include "common/testing.h"
+#include "common/training.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -17,8 +17,7 @@ typedef struct network {
 } network;
 
 static vpps_options options_of(uint32_t vps, vpps_precision precision) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = vps;
     o.no_tuning = true;
     o.precision = precision;
@@ -60,8 +59,7 @@ static float train(const network *n, uint32_t batch) {
         }
         terms[i] = vpps_cross_entropy(g, vpps_affine1(g, VPPS_NO_PARAM, n->p[4], h), (i + batch) % CLASSES);
     }
-    TEST_OK(vpps_fb(n->h, g, vpps_average(g, SEQUENCES, terms), NULL));
-    TEST_OK(vpps_sync_latest_loss(n->h, &loss));
+    loss = train_batch(n->h, g, vpps_average(g, SEQUENCES, terms));
     return loss;
 }
 
@@ -157,14 +155,12 @@ START_TEST(masks_of_shared_rows)
         TEST_OK(vpps_graph_create(&g, model));
         TEST_OK(vpps_handle_create(&h, model, &o));
         const vpps_node y = vpps_tanh(g, vpps_affine1(g, b, W, vpps_input(g, WIDE, 1, data)));
-        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        loss = train_batch(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)));
         ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
         vpps_handle_destroy(h);
         /* and in a cell, whose rows are shared out */
-        vpps_graph *r;
         vpps_cell cell;
-        TEST_OK(vpps_cell_begin(model, "cell", &r));
+        vpps_graph *r = begin_cell(model, "cell");
         TEST_OK(vpps_scatter(r, vpps_dropout(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, WIDE, 1))), p)));
         TEST_OK(vpps_cell_end(r, &cell));
         o.optimizer.lr = 0;
@@ -173,8 +169,7 @@ START_TEST(masks_of_shared_rows)
         const vpps_node in = vpps_input(g, WIDE, 1, data);
         const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
         model->batches = 0;
-        TEST_OK(vpps_fb(h, g, vpps_sum_elements(g, vpps_scattered(g, v, 0)), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        loss = train_batch(h, g, vpps_sum_elements(g, vpps_scattered(g, v, 0)));
         ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
         vpps_handle_destroy(h);
         vpps_graph_destroy(g);
@@ -187,11 +182,7 @@ END_TEST
 /* A cell with a frozen table and one that learns, by every optimiser: the one stays to the bit, the other does not. */
 START_TEST(frozen_tables_in_cells_stay)
     {
-        vpps_model *model;
-        vpps_graph *g, *r;
-        vpps_handle *h;
         vpps_param fixed, learned, W;
-        vpps_cell cell;
         float before[WORDS * EMBED], *values[2];
         vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
         o.optimizer.kind = (vpps_optimizer_kind)(_i % (VPPS_ADAMW + 1));
@@ -199,54 +190,49 @@ START_TEST(frozen_tables_in_cells_stay)
         o.optimizer.beta2 = 0.99f;
         o.optimizer.epsilon = 1e-6f;
         o.optimizer.weight_decay = 0.1f;
-        TEST_OK(vpps_model_create(&model, 4));
-        TEST_OK(vpps_add_lookup(model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
-        TEST_OK(vpps_add_lookup(model, &learned, "learned", WORDS, EMBED, 1, NULL));
-        TEST_OK(vpps_add_matrix(model, &W, "W", HIDDEN, EMBED, NULL));
-        TEST_OK(vpps_freeze(model, fixed, true));
-        TEST_OK(vpps_cell_begin(model, "word", &r));
+        training run = training_of(4);
+        TEST_OK(vpps_add_lookup(run.model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
+        TEST_OK(vpps_add_lookup(run.model, &learned, "learned", WORDS, EMBED, 1, NULL));
+        TEST_OK(vpps_add_matrix(run.model, &W, "W", HIDDEN, EMBED, NULL));
+        TEST_OK(vpps_freeze(run.model, fixed, true));
+        vpps_graph *r = begin_cell(run.model, "word");
         const uint32_t word = vpps_pull_index(r);
         const vpps_node x = vpps_mul(r, vpps_lookup(r, fixed, word), vpps_lookup(r, learned, word));
         TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, x))));
-        TEST_OK(vpps_cell_end(r, &cell));
-        TEST_OK(vpps_graph_create(&g, model));
-        values[0] = vpps_param_values(model, fixed);
-        values[1] = vpps_param_values(model, learned);
-        TEST_OK(vpps_handle_create(&h, model, &o));
+        const vpps_cell cell = end_cell(r);
+        values[0] = vpps_param_values(run.model, fixed);
+        values[1] = vpps_param_values(run.model, learned);
+        training_start(&run, &o);
         for (uint32_t t = 0; t < 2; t++) { /* frozen; then, in the same handle, the other way round */
             memcpy(before, values[t], sizeof before);
             for (uint32_t b = 0; b < 3; b++) {
                 vpps_node terms[8];
-                vpps_graph_clear(g);
+                vpps_graph_clear(run.g);
                 for (uint32_t i = 0; i < 8; i++) {
                     const uint32_t index = (i + b) % 6;
                     const vpps_vertex v =
-                        vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &index));
-                    terms[i] = vpps_sum_elements(g, vpps_square(g, vpps_scattered(g, v, 0)));
+                        vpps_apply(run.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &index));
+                    terms[i] = vpps_sum_elements(run.g, vpps_square(run.g, vpps_scattered(run.g, v, 0)));
                 }
-                TEST_OK(vpps_fb(h, g, vpps_sum(g, 8, terms), NULL));
+                TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, 8, terms), NULL));
             }
             const float other = values[!t][0];
-            TEST_OK(vpps_read_parameters(h));
+            TEST_OK(vpps_read_parameters(run.h));
             ck_assert_mem_eq(values[t], before, sizeof before);
             ck_assert_float_ne(values[!t][0], other);
-            TEST_OK(vpps_freeze(model, fixed, false));
-            TEST_OK(vpps_freeze(model, learned, true));
+            TEST_OK(vpps_freeze(run.model, fixed, false));
+            TEST_OK(vpps_freeze(run.model, learned, true));
         }
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+        training_end(&run);
     }
 END_TEST
 
 int main(void) {
     Suite *s = suite_create("stale");
-    TCase *t = tcase_create("stale");
-    tcase_set_timeout(t, 60);
+    TCase *t = add_case(s, "stale", 60);
     tcase_add_loop_test(t, loaded_after_training, 0, N_PRECISIONS * MOST_VPS);
     tcase_add_loop_test(t, copies_follow_updates, 0, N_PRECISIONS * MOST_VPS);
     tcase_add_loop_test(t, masks_of_shared_rows, 0, 5);
     tcase_add_loop_test(t, frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

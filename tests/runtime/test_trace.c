@@ -97,19 +97,16 @@ static void expect_nested(const json_t *trace, uint32_t track) {
 
 START_TEST(holds_what_ran)
     {
-        small_network n;
-        vpps_handle *h;
-        sn_open(&n, 1);
         vpps_options o = options_of(100000);
         o.caller = callers[_i];
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        train(&n, h, BATCHES);
+        small_network n = sn_with(1, &o);
+        train(&n, n.h, BATCHES);
         float value[SN_CLASSES], *out = value;
         vpps_graph_clear(n.g);
         const vpps_node logits = vpps_affine1(n.g, n.b_c, n.C, vpps_parameter(n.g, n.b));
-        TEST_OK(vpps_forward(h, n.g, 1, &logits, &out));
+        TEST_OK(vpps_forward(n.h, n.g, 1, &logits, &out));
 
-        json_t *trace = read_trace(h);
+        json_t *trace = read_trace(n.h);
         ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(trace, "otherData"), "batches")),
                          BATCHES + 1);
         static const char *const by_caller[] = {"build", "schedule", "launch"};
@@ -134,7 +131,6 @@ START_TEST(holds_what_ran)
             ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
         }
         json_decref(trace);
-        vpps_handle_destroy(h);
         sn_close(&n);
     }
 END_TEST
@@ -144,15 +140,10 @@ START_TEST(changes_no_bit)
         float *values[2];
         size_t elems[2];
         for (int i = 0; i < 2; i++) {
-            small_network n;
-            vpps_handle *h;
-            sn_open(&n, 1);
             const vpps_options o = options_of(i ? 100000 : 0);
-            TEST_OK(vpps_handle_create(&h, n.model, &o));
-            train(&n, h, BATCHES);
-            TEST_OK(vpps_read_parameters(h));
-            values[i] = sn_values(&n, &elems[i]);
-            vpps_handle_destroy(h);
+            small_network n = sn_with(1, &o);
+            train(&n, n.h, BATCHES);
+            values[i] = handle_values(n.model, n.h, &elems[i]);
             sn_close(&n);
         }
         ck_assert_mem_eq(values[0], values[1], elems[0] * sizeof *values[0]);
@@ -165,25 +156,21 @@ END_TEST
 START_TEST(has_a_limit)
     {
         for (uint64_t limit = 1; limit < 700; limit += 37) {
-            small_network n;
-            vpps_handle *h;
-            sn_open(&n, 1);
             const vpps_options o = options_of(limit);
-            TEST_OK(vpps_handle_create(&h, n.model, &o));
-            train(&n, h, BATCHES);
-            json_t *trace = read_trace(h);
+            small_network n = sn_with(1, &o);
+            train(&n, n.h, BATCHES);
+            json_t *trace = read_trace(n.h);
             const json_t *about = json_object_get(trace, "otherData");
             const json_int_t noted = json_integer_value(json_object_get(about, "batches"));
             ck_assert_int_eq(noted + json_integer_value(json_object_get(about, "batches_left_out")), BATCHES);
-            uint64_t events = h->trace->n_launches;
+            uint64_t events = n.h->trace->n_launches;
             for (uint32_t v = 0; v < VPS; v++) {
-                events += h->trace->tracks[v].n;
+                events += n.h->trace->tracks[v].n;
                 ck_assert_int_eq(count(trace, FIRST_VP + v, NULL, "batch"), noted);
                 ck_assert_int_eq(count(trace, FIRST_VP + v, "update", NULL), noted); /* the last task */
             }
             ck_assert_uint_le(events, limit);
             json_decref(trace);
-            vpps_handle_destroy(h);
             sn_close(&n);
         }
     }
@@ -191,42 +178,34 @@ END_TEST
 
 START_TEST(is_off_unless_asked_for)
     {
-        small_network n;
-        vpps_handle *h;
-        sn_open(&n, 1);
         const vpps_options o = options_of(0);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        train(&n, h, 2); /* which begins and ends parts */
-        ck_assert_ptr_null(h->trace);
-        ck_assert_ptr_null(h->device->trace);
-        TEST_OK(vpps_trace_end(h));
-        TEST_FAILS(vpps_trace_write(h, stdout), VPPS_STATE, "trace_events");
-        vpps_handle_destroy(h);
+        small_network n = sn_with(1, &o);
+        train(&n, n.h, 2); /* which begins and ends parts */
+        ck_assert_ptr_null(n.h->trace);
+        ck_assert_ptr_null(n.h->device->trace);
+        TEST_OK(vpps_trace_end(n.h));
+        TEST_FAILS(vpps_trace_write(n.h, stdout), VPPS_STATE, "trace_events");
         sn_close(&n);
     }
 END_TEST
 
 START_TEST(wrong_calls)
     {
-        small_network n;
-        vpps_handle *h;
-        sn_open(&n, 1);
         const vpps_options o = options_of(1000);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_FAILS(vpps_trace_end(h), VPPS_STATE, "nothing to end");
-        TEST_FAILS(vpps_trace_begin(h, NULL), VPPS_ARGUMENT, "name");
+        small_network n = sn_with(1, &o);
+        TEST_FAILS(vpps_trace_end(n.h), VPPS_STATE, "nothing to end");
+        TEST_FAILS(vpps_trace_begin(n.h, NULL), VPPS_ARGUMENT, "name");
         for (int i = 0; i < VPPS_OPEN_SPANS; i++)
-            TEST_OK(vpps_trace_begin(h, "a name of more than thirty-one characters"));
-        TEST_FAILS(vpps_trace_begin(h, "one more"), VPPS_STATE, "one more");
-        for (int i = 0; i < VPPS_OPEN_SPANS; i++) TEST_OK(vpps_trace_end(h));
-        json_t *trace = read_trace(h);
+            TEST_OK(vpps_trace_begin(n.h, "a name of more than thirty-one characters"));
+        TEST_FAILS(vpps_trace_begin(n.h, "one more"), VPPS_STATE, "one more");
+        for (int i = 0; i < VPPS_OPEN_SPANS; i++) TEST_OK(vpps_trace_end(n.h));
+        json_t *trace = read_trace(n.h);
         ck_assert_uint_eq(count(trace, CALLER, "a name of more than thirty-one ", NULL), VPPS_OPEN_SPANS);
         expect_nested(trace, CALLER);
         json_decref(trace);
         FILE *full = fopen("/dev/full", "w");
-        if (full) TEST_FAILS(vpps_trace_write(h, full), VPPS_IO, "No space");
+        if (full) TEST_FAILS(vpps_trace_write(n.h, full), VPPS_IO, "No space");
         if (full) fclose(full);
-        vpps_handle_destroy(h);
         sn_close(&n);
     }
 END_TEST
@@ -235,20 +214,16 @@ END_TEST
 START_TEST(any_name)
     {
         static const char *const names[] = {"a \"quoted\" \\ name", "\xff\xfe"};
-        small_network n;
-        vpps_handle *h;
-        sn_open(&n, 1);
         const vpps_options o = options_of(1000);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        small_network n = sn_with(1, &o);
         for (int i = 0; i < 2; i++) {
-            TEST_OK(vpps_trace_begin(h, names[i]));
-            TEST_OK(vpps_trace_end(h));
+            TEST_OK(vpps_trace_begin(n.h, names[i]));
+            TEST_OK(vpps_trace_end(n.h));
         }
-        json_t *trace = read_trace(h);
+        json_t *trace = read_trace(n.h);
         ck_assert_uint_eq(count(trace, CALLER, names[0], NULL), 1);
         ck_assert_uint_eq(count(trace, CALLER, "(not UTF-8)", NULL), 1);
         json_decref(trace);
-        vpps_handle_destroy(h);
         sn_close(&n);
     }
 END_TEST
@@ -257,17 +232,14 @@ END_TEST
 START_TEST(long_names)
     {
         enum { BYTES = 402 };
-        small_network n;
-        vpps_graph *r;
-        vpps_cell cell;
         vpps_handle *h;
         char name[BYTES + 1] = "", kept[32] = "";
         for (size_t i = 0; i < BYTES; i += 3) memcpy(name + i, "\xe2\x82\xac", 4);
         memcpy(kept, name, 30); /* of 31 bytes */
-        sn_open(&n, 1);
-        TEST_OK(vpps_cell_begin(n.model, name, &r));
+        small_network n = sn_of(1);
+        vpps_graph *r = begin_cell(n.model, name);
         TEST_OK(vpps_scatter(r, vpps_lookup(r, n.E, vpps_pull_index(r))));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         const vpps_options o = options_of(1000);
         TEST_OK(vpps_handle_create(&h, n.model, &o));
         TEST_OK(vpps_trace_begin(h, name));
@@ -295,7 +267,7 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("trace");
-    TCase *t = tcase_create("trace");
+    TCase *t = add_case(s, "trace", 0);
     tcase_add_loop_test(t, holds_what_ran, 0, 2);
     tcase_add_test(t, changes_no_bit);
     tcase_add_test(t, has_a_limit);
@@ -303,6 +275,5 @@ int main(void) {
     tcase_add_test(t, wrong_calls);
     tcase_add_test(t, any_name);
     tcase_add_test(t, long_names);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

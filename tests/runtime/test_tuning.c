@@ -1,6 +1,6 @@
 /* test_tuning.c - the trials of this processor's products, which the cache remembers, and choices, which checkpoints do; how stages are
  * shared out; and what no choice changes. */
-#include "common/cache_folder.h"
+#include "common/folder.h"
 #include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
@@ -16,7 +16,7 @@
 static vpps_cpu *cpu_of(vpps_handle *h) { return (vpps_cpu *)h->device; }
 
 static void open_with(small_network *n, vpps_handle **h, vpps_options o) {
-    sn_open(n, 1);
+    *n = sn_of(1);
     TEST_OK(vpps_handle_create(h, n->model, &o));
 }
 
@@ -106,13 +106,13 @@ START_TEST(the_cache_remembers)
         ck_assert_double_eq_tol(again.ns, first.ns, 0.01 * first.products);
 
         size_t bytes;
-        char *file = cache_folder_load(entry, &bytes);
+        char *file = folder_load(entry, &bytes);
         file[bytes - 3] ^= 1;
-        cache_folder_store(entry, file, bytes);
+        folder_store(entry, file, bytes);
         free(file);
         ck_assert_uint_gt(run_process(1, false, false, NULL).current_products, 1); /* damaged: as good as none */
         ck_assert_uint_eq(run_process(1, false, false, NULL).current_products, 0);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -136,7 +136,7 @@ START_TEST(processes_agree)
             ck_assert_int_eq(read(ends[0], &ns[i], sizeof ns[i]), (ssize_t)sizeof ns[i]);
         while (wait(NULL) > 0) {}
         for (int i = 0; i < PROCESSES; i++) ck_assert(ns[i] > 0 && ns[i] == ns[0]);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(splits_are_tried_and_remembered)
         ck_assert_uint_eq(run_process(3, false, false, NULL).splits, 0);      /* another number of VPs */
         ck_assert_uint_eq(run_process(1, true, false, &batches).splits, 0);   /* one VP: nothing to share out */
         ck_assert_uint_eq(batches, 1);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -208,8 +208,7 @@ static vpps_cpu_choice resume(vpps_cpu_choice of_run, vpps_options o, const char
     open_with(&n, &h, o);
     TEST_OK(vpps_load(h, path));
     const vpps_cpu_choice c = cpu_of(h)->choice;
-    vpps_stats stats = {.size = sizeof stats};
-    TEST_OK(vpps_handle_stats(h, &stats));
+    const vpps_stats stats = stats_of(h);
     ck_assert_str_eq(stats.precision, vpps_precision_names[c.precision]);
     ck_assert_uint_eq(cpu_of(h)->precision.parts, vpps_precision_parts(c.precision));
     vpps_handle_destroy(h);
@@ -244,7 +243,7 @@ START_TEST(a_resumed_run_keeps_its_choice)
         o.precision = VPPS_PRECISION_FP32;
         c = resume(odd, o, file);
         ck_assert_uint_eq(c.kernels, last);
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -279,8 +278,7 @@ START_TEST(auto_goes_on_as_it_was)
         for (int i = 0; i < 2; i++) {
             for (uint32_t batch = 3; batch < 6; batch++)
                 TEST_OK(vpps_fb(h[i], n[i].g, sn_build(&n[i], batch, 1), NULL));
-            TEST_OK(vpps_read_parameters(h[i]));
-            values[i] = sn_values(&n[i], &count);
+            values[i] = handle_values(n[i].model, h[i], &count);
         }
         ck_assert_int_eq(memcmp(values[0], values[1], count * sizeof(float)), 0);
         for (int i = 0; i < 2; i++) {
@@ -288,7 +286,7 @@ START_TEST(auto_goes_on_as_it_was)
             vpps_handle_destroy(h[i]);
             sn_close(&n[i]);
         }
-        cache_folder_remove();
+        folder_remove();
     }
 END_TEST
 
@@ -333,7 +331,7 @@ START_TEST(copies_are_of_the_values_as_they_are)
         }
         TEST_OK(vpps_read_parameters(h));
         size_t count;
-        float *a = sn_values(&n, &count), *b = sn_values(&again, &count);
+        float *a = model_values(n.model, &count), *b = model_values(again.model, &count);
         ck_assert_int_eq(memcmp(a, b, count * sizeof *a), 0);
         free(a);
         free(b);
@@ -356,8 +354,7 @@ START_TEST(tiles_give_the_same_bits)
             open_handle(&n, &h, 1, false, true);
             choose(h, sizes[i], 2, 4);
             for (uint32_t batch = 0; batch < 8; batch++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, batch, 1), NULL));
-            TEST_OK(vpps_read_parameters(h));
-            values[i] = sn_values(&n, &count);
+            values[i] = handle_values(n.model, h, &count);
             vpps_handle_destroy(h);
             sn_close(&n);
         }
@@ -369,8 +366,7 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("tuning");
-    TCase *t = tcase_create("tuning");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "tuning", 120);
     tcase_add_test(t, the_cache_remembers);
     tcase_add_test(t, processes_agree);
     tcase_add_test(t, without_a_cache_it_goes_on);
@@ -379,6 +375,5 @@ int main(void) {
     tcase_add_loop_test(t, auto_goes_on_as_it_was, 0, 2);
     tcase_add_loop_test(t, copies_are_of_the_values_as_they_are, 0, 6);
     tcase_add_test(t, tiles_give_the_same_bits);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

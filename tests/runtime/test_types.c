@@ -1,6 +1,6 @@
 /* test_types.c - types of vertices that no batch uses any more are dropped: a program that keeps inventing shapes takes no more and
  * more memory, and what comes again is made again. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "runtime/handle.h"
 
 #include <malloc.h>
@@ -19,7 +19,6 @@ typedef struct setting {
 static setting open_setting(bool verify, uint32_t trace_events) {
     setting s;
     vpps_graph *r;
-    vpps_options o;
     TEST_OK(vpps_model_create(&s.model, 3));
     TEST_OK(vpps_add_lookup(s.model, &s.table, "T", ROWS, LENGTH, 1, NULL));
     TEST_OK(vpps_add_matrix(s.model, &s.W, "W", 4, LENGTH, NULL));
@@ -30,7 +29,7 @@ static setting open_setting(bool verify, uint32_t trace_events) {
     TEST_OK(vpps_scatter(r, vpps_square(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
     TEST_OK(vpps_cell_end(r, &s.late));
     TEST_OK(vpps_graph_create(&s.g, s.model));
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = 2;
     o.optimizer.lr = 0;
     o.verify = verify;
@@ -104,8 +103,7 @@ START_TEST(the_oldest_go)
         setting s = open_setting(true, 0);
         float first, again;
         s.h->types.most = 40;
-        TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
-        TEST_OK(vpps_sync_latest_loss(s.h, &first));
+        first = train_batch(s.h, s.g, build(&s, 0));
         for (uint32_t b = 1; b < 60; b++) {
             const uint32_t before = kept(&s);
             TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
@@ -113,13 +111,11 @@ START_TEST(the_oldest_go)
             ck_assert_msg(kept(&s) <= 60, "%u are kept", kept(&s));
             if (kept(&s) < before) ck_assert_uint_ge(kept(&s), 15); /* half of them */
         }
-        TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
-        TEST_OK(vpps_sync_latest_loss(s.h, &again));
+        again = train_batch(s.h, s.g, build(&s, 0));
         ck_assert_float_eq(first, again);
         s.h->types.most = 2;
         for (uint32_t b = 0; b < 20; b++) {
-            TEST_OK(vpps_fb(s.h, s.g, build(&s, b % 2), NULL));
-            TEST_OK(vpps_sync_latest_loss(s.h, &again));
+            again = train_batch(s.h, s.g, build(&s, b % 2));
             ck_assert_float_eq_tol(again, (float)loss_of(&s, b % 2), 1e-4f);
         }
         ck_assert_uint_gt(kept(&s), 2);
@@ -151,11 +147,9 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("types");
-    TCase *t = tcase_create("types");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "types", 120);
     tcase_add_test(t, ever_new_types_do_not_grow);
     tcase_add_test(t, the_oldest_go);
     tcase_add_test(t, what_may_be_asked_for_stays);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

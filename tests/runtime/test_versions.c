@@ -33,21 +33,18 @@ static void expect_margin(const block *b, const char *what) {
 
 START_TEST(results_of_other_sizes)
     {
-        small_network n;
-        vpps_handle *h;
         block b;
         float loss;
         const vpps_options o = sn_options(2, VPPS_SGD);
-        sn_open(&n, 1);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_OK(vpps_backward(h, n.g, sn_build(&n, 1, 1), NULL));
-        TEST_OK(vpps_read_gradients(h));
-        TEST_OK(vpps_update(h));
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
+        small_network n = sn_with(1, &o);
+        TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 1, 1), NULL));
+        TEST_OK(vpps_read_gradients(n.h));
+        TEST_OK(vpps_update(n.h));
+        TEST_OK(vpps_sync_latest_loss(n.h, &loss));
         const size_t more = 64;
         for (int larger = 0; larger < 2; larger++) {
             vpps_stats *stats = of_size(&b, larger ? sizeof *stats + more : UP_TO(vpps_stats, policy));
-            TEST_OK(vpps_handle_stats(h, stats));
+            TEST_OK(vpps_handle_stats(n.h, stats));
             expect_margin(&b, "vpps_stats");
             ck_assert_uint_eq(stats->batches, 1);
             ck_assert_str_eq(stats->policy, "depth");
@@ -71,9 +68,8 @@ START_TEST(results_of_other_sizes)
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
             vpps_stats *stats = of_size(&b, sizeof *stats);
             stats->size = wrong[i];
-            TEST_FAILS(vpps_handle_stats(h, stats), VPPS_ARGUMENT, "expected sizeof(vpps_stats)");
+            TEST_FAILS(vpps_handle_stats(n.h, stats), VPPS_ARGUMENT, "expected sizeof(vpps_stats)");
         }
-        vpps_handle_destroy(h);
         sn_close(&n);
     }
 END_TEST
@@ -82,25 +78,22 @@ END_TEST
 START_TEST(trials_of_another_size)
     {
         enum { ROOM = 3, MORE = 16 };
-        small_network n;
-        vpps_handle *h;
         block b;
         vpps_options o = sn_options(4, VPPS_SGD);
         bool done;
         o.groups = VPPS_GROUPS_PROFILE;
-        sn_open(&n, 1);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        small_network n = sn_with(1, &o);
         uint32_t all = 0, n_trials = ROOM;
-        TEST_OK(vpps_handle_trials(h, NULL, &all, &done));
+        TEST_OK(vpps_handle_trials(n.h, NULL, &all, &done));
         ck_assert_uint_ge(all, ROOM);
         vpps_trial known[ROOM] = {{.size = sizeof *known}};
-        TEST_OK(vpps_handle_trials(h, known, &n_trials, &done));
+        TEST_OK(vpps_handle_trials(n.h, known, &n_trials, &done));
         ck_assert_uint_eq(n_trials, all);
         void *given = of_size(&b, ROOM * (sizeof(vpps_trial) + MORE));
         const size_t size = sizeof(vpps_trial) + MORE;
         memcpy(given, &size, sizeof size);
         n_trials = ROOM;
-        TEST_OK(vpps_handle_trials(h, given, &n_trials, &done));
+        TEST_OK(vpps_handle_trials(n.h, given, &n_trials, &done));
         expect_margin(&b, "vpps_trial");
         for (uint32_t i = 0; i < ROOM; i++) {
             const vpps_trial *x = (const void *)(b.bytes + i * size);
@@ -108,8 +101,7 @@ START_TEST(trials_of_another_size)
             ck_assert_int_eq((int)x->state, (int)known[i].state);
         }
         n_trials = ROOM;
-        TEST_FAILS(vpps_handle_trials(h, NULL, &n_trials, &done), VPPS_ARGUMENT, "NULL");
-        vpps_handle_destroy(h);
+        TEST_FAILS(vpps_handle_trials(n.h, NULL, &n_trials, &done), VPPS_ARGUMENT, "NULL");
         sn_close(&n);
     }
 END_TEST
@@ -118,10 +110,9 @@ END_TEST
 
 START_TEST(options_of_other_sizes)
     {
-        small_network n;
         vpps_handle *h;
         block b;
-        sn_open(&n, 1);
+        small_network n = sn_of(1);
         /* older: what it does not know is as vpps_options_default has it; newer: what is set and not known here is an error */
         vpps_options *o = of_size(&b, UP_TO(vpps_options, optimizer));
         TEST_OK(vpps_options_init(o, b.size));
@@ -153,11 +144,10 @@ END_TEST
 
 START_TEST(applications_of_other_sizes)
     {
-        small_network n;
         vpps_graph *r;
         vpps_cell twice, sum;
         block b;
-        sn_open(&n, 1);
+        small_network n = sn_of(1);
         TEST_OK(vpps_cell_begin(n.model, "twice", &r));
         TEST_OK(vpps_scatter(r, vpps_scale(r, vpps_lookup(r, n.E, vpps_pull_index(r)), 2)));
         TEST_OK(vpps_cell_end(r, &twice));
@@ -203,25 +193,20 @@ END_TEST
 
 START_TEST(groups_of_other_sizes)
     {
-        small_network n;
-        vpps_handle *h;
         const vpps_options o = sn_options(1, VPPS_SGD);
-        sn_open(&n, 1);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_FAILS(vpps_set_param_group(h, 1, &n.b, &(vpps_param_group){.lr = 1}), VPPS_ARGUMENT, "vpps_param_group");
-        vpps_handle_destroy(h);
+        small_network n = sn_with(1, &o);
+        TEST_FAILS(vpps_set_param_group(n.h, 1, &n.b, &(vpps_param_group){.lr = 1}), VPPS_ARGUMENT, "vpps_param_group");
         sn_close(&n);
     }
 END_TEST
 
 int main(void) {
     Suite *suite = suite_create("versions");
-    TCase *t = tcase_create("versions");
+    TCase *t = add_case(suite, "versions", 0);
     tcase_add_test(t, results_of_other_sizes);
     tcase_add_test(t, trials_of_another_size);
     tcase_add_test(t, options_of_other_sizes);
     tcase_add_test(t, applications_of_other_sizes);
     tcase_add_test(t, groups_of_other_sizes);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

@@ -35,30 +35,25 @@ typedef struct result {
 
 static result train(uint32_t vps, uint32_t groups, uint32_t waves, uint64_t pool_bytes) {
     result r = {.status = VPPS_OK};
-    small_network n;
-    vpps_handle *h;
     vpps_node logits[CHAINS];
     float *outs[CHAINS];
     vpps_options o = sn_options(vps, VPPS_SGD);
     o.groups = groups;
     o.waves = waves;
     if (pool_bytes) o.pool_bytes = pool_bytes;
-    sn_open(&n, 1);
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    small_network n = sn_with(1, &o);
     for (uint32_t k = 0; k < STEPS && r.status == VPPS_OK; k++) {
-        r.status = vpps_fb(h, n.g, build(&n, k, logits), NULL);
-        if (r.status == VPPS_OK) TEST_OK(vpps_sync_latest_loss(h, &r.losses[k]));
+        r.status = vpps_fb(n.h, n.g, build(&n, k, logits), NULL);
+        if (r.status == VPPS_OK) TEST_OK(vpps_sync_latest_loss(n.h, &r.losses[k]));
     }
     r.stats.size = sizeof r.stats;
-    TEST_OK(vpps_handle_stats(h, &r.stats));
+    TEST_OK(vpps_handle_stats(n.h, &r.stats));
     for (uint32_t i = 0; i < CHAINS; i++) outs[i] = r.logits[i];
     if (r.status == VPPS_OK) {
         build(&n, 9, logits);
-        TEST_OK(vpps_forward(h, n.g, CHAINS, logits, outs));
+        TEST_OK(vpps_forward(n.h, n.g, CHAINS, logits, outs));
     }
-    TEST_OK(vpps_read_parameters(h));
-    r.values = sn_values(&n, &r.n_values);
-    vpps_handle_destroy(h);
+    r.values = handle_values(n.model, n.h, &r.n_values);
     sn_close(&n);
     return r;
 }
@@ -105,19 +100,16 @@ START_TEST(predictions_are_the_same_bits)
         static const uint32_t waves[] = {1, 3, 1000, 1, 2}, groups[] = {1, 1, 1, 2, 2};
         float logits[VPPS_COUNT(waves)][CHAINS][SN_CLASSES];
         for (uint32_t k = 0; k < VPPS_COUNT(waves); k++) {
-            vpps_handle *h;
             vpps_node nodes[CHAINS];
             float *outs[CHAINS];
             vpps_options o = sn_options(2, VPPS_SGD);
             o.groups = groups[k];
             o.waves = waves[k];
-            sn_open(&n, 1);
-            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            n = sn_with(1, &o);
             build(&n, 2, nodes);
             for (uint32_t i = 0; i < CHAINS; i++) outs[i] = logits[k][i];
-            TEST_OK(vpps_forward(h, n.g, CHAINS, nodes, outs));
+            TEST_OK(vpps_forward(n.h, n.g, CHAINS, nodes, outs));
             ck_assert_mem_eq(logits[k], logits[0], sizeof logits[0]);
-            vpps_handle_destroy(h);
             sn_close(&n);
         }
     }
@@ -143,11 +135,10 @@ END_TEST
 
 START_TEST(groups_are_equal)
     {
-        small_network n;
         vpps_handle *h;
         vpps_options o = sn_options(4, VPPS_SGD);
         o.groups = 3;
-        sn_open(&n, 1);
+        small_network n = sn_of(1);
         TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
         sn_close(&n);
     }
@@ -156,31 +147,23 @@ END_TEST
 /* Sentences of six words through one tanh layer of this size: the groups that a batch of them gets. */
 static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     enum { WORDS = 6, MOST = 64 };
-    vpps_model *model;
-    vpps_graph *g;
-    vpps_handle *h;
     vpps_param U;
-    vpps_stats stats = {.size = sizeof stats};
     vpps_node terms[MOST];
     float *x = calloc(hidden, sizeof *x);
     ck_assert_ptr_nonnull(x);
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_matrix(model, &U, "U", hidden, hidden, NULL));
-    TEST_OK(vpps_graph_create(&g, model));
-    vpps_options o;
-    vpps_options_default(&o);
+    training run = training_of(1);
+    TEST_OK(vpps_add_matrix(run.model, &U, "U", hidden, hidden, NULL));
+    vpps_options o = default_options();
     o.vps = 2;
-    TEST_OK(vpps_handle_create(&h, model, &o));
+    training_start(&run, &o);
     for (uint32_t i = 0; i < sentences; i++) {
-        vpps_node state = vpps_input(g, hidden, 1, x);
-        for (uint32_t t = 0; t < WORDS; t++) state = vpps_tanh(g, vpps_affine1(g, VPPS_NO_PARAM, U, state));
-        terms[i] = vpps_sum_elements(g, state);
+        vpps_node state = vpps_input(run.g, hidden, 1, x);
+        for (uint32_t t = 0; t < WORDS; t++) state = vpps_tanh(run.g, vpps_affine1(run.g, VPPS_NO_PARAM, U, state));
+        terms[i] = vpps_sum_elements(run.g, state);
     }
-    TEST_OK(vpps_fb(h, g, vpps_sum(g, sentences, terms), NULL));
-    TEST_OK(vpps_handle_stats(h, &stats));
-    vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
+    TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, sentences, terms), NULL));
+    const vpps_stats stats = stats_of(run.h);
+    training_end(&run);
     free(x);
     return stats.groups;
 }
@@ -192,46 +175,6 @@ START_TEST(groups_by_cost)
         ck_assert_uint_eq(groups_chosen(64, 1), 1);    /* one input is no two groups' */
         ck_assert_uint_eq(groups_chosen(64, 7), 1);    /* and some more are not dealt evenly */
         ck_assert_uint_eq(groups_chosen(1024, 16), 1); /* 4 MB for each core, for 8 vectors at a time */
-    }
-END_TEST
-
-/* Every number of groups is measured as often, one is taken, and what is learnt is what any of them learns. */
-START_TEST(groups_by_profile)
-    {
-        enum { BATCHES = 45 };
-        float losses[2][BATCHES];
-        for (uint32_t k = 0; k < 2; k++) {
-            small_network n;
-            vpps_handle *h;
-            vpps_node logits[CHAINS];
-            vpps_options o = sn_options(4, VPPS_SGD);
-            o.optimizer.lr = 0.01f;
-            o.no_tuning = true; /* the only trials are those of groups */
-            o.groups = k ? VPPS_GROUPS_PROFILE : 1;
-            sn_open(&n, 1);
-            TEST_OK(vpps_handle_create(&h, n.model, &o));
-            vpps_trial trials[4] = {{.size = sizeof *trials}};
-            uint32_t n_trials, current = 0;
-            bool done = false;
-            for (uint32_t b = 0; b < BATCHES; b++) {
-                n_trials = VPPS_COUNT(trials);
-                TEST_OK(vpps_handle_trials(h, trials, &n_trials, &done));
-                ck_assert_uint_eq(n_trials, k ? 3 : 0);
-                ck_assert(done == (!k || b >= 30)); /* ten batches each, the first of which does not count */
-                TEST_OK(vpps_fb(h, n.g, build(&n, b, logits), NULL));
-                TEST_OK(vpps_sync_latest_loss(h, &losses[k][b]));
-                ck_assert_float_eq_tol(losses[k][b], losses[0][b], 1e-4f);
-            }
-            for (uint32_t i = 0; k && i < n_trials; i++) {
-                ck_assert_uint_eq(trials[i].groups, 1u << i);
-                ck_assert_uint_eq(trials[i].batches, 9);
-                ck_assert(trials[i].ns_per_node > 0);
-                current += trials[i].state == VPPS_TRIAL_CURRENT;
-            }
-            ck_assert_uint_eq(current, k);
-            vpps_handle_destroy(h);
-            sn_close(&n);
-        }
     }
 END_TEST
 
@@ -257,15 +200,12 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("waves");
-    TCase *t = tcase_create("waves");
+    TCase *t = add_case(suite, "waves", 60);
     tcase_add_test(t, dealing_changes_nothing);
     tcase_add_test(t, predictions_are_the_same_bits);
     tcase_add_test(t, a_small_pool_is_met_by_waves);
     tcase_add_test(t, groups_are_equal);
     tcase_add_test(t, groups_by_cost);
-    tcase_add_test(t, groups_by_profile);
     tcase_add_test(t, numbers_of_groups);
-    tcase_set_timeout(t, 60);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

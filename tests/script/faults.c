@@ -9,14 +9,13 @@ void open_batch(batch *b, vpps_node loss, way w) {
 
 void open_recurrent(batch *b) {
     vpps_param w, v;
-    vpps_graph *r;
     vpps_cell rnn;
     float data[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) data[i] = (float)i;
     TEST_OK(vpps_model_create(&b->model, 1));
     TEST_OK(vpps_add_matrix(b->model, &w, "W", ROWS, ROWS, NULL));
     TEST_OK(vpps_add_vector(b->model, &v, "b", ROWS, NULL));
-    TEST_OK(vpps_cell_begin(b->model, "rnn", &r));
+    vpps_graph *r = begin_cell(b->model, "rnn");
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, v, w, vpps_gather(r, 0, 0, ROWS, 1)))));
     TEST_OK(vpps_cell_end(r, &rnn));
     TEST_OK(vpps_graph_create(&b->g, b->model));

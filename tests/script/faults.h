@@ -2,7 +2,7 @@
 #ifndef VPPS_TESTS_SCRIPT_FAULTS_H
 #define VPPS_TESTS_SCRIPT_FAULTS_H
 
-#include "common/testing.h"
+#include "common/training.h"
 #include "mutate.h"
 
 typedef struct batch {

@@ -125,10 +125,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("allocate");
-    TCase *tc = tcase_create("tensors");
+    TCase *tc = add_case(suite, "tensors", 0);
     tcase_add_test(tc, no_two_that_live_at_once_share_a_word);
     tcase_add_test(tc, few_take_as_little_as_can_be);
     tcase_add_test(tc, words_are_handed_on);
-    suite_add_tcase(suite, tc);
     return test_main(suite);
 }

@@ -93,11 +93,10 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("arena");
-    TCase *tc = tcase_create("pieces");
+    TCase *tc = add_case(suite, "pieces", 0);
     tcase_add_test(tc, pieces_are_apart);
     tcase_add_test(tc, what_came_before_a_mark_stays);
     tcase_add_test(tc, arrays_grow_with_their_content);
     tcase_add_test(tc, sizes_that_no_memory_has_are_refused);
-    suite_add_tcase(suite, tc);
     return test_main(suite);
 }

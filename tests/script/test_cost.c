@@ -47,16 +47,14 @@ enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
 /* A classifier over words: every vertex reads and gives what all others do, so nothing is made that nobody needs. */
 static void open_classifier(batch *b, way w) {
     vpps_param e, m, v;
-    vpps_graph *r;
-    vpps_cell cell;
     TEST_OK(vpps_model_create(&b->model, 1));
     TEST_OK(vpps_add_lookup(b->model, &e, "E", TABLE, ROWS, 1, NULL));
     TEST_OK(vpps_add_matrix(b->model, &m, "W", CLASSES, ROWS, NULL));
     TEST_OK(vpps_add_vector(b->model, &v, "b", CLASSES, NULL));
-    TEST_OK(vpps_cell_begin(b->model, "classifier", &r));
+    vpps_graph *r = begin_cell(b->model, "classifier");
     const vpps_node x = vpps_tanh(r, vpps_lookup(r, e, vpps_pull_index(r)));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_affine1(r, v, m, x), vpps_pull_index(r))));
-    TEST_OK(vpps_cell_end(r, &cell));
+    const vpps_cell cell = end_cell(r);
     TEST_OK(vpps_graph_create(&b->g, b->model));
     vpps_node losses[WORDS];
     for (uint32_t i = 0; i < WORDS; i++) {
@@ -87,9 +85,8 @@ END_TEST
 
 int main(void) {
     Suite *s = suite_create("cost of tasks");
-    TCase *t = tcase_create("cost");
+    TCase *t = add_case(s, "cost", 0);
     tcase_add_test(t, by_hand);
     tcase_add_loop_test(t, as_the_graph_counts, 0, 3);
-    suite_add_tcase(s, t);
     return test_main(s);
 }

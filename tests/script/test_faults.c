@@ -396,7 +396,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("faults");
-    TCase *t = tcase_create("faults");
+    TCase *t = add_case(suite, "faults", 0);
     tcase_add_test(t, a_wait_is_missing);
     tcase_add_test(t, a_wait_is_for_too_few_or_too_many);
     tcase_add_test(t, a_deadlock);
@@ -416,6 +416,5 @@ int main(void) {
     tcase_add_test(t, an_output_is_of_no_vertex);
     tcase_add_test(t, kept_gradients);
     tcase_add_test(t, kept_gradients_are_not_left_to_an_update);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

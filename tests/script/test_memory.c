@@ -160,8 +160,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("memory");
-    TCase *tc = tcase_create("networks");
+    TCase *tc = add_case(suite, "networks", 0);
     tcase_add_loop_test(tc, little_more_is_taken_than_lives_at_once, 0, VPPS_COUNT(open_any));
-    suite_add_tcase(suite, tc);
     return test_main(suite);
 }

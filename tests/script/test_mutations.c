@@ -132,11 +132,9 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("mutations");
-    TCase *t = tcase_create("mutations");
-    tcase_set_timeout(t, 300);
+    TCase *t = add_case(suite, "mutations", 300);
     tcase_add_test(t, wrong_scripts_are_refused);
     tcase_add_test(t, wrong_cells_are_refused);
     tcase_add_test(t, every_word_counts);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

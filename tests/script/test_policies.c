@@ -1,6 +1,6 @@
 /* test_policies.c - batching policies: on ED-Batch's figure 1, on random graphs against what is said of them, on real data
  * against numbers of batches counted by another program. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "models.h"
 #include "runtime/handle.h"
 #include "script/schedule.h"
@@ -289,8 +289,7 @@ static void open_subject(subject *s, const char *name, uint32_t words, uint32_t 
     s->config.characters = characters;
     s->config.classes = classes;
     s->config.embed = s->config.hidden = 4;
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = 1;
     TEST_OK(vpps_model_create(&s->model, 1));
     TEST_OK(s->net->create(&s->data, s->model, &s->config));
@@ -425,8 +424,7 @@ END_TEST
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);
     Suite *s = suite_create("policies");
-    TCase *t = tcase_create("policies");
-    tcase_set_timeout(t, 120);
+    TCase *t = add_case(s, "policies", 120);
     tcase_add_test(t, as_in_figure_1);
     tcase_add_test(t, ratios_of_figure_1);
     tcase_add_test(t, every_policy_orders_random_graphs);
@@ -435,6 +433,5 @@ int main(void) {
     tcase_add_test(t, equal_graphs_give_equal_automata);
     tcase_add_loop_test(t, on_trees, 0, VPPS_COUNT(of_trees));
     tcase_add_loop_test(t, on_lattices, 0, VPPS_COUNT(of_lattices));
-    suite_add_tcase(s, t);
     return test_main(s);
 }

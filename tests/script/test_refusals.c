@@ -2,7 +2,7 @@
  * least once. A refusal that is taken out leaves its row unmet. Those that no single field leads to are in test_faults.c and
  * test_cell_faults.c. */
 #include "cell/program.h"
-#include "common/testing.h"
+#include "common/training.h"
 #include "faults.h"
 #include "subjects.h"
 
@@ -382,19 +382,17 @@ static bool all_are_met(void) {
 /* A loop that ends by a condition, and looks up entries by numbers that argmax finds. */
 static void open_decided(batch *b) {
     vpps_param table, other, w;
-    vpps_graph *r;
-    vpps_cell cell;
     TEST_OK(vpps_model_create(&b->model, 1));
     TEST_OK(vpps_add_lookup(b->model, &table, "T", 3, 4, 1, NULL));
     TEST_OK(vpps_add_lookup(b->model, &other, "T2", 3, 2, 1, NULL));
     TEST_OK(vpps_add_matrix(b->model, &w, "W", 4, 4, NULL));
-    TEST_OK(vpps_cell_begin(b->model, "turn", &r));
+    vpps_graph *r = begin_cell(b->model, "turn");
     const vpps_node goes_on = vpps_gather(r, 0, 0, 1, 1), state = vpps_gather(r, 0, 1, 4, 1);
     const vpps_node word = vpps_argmax(r, vpps_matvec(r, w, state));
     TEST_OK(vpps_condition(r, goes_on));
     TEST_OK(vpps_scatter_else(r, vpps_tanh(r, goes_on), goes_on));
     TEST_OK(vpps_scatter_else(r, vpps_add(r, state, vpps_lookup_at(r, table, vpps_slice(r, word, 0, 1))), state));
-    TEST_OK(vpps_cell_end(r, &cell));
+    const vpps_cell cell = end_cell(r);
     TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node start[] = {vpps_ones(b->g, 1, 1), vpps_ones(b->g, 4, 1)};
     const vpps_vertex at = vpps_source(b->g, 2, start);
@@ -438,9 +436,7 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("refusals");
-    TCase *t = tcase_create("refusals");
-    tcase_set_timeout(t, 300);
+    TCase *t = add_case(suite, "refusals", 300);
     tcase_add_test(t, every_refusal_is_met);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }

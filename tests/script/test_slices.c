@@ -236,14 +236,12 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("slices");
-    TCase *tc = tcase_create("slices");
+    TCase *tc = add_case(suite, "slices", 60);
     tcase_add_test(tc, slices_keep_in_the_same_words);
     tcase_add_test(tc, there_are_no_more_slices_than_heads);
     tcase_add_loop_test(tc, slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines));
     tcase_add_loop_test(tc, what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines));
     tcase_add_loop_test(tc, what_is_told_would_do_does_and_less_does_not, 0, VPPS_COUNT(machines));
     tcase_add_test(tc, so_it_is_for_random_graphs);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(suite, tc);
     return test_main(suite);
 }

@@ -1,5 +1,5 @@
 /* test_verify.c - the checker accepts every correct script, and comes to an end with any. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "mutate.h"
 #include "subjects.h"
 
@@ -34,49 +34,46 @@ START_TEST(vertices_may_have_the_same_lists)
     {
         enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
         for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
-            vpps_model *model;
             vpps_param table, matrix;
-            vpps_graph *r, *g;
+            vpps_graph *r;
             vpps_cell leaf, all;
             vpps_vertex leaves[4];
             vpps_node terms[2 * VERTICES];
             uint32_t n = 0;
-            TEST_OK(vpps_model_create(&model, 1));
-            TEST_OK(vpps_add_lookup(model, &table, "E", ENTRIES, SIZE, 1, NULL));
-            TEST_OK(vpps_add_matrix(model, &matrix, "W", SIZE, SIZE, NULL));
-            TEST_OK(vpps_cell_begin(model, "leaf", &r));
+            training t = training_of(1);
+            TEST_OK(vpps_add_lookup(t.model, &table, "E", ENTRIES, SIZE, 1, NULL));
+            TEST_OK(vpps_add_matrix(t.model, &matrix, "W", SIZE, SIZE, NULL));
+            TEST_OK(vpps_cell_begin(t.model, "leaf", &r));
             TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
             TEST_OK(vpps_cell_end(r, &leaf));
-            TEST_OK(vpps_cell_begin(model, "all", &r));
+            TEST_OK(vpps_cell_begin(t.model, "all", &r));
             const vpps_node own = vpps_lookup(r, table, vpps_pull_index(r)), x = vpps_gather_list(r, 0, SIZE, 1);
             const vpps_node score = vpps_softmax_list(r, vpps_dot(r, x, own));
             TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
             TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
             TEST_OK(vpps_cell_end(r, &all));
-            TEST_OK(vpps_graph_create(&g, model));
             for (uint32_t i = 0; i < 3; i++)
-                leaves[i] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
+                leaves[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
             leaves[3] = leaves[1]; /* twice in a list */
             vpps_vertex v[VERTICES];
             for (uint32_t i = 0; i < VERTICES; i++)
-                v[i] = vpps_apply(g, VPPS_APPLICATION(.cell = all, .n_children = 4, .children = leaves, .n_indices = 1,
-                                                      .indices = &i));
+                v[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = all, .n_children = 4, .children = leaves,
+                                                        .n_indices = 1, .indices = &i));
             for (uint32_t i = 0; i < VERTICES; i++) {
                 const uint32_t term = outputs >> (2 * i) & 3;
-                if (term != NOTHING) terms[n++] = vpps_sum_elements(g, vpps_scattered(g, v[i], term & 1));
-                if (term == 2) terms[n++] = vpps_sum_elements(g, vpps_scattered(g, v[i], 1));
+                if (term != NOTHING) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], term & 1));
+                if (term == 2) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], 1));
             }
-            const vpps_node loss = n ? vpps_sum(g, n, terms) : VPPS_NO_NODE;
+            const vpps_node loss = n ? vpps_sum(t.g, n, terms) : VPPS_NO_NODE;
             for (uint32_t k = 0; k < WAYS && n; k++) {
                 job j;
-                TEST_OK(job_open(&j, g, loss, way_of(k), k));
+                TEST_OK(job_open(&j, t.g, loss, way_of(k), k));
                 const vpps_status status = verify_subject(&j.subject);
                 ck_assert_msg(status == VPPS_OK, "outputs %u, %s: %s", outputs, way_text(way_of(k)),
                               vpps_error_message());
                 job_close(&j);
             }
-            vpps_graph_destroy(g);
-            vpps_model_destroy(model);
+            training_end(&t);
         }
     }
 END_TEST
@@ -172,12 +169,11 @@ typedef struct words {
 static void open_words(words *w) {
     enum { WORDS = 7, ROWS = 16, CLASSES = 5, VPS = 4, POOL_WORDS = 1 << 16 };
     vpps_param e, m;
-    vpps_graph *r;
     *w = (words){0};
     TEST_OK(vpps_model_create(&w->model, 1));
     TEST_OK(vpps_add_lookup(w->model, &e, "E", WORDS, ROWS, 1, NULL));
     TEST_OK(vpps_add_matrix(w->model, &m, "W", CLASSES, ROWS, NULL));
-    TEST_OK(vpps_cell_begin(w->model, "word", &r));
+    vpps_graph *r = begin_cell(w->model, "word");
     const vpps_node x = vpps_affine1(r, VPPS_NO_PARAM, m, vpps_lookup(r, e, vpps_pull_index(r)));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, x, vpps_pull_index(r))));
     TEST_OK(vpps_cell_end(r, &w->cell));
@@ -261,14 +257,12 @@ END_TEST
 
 int main(void) {
     Suite *suite = suite_create("verify");
-    TCase *t = tcase_create("verify");
-    tcase_set_timeout(t, 300);
+    TCase *t = add_case(suite, "verify", 300);
     tcase_add_test(t, correct_scripts_are_accepted);
     tcase_add_test(t, vertices_may_have_the_same_lists);
     tcase_add_test(t, scripts_do_not_depend_on_batches_before);
     tcase_add_test(t, widened_cells_do_the_same);
     tcase_add_test(t, few_small_batches_take_the_groups_of_large_ones);
     tcase_add_test(t, no_script_leads_the_checker_astray);
-    suite_add_tcase(suite, t);
     return test_main(suite);
 }
