@@ -360,7 +360,7 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds the places of kept values: `place` becomes the first value in each one's. A place passes if all values in it do. */
+/* Finds the places of kept values: `place` becomes the first value in each one's. A place is in a pass record if all its values may be. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -404,7 +404,7 @@ static void place_in_records(work *w, const uint32_t *place) {
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
 }
 
-/* Stages that read what passes. */
+/* Stages that read a pass record. */
 static void mark_readers(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {

@@ -68,6 +68,7 @@ static const char *const refusals[] = {
     "it is kept in another place, or twice",
     "its shares are kept as a whole, or the reverse",
     "it is kept in another list's record",
+    "it is in the record of a pass, but is read after it",
     "it is kept outside the record",
     "it is kept in the place of what stays",
     "a stage keeps two values in one place",

@@ -51,7 +51,7 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
     const uint64_t end = (uint64_t)x->offset + vpps_place_words(p->c, x);
     if (end > p->c->kept_words[x->record]) return vpps_proof_refuse(p, "it is kept outside the record");
     if (vpps_is_pass_record(x->record) && (p->stays[to->value] || x->record != vpps_pass_record(p->c, p->stage)))
-        return vpps_proof_refuse(p, "it passes, but is read after its vertex's pass");
+        return vpps_proof_refuse(p, "it is in the record of a pass, but is read after it");
     for (uint32_t u = 0; u < p->c->n_values; u++) {
         const vpps_cell_value *y = vpps_proof_value(p, u);
         if (u == to->value || !y->kept || y->record != x->record ||
