@@ -19,7 +19,7 @@
 #include "runtime/handle.h"
 #include "workload.h"
 
-enum { NEIGHBOURS = 8, REPEATS = 5, MEASURED = 15, MEETINGS = 20000 };
+enum { REPEATS = 5, MEASURED = 15, MEETINGS = 20000 };
 
 static const uint32_t sizes[] = {1, 16, 128};
 static const uint32_t batches_of[] = {24, 4, 1}; /* that a figure is the mean of */
@@ -64,10 +64,11 @@ static double measure_barrier(void) {
 /* Of n VPs: as meetings.c has it. A gate's stores overlap but for an eighth. */
 static double barrier_ns(uint32_t n_vps, uint32_t n, double hop) {
     if (n_vps < VPPS_LEAST_TREE) return (n - 1) * hop;
+    const uint32_t gates = (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS;
     double hops = 1;
-    for (uint32_t level = n; level > 1; level = (level + NEIGHBOURS - 1) / NEIGHBOURS)
-        hops += vpps_min_u32(level, NEIGHBOURS);
-    return hop * (hops + (double)((n + NEIGHBOURS - 1) / NEIGHBOURS) / 8);
+    for (uint32_t level = n; level > 1; level = (level + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS)
+        hops += vpps_min_u32(level, VPPS_NEIGHBOURS);
+    return hop * (hops + (double)gates / 8);
 }
 
 /* ---------------------------------------------------------------- a machine of so many VPs */
@@ -82,17 +83,11 @@ typedef struct machine {
     uint64_t host_ns; /* graph and script of the batch at hand */
 } machine;
 
-static uint64_t thread_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static vpps_status make_batch(machine *m, uint32_t n) {
-    const uint64_t start = thread_ns();
+    const uint64_t start = vpps_thread_ns();
     VPPS_TRY(workload_batch(m->w, n, &m->request.loss));
     VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, &m->cpu->machine, m->w->x.graph, &m->request));
-    m->host_ns = thread_ns() - start;
+    m->host_ns = vpps_thread_ns() - start;
     return VPPS_OK;
 }
 
@@ -132,25 +127,31 @@ static void meet(const machine *m, double *clocks, uint32_t first, uint32_t n) {
     for (uint32_t v = first; v < first + n; v++) clocks[v] = last + barrier_ns(m->cpu->n_vps, n, m->hop);
 }
 
-/* When the batch is done, by the times of each VP's tasks: every group up to the next meeting of all, until all have ended. */
-static double end_of_batch(const machine *m, const double *ns, uint32_t most, double *clocks) {
-    const uint32_t *script = m->batch->script, n_vps = m->cpu->n_vps;
-    const uint32_t n_groups = vpps_task_header_of(script)->n_groups, size = n_vps / n_groups;
-    uint32_t next[1024] = {0};
+/* Runs a group from its task number `at` on up to the next meeting of all groups, or the end; the number of the task after that. */
+static uint32_t run_group(const machine *m, uint32_t group, uint32_t at, const double *ns, uint32_t most,
+                          double *clocks) {
+    const uint32_t *script = m->batch->script, n_groups = vpps_task_header_of(script)->n_groups;
+    const uint32_t size = m->cpu->n_vps / n_groups, first = group * size;
+    for (const vpps_task *t = vpps_first_task(script, group) + at; t->kind != VPPS_TASK_END; t++) {
+        for (uint32_t v = first; v < first + size; v++) clocks[v] += ns[(size_t)v * most + at];
+        at++;
+        if (t->signal == VPPS_NO_BARRIER) continue;
+        if (n_groups > 1 && t[1].signals != size) break;
+        meet(m, clocks, first, size);
+    }
+    return at;
+}
+
+/* When the batch is done, by the times of each VP's tasks. next: of each group, zero. */
+static double end_of_batch(const machine *m, const double *ns, uint32_t most, double *clocks, uint32_t *next) {
+    const uint32_t *script = m->batch->script;
     for (bool ended = false; !ended;) {
-        for (uint32_t g = 0; g < n_groups; g++) {
-            for (bool on = true; on;) {
-                const vpps_task *t = vpps_first_task(script, g) + next[g];
-                if (t->kind == VPPS_TASK_END) break;
-                for (uint32_t v = g * size; v < (g + 1) * size; v++) clocks[v] += ns[(size_t)v * most + next[g]];
-                next[g]++;
-                on = t->signal == VPPS_NO_BARRIER || n_groups == 1 || t[1].signals == size;
-                if (t->signal != VPPS_NO_BARRIER && on) meet(m, clocks, g * size, size);
-            }
-        }
-        meet(m, clocks, 0, n_vps);
         ended = true;
-        for (uint32_t g = 0; g < n_groups; g++) ended &= (vpps_first_task(script, g) + next[g])->kind == VPPS_TASK_END;
+        for (uint32_t g = 0; g < vpps_task_header_of(script)->n_groups; g++) {
+            next[g] = run_group(m, g, next[g], ns, most, clocks);
+            ended &= vpps_first_task(script, g)[next[g]].kind == VPPS_TASK_END;
+        }
+        meet(m, clocks, 0, m->cpu->n_vps);
     }
     return clocks[0];
 }
@@ -161,16 +162,18 @@ static vpps_status predict(machine *m, double *out) {
     uint32_t most = 0;
     for (uint32_t g = 0; g < vpps_task_header_of(script)->n_groups; g++)
         most = vpps_max_u32(most, (uint32_t)(vpps_end_of_tasks(script, g) - vpps_first_task(script, g)));
-    double *ns = calloc((size_t)n_vps * most, sizeof *ns), *clocks = calloc(n_vps, sizeof *clocks);
-    vpps_status status = ns && clocks ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory");
+    double *ns = calloc((size_t)n_vps * most + 1, sizeof *ns), *clocks = calloc(n_vps + 1u, sizeof *clocks);
+    uint32_t *next = calloc(n_vps + 1u, sizeof *next);
+    vpps_status status = ns && clocks && next ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory");
     for (uint32_t v = 0; v < n_vps && status == VPPS_OK; v++) {
         const uint32_t g = v / (n_vps / vpps_task_header_of(script)->n_groups);
         status = time_tasks(m, v, ns + (size_t)v * most,
                             (uint32_t)(vpps_end_of_tasks(script, g) - vpps_first_task(script, g)) - 1);
     }
-    if (status == VPPS_OK) *out = end_of_batch(m, ns, most, clocks) + 2 * m->hop; /* the launch */
+    if (status == VPPS_OK) *out = end_of_batch(m, ns, most, clocks, next) + 2 * m->hop; /* the launch */
     free(ns);
     free(clocks);
+    free(next);
     return status;
 }
 

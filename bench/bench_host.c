@@ -25,20 +25,14 @@ typedef struct maker {
     double build_ns, script_ns; /* of the latest: CPU time of building the graph, of making the script */
 } maker;
 
-static uint64_t thread_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static vpps_status maker_make(maker *m, uint32_t n) {
     vpps_batch_request request = {.optimizer = &m->w->x.handle->options.optimizer, .guard = true, .step = 1};
-    const uint64_t t0 = thread_ns();
+    const uint64_t t0 = vpps_thread_ns();
     VPPS_TRY(workload_batch(m->w, n, &request.loss));
-    const uint64_t t1 = thread_ns();
+    const uint64_t t1 = vpps_thread_ns();
     VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, m->plan, m->w->x.graph, &request));
     m->build_ns = (double)(t1 - t0);
-    m->script_ns = (double)(thread_ns() - t1);
+    m->script_ns = (double)(vpps_thread_ns() - t1);
     return VPPS_OK;
 }
 

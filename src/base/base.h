@@ -84,11 +84,14 @@ static inline vpps_status vpps_need_count(uint64_t n, const char *where, const c
 /* The value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" without. */
 void vpps_proc_value(const char *path, const char *key, char *value, size_t n);
 
-static inline uint64_t vpps_now_ns(void) {
+static inline uint64_t vpps_clock_ns(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+static inline uint64_t vpps_now_ns(void) { return vpps_clock_ns(CLOCK_MONOTONIC); }
+/* Processor time of this thread: it stands still while others have the core. */
+static inline uint64_t vpps_thread_ns(void) { return vpps_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 /* SplitMix64 (Steele, Lea and Flood 2014): a state is a counter, so streams are reproducible everywhere. */
 static inline uint64_t vpps_mix64(uint64_t z) {

@@ -243,9 +243,9 @@ void vpps_wake(vpps_cpu *cpu, atomic_uint *word);
 
 /* ---- meetings.c */
 
-/* From so many VPs on a tree costs less than a counter: by hand-overs of cache lines one after the other, n - 1 of a counter,
- * 8 + n / 8 and the gate's of a tree. */
-enum { VPPS_LEAST_TREE = 12 };
+/* NEIGHBOURS: VPs that add to one node of a tree. LEAST_TREE: from so many VPs on a tree costs less than a counter: by hand-overs of cache
+ * lines one after the other, n - 1 of a counter, 8 + n / 8 and the gate's of a tree. */
+enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
 void vpps_meetings_close(vpps_cpu *cpu);

@@ -160,12 +160,6 @@ static void run_copy(stand *s, uint32_t n) {
 
 /* ---------------------------------------------------------------- measuring */
 
-static uint64_t thread_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_forward] = run_forward,
     [VPPS_CPU_WAY_rows] = run_rows,
@@ -210,11 +204,11 @@ static uint64_t measure(stand *s, vpps_trial *t) {
     s->gates = s->parts || way == VPPS_CPU_WAY_rows ? GATES : 1;
     if (s->unit.open) s->unit.open();
     if (!t->far) fetch_matrices(s);
-    const uint64_t start = thread_ns();
+    const uint64_t start = vpps_thread_ns();
     do {
         runs[way](s, t->vectors);
         calls++;
-        passed = thread_ns() - start;
+        passed = vpps_thread_ns() - start;
     } while (passed < SLICE_NS);
     if (s->unit.close) s->unit.close();
     const double ns = (double)passed / calls / s->gates / (way == VPPS_CPU_WAY_copy ? 1 : t->vectors);

@@ -11,9 +11,7 @@
  */
 #include "runtime/cpu/cpu.h"
 
-enum { NEIGHBOURS = 8 };
-
-static uint32_t above(uint32_t n) { return (n + NEIGHBOURS - 1) / NEIGHBOURS; }
+static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }
 
 /* Nodes of a tree of n members, leaves first. At most n, where there are two members or more. */
 static uint32_t nodes_of(uint32_t n) {
@@ -25,10 +23,10 @@ static uint32_t nodes_of(uint32_t n) {
 
 bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting) {
     for (;;) {
-        const uint32_t node = member / NEIGHBOURS, left = n - node * NEIGHBOURS;
-        const uint32_t all = vpps_min_u32(left, NEIGHBOURS) * meeting;
+        const uint32_t node = member / VPPS_NEIGHBOURS, left = n - node * VPPS_NEIGHBOURS;
+        const uint32_t all = vpps_min_u32(left, VPPS_NEIGHBOURS) * meeting;
         if (atomic_fetch_add_explicit(&nodes[node].value, 1, memory_order_acq_rel) + 1 != all) return false;
-        if (n <= NEIGHBOURS) return true;
+        if (n <= VPPS_NEIGHBOURS) return true;
         nodes += n = above(n);
         member = node;
     }
@@ -166,7 +164,8 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
 vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came) {
     vpps_cpu *cpu = vp->cpu;
     const tree t = tree_of(vp, signals);
-    const vpps_wait_end end = vpps_wait_for(cpu, &t.gates[t.member / NEIGHBOURS].value, *t.met, cpu->watchdog_ns, true);
+    const vpps_wait_end end =
+        vpps_wait_for(cpu, &t.gates[t.member / VPPS_NEIGHBOURS].value, *t.met, cpu->watchdog_ns, true);
     if (end != VPPS_WAIT_TIMEOUT) return end;
     *came = 0;
     for (uint32_t i = 0; i < above(t.n); i++) *came += atomic_load_explicit(&t.nodes[i].value, memory_order_relaxed);

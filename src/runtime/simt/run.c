@@ -228,12 +228,8 @@ static unsigned collective(vpps_simt_thread *self, vpps_simt_collective kind, un
     return t->result;
 }
 
-/* The machine's time is that of the thread that is the machine: it stands still while other processes have the core. */
-static unsigned long long now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
-}
+/* The machine's time is that of the thread that is the machine. */
+static unsigned long long now_ns(void) { return vpps_thread_ns(); }
 
 /* ---------------------------------------------------------------- threads */
 
