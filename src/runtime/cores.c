@@ -94,7 +94,7 @@ double vpps_cores_quota(const char *root) {
 }
 
 uint32_t vpps_cores_allowed(void) {
-    cpu_set_t allowed[16]; /* of 1,024 CPUs each */
+    cpu_set_t allowed[VPPS_CPU_SETS];
     const bool known = sched_getaffinity(0, sizeof allowed, allowed) == 0;
     const uint32_t n = known ? (uint32_t)CPU_COUNT_S(sizeof allowed, allowed) : 1;
     const double quota = vpps_cores_quota("");

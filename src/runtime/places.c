@@ -5,18 +5,22 @@
 #endif
 #include "runtime/places.h"
 
+#include "runtime/cores.h"
+
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- files */
 
-/* A reading under way: places by CPU. */
+/* A reading under way: by CPU, but for `nodes`. */
 typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
     bool *there, *known; /* known: of the property at hand */
-    uint32_t n;
+    bool *listed;        /* in the list that was read */
+    bool *nodes;         /* that are online */
+    uint32_t n;          /* CPUs */
 } reader;
 
 /* Folders of CPUs and nodes, whose names end in a number; else there is none. */
@@ -42,60 +46,48 @@ static bool read_number(const reader *r, uint32_t cpu, const char *name, uint32_
     return told >= 0;
 }
 
-/* Calls take(r, c, first, to) for each number of a list that is below r->n; first: the list's first one. False: there is no list. */
-typedef void (*taker)(reader *r, uint32_t cpu, uint32_t first, uint32_t to);
-static bool read_list(reader *r, const char *folder, uint32_t number, const char *name, taker take, uint32_t to) {
+/* listed[c]: is number c, below r->n, in the list? False: there is no list. */
+static bool read_list(const reader *r, const char *folder, uint32_t number, const char *name, bool *listed) {
     FILE *f = open_file(r, folder, number, name);
-    uint32_t begin, end, first = UINT32_MAX;
+    uint32_t begin, end;
+    bool any = false;
+    memset(listed, 0, r->n * sizeof *listed);
     if (!f) return false;
     while (fscanf(f, "%u", &begin) == 1) {
+        any = true;
         int separator = fgetc(f);
         end = begin;
         if (separator == '-' && fscanf(f, "%u", &end) == 1) separator = fgetc(f);
-        if (first == UINT32_MAX) first = begin;
-        for (uint32_t c = begin; c <= end && c < r->n; c++) take(r, c, first, to);
+        for (uint32_t c = begin; c <= end && c < r->n; c++) listed[c] = true;
         if (separator != ',') break;
     }
     fclose(f);
-    return first != UINT32_MAX;
+    return any;
+}
+
+/* A CPU's list, by the name that the kernel has for it now, or by the one that it had before 5.7. */
+static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const char *old_name) {
+    return read_list(r, A_CPU, cpu, name, r->listed) || read_list(r, A_CPU, cpu, old_name, r->listed);
 }
 
 /* ---------------------------------------------------------------- properties */
 
-static void take_online(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
-    (void)first, (void)to;
-    r->known[cpu] = true;
-}
-static void take_package(reader *r, uint32_t cpu, uint32_t first, uint32_t package) {
-    (void)first;
-    r->by_cpu[cpu].package = package;
-    r->known[cpu] = true;
-}
-static void take_node(reader *r, uint32_t cpu, uint32_t first, uint32_t node) {
-    (void)first;
-    r->by_cpu[cpu].node = node;
-}
-static void take_cache(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
-    (void)to;
-    r->by_cpu[cpu].cache = first;
-    r->known[cpu] = true;
-}
-static void take_core(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
-    (void)to;
-    r->by_cpu[cpu].core = first;
-    r->known[cpu] = true;
-}
-static void take_slow(reader *r, uint32_t cpu, uint32_t first, uint32_t to) {
-    (void)first, (void)to;
-    r->by_cpu[cpu].slow = true;
-}
-
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
+/* Gives the listed CPUs a property, by its offset in vpps_core_place; FIRST: the number of the first one of them. */
+enum { FIRST = UINT32_MAX };
+static void give(reader *r, size_t property, uint32_t value) {
+    for (uint32_t c = 0; c < r->n; c++) {
+        if (!r->listed[c]) continue;
+        if (value == FIRST) value = c;
+        memcpy((char *)&r->by_cpu[c] + property, &value, sizeof value);
+        r->known[c] = true;
+    }
+}
+
 static void read_online(reader *r) {
-    forget(r);
-    if (!read_list(r, "system/cpu", NO_NUMBER, "online", take_online, 0)) return;
-    for (uint32_t c = 0; c < r->n; c++) r->there[c] &= r->known[c];
+    if (!read_list(r, "system/cpu", NO_NUMBER, "online", r->listed)) return;
+    for (uint32_t c = 0; c < r->n; c++) r->there[c] &= r->listed[c];
 }
 
 /* One file tells of all CPUs of a socket, a cache or a core. */
@@ -104,18 +96,19 @@ static void read_packages(reader *r) {
     for (uint32_t c = 0; c < r->n; c++) {
         uint32_t package = 0;
         if (!r->there[c] || r->known[c] || !read_number(r, c, "topology/physical_package_id", &package)) continue;
-        take_package(r, c, c, package);
-        if (!read_list(r, A_CPU, c, "topology/package_cpus_list", take_package, package))
-            read_list(r, A_CPU, c, "topology/core_siblings_list", take_package, package);
+        r->by_cpu[c].package = package;
+        if (read_list_of(r, c, "topology/package_cpus_list", "topology/core_siblings_list"))
+            give(r, offsetof(vpps_core_place, package), package);
     }
 }
 
-static void take_cpus_of_node(reader *r, uint32_t node, uint32_t first, uint32_t to) {
-    (void)first, (void)to;
-    read_list(r, A_NODE, node, "cpulist", take_node, node);
-}
 /* A node's number is below that of its last CPU, but for nodes without CPUs. */
-static void read_nodes(reader *r) { read_list(r, "system/node", NO_NUMBER, "online", take_cpus_of_node, 0); }
+static void read_nodes(reader *r) {
+    read_list(r, "system/node", NO_NUMBER, "online", r->nodes);
+    for (uint32_t node = 0; node < r->n; node++)
+        if (r->nodes[node] && read_list(r, A_NODE, node, "cpulist", r->listed))
+            give(r, offsetof(vpps_core_place, node), node);
+}
 
 /* The cache of the highest level, if cores share it. */
 static void read_cache(reader *r, uint32_t cpu) {
@@ -128,7 +121,7 @@ static void read_cache(reader *r, uint32_t cpu) {
         highest = level;
         snprintf(last, sizeof last, "cache/index%u/shared_cpu_list", i);
     }
-    if (highest > 2) read_list(r, A_CPU, cpu, last, take_cache, 0);
+    if (highest > 2 && read_list(r, A_CPU, cpu, last, r->listed)) give(r, offsetof(vpps_core_place, cache), FIRST);
 }
 
 static void read_caches(reader *r) {
@@ -142,15 +135,18 @@ static void read_cores(reader *r) {
     for (uint32_t c = 0; c < r->n; c++) {
         if (!r->there[c] || r->known[c]) continue;
         r->by_cpu[c].core = c;
-        if (!read_list(r, A_CPU, c, "topology/core_cpus_list", take_core, 0))
-            read_list(r, A_CPU, c, "topology/thread_siblings_list", take_core, 0);
+        if (read_list_of(r, c, "topology/core_cpus_list", "topology/thread_siblings_list"))
+            give(r, offsetof(vpps_core_place, core), FIRST);
     }
 }
 
 /* x86 lists its small cores; ARM tells each core's capacity. */
 static void read_kinds(reader *r) {
     uint32_t capacity, most = 0;
-    if (read_list(r, "cpu_atom", NO_NUMBER, "cpus", take_slow, 0)) return;
+    if (read_list(r, "cpu_atom", NO_NUMBER, "cpus", r->listed)) {
+        for (uint32_t c = 0; c < r->n; c++) r->by_cpu[c].slow = r->listed[c];
+        return;
+    }
     for (uint32_t c = 0; c < r->n; c++) {
         if (!r->there[c]) continue;
         if (!read_number(r, c, "cpu_capacity", &capacity)) return;
@@ -177,13 +173,13 @@ static int by_nearness(const void *a, const void *b) {
 vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, vpps_places *out) {
     *out = (vpps_places){0};
     vpps_core_place *by_cpu = calloc(n + 1u, sizeof *by_cpu);
-    bool *flags = calloc(2 * (size_t)n + 1, sizeof *flags);
+    bool *flags = calloc(4 * (size_t)n + 1, sizeof *flags);
     if (!by_cpu || !flags) {
         free(by_cpu);
         free(flags);
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u CPUs", n);
     }
-    reader r = {root, by_cpu, flags, flags + n, n};
+    reader r = {root, by_cpu, flags, flags + n, flags + 2 * (size_t)n, flags + 3 * (size_t)n, n};
     memcpy(r.there, allowed, n * sizeof *allowed);
     read_online(&r);
     read_packages(&r);
@@ -203,9 +199,8 @@ vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, 
 }
 
 vpps_status vpps_places_here(vpps_places *out) {
-    enum { SETS = 16 }; /* of 1,024 CPUs each */
-    cpu_set_t set[SETS];
-    bool allowed[SETS * CPU_SETSIZE] = {false};
+    cpu_set_t set[VPPS_CPU_SETS];
+    bool allowed[VPPS_CPU_SETS * CPU_SETSIZE] = {false};
     const bool known = sched_getaffinity(0, sizeof set, set) == 0;
     uint32_t n = 0;
     for (uint32_t c = 0; c < VPPS_COUNT(allowed) && known; c++)

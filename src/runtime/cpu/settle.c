@@ -4,6 +4,7 @@
  * values into them. Gradients, the optimiser's state and copies come with the first batch, whose VPs write them themselves; so do the
  * batch's tensors. Vectors and tables, which all VPs read, are shared out over the nodes by pages.
  */
+#include "runtime/cores.h"
 #include "runtime/cpu/cpu.h"
 
 #include <sched.h>
@@ -23,10 +24,9 @@ vpps_status vpps_cpu_choose_places(vpps_cpu *cpu) {
 
 /* Where the system does not let it, the thread runs anywhere. */
 static void hold(const vpps_vp *vp) {
-    enum { SETS = 16 }; /* of 1,024 CPUs each */
     const vpps_places *p = &vp->cpu->places;
     const vpps_core_place *own = &p->at[vp->cpu->chosen[vp->index]];
-    cpu_set_t set[SETS];
+    cpu_set_t set[VPPS_CPU_SETS];
     CPU_ZERO_S(sizeof set, set);
     for (uint32_t i = 0; i < p->n; i++)
         if (vpps_within(own, &p->at[i], vp->cpu->hold)) CPU_SET_S(p->at[i].cpu, sizeof set, set);
