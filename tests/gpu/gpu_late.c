@@ -116,7 +116,7 @@ typedef struct launching {
     vpps_arguments arguments;
 } launching;
 
-/* A kernel behind one that failed does nothing, but for zeroing what the next ones need. */
+/* The launch does what one does after a launch that failed, which is nothing but to zero what the next ones need; and tells a stall. */
 static void stall(launching *l) {
     static const vpps_failure before = {.failed = VPPS_FAILURE_STALL};
     vpps_arguments *a = &l->arguments;
@@ -154,7 +154,7 @@ static void unload(vpps_driver *d, vpps_kernel *kernel) {
     vpps_driver_simt.unload(d, kernel);
 }
 
-/* A product of cuBLAS: its work, and what that gets, behind each other. */
+/* A product of cuBLAS: a function, and the argument that it is called with. */
 typedef struct product {
     void (*work)(const void *payload);
     max_align_t payload[16];

@@ -10,7 +10,7 @@ enum { LATE_MOST = 64 };
 
 /* What happened, and what a test wants to happen. */
 typedef struct gpu_late {
-    uint32_t asked, done;       /* launches */
+    uint32_t asked, done;       /* launches that were asked for, and that were done */
     uint32_t products;          /* calls of cuBLAS that were done */
     uint32_t failed[LATE_MOST]; /* of each launch that was done: a vpps_failure_kind */
     uint32_t stalls;            /* number of the launch that does nothing and tells a stall, from 1 on; 0: none does */

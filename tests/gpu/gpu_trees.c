@@ -35,10 +35,8 @@ gpu_trees trees_driven_by(const struct vpps_driver_table *driver, uint32_t hidde
 }
 
 void trees_close(gpu_trees *t) {
-    vpps_handle_destroy(t->h);
     network_find("tree-lstm")->destroy(t->net);
-    vpps_graph_destroy(t->g);
-    vpps_model_destroy(t->model);
+    training_end(&(training){t->model, t->g, t->h});
     vpps_treebank_destroy(t->bank);
 }
 

@@ -55,11 +55,7 @@ gpu_zoo zoo_with(const uint32_t size[ZOO_SIZES], uint64_t seed, const vpps_optio
     return zoo;
 }
 
-void zoo_close(gpu_zoo *zoo) {
-    vpps_handle_destroy(zoo->h);
-    vpps_graph_destroy(zoo->g);
-    vpps_model_destroy(zoo->model);
-}
+void zoo_close(gpu_zoo *zoo) { training_end(&(training){zoo->model, zoo->g, zoo->h}); }
 
 /* Three outputs of one list; then two pairs, three pairs, and back to where the chain goes on. */
 static vpps_node step(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {

@@ -71,12 +71,10 @@ START_TEST(shapes_agree)
 END_TEST
 
 static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
-    vpps_stats stats = {.size = sizeof stats};
-    TEST_OK(vpps_handle_stats(h, &stats));
-    ck_assert_pstr_eq(stats.gradients, way == VPPS_GRADIENTS_CUBLAS ? "cublas" : "kernel");
+    ck_assert_pstr_eq(stats_of(h).gradients, way == VPPS_GRADIENTS_CUBLAS ? "cublas" : "kernel");
 }
 
-/* Parameters after some batches of trees, each of which is queued behind the one before, or waited for; the caller frees. */
+/* Trains on some batches of trees; the parameters after them, which the caller frees. waits: until a batch is done, before the next. */
 static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits, size_t *n) {
     gpu_trees t = trees_with(32, 24, o);
     for (uint32_t batch = 0; batch < n_batches; batch++) {
@@ -241,7 +239,6 @@ START_TEST(the_profile_tries_it)
         enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
         const bool there = _i;
         vpps_trial trials[4] = {{.size = sizeof *trials}};
-        vpps_stats stats = {.size = sizeof stats};
         uint32_t n = VPPS_COUNT(trials);
         bool done;
         vpps_options o = options_of(0, VPPS_SGD);
@@ -250,8 +247,7 @@ START_TEST(the_profile_tries_it)
         o.gradients = VPPS_GRADIENTS_AUTO;
         o.no_tuning = o.verify = false;
         gpu_trees t = trees_with(32, 24, &o);
-        TEST_OK(vpps_handle_stats(t.h, &stats));
-        ck_assert_ptr_null(stats.gradients);
+        ck_assert_ptr_null(stats_of(t.h).gradients);
         for (uint32_t batch = 0; batch < BATCHES; batch++) trees_fb(&t, batch % 2);
         TEST_OK(vpps_handle_trials(t.h, trials, &n, &done));
         expect_gradients_by(t.h, trials[trials[1].state == VPPS_TRIAL_CURRENT].gradients);

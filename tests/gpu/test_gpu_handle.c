@@ -610,7 +610,7 @@ START_TEST(the_next_batch_is_queued)
         ck_assert_uint_eq(queue.queued, 4);
         ck_assert(queue.changed);
         TEST_OK(vpps_read_parameters(t.h));
-        trees_fb(&t, 0); /* nothing is in flight: it is queued behind none */
+        trees_fb(&t, 0); /* no batch is in flight, so that this one runs at once */
         ck_assert_uint_eq(queue.queued, 4);
         close_queue(&t);
     }

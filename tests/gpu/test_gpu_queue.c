@@ -1,5 +1,5 @@
 /* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late (gpu_late.h), whichever way
- * gradients of matrices are made: what they compute, what is done behind a failure, and what happens where memory is lacking. */
+ * gradients of matrices are made: what they compute, what is done after a failure, and what happens where memory is lacking. */
 #include "common/episode.h"
 #include "common/gpu_tests.h"
 #include "gpu_late.h"
@@ -63,7 +63,7 @@ static float *train_one_at_a_time(int way, vpps_nonfinite nonfinite, const plan 
     gpu_trees t;
     size_t count;
     vpps_handle *h = open_handle(&t, way, nonfinite, false);
-    for (uint32_t i = 0; i < n; i++) { losses[i] = train_batch(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind)); }
+    for (uint32_t i = 0; i < n; i++) losses[i] = train_batch(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind));
     float *values = parameters(h, &t, &count);
     trees_close(&t);
     return values;
@@ -104,7 +104,7 @@ START_TEST(queued_batches_have_the_same_bits)
     }
 END_TEST
 
-/* ---------------------------------------------------------------- behind a failure */
+/* ---------------------------------------------------------------- after a failure */
 
 /* From launch `from` on nothing was done. */
 static void expect_nothing_done(uint32_t from) {
@@ -115,7 +115,7 @@ static void expect_nothing_done(uint32_t from) {
 }
 
 /* The second of three batches stalls, in its first launch or in its last: it is named, and parameters are those after the first. */
-START_TEST(behind_a_stall_nothing_is_done)
+START_TEST(after_a_stall_nothing_is_done)
     {
         static const plan p[] = {{0, 1, PLAIN}};
         static const struct {
@@ -141,7 +141,7 @@ END_TEST
 
 /* The second of three batches has a loss, or a gradient, that is not finite: it is named, and the third does nothing. Launched again, it
  * trains, with its number. */
-START_TEST(behind_what_is_not_finite_nothing_is_done)
+START_TEST(after_what_is_not_finite_nothing_is_done)
     {
         const int way = _i % WAYS;
         const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
@@ -173,20 +173,18 @@ START_TEST(behind_what_is_not_finite_nothing_is_done)
 END_TEST
 
 /* Where such batches are passed over, the third trains all the same. */
-START_TEST(behind_what_is_passed_over_batches_train)
+START_TEST(after_what_is_passed_over_batches_train)
     {
         const int way = _i % WAYS;
         const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
         float losses[3];
         gpu_trees t;
-        vpps_stats stats = {.size = sizeof stats};
         float *expected = train_one_at_a_time(way, VPPS_NONFINITE_SKIP, p, 3, losses);
         vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_SKIP, true);
         for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, 1, p[i].kind), NULL));
         ck_assert_uint_lt(late.done, 3 * launches_of(way));
         TEST_OK(vpps_sync_latest_loss(h, NULL));
-        TEST_OK(vpps_handle_stats(h, &stats));
-        ck_assert_uint_eq(stats.skipped, 1);
+        ck_assert_uint_eq(stats_of(h).skipped, 1);
         expect_nothing_done(UINT32_MAX);
         expect_parameters(h, &t, expected);
         free(expected);
@@ -232,9 +230,9 @@ END_TEST
 
 static Suite *suite(void) {
     const gpu_group groups[] = {{"bits", queued_batches_have_the_same_bits, WAYS, WAYS},
-                                {"stall", behind_a_stall_nothing_is_done, 3, 3},
-                                {"nonfinite", behind_what_is_not_finite_nothing_is_done, 2 * WAYS, 2 * WAYS},
-                                {"skip", behind_what_is_passed_over_batches_train, 2 * WAYS, 2 * WAYS},
+                                {"stall", after_a_stall_nothing_is_done, 3, 3},
+                                {"nonfinite", after_what_is_not_finite_nothing_is_done, 2 * WAYS, 2 * WAYS},
+                                {"skip", after_what_is_passed_over_batches_train, 2 * WAYS, 2 * WAYS},
                                 {"memory", a_batch_that_finds_no_memory_is_not_queued, WAYS, WAYS}};
     return gpu_suite("gpu queue", groups, VPPS_COUNT(groups));
 }

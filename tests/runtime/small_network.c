@@ -24,11 +24,7 @@ small_network sn_with(uint64_t seed, const vpps_options *options) {
     return n;
 }
 
-void sn_close(small_network *n) {
-    vpps_handle_destroy(n->h);
-    vpps_graph_destroy(n->g);
-    vpps_model_destroy(n->model);
-}
+void sn_close(small_network *n) { training_end(&(training){n->model, n->g, n->h}); }
 
 vpps_node sn_build(const small_network *n, uint32_t batch, float factor) {
     vpps_graph *g = n->g;
@@ -54,8 +50,7 @@ void sn_fb(const small_network *n, uint32_t batch) { TEST_OK(vpps_fb(n->h, n->g,
 float sn_step(const small_network *n, uint32_t batch) { return train_batch(n->h, n->g, sn_build(n, batch, 1)); }
 
 vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
-    vpps_options o;
-    vpps_options_default(&o);
+    vpps_options o = default_options();
     o.vps = vps;
     o.rpw = 1;
     o.threads = 64; /* of a CTA: software SIMT takes its time by them */

@@ -107,7 +107,7 @@ START_TEST(values_train_nothing)
     }
 END_TEST
 
-/* A loss that is not finite is told by the update; what was asked for is there all the same. */
+/* A loss that is not finite fails the update, not the backward pass: that gives the values that the request asks for. */
 START_TEST(values_of_a_step_that_is_not_finite)
     {
         small_network n = sn_on(&settings[_i]);
