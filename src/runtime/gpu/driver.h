@@ -67,8 +67,8 @@ typedef struct vpps_driver_table {
 
     vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
     vpps_status (*stop_clock)(vpps_driver *d);
-    /* Mark `which`, below VPPS_DRIVER_MARKS: all that was asked for so far. passed: has it happened, or failed? Never blocks. await: until it has; fails as
-     * `wait` does. */
+    /* Mark number `which`, below VPPS_DRIVER_MARKS, stands for all calls before this one. passed: has the device done them, or failed? It
+     * never blocks. await: waits until it has; fails as `wait` does. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
     bool (*passed)(vpps_driver *d, uint32_t which);
     vpps_status (*await)(vpps_driver *d, uint32_t which);
