@@ -23,10 +23,10 @@ typedef struct reader {
     uint32_t n;          /* CPUs */
 } reader;
 
-/* Folders of CPUs and nodes, whose names end in a number; else there is none. */
+/* Folders of CPUs and nodes, whose names end in a number; NO_NUMBER: another folder. */
 #define A_CPU "system/cpu/cpu"
 #define A_NODE "system/node/node"
-enum { NO_NUMBER = UINT32_MAX };
+static const uint32_t NO_NUMBER = UINT32_MAX;
 
 static FILE *open_file(const reader *r, const char *folder, uint32_t number, const char *name) {
     char path[PATH_MAX], digits[16] = "";
@@ -75,7 +75,7 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
 /* Gives the listed CPUs a property, by its offset in vpps_core_place; FIRST: the number of the first one of them. */
-enum { FIRST = UINT32_MAX };
+static const uint32_t FIRST = UINT32_MAX;
 static void give(reader *r, size_t property, uint32_t value) {
     for (uint32_t c = 0; c < r->n; c++) {
         if (!r->listed[c]) continue;
