@@ -179,6 +179,7 @@ typedef struct vpps_cell_stage {
 typedef struct vpps_row_rule {
     uint32_t unit;        /* rows are dealt in blocks of so many */
     uint32_t least;       /* what has fewer is not dealt; 0: `unit` for each VP */
+    uint32_t enough;      /* with a least of 0: so many are dealt to groups of any size; 0: they are not */
     bool columns;         /* VPs have columns of matrices as they have rows: backward's products make whole rows */
     uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
 } vpps_row_rule;
@@ -303,7 +304,9 @@ static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->ro
 
 /* Are so many rows dealt to the VPs of a group where rows are shared out? Each reads the whole of less. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
-    return rows >= (needs->rows.least ? needs->rows.least : (uint64_t)needs->rows.unit * needs->group);
+    const vpps_row_rule *r = &needs->rows;
+    if (r->least) return rows >= r->least;
+    return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
 /* May a device leave a stage out at vertices where the condition does not hold, but for the outputs that it makes, which become

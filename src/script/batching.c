@@ -38,9 +38,17 @@ static uint64_t matrix_elems(const vpps_model *model) {
     return n;
 }
 
+static uint32_t most_rows(const vpps_model *model) {
+    uint32_t rows = 0;
+    for (uint32_t p = 0; p < model->n_params; p++)
+        if (model->params[p].kind == VPPS_MATRIX) rows = vpps_max_u32(rows, model->params[p].rows);
+    return rows;
+}
+
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
-    vpps_batch_extent e = {.n_vps = c->machine->n_vps, .elems = (double)matrix_elems(r->g->model)};
+    vpps_batch_extent e = {
+        .n_vps = c->machine->n_vps, .elems = (double)matrix_elems(r->g->model), .rows = most_rows(r->g->model)};
     double vertices = 0, levels = 1;
     for (uint32_t i = 0; i < r->n_types; i++) {
         const vpps_batched_type *t = &c->types[i];

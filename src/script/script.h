@@ -67,6 +67,7 @@ typedef struct vpps_batch_extent {
     double vectors; /* of a level of the recurrences */
     double levels;  /* that all VPs of a group go through together, forward and backward */
     double elems;   /* of all matrices */
+    double rows;    /* of the largest one */
 } vpps_batch_extent;
 
 /* In how many groups a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is 1 or more. */

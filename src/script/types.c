@@ -260,8 +260,8 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
     return a->training == b->training && a->gradient_in == b->gradient_in && a->gradient_out == b->gradient_out &&
            a->recurrent_in == b->recurrent_in && a->recurrent_out == b->recurrent_out && a->group == b->group &&
            a->read_out == b->read_out && a->rows.unit == b->rows.unit && a->rows.least == b->rows.least &&
-           a->asked_gradients == b->asked_gradients && a->fixed == b->fixed && a->rows.columns == b->rows.columns &&
-           a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
+           a->rows.enough == b->rows.enough && a->asked_gradients == b->asked_gradients && a->fixed == b->fixed &&
+           a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
 /* Adds what a batch happens to read of a cell, and the gradients it gives: of those among `outputs` alone. */

@@ -7,6 +7,7 @@
 #include "script/writer.h"
 #include "small_network.h"
 
+#include <math.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -206,6 +207,89 @@ START_TEST(who_waits_in_vain_tells_how_many_came)
     }
 END_TEST
 
+/* ---------------------------------------------------------------- more VPs than rows */
+
+enum { WIDE = 144 };
+
+/* A chain of vertices with WIDE rows, whose scripts are proven. */
+static float *train_wide(uint32_t vps, size_t *count) {
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param W, C;
+    float x[WIDE];
+    for (uint32_t i = 0; i < WIDE; i++) x[i] = (float)(i % 7) / 7 - 0.4f;
+    TEST_OK(vpps_model_create(&model, 3));
+    TEST_OK(vpps_add_matrix(model, &W, "W", WIDE, WIDE, NULL));
+    TEST_OK(vpps_add_matrix(model, &C, "C", 3, WIDE, NULL));
+    TEST_OK(vpps_graph_create(&g, model));
+    vpps_options o = sn_options(vps, VPPS_SGD);
+    o.groups = 1;
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    for (uint32_t step = 0; step < 3; step++) {
+        vpps_graph_clear(g);
+        vpps_node y = vpps_input(g, WIDE, 1, x);
+        for (uint32_t i = 0; i < 4; i++) y = vpps_tanh(g, vpps_matvec(g, W, y));
+        TEST_OK(vpps_fb(h, g, vpps_cross_entropy(g, vpps_matvec(g, C, y), step), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+    }
+    TEST_OK(vpps_read_parameters(h));
+    vpps_handle_destroy(h);
+    float *values = model_values(model, count);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+    return values;
+}
+
+static const uint32_t wide_machines[] = {12, 20, 64};
+
+START_TEST(vps_without_rows_change_nothing)
+    {
+        size_t n, m;
+        float *one = train_wide(1, &n), *many = train_wide(wide_machines[_i], &m);
+        ck_assert_uint_eq(n, m);
+        for (size_t i = 0; i < n; i++)
+            ck_assert_msg(fabsf(one[i] - many[i]) <= 1e-5f, "%u VPs: element %zu is %g, not %g", wide_machines[_i], i,
+                          (double)many[i], (double)one[i]);
+        free(one);
+        free(many);
+    }
+END_TEST
+
+/* Rows are dealt to a group of any size if there are enough, and to one that has a unit for each VP. */
+START_TEST(rows_are_dealt)
+    {
+        static const struct {
+            uint32_t group, rows;
+            bool dealt;
+        } cases[] = {{1, 16, true},   {2, 31, false}, {2, 32, true},    {8, 127, false}, {8, 128, true},
+                     {9, 127, false}, {9, 128, true}, {64, 127, false}, {64, 128, true}, {64, 256, true}};
+        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+            const vpps_cell_needs needs = {.group = cases[i].group,
+                                           .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS}};
+            ck_assert_msg(vpps_rows_dealt(&needs, cases[i].rows) == cases[i].dealt, "%u rows, groups of %u",
+                          cases[i].rows, cases[i].group);
+        }
+    }
+END_TEST
+
+/* A batch of few levels, many vectors and matrices that lie in the cache. */
+START_TEST(groups_are_no_larger_than_rows_last)
+    {
+        vpps_batch_extent e = {.n_vps = 128, .flops = 1e8, .vectors = 1e4, .levels = 1, .elems = 1e6, .rows = 256};
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 8);
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 4);
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 1), 1);
+        e.rows = 2048; /* some for all */
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
+        e.rows = 96; /* too few to be dealt */
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
+        e.levels = 40; /* and a barrier dear */
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 128);
+        ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 1);
+    }
+END_TEST
+
 /* ---------------------------------------------------------------- places */
 
 /* A thread that settles as a VP does, and where it may run then. */
@@ -271,6 +355,9 @@ int main(void) {
     tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_COUNT(machines));
     tcase_add_loop_test(t, runs_agree_to_the_bit, 0, VPPS_COUNT(machines));
     tcase_add_test(t, who_waits_in_vain_tells_how_many_came);
+    tcase_add_loop_test(t, vps_without_rows_change_nothing, 0, VPPS_COUNT(wide_machines));
+    tcase_add_test(t, rows_are_dealt);
+    tcase_add_test(t, groups_are_no_larger_than_rows_last);
     tcase_add_test(t, a_vp_and_its_rows_are_at_its_place);
     return test_main(s);
 }

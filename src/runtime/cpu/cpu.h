@@ -47,6 +47,10 @@ typedef struct vpps_cpu_precision {
  * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
+/* So many rows are dealt to groups of any size, though some VPs of a large group then have none. A level of few vertices, if these were
+ * dealt instead, would keep still fewer VPs busy. */
+enum { VPPS_ENOUGH_ROWS = 128 };
+
 typedef struct vpps_cpu vpps_cpu;
 typedef struct vpps_vp vpps_vp;
 typedef struct vpps_entries vpps_entries;

@@ -222,7 +222,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .values = cpu->plan.values,
                                     .batch = cpu->plan.batch,
                                     .pool_words = cpu->plan.pool_words,
-                                    .rows.unit = VPPS_ROW_UNIT,
+                                    .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS},
                                     .most_groups = cpu->n_vps,
                                     .choose_groups = vpps_cpu_groups,
                                     .wave_words = WAVE_BYTES / 4};
