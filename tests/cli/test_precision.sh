@@ -45,12 +45,15 @@ chooses() {
         says err "multiplying in"
 }
 check "auto says what it takes" chooses
-by_table() { # without measuring: with AMX, where batches are not small
+by_table() { # without measuring: with AMX, where neither batches nor matrices are small
+    local wide=("${train[@]}" --hidden 128 --embed 128)
     local amx=fp32
     exits 0 "$vpps" doctor --json && json out "o['processor']['amx'] == 'ready'" && amx=bf16x3
-    exits 0 "${train[@]}" --epochs 0 --precision auto --no-tuning --json && json out "o['precision'] == '$amx'" &&
+    exits 0 "${wide[@]}" --epochs 0 --precision auto --no-tuning --json && json out "o['precision'] == '$amx'" &&
         says err "unless measured otherwise" &&
-        exits 0 "${train[@]}" --batch 1 --epochs 0 --precision auto --no-tuning --json && json out "o['precision'] == 'fp32'"
+        exits 0 "${wide[@]}" --batch 1 --epochs 0 --precision auto --no-tuning --json && json out "o['precision'] == 'fp32'" &&
+        exits 0 "${train[@]}" --epochs 0 --precision auto --no-tuning --json && json out "o['precision'] == 'fp32'" &&
+        says err "fewer than 96 rows or columns"
 }
 check "auto by the table" by_table
 plain() {

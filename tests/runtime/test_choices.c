@@ -193,6 +193,29 @@ START_TEST(the_size_of_a_network_decides)
     }
 END_TEST
 
+START_TEST(small_matrices_gain_nothing_from_bf16x3)
+    {
+        static const struct {
+            uint32_t side;
+            vpps_precision asked, chosen;
+        } cases[] = {{0, AUTO, BF16X3}, {1, AUTO, FP32}, {95, AUTO, FP32}, {96, AUTO, BF16X3}, {16, BF16X3, BF16X3}};
+        const vpps_cpu_units u = processor_with(AMX);
+        list l;
+        char why[160];
+        add_processor(&l, 4000, 0, 9);
+        for (uint32_t i = 0; i < VPPS_COUNT(cases); i++)
+            for (uint32_t n = 0; n <= l.n; n += l.n) { /* without trials and with them */
+                const vpps_cpu_problem p = {.asked = cases[i].asked,
+                                            .batch = 16,
+                                            .elems = 1 << 18,
+                                            .cache_bytes = 1 << 21,
+                                            .side = cases[i].side};
+                ck_assert_msg(vpps_cpu_choose(&u, &p, l.at, n, why, sizeof why).precision == cases[i].chosen,
+                              "side %u, %u trials: %s", cases[i].side, n, why);
+            }
+    }
+END_TEST
+
 START_TEST(a_reason_may_be_cut_short)
     {
         const vpps_cpu_units u = processor_with(0);
@@ -331,18 +354,20 @@ START_TEST(a_handle_says_which)
         vpps_options o = default_options();
         o.precision = VPPS_PRECISION_AUTO;
         o.batch = _i % 2 ? 1 : 0;
-        o.no_tuning = _i / 2;
+        o.no_tuning = _i / 2 % 2;
+        const uint32_t side = _i < 4 ? 128 : 4;
         o.vps = 1;
         o.log = hear;
         TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", 4, 4, NULL));
+        TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", side, side, NULL));
         TEST_OK(vpps_handle_create(&h, model, &o));
         const vpps_stats stats = stats_of(h);
         const vpps_cpu *cpu = (const vpps_cpu *)h->device;
         char want[64];
         snprintf(want, sizeof want, "multiplying in %s: ", vpps_precision_names[cpu->precision.precision]);
         ck_assert_msg(!strncmp(heard, want, strlen(want)) && heard[strlen(want)], "%s", heard);
-        ck_assert_int_eq(o.no_tuning, strstr(heard, "measured on this processor") == NULL);
+        ck_assert_int_eq(side == 4, strstr(heard, "gains nothing") != NULL);
+        ck_assert_int_eq(o.no_tuning || side == 4, strstr(heard, "measured on this processor") == NULL);
         ck_assert_str_eq(stats.precision, vpps_precision_names[cpu->precision.precision]);
         ck_assert_str_eq(stats.precision_unit, cpu->precision.unit.name);
         vpps_handle_destroy(h);
@@ -375,11 +400,12 @@ int main(void) {
     tcase_add_loop_test(t, without_trials_the_table, 0, VPPS_COUNT(without_trials));
     tcase_add_loop_test(t, trials_decide, 0, VPPS_COUNT(with_trials));
     tcase_add_test(t, the_size_of_a_network_decides);
+    tcase_add_test(t, small_matrices_gain_nothing_from_bf16x3);
     tcase_add_test(t, a_reason_may_be_cut_short);
     tcase_add_loop_test(t, times_ask_for_tiles_and_copies, 0, VPPS_COUNT(timings));
     tcase_add_test(t, a_choice_is_text_and_back);
     tcase_add_test(t, trials_are_text_and_back);
-    tcase_add_loop_test(t, a_handle_says_which, 0, 4);
+    tcase_add_loop_test(t, a_handle_says_which, 0, 8);
     tcase_add_test(t, units_are_whole);
     return test_main(s);
 }

@@ -19,6 +19,10 @@ enum { VECTORS_OF_INPUT = 16, USUAL_BATCH = 16 };
 /* Without trials: batches from which on bf16x3 by AMX is faster than fp32. */
 enum { LEAST_BATCH = 4 };
 
+/* Smaller matrices than this gain nothing from bf16x3, whatever trials of VPPS_TRIAL_SIDE rows say: splitting vectors takes what the
+ * products gain. Measured with AMX at batches of 16 and 128: Tree-LSTM trains slower in bf16x3 at hidden 32 and 64, faster at 128. */
+enum { LEAST_SIDE = 96 };
+
 static const vpps_cpu_choice defaults = {
 #define X(name, value, what) .name = value,
     VPPS_CPU_CHOICE_TABLE(X)
@@ -115,6 +119,10 @@ static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_p
                                        const vpps_cpu_choice *c, char *why, size_t bytes) {
     const char *fp32 = u->kernels[c->kernels]->isa,
                *unit = maker_of(u, c->kernels, c->unit, VPPS_PRECISION_BF16X3).name;
+    if (p->side && p->side < LEAST_SIDE) {
+        snprintf(why, bytes, "bf16x3 gains nothing for matrices of fewer than %d rows or columns", LEAST_SIDE);
+        return VPPS_PRECISION_FP32;
+    }
     const double ratio = cost(u, p, l, c->kernels, c->unit, VPPS_PRECISION_BF16X3) /
                          cost(u, p, l, c->kernels, c->unit, VPPS_PRECISION_FP32);
     if (isfinite(ratio)) {

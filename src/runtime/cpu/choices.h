@@ -39,8 +39,9 @@ typedef struct vpps_cpu_choice {
 /* What is to be chosen for. */
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
-    uint32_t batch;     /* inputs; 0: not known */
-    size_t elems;       /* of the matrices that are one VP's */
+    uint32_t batch; /* inputs; 0: not known */
+    size_t elems;   /* of the matrices that are one VP's */
+    uint32_t side; /* of a matrix, its rows or columns, whichever are fewer: the mean over all elements; 0: not known */
     size_t cache_bytes; /* of the cache that is one core's */
     bool portable;
     const char *wanted; /* VPPS_ISA, the name of kernels or of a unit for bf16; an unknown one is ignored. NULL: none */

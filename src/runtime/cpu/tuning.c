@@ -17,6 +17,16 @@ static size_t elems_of_vp(const vpps_model *model, uint32_t n_vps) {
     return elems / n_vps;
 }
 
+static uint32_t mean_side(const vpps_model *model) {
+    double sides = 0;
+    for (uint32_t p = 0; p < model->n_params; p++) {
+        const vpps_parameter_data *m = &model->params[p];
+        if (m->kind == VPPS_MATRIX) sides += (double)vpps_param_elems(m) * vpps_min_u32(m->rows, m->cols);
+    }
+    const size_t elems = elems_of_vp(model, 1);
+    return elems ? (uint32_t)(sides / (double)elems) : 0;
+}
+
 static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
     cpu->choice = *c;
     cpu->kernels = cpu->units->kernels[c->kernels];
@@ -49,6 +59,7 @@ vpps_status vpps_cpu_open_products(vpps_cpu *cpu) {
     const vpps_cpu_problem problem = {.asked = options->precision,
                                       .batch = options->batch,
                                       .elems = elems_of_vp(cpu->model, cpu->n_vps),
+                                      .side = mean_side(cpu->model),
                                       .cache_bytes = cache > 0 ? (size_t)cache : 1 << 20,
                                       .portable = options->portable,
                                       .wanted = getenv("VPPS_ISA")};
