@@ -113,7 +113,7 @@ json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
                      "stages", (json_int_t)p->first_stage[p->n_cells], "registers", (json_int_t)p->residents.registers,
                      "register_share", report_number(vpps_register_share(p, &x->machine)), "shared_bytes",
                      4 * (json_int_t)p->residents.shared_words, "tile_bytes", 4 * (json_int_t)p->tile_words,
-                     "script_bytes", 4 * (json_int_t)p->near_words, "late_bytes", 4 * (json_int_t)p->staged_words,
+                     "script_bytes", 4 * (json_int_t)p->script_words, "late_bytes", 4 * (json_int_t)p->staged_words,
                      "matrices", matrices_json(x, p), "fragments", fragments);
 }
 

@@ -83,7 +83,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_WEIGHTS", p->residents.registers},
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_SUM_WORDS", vpps_sum_words(p->threads)},
-        {"VPPS_NEAR_ITEMS", VPPS_NEAR_ITEMS},
+        {"VPPS_COPY_ITEMS", VPPS_COPY_ITEMS},
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},
@@ -144,7 +144,7 @@ static void plan_late_weights(vpps_kernel_plan *plan, const vpps_kernel_room *ro
     for (uint32_t i = 0; i < r->n && !r->parts; i++)
         if (r->list[i].transposed && r->list[i].level == VPPS_RESIDENT_REGISTERS)
             words += (uint64_t)vpps_words_of_thread(&r->list[i]) * plan->threads;
-    if (words + r->shared_words + plan->near_words <= room->shared_words) plan->staged_words = (uint32_t)words;
+    if (words + r->shared_words + plan->script_words <= room->shared_words) plan->staged_words = (uint32_t)words;
     for (uint32_t i = 0; i < r->n; i++) plan->late |= is_late(plan, &r->list[i]);
 }
 
@@ -434,9 +434,9 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     TEMPLATES_AFTER(X)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
-    const uint32_t near_at = plan->residents.shared_words + plan->tile_words;
-    fprintf(g->out, "#define VPPS_NEAR_WORDS %uu\n#define VPPS_NEAR_AT %uu\n#define VPPS_STAGED_AT %uu\n",
-            plan->near_words, near_at, near_at + plan->near_words);
+    const uint32_t script_at = plan->residents.shared_words + plan->tile_words;
+    fprintf(g->out, "#define VPPS_SCRIPT_WORDS %uu\n#define VPPS_SCRIPT_AT %uu\n#define VPPS_STAGED_AT %uu\n",
+            plan->script_words, script_at, script_at + plan->script_words);
     put_late_loads(g);
     X(loop)
 #undef X
@@ -477,8 +477,8 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
     }
     vpps_residents_place(&plan->residents, room);
     plan->lean = plan->residents.registers > LEAN_FROM;
-    plan->near_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
-    plan->near_words = vpps_min_u32(plan->near_words, room->near_words) / 4 * 4;
+    plan->script_words = room->shared_words - vpps_min_u32(plan->residents.shared_words, room->shared_words);
+    plan->script_words = vpps_min_u32(plan->script_words, room->script_words) / 4 * 4;
     plan_late_weights(plan, room);
     plan->rooms = calloc(plan->first_stage[plan->n_cells] + 1u, sizeof *plan->rooms);
     if (!plan->rooms) return vpps_fail(VPPS_MEMORY, "kernel: out of memory");

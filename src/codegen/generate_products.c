@@ -88,8 +88,8 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     if (!m) return false;
     fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
             m->columns / m->run, w->g->plan->threads / p->blocks * m->run, truth(has_quads(w, v)));
-    if (w->near_item && w->near[v] != VPPS_NONE && !streamed) {
-        fprintf(w->out, "%u", w->near[v]);
+    if (w->copy_item_words && w->copy_at[v] != VPPS_NONE && !streamed) {
+        fprintf(w->out, "%u", w->copy_at[v]);
     } else {
         fprintf(w->out, "VPPS_NONE");
     }
@@ -100,8 +100,8 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
 
 /* Several outputs of all items: see products.cuh. */
 static void put_pass(const work *w, const pass *p) {
-    fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, near, n}.run(", p->n,
-            p->blocks, p->at, p->item_words, w->near_item, w->near_turns);
+    fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, copies, n}.run(", p->n,
+            p->blocks, p->at, p->item_words, w->copy_item_words, w->copy_buffers);
     bool any = false;
     for (uint32_t v = 0; v < w->c->n_values; v++) {
         any |= put_operand(w, p, v, false, any ? "," : "");
@@ -374,25 +374,25 @@ bool vpps_can_join(const work *w, uint32_t segment) {
     return true;
 }
 
-void vpps_place_near(work *w, const vpps_segment *g) {
-    w->near_item = 0;
-    for (uint32_t v = 0; v < w->c->n_values; v++) w->near[v] = VPPS_NONE;
+void vpps_place_copies(work *w, const vpps_segment *g) {
+    w->copy_item_words = 0;
+    for (uint32_t v = 0; v < w->c->n_values; v++) w->copy_at[v] = VPPS_NONE;
     for (uint32_t k = 0; k < g->n && g->kind == VPPS_SEGMENT_PRODUCTS && !w->g->plan->parts; k++) {
         const vpps_cell_value *x = vpps_stage_value(w, w->s.steps[g->first + k].value);
         for (uint32_t i = 0; i < x->n_args && !is_short(w, w->s.steps[g->first + k].value); i++) {
             const vpps_cell_arg *a = vpps_stage_arg(w, x, i);
-            if (a->matrix == VPPS_NO_PARAM || w->near[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
+            if (a->matrix == VPPS_NO_PARAM || w->copy_at[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
             if (resident_of(w, x, a->matrix)->level != VPPS_RESIDENT_SHARED) continue;
-            w->near[a->value] = w->near_item;
-            w->near_item += vpps_stage_value(w, a->value)->rows;
+            w->copy_at[a->value] = w->copy_item_words;
+            w->copy_item_words += vpps_stage_value(w, a->value)->rows;
         }
     }
-    w->near_turns = w->near_item ? vpps_min_u32(2, w->near_words / (VPPS_NEAR_ITEMS * w->near_item)) : 0;
-    if (!w->near_turns) w->near_item = 0;
+    w->copy_buffers = w->copy_item_words ? vpps_min_u32(2, w->copy_words / (VPPS_COPY_ITEMS * w->copy_item_words)) : 0;
+    if (!w->copy_buffers) w->copy_item_words = 0;
 }
 
 bool vpps_put_products(work *w, const vpps_segment *g, bool joined) {
-    vpps_place_near(w, g);
+    vpps_place_copies(w, g);
     fprintf(w->out, "vpps_chunks<%u>(n%u, [&](unsigned first_item, unsigned n) {\n", is_whole_tile(w) ? 0 : w->chunk,
             g->axis);
     if (!(w->g->plan->parts ? put_all_tiles(w, g) : put_all_passes(w, g))) return false;

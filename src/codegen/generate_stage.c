@@ -29,7 +29,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
     }
 }
 
-/* How many vertices a tile has, and where slots lie; and how much is left to bring operands near. */
+/* How many vertices a tile has, and where slots lie; and how much shared memory is left for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum {
         WORDS = 6144,
@@ -37,20 +37,20 @@ static void choose_room(work *w, vpps_stage_room *room) {
         LISTS_TILE = 8,
         LIMIT = 12288,
         PART_WORDS = 4096,
-        LEAST_WORDS = 3072, /* for tiles, where there are operands to be brought */
+        LEAST_WORDS = 3072, /* for tiles, where operands are copied */
         PASS = 16           /* of mma */
     };
-    uint32_t part = 0, near = 0;
+    uint32_t part = 0, copies = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
     const uint32_t words = part + w->s.floats[0] + 1;
     const bool in_tiles = !w->c->n_lists && w->s.floats[0] <= LIMIT;
     const uint32_t least = in_tiles ? vpps_max_u32(LEAST_WORDS, words) : vpps_max_u32(PART_WORDS, part);
-    w->near_words = VPPS_TILE_WORDS - vpps_min_u32(vpps_quads_up(least), VPPS_TILE_WORDS);
+    w->copy_words = VPPS_TILE_WORDS - vpps_min_u32(vpps_quads_up(least), VPPS_TILE_WORDS);
     for (uint32_t k = 0; k < w->s.n; k++) {
-        vpps_place_near(w, &w->s.list[k]);
-        near = vpps_max_u32(near, w->near_turns * VPPS_NEAR_ITEMS * w->near_item);
+        vpps_place_copies(w, &w->s.list[k]);
+        copies = vpps_max_u32(copies, w->copy_buffers * VPPS_COPY_ITEMS * w->copy_item_words);
     }
-    const uint32_t limit = vpps_min_u32(LIMIT, VPPS_TILE_WORDS - near);
+    const uint32_t limit = vpps_min_u32(LIMIT, VPPS_TILE_WORDS - copies);
     *room = (vpps_stage_room){.tile = LISTS_TILE};
     if (in_tiles) {
         const uint32_t whole = vpps_min_u32(MOST, limit / words) / PASS * PASS;
@@ -63,8 +63,8 @@ static void choose_room(work *w, vpps_stage_room *room) {
         room->shared_words = w->part_words = w->chunk * part;
         memcpy(room->scratch_words, w->s.floats, sizeof room->scratch_words);
     }
-    w->near_at = vpps_quads_up(room->shared_words);
-    if (near) room->shared_words = w->near_at + near;
+    w->copies_at = vpps_quads_up(room->shared_words);
+    if (copies) room->shared_words = w->copies_at + copies;
 }
 
 /* The VP's rows of each number of rows that is dealt. */
@@ -128,8 +128,8 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
     fprintf(
         w->out,
         "const unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const part = shared + VPPS_SHARED_WEIGHTS, *const "
-        "near = part + %u;\n",
-        w->near_at);
+        "copies = part + %u;\n",
+        w->copies_at);
     put_rows(w);
     put_places(w);
     fprintf(w->out, "const vpps_rows share = vpps_share_of(t.operands[2], %s);\nvpps_await(a, t);\n",
@@ -142,7 +142,7 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
         if (w->segment) fprintf(w->out, "__syncthreads();\n"); /* slots, and sums of warps */
         ok = put_segment(w, &w->s.list[w->segment], loaded);
     }
-    fprintf(w->out, "});\n(void)w, (void)part, (void)near, (void)member;\n}\n");
+    fprintf(w->out, "});\n(void)w, (void)part, (void)copies, (void)member;\n}\n");
     return ok;
 }
 
@@ -153,8 +153,8 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     vpps_status status = vpps_segments_make(&w.s, c, stage);
     w.part_at = calloc(c->n_values + 1u, sizeof *w.part_at);
     w.item_words = calloc(w.s.n + 1u, sizeof *w.item_words);
-    w.near = calloc(c->n_values + 1u, sizeof *w.near);
-    bool ok = status == VPPS_OK && loaded && w.part_at && w.item_words && w.near && vpps_place_products(&w);
+    w.copy_at = calloc(c->n_values + 1u, sizeof *w.copy_at);
+    bool ok = status == VPPS_OK && loaded && w.part_at && w.item_words && w.copy_at && vpps_place_products(&w);
     if (ok) {
         choose_room(&w, room);
         w.tile = room->tile;
@@ -162,7 +162,7 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     }
     if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     vpps_segments_free(&w.s);
-    void *const parts[] = {loaded, w.part_at, w.item_words, w.near};
+    void *const parts[] = {loaded, w.part_at, w.item_words, w.copy_at};
     for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
     return status;
 }

@@ -17,15 +17,16 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool joined;          /* the segment finishes the products of the one before */
-    bool loaded_early;    /* and its operands were loaded before them */
-    uint32_t chunk;       /* items of a product at a time */
-    uint32_t part_words;  /* of shared memory, for the sums of warps */
-    uint32_t near_at;     /* where in shared memory, after the weights, operands of products are brought */
-    uint32_t near_item;   /* words there of an item, for the segment's operands; 0: they are read where they lie */
-    uint32_t near_turns;  /* of so many times VPPS_NEAR_ITEMS items */
-    uint32_t near_words;  /* for all of them, at most */
-    uint32_t *near;       /* of every operand of the segment: where it begins there; VPPS_NONE: read where it lies */
+    bool joined;         /* the segment finishes the products of the one before */
+    bool loaded_early;   /* and its operands were loaded before them */
+    uint32_t chunk;      /* items of a product at a time */
+    uint32_t part_words; /* of shared memory, for the sums of warps */
+    /* Copies, in shared memory, of a segment's operands: copy_buffers buffers of VPPS_COPY_ITEMS items each. */
+    uint32_t copies_at;  /* where they begin, after the weights */
+    uint32_t copy_words; /* the most that all buffers may take */
+    uint32_t copy_buffers;
+    uint32_t copy_item_words; /* of an item, for all operands that are copied; 0: none is */
+    uint32_t *copy_at;    /* of every operand: where in an item's words its copy begins; VPPS_NONE: it is not copied */
     uint32_t *part_at;    /* of every product by rows: where in an item's words its rows' sums begin */
     uint32_t *item_words; /* of every segment: of an item, for the sums of all its products' rows */
 } vpps_stage_work;
@@ -120,8 +121,8 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 /* Which products are streamed, and where the others' sums lie. False: out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
-/* Where the operands of the segment's products are brought, all of an item's one after the other. */
-void vpps_place_near(vpps_stage_work *w, const vpps_segment *g);
+/* Places the copies of the segment's operands: an item's, one after the other. */
+void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
 /* Can the segment after products finish them? A thread of it has all rows of an item's products at its own element. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);

@@ -47,7 +47,7 @@ vpps_fragment_rows vpps_rows_of_fragment(const vpps_generation *g, const vpps_fr
 /* Words up to the next quad. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
-enum { VPPS_NEAR_ITEMS = 4 /* items whose operands are copied to shared memory together */ };
+enum { VPPS_COPY_ITEMS = 4 /* items whose operands are copied to shared memory together */ };
 
 /* Words of shared memory for the sums that all warps of so many threads have of a product's row: side by side, so that a thread loads
  * four at once. The gap spreads them over banks. */

@@ -29,7 +29,7 @@ typedef struct vpps_kernel_plan {
     uint32_t *first_stage; /* of each cell: the number of its first stage; n_cells + 1 */
     vpps_stage_room *rooms;
     uint32_t tile_words;   /* of shared memory, for any stage */
-    uint32_t near_words;   /* likewise, for a copy of a script that is not longer */
+    uint32_t script_words; /* likewise, for a copy of a script that is not longer */
     bool late;             /* backward's weights come while forward begins: a task of their own takes them */
     uint32_t staged_words; /* of shared memory, on their way to registers */
 } vpps_kernel_plan;
@@ -44,7 +44,7 @@ static inline uint32_t vpps_weights_task(const vpps_kernel_plan *p) { return vpp
 
 /* Dynamic shared memory of a CTA. */
 static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {
-    return 4 * (p->residents.shared_words + p->tile_words + p->near_words + p->staged_words);
+    return 4 * (p->residents.shared_words + p->tile_words + p->script_words + p->staged_words);
 }
 
 #endif

@@ -70,7 +70,7 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
     fputs(" of weights a CTA, ", f);
     print_size(f, 4 * (uint64_t)p->tile_words);
     fputs(" for tiles, ", f);
-    print_size(f, 4 * (uint64_t)p->near_words);
+    print_size(f, 4 * (uint64_t)p->script_words);
     fputs(" for a script", f);
     if (p->staged_words) fputs(", ", f);
     if (p->staged_words) print_size(f, 4 * (uint64_t)p->staged_words);

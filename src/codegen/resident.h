@@ -41,7 +41,7 @@ typedef struct vpps_kernel_room {
     uint32_t threads;      /* of a CTA */
     uint32_t registers;    /* of a thread, for weights */
     uint32_t shared_words; /* of a CTA, for weights */
-    uint32_t near_words;   /* of a CTA, for a script: at most, where weights leave so much of shared_words */
+    uint32_t script_words; /* of a CTA, for a script: at most, where weights leave so much of shared_words */
 } vpps_kernel_room;
 
 typedef struct vpps_residents {

@@ -58,11 +58,11 @@ uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
 /* Writes the source of the plan's kernel, whose threads have at most so many registers for weights, and describes it. */
 static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                             char *description, size_t bytes) {
-    enum { NEAR_WORDS = 16384 };
+    enum { SCRIPT_WORDS = 16384 };
     const vpps_kernel_room room = {.threads = plan->threads,
                                    .registers = registers,
                                    .shared_words = vpps_shared_for_weights(s->machine, s->model->n_params),
-                                   .near_words = NEAR_WORDS};
+                                   .script_words = SCRIPT_WORDS};
     const vpps_kernel_plan asked = asked_of(plan);
     vpps_kernel_plan_free(plan);
     *plan = asked;

@@ -13,8 +13,9 @@ typedef struct vpps_arguments {
     unsigned long long stale;                  /* counters of the launch before, which the next one needs zeroed */
     unsigned long long end;                    /* a vpps_launch_end */
     unsigned long long watchdog_ns;
-    unsigned long long blocks; /* the script's descriptions of blocks: the kernel finds them, and brings them near */
-    unsigned norms;            /* offset in the pool of the VPs' sums of squares */
+    unsigned long long
+        blocks;     /* the script's descriptions of blocks, which the kernel finds; in shared memory if they are few */
+    unsigned norms; /* offset in the pool of the VPs' sums of squares */
     unsigned scratch_words;
     unsigned words; /* of the script */
     unsigned stale_words;

@@ -23,9 +23,9 @@ __shared__ __align__(16) vpps_failure vpps_before; /* how the launch before ende
 __shared__ float vpps_parts[32];                   /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
 
-/* The blocks of the script, as every task reads one, if they are no more. */
-enum { VPPS_NEAR_BLOCKS = 64 };
-__shared__ vpps_block vpps_blocks[VPPS_NEAR_BLOCKS];
+/* A copy of the script's blocks, if they are no more than this: every task reads one. */
+enum { VPPS_SHARED_BLOCKS = 64 };
+__shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
 /* Words of the script, by address: where one lies takes an addition less than with a pointer of their own. */
 struct vpps_array {

@@ -1,11 +1,11 @@
 /* loop.cuh - the kernel: weights into registers, then task after task. */
 
-/* Begins to copy a script that fits to shared memory, where each level's records are at hand: every wait forgets what L1 has of global
- * memory. Its address there, or where it was. */
-__device__ __forceinline__ unsigned long long vpps_near_script(unsigned long long script, unsigned words,
+/* Begins to copy a script that fits to shared memory, and returns the address of the copy; or else the address of the script. Every wait
+ * invalidates what L1 has of global memory, and each level reads records of the script. */
+__device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long long script, unsigned words,
                                                                float *shared) {
-    if (words > VPPS_NEAR_WORDS) return script;
-    float *const to = shared + VPPS_NEAR_AT;
+    if (words > VPPS_SCRIPT_WORDS) return script;
+    float *const to = shared + VPPS_SCRIPT_AT;
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < (words + 3) / 4; i += VPPS_THREADS)
         vpps_copy_quad(to + 4 * i, (const float *)script + 4 * i);
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     float w[VPPS_WEIGHTS + 1];
     vpps_arguments a = arguments;
     vpps_begin(a);
-    a.script = vpps_near_script(a.script, a.words, vpps_dynamic);
+    a.script = vpps_copy_script(a.script, a.words, vpps_dynamic);
     const bool resumes = VPPS_PACKS && a.resumes; /* it steps only, without weights */
     if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         vpps_touched[i] = a.touched && i < VPPS_PARAMS ? script[a.touched + i] : 0;
     __syncthreads();
     const unsigned *blocks = script + vpps_header.blocks;
-    if (vpps_header.n_blocks <= VPPS_NEAR_BLOCKS) {
+    if (vpps_header.n_blocks <= VPPS_SHARED_BLOCKS) {
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < vpps_header.n_blocks * (unsigned)(sizeof(vpps_block) / 4); i += VPPS_THREADS)
             ((unsigned *)vpps_blocks)[i] = blocks[i];

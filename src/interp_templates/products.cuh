@@ -123,15 +123,15 @@ struct vpps_streamed_part {
 };
 
 /* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. The thread multiplies RUN columns side by side,
- * ROUNDS times, each time SPAN columns further on. ALIGNED: vectors begin and end at a quad. NEAR_AT: where among an item's words in
- * shared memory the vector is copied to; VPPS_NONE: it is read where it lies. MATRICES: what it is multiplied with; an operand of which
- * some are streamed is two, one of them with these alone. */
-template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned NEAR_AT, class PLACE,
+ * ROUNDS times, each time SPAN columns further on. ALIGNED: vectors begin and end at a quad. COPY_AT: where the vector's copy begins
+ * among an item's words in shared memory; VPPS_NONE: the vector is not copied. MATRICES: what it is multiplied with. An operand with both
+ * resident and streamed matrices is passed twice, once with each. */
+template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
     PLACE place;
 
-    static constexpr bool NEAR = NEAR_AT != VPPS_NONE;
+    static constexpr bool COPIED = COPY_AT != VPPS_NONE;
     /* All weights are loaded: straight-line code would begin with all their loads, in registers that there are not. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
     /* Registers for an item's columns, if they are loaded ahead; too many if they cannot be. */
@@ -143,26 +143,26 @@ struct vpps_operand {
     /* Begins to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS for each item. */
     template <unsigned ITEMS, unsigned ITEM_WORDS>
     __device__ __forceinline__ void copy(float *to, unsigned first, unsigned n, unsigned thread) const {
-        if constexpr (NEAR) {
+        if constexpr (COPIED) {
             constexpr unsigned QUADS = LENGTH / 4;
 #pragma unroll
             for (unsigned k = 0; k < (ITEMS * QUADS + VPPS_THREADS - 1) / VPPS_THREADS; k++) {
                 const unsigned i = k * VPPS_THREADS + thread;
                 if (i < ITEMS * QUADS)
-                    vpps_copy_quad(to + i / QUADS * ITEM_WORDS + NEAR_AT + i % QUADS * 4,
+                    vpps_copy_quad(to + i / QUADS * ITEM_WORDS + COPY_AT + i % QUADS * 4,
                                    place(vpps_least(first + i / QUADS, n - 1)) + i % QUADS * 4);
             }
         }
     }
 
-    /* Where the thread's columns of ITEMS items from `first` on begin; `near`: the copied words of the first. */
+    /* Where the thread's columns of ITEMS items from `first` on begin; `copies`: the copied words of item `first`. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void find(const float *(&x)[ITEMS], unsigned first, unsigned n,
-                                         const float *near) const {
+                                         const float *copies) const {
 #pragma unroll
         for (unsigned i = 0; i < ITEMS; i++) {
-            if constexpr (NEAR) {
-                x[i] = near + (i * ITEM_WORDS + NEAR_AT);
+            if constexpr (COPIED) {
+                x[i] = copies + (i * ITEM_WORDS + COPY_AT);
             } else {
                 x[i] = place(vpps_least(first + i, n - 1));
             }
@@ -188,10 +188,10 @@ struct vpps_operand {
 
     /* Where rounds are not LOOPED: loads the columns of all of them; adds their products. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
-    __device__ __forceinline__ void load(columns<ITEMS> &to, unsigned first, unsigned n, const float *near,
+    __device__ __forceinline__ void load(columns<ITEMS> &to, unsigned first, unsigned n, const float *copies,
                                          unsigned thread) const {
         const float *x[ITEMS];
-        find<ITEM_WORDS>(x, first, n, near);
+        find<ITEM_WORDS>(x, first, n, copies);
 #pragma unroll
         for (unsigned round = 0; round < ROUNDS; round++) load(to.x[round], x, round, thread);
     }
@@ -205,13 +205,13 @@ struct vpps_operand {
 
     /* Does both. */
     template <unsigned OUTPUTS, unsigned ITEM_WORDS, unsigned ITEMS, int SUMS>
-    __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *near,
+    __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *copies,
                                              const vpps_weights &weights) const {
         if constexpr (LOOPED) {
             constexpr unsigned LOADS =
                 ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* rounds whose loads are on their way at once */
             const float *x[ITEMS];
-            find<ITEM_WORDS>(x, first, n, near);
+            find<ITEM_WORDS>(x, first, n, copies);
 #pragma unroll(LOADS)
             for (unsigned round = 0; round < ROUNDS; round++) {
                 float columns[ITEMS][RUN];
@@ -220,14 +220,14 @@ struct vpps_operand {
             }
         } else {
             columns<ITEMS> columns;
-            load<ITEM_WORDS>(columns, first, n, near, weights.thread);
+            load<ITEM_WORDS>(columns, first, n, copies, weights.thread);
             add<OUTPUTS, ITEMS>(sums, columns, weights);
         }
     }
 };
-template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned NEAR_AT,
+template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT,
           class... MATRICES, class PLACE>
-__device__ __forceinline__ vpps_operand<LENGTH, RUN, ROUNDS, SPAN, ALIGNED, NEAR_AT, PLACE, MATRICES...>
+__device__ __forceinline__ vpps_operand<LENGTH, RUN, ROUNDS, SPAN, ALIGNED, COPY_AT, PLACE, MATRICES...>
 vpps_operand_at(const PLACE &place) {
     return {place};
 }
@@ -243,11 +243,12 @@ constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
 }
 
 /* OUTPUTS outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. A lane's block is one of BLOCKS. Of an
- * item NEAR_WORDS of operands are copied to shared memory, which has room for NEAR_TURNS times VPPS_NEAR_ITEMS items. */
-template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned NEAR_WORDS, unsigned NEAR_TURNS>
+ * item COPY_WORDS words of operands are copied to shared memory, to COPY_BUFFERS buffers of VPPS_COPY_ITEMS items each. */
+template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned COPY_WORDS,
+          unsigned COPY_BUFFERS>
 struct vpps_pass {
     vpps_weights weights;
-    float *part, *near; /* in shared memory: the sums; copied operands */
+    float *part, *copies; /* in shared memory: the sums; copied operands */
     unsigned n;
 
     /* All threads. */
@@ -255,17 +256,17 @@ struct vpps_pass {
         enum { MOST_SUMS = 32, MOST_COLUMNS = 64, MOST_WORDS = 136 /* registers for columns; for these and weights */ };
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* at a time */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
-        constexpr bool NEAR = (OPERANDS::NEAR || ...);
-        if constexpr (NEAR && AT) __syncthreads(); /* the pass before reads no copied operand any more */
-        if (ITEMS > 1 && n <= ITEMS / 2) {         /* one or two items without work for others */
+        constexpr bool COPIED = (OPERANDS::COPIED || ...);
+        if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass reads no copied operand any more */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* one or two items without work for others */
             run_few<(ITEMS + 1) / 2>(operands...);
-        } else if constexpr (NEAR) {
+        } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
         } else if constexpr (WORDS <= MOST_COLUMNS && WORDS + VPPS_WEIGHTS <= MOST_WORDS) {
             run_ahead<ITEMS>(operands...);
         } else {
 #pragma unroll 1
-            for (unsigned first = 0; first < n; first += ITEMS) multiply<ITEMS>(first, near, operands...);
+            for (unsigned first = 0; first < n; first += ITEMS) multiply<ITEMS>(first, copies, operands...);
         }
     }
 
@@ -273,47 +274,48 @@ struct vpps_pass {
     /* All items at once. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_few(const OPERANDS &...operands) const {
-        if constexpr ((OPERANDS::NEAR || ...)) {
-            copy<ITEMS>(near, 0, operands...);
+        if constexpr ((OPERANDS::COPIED || ...)) {
+            copy<ITEMS>(copies, 0, operands...);
             wait_for_copies();
         }
-        multiply<ITEMS>(0, near, operands...);
+        multiply<ITEMS>(0, copies, operands...);
     }
 
     /* Copies operands of the next items while these are multiplied, if there is room for that. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_copied(const OPERANDS &...operands) const {
-        constexpr unsigned WORDS = VPPS_NEAR_ITEMS * NEAR_WORDS;
-        if constexpr (NEAR_TURNS > 1) {
+        constexpr unsigned WORDS = VPPS_COPY_ITEMS * COPY_WORDS;
+        if constexpr (COPY_BUFFERS > 1) {
 #pragma unroll 1
-            for (unsigned coming = 0; coming < n + VPPS_NEAR_ITEMS; coming += VPPS_NEAR_ITEMS) {
+            for (unsigned coming = 0; coming < n + VPPS_COPY_ITEMS; coming += VPPS_COPY_ITEMS) {
                 if (coming) wait_for_copies();
                 if (coming < n)
-                    copy<VPPS_NEAR_ITEMS>(near + coming / VPPS_NEAR_ITEMS % NEAR_TURNS * WORDS, coming, operands...);
+                    copy<VPPS_COPY_ITEMS>(copies + coming / VPPS_COPY_ITEMS % COPY_BUFFERS * WORDS, coming,
+                                          operands...);
                 if (!coming) continue;
-                const unsigned first = coming - VPPS_NEAR_ITEMS;
-                multiply_copied<ITEMS>(first, near + first / VPPS_NEAR_ITEMS % NEAR_TURNS * WORDS, operands...);
+                const unsigned first = coming - VPPS_COPY_ITEMS;
+                multiply_copied<ITEMS>(first, copies + first / VPPS_COPY_ITEMS % COPY_BUFFERS * WORDS, operands...);
             }
         } else {
 #pragma unroll 1
-            for (unsigned first = 0; first < n; first += VPPS_NEAR_ITEMS) {
+            for (unsigned first = 0; first < n; first += VPPS_COPY_ITEMS) {
                 if (first) __syncthreads();
-                copy<VPPS_NEAR_ITEMS>(near, first, operands...);
+                copy<VPPS_COPY_ITEMS>(copies, first, operands...);
                 wait_for_copies();
-                multiply_copied<ITEMS>(first, near, operands...);
+                multiply_copied<ITEMS>(first, copies, operands...);
             }
         }
     }
 
     template <unsigned ITEMS, class... OPERANDS>
-    __device__ __forceinline__ void multiply_copied(unsigned first, const float *copied,
+    __device__ __forceinline__ void multiply_copied(unsigned first, const float *copies,
                                                     const OPERANDS &...operands) const {
-        if constexpr (ITEMS == VPPS_NEAR_ITEMS) {
-            multiply<ITEMS>(first, copied, operands...);
+        if constexpr (ITEMS == VPPS_COPY_ITEMS) {
+            multiply<ITEMS>(first, copies, operands...);
         } else {
 #pragma unroll 1
-            for (unsigned at = first; at < vpps_least(first + VPPS_NEAR_ITEMS, n); at += ITEMS)
-                multiply<ITEMS>(at, copied + (at - first) * NEAR_WORDS, operands...);
+            for (unsigned at = first; at < vpps_least(first + VPPS_COPY_ITEMS, n); at += ITEMS)
+                multiply<ITEMS>(at, copies + (at - first) * COPY_WORDS, operands...);
         }
     }
 
@@ -321,28 +323,28 @@ struct vpps_pass {
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_ahead(const OPERANDS &...operands) const {
         vpps_columns_of_all<ITEMS, OPERANDS...> columns;
-        (operands.template load<NEAR_WORDS, ITEMS>(columns, 0, n, near, weights.thread), ...);
+        (operands.template load<COPY_WORDS, ITEMS>(columns, 0, n, copies, weights.thread), ...);
 #pragma unroll 1
         for (unsigned first = 0; first < n; first += ITEMS) {
             sums<ITEMS> q;
             (OPERANDS::template add<OUTPUTS, ITEMS>(q.of, columns, weights), ...);
             if (first + ITEMS < n)
-                (operands.template load<NEAR_WORDS, ITEMS>(columns, first + ITEMS, n, near, weights.thread), ...);
+                (operands.template load<COPY_WORDS, ITEMS>(columns, first + ITEMS, n, copies, weights.thread), ...);
             store(q, first);
         }
     }
 
-    /* The outputs of ITEMS items from `first` on; `copied`: operands of the first. */
+    /* The outputs of ITEMS items from `first` on; `copies`: copied words of item `first`. */
     template <unsigned ITEMS, class... OPERANDS>
-    __device__ __forceinline__ void multiply(unsigned first, const float *copied, const OPERANDS &...operands) const {
+    __device__ __forceinline__ void multiply(unsigned first, const float *copies, const OPERANDS &...operands) const {
         sums<ITEMS> q;
-        (operands.template multiply<OUTPUTS, NEAR_WORDS, ITEMS>(q.of, first, n, copied, weights), ...);
+        (operands.template multiply<OUTPUTS, COPY_WORDS, ITEMS>(q.of, first, n, copies, weights), ...);
         store(q, first);
     }
 
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void copy(float *to, unsigned first, const OPERANDS &...operands) const {
-        (operands.template copy<ITEMS, NEAR_WORDS>(to, first, n, weights.thread), ...);
+        (operands.template copy<ITEMS, COPY_WORDS>(to, first, n, weights.thread), ...);
     }
     static __device__ __forceinline__ void wait_for_copies() {
         vpps_wait_for_copies();

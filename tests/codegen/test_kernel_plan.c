@@ -86,7 +86,7 @@ static void check_head(const char *text, const vpps_kernel_plan *p, const gpu_ba
     find(text, line);
     int n = snprintf(line, sizeof line,
                      "\nshared memory  %.1f KiB of weights a CTA, %.1f KiB for tiles, %.1f KiB for a script",
-                     p->residents.shared_words / 256.0, p->tile_words / 256.0, p->near_words / 256.0);
+                     p->residents.shared_words / 256.0, p->tile_words / 256.0, p->script_words / 256.0);
     if (p->staged_words)
         n += snprintf(line + n, sizeof line - (size_t)n, ", %.1f KiB for late weights", p->staged_words / 256.0);
     snprintf(line + n, sizeof line - (size_t)n, "\n");

@@ -53,13 +53,12 @@ static const struct fault {
      "to[1] : 0.0f;\n#pragma unroll 1\nfor (unsigned j", EVERYWHERE},
     {"the barrier before factors of gradients are used removed", "vpps_wait_for_copies();\n__syncthreads();",
      "vpps_wait_for_copies();", EVERYWHERE},
-    {"vectors behind the last added to gradients", " && from + k < n);", ");", EVERYWHERE},
-    {"the barrier before operands that were brought near are used removed", "if (coming) wait_for_copies();", "",
-     CROWDED},
-    {"operands brought to where those before are", "near + coming / VPPS_NEAR_ITEMS % NEAR_TURNS * WORDS",
-     "near + coming / VPPS_NEAR_ITEMS % 1 * WORDS", CROWDED},
-    {"operands of a vertex alone brought beside their place", "copy<ITEMS>(near, 0, operands...);",
-     "copy<ITEMS>(near + 4, 0, operands...);", CROWDED},
+    {"vectors after the last added to gradients", " && from + k < n);", ");", EVERYWHERE},
+    {"the barrier before copied operands are used removed", "if (coming) wait_for_copies();", "", CROWDED},
+    {"operands copied over those in use", "copies + coming / VPPS_COPY_ITEMS % COPY_BUFFERS * WORDS",
+     "copies + coming / VPPS_COPY_ITEMS % 1 * WORDS", CROWDED},
+    {"operands of a vertex alone copied beside their place", "copy<ITEMS>(copies, 0, operands...);",
+     "copy<ITEMS>(copies + 4, 0, operands...);", CROWDED},
     {"the first vertex of a task left out", "(t.operands[1] + share.first, ", "(t.operands[1] + share.first + 1, ",
      EVERYWHERE},
     {"the barrier between products and their sums removed", "__syncthreads();\nvpps_elements<", "vpps_elements<",
@@ -92,7 +91,8 @@ static char *replace(const char *source, const char *text, const char *with, boo
 }
 
 /* No script is so short that it is copied to shared memory. */
-static const struct fault far_script = {"", "if (words > VPPS_NEAR_WORDS) return script;", "return script;", ONCE};
+static const struct fault uncopied_script = {"", "if (words > VPPS_SCRIPT_WORDS) return script;", "return script;",
+                                             ONCE};
 
 /* The driver's own, with the fault in the source. */
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
@@ -182,11 +182,11 @@ START_TEST(a_script_beyond_shared_memory_gives_the_same)
     {
         char message[VPPS_MESSAGE_BYTES];
         size_t n = 0;
-        float *near = train(NULL, ONCE, 0, &n, message), *far = train(&far_script, ONCE, 0, &n, message);
-        ck_assert_msg(near && far, "%s", message);
-        ck_assert(!memcmp(near, far, n * sizeof *near));
-        free(near);
-        free(far);
+        float *copied = train(NULL, ONCE, 0, &n, message), *uncopied = train(&uncopied_script, ONCE, 0, &n, message);
+        ck_assert_msg(copied && uncopied, "%s", message);
+        ck_assert(!memcmp(copied, uncopied, n * sizeof *copied));
+        free(copied);
+        free(uncopied);
     }
 END_TEST
 
