@@ -223,7 +223,7 @@ test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test
 	$(submake) check
 
-# Tests run beside each other, the longest first, so that none is left alone at the end; behind them, one by one, the scripts that call
+# Tests run beside each other, the longest first, so that none is left alone at the end; after them, one by one, the scripts that call
 # make in the build folder.
 CLI_TESTS  := $(wildcard tests/cli/test_*.sh)
 PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh

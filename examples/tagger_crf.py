@@ -71,7 +71,7 @@ class Tagger:
             normalised(c, e, vpps.dot(e, tag))
 
         @model.cell
-        def then(c: vpps.Recorder) -> None:  # child 0: the field before; child 1: emission and tag; child 2: those before
+        def then(c: vpps.Recorder) -> None:  # child 0: the preceding field; child 1: emission and tag; child 2: those before
             p, z, right = c.gather(0, 0, tags), c.gather(0, 1, 1), c.gather(0, 2, 1)
             e, tag, before = c.gather(1, 0, tags), c.gather(1, 1, tags), c.gather(2, 1, tags)
             T = self.T[0]

@@ -52,7 +52,7 @@ int main(void) {
             }
             losses[s] = vpps_cross_entropy(g, vpps_affine1(g, bo, wo, vpps_scattered(g, v, 0)), found);
         }
-        TRY(vpps_fb(h, g, vpps_average(g, BATCH, losses), &loss)); /* the loss of the batch before */
+        TRY(vpps_fb(h, g, vpps_average(g, BATCH, losses), &loss)); /* the loss of the preceding batch */
         if (batch % 100 == 0) printf("batch %d  loss %.4f\n", batch - 1, (double)loss);
     }
     TRY(vpps_sync_latest_loss(h, &loss));

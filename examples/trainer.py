@@ -26,5 +26,5 @@ for batch in range(1, BATCHES + 1):
                 found |= word == 7
                 v = rnn(v, indices=[word])
             losses.append(vpps.cross_entropy(Wo @ v.scattered() + bo, found))
-        loss = trainer.step(vpps.average(losses))  # forward, backward, update; the loss of the batch before
+        loss = trainer.step(vpps.average(losses))  # forward, backward, update; the loss of the preceding batch
     if batch % 100 == 0: print(f"batch {batch - 1}  loss {loss:.4f}")

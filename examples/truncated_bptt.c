@@ -62,7 +62,7 @@ enum { KEYS = 6, PERIOD = 6 };
 
 typedef struct stream {
     uint32_t at, key, word;
-    vpps_value state[2]; /* h and c, as the window before has left them */
+    vpps_value state[2]; /* h and c, as the preceding window has left them */
 } stream;
 
 static uint32_t next_word(stream *s) {

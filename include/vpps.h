@@ -6,7 +6,7 @@
  *     vpps_handle_create(&h, model, &options);   specialise the machine, once
  *     for each batch {
  *         vpps_graph_clear(g);  ...ops on g...   build this batch's graphs
- *         vpps_fb(h, g, loss, &stale);           forward, backward, update; the loss of the batch before
+ *         vpps_fb(h, g, loss, &stale);           forward, backward, update; the loss of the preceding batch
  *     }
  *     vpps_sync_latest_loss(h, &loss);           wait for the batch in flight
  *
@@ -436,7 +436,7 @@ VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 /* A vertex that scatters existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
 
-/* A loop: as many vertices as `limit` (at least 1), each a turn, with the turn before as its child 0 and all else as `a` says,
+/* A loop: as many vertices as `limit` (at least 1), each a turn, with the preceding turn as its child 0 and all else as `a` says,
  * whose child 0 is the first turn's. The cell's condition is one that it gathers from child 0, so that a turn is the last when
  * it scatters what ends the loop. The last vertex, which scatters what the last turn that was taken did, if each turn
  * scatters otherwise what it gathered; turns, of `limit` vertices, may be NULL. Fails as vpps_apply does, and with ARGUMENT (a
@@ -657,9 +657,9 @@ typedef struct vpps_options {
                        control group), or multiprocessor of the GPU */
     uint32_t groups; /* groups of VPs, which divide vps and share out the inputs' graphs; each has the whole
                                  model. 0: as many as cost least by an estimate, which knows the model, the machine and
-                                 this batch alone; on a GPU as many as hold the model close and have four inputs each.
+                                 this batch alone; on a GPU as many as keep the whole model resident and have four inputs each.
                                  Another number has a kernel of its own there. VPPS_GROUPS_PROFILE: the numbers (GPU:
-                                 those that hold the model close) are tried on the batches that are trained, in turn, and
+                                 those that keep the whole model resident) are tried on the batches that are trained, in turn, and
                                  the fastest taken; sums are made in another order by another number, so bits then depend
                                  on times */
     uint32_t waves;  /* parts of a batch that run one after the other, in the same memory; 0: as many as
@@ -745,7 +745,7 @@ VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
 
 /* One training step on the graph: forward, gradients of `loss` (a scalar), update. The graph may be cleared or
- * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the batch before; NaN at the
+ * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the preceding batch; NaN at the
  * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: NONFINITE (training
  * may go on with the next call); STALL, DEVICE (the handle is of no further use: whatever needs the device fails with that
  * error from then on). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, SCRIPT, and POOL or MEMORY:
@@ -942,7 +942,7 @@ typedef struct vpps_stats {
     double imbalance;
     uint64_t kept_values, kept_bytes; /* of vpps_keep, that were not released yet */
     uint64_t keep_bytes;              /* the most that they may take; 0 before the first */
-    /* By the device's clock: from the end of the training batch before to the end of this one, and how long of that the device had
+    /* By the device's clock: from the end of the preceding training batch to the end of this one, and how long of that the device had
      * nothing to do. 0 for the first; total: of all others. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     /* What made the gradients of matrices in the latest training batch: "kernel", VPPS's own code, or "cublas". NULL before the first. */

@@ -184,7 +184,7 @@ VPPS_API vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words
  * LF follows, is an error; white space (spaces, tabs, and the control characters VT and FF) parts words; all other bytes
  * that do not separate belong to words (a no-break space does, for one). All
  * fail with IO (a file cannot be opened or read), FORMAT (message: file:line:column, the column in bytes from 1, what
- * was expected, what was found), STATE (the sentences before are tagged, labelled or neither, and these are not),
+ * was expected, what was found), STATE (the preceding sentences are tagged, labelled or neither, and these are not),
  * MEMORY; the sentences and vocabularies are then as before. `name` stands for the file in messages. */
 
 typedef struct vpps_sentences vpps_sentences;

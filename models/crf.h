@@ -3,7 +3,7 @@
  *
  * Of n words with the scores e_1 .. e_n, of C tags each, and tags y_1 .. y_n:
  *     s(y) = b[y_1] + sum over k of e_k[y_k] + sum over k > 1 of T[y_k-1, y_k] + f[y_n]      p(y) = e^s(y) / sum over all y' of e^s(y')
- * T, b and f are the parameters crf.transitions (a table with one entry of C x C, of the tag before and the tag), crf.begin and
+ * T, b and f are the parameters crf.transitions (a table with one entry of C x C, of the preceding tag and the tag), crf.begin and
  * crf.end; all begin with zeros. */
 #ifndef VPPS_CRF_H
 #define VPPS_CRF_H

@@ -2,7 +2,7 @@
  * that reads characters and, beside them, every word of a lexicon that some of them make.
  *
  * Character e stands at node e. Without a word that ends there it is an ordinary LSTM step, eq. (11), from the state
- * (h, c) of the node before with the character's embedding x:
+ * (h, c) of the preceding node with the character's embedding x:
  *     i, f, o = sigmoid(W x + U h + b)   u = tanh(W_u x + U_u h + b_u)   c' = i * u + f * c
  * A word from character b to character e has a cell of its own, without an output gate, eq. (13), from the state at its
  * first character, (h_b, c_b), with the word's embedding:
@@ -72,7 +72,7 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
     return s == VPPS_OK ? vpps_scatter(g, vpps_mul(g, weight, cell)) : s;
 }
 
-/* Eq. (11) as far as it goes without the cell before; the output gate is for the join. */
+/* Eq. (11) as far as it goes without the preceding cell; the output gate is for the join. */
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;

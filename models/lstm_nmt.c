@@ -3,7 +3,7 @@
  * of the decoder starts from the last (h, c) of the encoder's layer of that number. With --attention the decoder also
  * reads h_j of the encoder's last layer: Luong, Pham and Manning, "Effective Approaches to Attention-based Neural Machine
  * Translation" (EMNLP 2015), section 3, global, score "dot". With --input-feeding (section 3.3) it has attention, too, and its
- * first layer reads the attentional vector of the word before. Equations: sequence.h for the LSTM, translate.c for the rest.
+ * first layer reads the attentional vector of the preceding word. Equations: sequence.h for the LSTM, translate.c for the rest.
  *
  * The paper reads the source backwards; here it is read as it is given.
  *

@@ -36,7 +36,7 @@ typedef struct part_recurrent {
     uint32_t inputs, hidden;
     const net_config *dropout;                              /* has that of x; NULL: none */
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* in the order of the equations */
-    vpps_cell cell;                                         /* child: the step before; pulls x; scatters h (and c) */
+    vpps_cell cell;                                         /* child: the preceding step; pulls x; scatters h (and c) */
 } part_recurrent;
 
 /* Its parameters are NAME.W_i and so on. x has no dropout: set `dropout` before the cell is recorded. */

@@ -9,7 +9,7 @@
  *     (8) score(s, h) = s . h ("dot")
  *
  * Without input feeding (section 3.3) s~ is not read by the next step, so that attention at all words is one level of the
- * graph. With it, the decoder's first layer reads [embedding; s~] with s~ of the step before, zeros at the first one.
+ * graph. With it, the decoder's first layer reads [embedding; s~] with s~ of the preceding step, zeros at the first one.
  *
  * With --layers, s_k and h_j are those of the last layer.
  *
@@ -66,7 +66,7 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* h of the last layer, after a step that reads x and, with input feeding, s~ of the step before, the last of what it handed on. */
+/* h of the last layer, after a step that reads x and, with input feeding, s~ of the preceding step, the last of what it handed on. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);
@@ -90,7 +90,7 @@ static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
  * word's embedding, what the decoder's steps hand on. */
 enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
 
-/* Reads the word before, of which it gathers the embedding, and says the likeliest next one. Pulled: the end word's number, a
+/* Reads the preceding word, of which it gathers the embedding, and says the likeliest next one. Pulled: the end word's number, a
  * list, the memory. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;

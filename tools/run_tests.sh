@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs test programs (Check suites) and test scripts, those before -- one more at a time than there are cores, since some of
-# them mostly wait for processes that they have stopped; those behind it one after another. Prints a line for each as it
+# them mostly wait for processes that they have stopped; those after it one after another. Prints a line for each as it
 # ends, with the time that it took and the processors' time of all its processes; a failed one's whole output follows its
 # line. The last line is the sum: N passed, N failed, N skipped.
 #

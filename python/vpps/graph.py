@@ -299,7 +299,7 @@ class Graph(Builder):
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
              indices: Sequence[int] = ()) -> Vertices:
-        """`vpps_while`: at most `limit` turns of a cell with a condition, each with the turn before as child 0, the first with
+        """`vpps_while`: at most `limit` turns of a cell with a condition, each with the preceding turn as child 0, the first with
         `start`, and all else the same. The vertices of all turns; the last one scatters the result."""
         self._cell(cell)
         ids = self._vertices((start, *children))

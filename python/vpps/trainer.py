@@ -204,7 +204,7 @@ class Trainer(Engine):
     # ---- training
 
     def step(self, loss: Node) -> float:
-        """One training step: forward, gradients of `loss` (a scalar), update. The loss of the batch before; NaN at the first: a batch
+        """One training step: forward, gradients of `loss` (a scalar), update. The loss of the preceding batch; NaN at the first: a batch
         may still run when this returns, and the graph may be cleared all the same. An error of an earlier batch is raised here.
 
         Ctrl-C during a batch is raised when the batch is done: it counts, and training can go on."""
@@ -218,10 +218,10 @@ class Trainer(Engine):
     fb = step
 
     def _begun(self, status: int, stale: Any) -> None:
-        """A batch has begun, or failed to; *stale is the loss of the one before."""
+        """A batch has begun, or failed to; *stale is the loss of the preceding one."""
         try:
             check(status)
-        except NonfiniteError:  # of the batch before, which on_step is not told of
+        except NonfiniteError:  # of the preceding batch, which on_step is not told of
             self._untold = None
             raise
         try:
@@ -236,7 +236,7 @@ class Trainer(Engine):
             self._on_step(self._batches, {"loss": loss, "lr": lr})
 
     def idle_step(self, graph: Graph) -> float:
-        """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the batch before."""
+        """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the preceding batch."""
         stale = ffi.new("float *")
         with self._lock:
             self._begun(self._call(graph._epoch, "idle_step", lambda h, g: lib.vpps_fb(h, g, NO_NODE, stale)), stale)

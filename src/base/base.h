@@ -49,7 +49,7 @@ uint32_t vpps_process_number(void);
 
 /* Structs of the public interface that begin with their `size`, which differs from version to version. `own`: a struct as large as it
  * is here, own_bytes; `least`: the size of its first version; `name`: for the message. Take: own becomes what the caller gave, and
- * keeps what it has behind that. Give: the caller gets as much as it has room for; what it has beyond own becomes zero.
+ * keeps what it has after that. Give: the caller gets as much as it has room for; what it has beyond own becomes zero.
  * Fail with ARGUMENT: a size that is less than the first version's or above 4,096, or members set that are not known here. */
 vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name);
 vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name);

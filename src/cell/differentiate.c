@@ -141,9 +141,9 @@ static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
 
 /* ---------------------------------------------------------------- operations */
 
-/* Does making y a second time in backward cost less than keeping it? So it does, unless an output is kept anyhow, for a matrix of the
- * model, and for an elementwise function of a value that is there. */
-static bool is_made_again(const vpps_compiled_cell *c, uint32_t y) {
+/* Is y recomputed in backward instead of kept? Recomputing costs less for a matrix of the model and for an elementwise function of a
+ * value that is there, unless y is an output, which is kept in any case. */
+static bool is_recomputed(const vpps_compiled_cell *c, uint32_t y) {
     const vpps_cell_value *v = &c->values[y];
     if (y >= c->n_forward || v->kind != VPPS_VALUE_RUN || vpps_is_output(c, y)) return false;
     if (v->run.opcode == VPPS_I_MATRIX) return true;
@@ -153,9 +153,9 @@ static bool is_made_again(const vpps_compiled_cell *c, uint32_t y) {
     return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].axis == v->axis;
 }
 
-/* What reads y in backward: y, or a second making of it. */
+/* The value that backward reads for y: y, or its recomputation. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
-    if (!is_made_again(w->c, y)) return y;
+    if (!is_recomputed(w->c, y)) return y;
     if (w->recomputed[y] == VPPS_NONE) {
         const vpps_cell_value v = w->c->values[y];
         vpps_cell_value copy = v;

@@ -37,7 +37,7 @@ typedef struct access {
 } access;
 
 /* b after a, if it is of a later stage. Vertices are shared out alike where stages run over the same ones. */
-static void put_behind(vpps_compiled_cell *c, access a, access b) {
+static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
     const bool rows = c->values[a.value].rows == c->values[b.value].rows;
@@ -57,7 +57,7 @@ static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
         if (x->stage != VPPS_NONE && meet(c, &c->values[a.value], x))
-            put_behind(c, a, (access){v, x->stage, made(c, x)});
+            put_after(c, a, (access){v, x->stage, made(c, x)});
     }
 }
 
@@ -69,7 +69,7 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
         const vpps_cell_value *a = &c->values[value];
         if (a->stage == VPPS_NONE) continue;
         const access b = {value, x->stage, read(c, x, i)};
-        put_behind(c, (access){value, a->stage, made(c, a)}, b);
+        put_after(c, (access){value, a->stage, made(c, a)}, b);
         put_access(c, b);
     }
 }

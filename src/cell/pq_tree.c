@@ -183,14 +183,14 @@ static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
 /* A Q-node: empty ones, at most one partial one, full ones, at most one partial one, empty ones. */
 static outcome root_q(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n = at(t, node)->n;
-    enum { BEFORE, INSIDE, BEHIND } place = BEFORE;
+    enum { BEFORE, INSIDE, AFTER } place = BEFORE;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t child = vpps_pq_children(t, node)[i];
         const bool partial = is_partial(t, child);
-        if (place == BEHIND && !is_empty(t, child)) return FAILS;
+        if (place == AFTER && !is_empty(t, child)) return FAILS;
         const outcome o = partial && place == INSIDE ? push_linear_back(t, child) : push_linear(t, child);
         if (o != FITS) return o;
-        if (place == INSIDE && (partial || is_empty(t, child))) place = BEHIND;
+        if (place == INSIDE && (partial || is_empty(t, child))) place = AFTER;
         if (place == BEFORE && !is_empty(t, child)) place = INSIDE;
     }
     *out = make(t, VPPS_PQ_Q, t->scratch + base, t->n_scratch - base);

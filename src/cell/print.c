@@ -66,8 +66,8 @@ static void print_flops(printer *p, const vpps_cell_flops *f) {
 /* ---------------------------------------------------------------- what is read and given */
 
 static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32_t i) {
-    const bool gradient = gradients >> i & 1, again = recurrent >> i & 1;
-    return gradient && again ? "gradient, recurrent" : gradient ? "gradient" : again ? "recurrent" : "";
+    const bool gradient = gradients >> i & 1, recurs = recurrent >> i & 1;
+    return gradient && recurs ? "gradient, recurrent" : gradient ? "gradient" : recurs ? "recurrent" : "";
 }
 
 /* Takes the text. */

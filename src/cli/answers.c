@@ -89,8 +89,8 @@ double answer_nll(const float *logits, uint32_t classes, uint32_t label) {
 static uint32_t next_best(const float *logits, uint32_t n, uint32_t than) {
     uint32_t best = VPPS_NO_WORD;
     for (uint32_t i = 0; i < n; i++) {
-        const bool behind = than == VPPS_NO_WORD || logits[i] < logits[than] || (logits[i] == logits[than] && i > than);
-        if (behind && (best == VPPS_NO_WORD || logits[i] > logits[best])) best = i;
+        const bool after = than == VPPS_NO_WORD || logits[i] < logits[than] || (logits[i] == logits[than] && i > than);
+        if (after && (best == VPPS_NO_WORD || logits[i] > logits[best])) best = i;
     }
     return best;
 }

@@ -95,11 +95,11 @@ static vpps_status fail_text(const char *path) {
 
 /* Reads a number that is followed by the character `end`, and moves *at past both. */
 static bool take_number(const char **at, char end, uint32_t *out) {
-    char *behind;
-    const unsigned long value = strtoul(*at, &behind, 10);
-    if (behind == *at || *behind != end || value > 1u << 22) return false;
+    char *after;
+    const unsigned long value = strtoul(*at, &after, 10);
+    if (after == *at || *after != end || value > 1u << 22) return false;
     *out = (uint32_t)value;
-    *at = behind + 1;
+    *at = after + 1;
     return true;
 }
 

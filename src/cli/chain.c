@@ -105,7 +105,7 @@ static uint32_t greatest(uint32_t n, const double *x) {
     return best;
 }
 
-/* The best score of a path that ends in each tag of word k, from those of the word before; from[i]: the tag before tag i on it. */
+/* The best score of a path that ends in each tag of word k, from those of the preceding word; from[i]: the tag before tag i on it. */
 static void step(const tag_chain *ch, const float *logits, const double *before, double *paths, double *now,
                  uint32_t *from) {
     const uint32_t n = ch->classes;

@@ -88,13 +88,13 @@ static void put_commands_of_networks(char between) {
     }
 }
 
-/* A case for each command with actions, which stand between `before` and `behind`. */
-static void put_actions(const char *before, const char *behind) {
+/* A case for each command with actions, which stand between `before` and `after`. */
+static void put_actions(const char *before, const char *after) {
     for (const command *c = commands; c->name; c++) {
         if (c->operand != OPERAND_ACTION) continue;
         printf("        %s) %s", c->name, before);
         put_choices(c->actions);
-        puts(behind);
+        puts(after);
     }
 }
 

@@ -11,7 +11,7 @@ enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
     VOCAB_EDGE_TYPES,
-    VOCAB_CLASSES, /* tags, target words, labels (behind those of the training part, more); without it numbers */
+    VOCAB_CLASSES, /* tags, target words, labels (after those of the training part, more); without it numbers */
     VOCAB_LEXICON, /* all words a lattice is built with; their ids are not the network's */
     N_VOCABS
 };
@@ -38,7 +38,7 @@ typedef struct corpus_split {
     char *text; /* of an own form (task.h), for prediction: what was read, text_bytes; answered so far: text_at bytes */
     size_t text_bytes, text_at;
     vpps_vocab *numbers[N_VOCABS]; /* of data without names, "0" and so on: the names of its ids */
-    uint32_t *stream;              /* TEXT: all words in the network's ids, one example behind the other */
+    uint32_t *stream;              /* TEXT: all words in the network's ids, one example after the other */
     uint32_t *starts; /* TEXT: example i is stream[starts[i]] to stream[starts[i + 1]], which it shares with the next */
     uint32_t *ids[N_VOCABS]; /* what was read -> the network's vocabulary; NULL: the same ids */
     uint32_t n_all;          /* examples read */

@@ -18,7 +18,7 @@ vpps_status corpus_open(corpus *c, settings *s);
 vpps_status corpus_list_files(const settings *s,
                               vpps_status (*see)(void *context, const char *option, const char *path), void *context);
 
-/* For prediction, where nothing needs a label: adds the examples of a text to the test part, behind those before; on
+/* For prediction, where nothing needs a label: adds the examples of a text to the test part, after those before; on
  * failure it is as before. `target`: of a pair, where it is known; else NULL. */
 vpps_status corpus_add_input(corpus *c, const settings *s, const task_text *text, const task_text *target);
 

@@ -6,7 +6,7 @@
 
 /* The path of a part: --train, --dev and --test name theirs; --data names a file, which is the part `wanted`, or a folder
  * whose files (or, where none does, folders) tell by the words of their names which part they are. `ending` (".de"; "" for none) must
- * follow, maybe with that of a compressed file behind it, and is not in the result. Empty: there is no such part. Fails
+ * follow, maybe with that of a compressed file after it, and is not in the result. Empty: there is no such part. Fails
  * with IO (no such file or folder; the wanted part is missing), ARGUMENT (several files could be it). */
 vpps_status data_file(const settings *s, int part, int wanted, const char *ending, char *path, size_t n);
 

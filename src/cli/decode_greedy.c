@@ -12,13 +12,13 @@ bool decode_by_device(const decoder *d) {
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;
 }
 
-/* All sources' words, one after the other, and behind them each one's log-probability. */
+/* All sources' words, one after the other, and after them each one's log-probability. */
 typedef struct spoken {
     const decoder *d;
     vpps_node *nodes, *log_p;
     float *values, **outs;
     size_t n;      /* words */
-    size_t *first; /* of each source, and one behind the last */
+    size_t *first; /* of each source, and one after the last */
     size_t nodes_capacity;
 } spoken;
 

@@ -21,7 +21,7 @@ typedef struct sentence {
     size_t n, capacity;
     double log_probability; /* of those drawn, without temperature and --top-p */
     uint32_t fed;           /* words that the network has read */
-    uint32_t begin;         /* what it reads first: the end of the sentence before */
+    uint32_t begin;         /* what it reads first: the end of the preceding sentence */
     bool ended;
     net_decoding d;
     float *states[NET_STATES];
@@ -40,7 +40,7 @@ typedef struct generator {
     uint32_t end_word, max_words;
     uint32_t *prompt, n_prompt;
     choice *choices; /* all classes */
-    float *logits;   /* of the sentences of a batch, behind each other */
+    float *logits;   /* of the sentences of a batch, one after the other */
 } generator;
 
 /* ---------------------------------------------------------------- drawing */

@@ -34,7 +34,7 @@ static void close_source(source *s) {
     }
 }
 
-/* Row i here is row `there` of the tensor: rows lie behind each other, of `bytes` each, and some are other processes'. */
+/* Row i here is row `there` of the tensor: rows lie one after the other, of `bytes` each, and some are other processes'. */
 static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_safetensors_info *t, uint64_t there,
                      size_t bytes) {
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);

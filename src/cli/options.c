@@ -124,7 +124,7 @@ bool options_read(settings *s, const cli_option *o, const char *text, char *why,
         }
         if (!good || *end) {
             snprintf(why, why_bytes, "a whole number below 2^64%s",
-                     r->kind == OPTION_BYTES ? ", with K, M or G behind it for larger units" : "");
+                     r->kind == OPTION_BYTES ? ", with K, M or G after it for larger units" : "");
             return false;
         }
         *(uint64_t *)v = u;

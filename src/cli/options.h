@@ -65,7 +65,7 @@ typedef struct settings {
     const char *device;
     uint32_t vps, groups, waves, slices, caller, communicator, watchdog_ms;
     uint32_t precision; /* a vpps_precision */
-    uint32_t policy;    /* number of a policy, behind the last one: auto */
+    uint32_t policy;    /* number of a policy, after the last one: auto */
     uint64_t pool_bytes;
     bool portable, verify, shard_tables;
 

@@ -39,7 +39,7 @@ static void clock_text(double seconds, char *text, size_t n) {
     }
 }
 
-/* A line of less than `columns` columns: the label, a bar as wide as there is room for, and behind it the parts that leave
+/* A line of less than `columns` columns: the label, a bar as wide as there is room for, and after it the parts that leave
  * room for a bar, dropped from the last of them on. */
 static void draw(progress *p, double part, const char *const *parts, size_t n, int room) {
     enum { LEAST = 8, MOST = 40 };

@@ -43,7 +43,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
 
 /* The logits of positions. */
 typedef struct position_logits {
-    uint32_t n;       /* positions, one example's behind the other's */
+    uint32_t n;       /* positions, one example's after the other's */
     const float **of; /* each one's, of all classes; NULL: none was asked for */
     float *values;
 } position_logits;

@@ -49,7 +49,7 @@ typedef struct task {
     /* For prediction: how the examples of a file are read whose first whole lines `first` is, for a form that was asked for or
      * INPUT_AUTO; NULL: as lines of text. Fails with ARGUMENT. */
     vpps_status (*look)(const corpus *c, const settings *s, input_form form, const task_text *first, input_reading *in);
-    /* Reads a file of a part, behind those before; targets only where paired, and not for prediction (NULL then). */
+    /* Reads a file of a part, after those before; targets only where paired, and not for prediction (NULL then). */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
     /* Makes what all files of a part together make; may be NULL. */

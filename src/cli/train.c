@@ -1,6 +1,6 @@
 /* train.c - `vpps train`: epochs over shuffled examples, with evaluation, checkpoints, log and plot.
  *
- * vpps_fb only starts a batch, and returns the loss of the batch before: so the graph of one batch is built while the
+ * vpps_fb only starts a batch, and returns the loss of the preceding batch: so the graph of one batch is built while the
  * device runs another. Only the end of an epoch, a checkpoint and an evaluation wait.
  */
 #include "base/base.h"

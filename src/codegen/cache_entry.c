@@ -87,7 +87,7 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
 
 /* ---------------------------------------------------------------- reading */
 
-/* The value of each line, and its bytes. Gives what is behind the last line, NULL when the lines are not these. */
+/* The value of each line, and its bytes. Gives what is after the last line, NULL when the lines are not these. */
 static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t lengths[N_LINES]) {
     char *at = file;
     const char *end = file + n;

@@ -11,7 +11,7 @@
  *     payload-bytes 51712
  *     checksum 32 hexadecimal digits
  *
- * The key is the XXH3 128-bit hash of all members of vpps_cache_key, each behind its length. The checksum is the same
+ * The key is the XXH3 128-bit hash of all members of vpps_cache_key, each after its length. The checksum is the same
  * hash of the file without its line "checksum": no byte of an entry can change unnoticed. The file's name is the key
  * and ".vpps"; while it is written, ".KEY.PROCESS-NUMBER.tmp". */
 #ifndef VPPS_CACHE_ENTRY_H

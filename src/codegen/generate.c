@@ -359,11 +359,11 @@ static void put_fragments(const vpps_generation *g) {
 static void put_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (r->n_fragments) put_weight_rows(g);
-    fprintf(g->out, "\n/* Every weight that stays close, but for what comes late; zeros where a VP has fewer rows, or "
-                    "a row no such "
-                    "column. */\n__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
-                    "(&w)[VPPS_WEIGHTS + 1], "
-                    "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
+    fprintf(g->out,
+            "\n/* Loads the resident weights, except the late ones; zeros where a VP has fewer rows, or a row fewer "
+            "columns. */\n__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
+            "(&w)[VPPS_WEIGHTS + 1], "
+            "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
     put_fragments(g);
     for (uint32_t i = 0; i < r->n && !r->parts; i++) {
         const vpps_resident *m = &r->list[i];

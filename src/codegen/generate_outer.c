@@ -251,7 +251,7 @@ static bool find_tile(const work *w, const group *g, uint32_t x, uint32_t k, row
 
 static uint32_t most_tiles(const work *w) { return vpps_max_u32(1, TILE_THREADS / w->g->plan->threads); }
 
-/* The strip behind this one, the first behind none, its warps numbered on; its x is NONE behind the last. */
+/* The strip after this one, the first after none, its warps numbered on; its x is NONE after the last. */
 static strip any_next_strip(const work *w, const group *g, const strip *before) {
     const uint32_t most = most_tiles(w);
     row_tile t;

@@ -11,7 +11,7 @@
 enum {
     MOST_UNITS = 256,
     MOST_SLOTS = 12, /* of a unit: a thread has four sums of each */
-    AT_ONCE = 4,     /* vectors whose loads overlap. Behind the last, dy is zero: no loop is needed for what is left */
+    AT_ONCE = 4,     /* vectors whose loads overlap. After the last, dy is zero: no loop is needed for what is left */
     MOST_VECTORS = 16,
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,

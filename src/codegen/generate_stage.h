@@ -130,7 +130,7 @@ bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 /* A segment of products; joined: the next one finishes them. False: out of memory. */
 bool vpps_put_products(vpps_stage_work *w, const vpps_segment *g, bool joined);
 
-/* What the products of the segment before have become, of the thread's element. */
+/* What the products of the preceding segment have become, of the thread's element. */
 void vpps_put_joined(const vpps_stage_work *w, const vpps_segment *products);
 
 #endif

@@ -34,7 +34,7 @@ typedef struct vpps_kernel_plan {
     uint32_t staged_words; /* of shared memory, on their way to registers */
 } vpps_kernel_plan;
 
-/* The kernel's number of the task that makes gradients of a cell's parameters: behind those of all stages. */
+/* The kernel's number of the task that makes gradients of a cell's parameters: after those of all stages. */
 static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell) {
     return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;
 }

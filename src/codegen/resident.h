@@ -1,8 +1,8 @@
 /* resident.h - where the matrices that are dealt to a kernel's VPs lie while it runs.
  *
  * Every warp's lanes form `blocks` of neighbours, which share out the rows that the VP owns: row r is of block r % blocks. The lanes of
- * a block, those of all warps one behind the other, are its span: they share out a row's columns, `run` side by side at a time. Thread
- * p of them holds columns run * p and the next, then those run * span behind them, and so on. These are `columns` words of each of
+ * a block, those of all warps one after the other, are its span: they share out a row's columns, `run` side by side at a time. Thread
+ * p of them holds columns run * p and the next, then those run * span after them, and so on. These are `columns` words of each of
  * rows / blocks rows, padded with zeros. A transposed matrix is one like others, whose rows are the columns. So a warp has few
  * columns of many rows: it reads little of a vector, and adds sums up over few lanes, and the warps' sums are added up in the end.
  *

@@ -445,7 +445,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
     return true;
 }
 
-/* Writes the inputs' nodes; the address behind them, or NULL when the graph has failed. */
+/* Writes the inputs' nodes; the address after them, or NULL when the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
                              uint32_t *to) {
     if (!c->n_lists) {

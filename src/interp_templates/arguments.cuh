@@ -9,8 +9,8 @@ typedef struct vpps_arguments {
     unsigned long long scratch;                        /* scratch_words for each VP */
     unsigned long long entries;                        /* gradients of tables' entries, for norm and update */
     unsigned long long packed;                         /* factors of matrices' gradients, for cuBLAS */
-    unsigned long long failure, before, later; /* vpps_failure: of this launch, the one before, the next but one */
-    unsigned long long stale;                  /* counters of the launch before, which the next one needs zeroed */
+    unsigned long long failure, before, later; /* vpps_failure: of this launch, the preceding one, the next but one */
+    unsigned long long stale;                  /* counters of the preceding launch, which the next one needs zeroed */
     unsigned long long end;                    /* a vpps_launch_end */
     unsigned long long watchdog_ns;
     unsigned long long
@@ -19,8 +19,8 @@ typedef struct vpps_arguments {
     unsigned scratch_words;
     unsigned words; /* of the script */
     unsigned stale_words;
-    unsigned resumes; /* the launch before was the first part of the same batch: its loss is this one's */
-    unsigned finite;  /* nothing is done unless loss and norm of the launch before are finite */
+    unsigned resumes; /* the preceding launch was the first part of the same batch: its loss is this one's */
+    unsigned finite;  /* nothing is done unless loss and norm of the preceding launch are finite */
     unsigned touched; /* address in the script: non-zero for each parameter that has a gradient already; 0: none has */
 } vpps_arguments;
 

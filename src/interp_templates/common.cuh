@@ -19,7 +19,7 @@ struct __align__(8) vpps_pair {
 };
 
 __shared__ vpps_task_header vpps_header;
-__shared__ __align__(16) vpps_failure vpps_before; /* how the launch before ended */
+__shared__ __align__(16) vpps_failure vpps_before; /* how the preceding launch ended */
 __shared__ float vpps_parts[32];                   /* of sums over the CTA */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
 
@@ -48,7 +48,7 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
                             __float_as_uint(b.z), t};
 }
 
-/* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right behind. */
+/* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right after. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
     if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.end, a.watchdog_ns, t.at, t.wait, t.signals);
 }

@@ -49,7 +49,7 @@ struct vpps_index {
 #define VPPS_READ_PLACE (void)0
 #endif
 
-/* Has the compiler find x before what is loaded behind this: else a load that must wait for x may wait, too, for all that were begun
+/* Has the compiler find x before what is loaded after this: else a load that must wait for x may wait, too, for all that were begun
  * before it, as a thread counts few of them apart. (The assembler may still order otherwise.) */
 __device__ __forceinline__ void vpps_know(unsigned &x) {
 #ifndef VPPS_SIMT
@@ -92,7 +92,7 @@ __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
 }
 
 /* The first failure is kept. Who has failed, or learns that one has, goes on without waiting, with whatever it finds, and still signals:
- * what came before a signal is seen behind the wait for it, so that every VP that comes to the update sees the failure, and updates
+ * what came before a signal is seen after the wait for it, so that every VP that comes to the update sees the failure, and updates
  * nothing. */
 __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned long long launch_end, unsigned kind,
                                             unsigned address, unsigned value, unsigned have, unsigned wanted) {
@@ -136,7 +136,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* What the VP adds one to when it signals, and by which thread. Found out here, and not behind the barrier that comes next. */
+/* What the VP adds one to when it signals, and by which thread. Found out here, and not after the barrier that comes next. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

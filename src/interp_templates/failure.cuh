@@ -10,7 +10,7 @@ typedef struct vpps_failure {
     float norm, loss;
 } vpps_failure;
 
-/* BEFORE: nothing was done, because the launch before failed, or was not finite where it must be. */
+/* BEFORE: nothing was done, because the preceding launch failed, or its loss or norm was not finite where both must be. */
 enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
 
 /* What the host is told without asking, in memory of its own; zeroed before the launch. Times: of the GPU's clock, of the first VP. */

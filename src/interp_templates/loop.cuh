@@ -12,7 +12,7 @@ __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long lon
     return (unsigned long long)to;
 }
 
-/* Notes the time; has the launch before's end copied to shared memory; zeroes what the next launches count in. */
+/* Notes the time; has the preceding launch's end copied to shared memory; zeroes what the next launches count in. */
 __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x < sizeof(vpps_failure) / 16)
         vpps_copy_quad((float *)&vpps_before + 4 * threadIdx.x, (const float *)a.before + 4 * threadIdx.x);

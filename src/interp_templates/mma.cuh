@@ -142,7 +142,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     return s;
 }
 
-/* What a lane has of 16 elements of vectors or rows: word `at` of each part, and the one two behind or one behind it. */
+/* What a lane has of 16 elements of vectors or rows: word `at` of each part, and the one two words or one word after it. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
@@ -155,7 +155,7 @@ template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsig
     }
 }
 
-/* Four elements of a vector of LENGTH, zeros behind its end. QUADS: it begins at a quad, and ends at one. WHOLE: no end is near. */
+/* Four elements of a vector of LENGTH, zeros after its end. QUADS: it begins at a quad, and ends at one. WHOLE: no end is near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
     if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)(x + element) : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
     return vpps_quad{
@@ -187,7 +187,7 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Four elements of it, zeros behind its end; of a VP that has no such row, of another one, whose sums nobody reads. QUADS: rows begin
+/* Four elements of it, zeros after its end; of a VP that has no such row, of another one, whose sums nobody reads. QUADS: rows begin
  * and end at one. WHOLE: no end is near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,

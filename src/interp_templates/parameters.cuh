@@ -42,7 +42,7 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* The first of the VP's elements of a matrix or vector, and as many behind it as there are, as if no other team's were between. */
+/* The first of the VP's elements of a matrix or vector, and as many after it as there are, as if no other team's were between. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -51,7 +51,7 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
     return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
 }
 
-/* The VP's elements that have a gradient, of all parameters one behind the other, so that all threads have some at once: rows of
+/* The VP's elements that have a gradient, of all parameters one after the other, so that all threads have some at once: rows of
  * matrices by quads, the rest one by one. Number i is of the first parameter whose end is beyond it, at its word or
  * element `at` + what i counts; or none, from `limit` on: a parameter's numbers begin where a warp's do. */
 struct vpps_span {
@@ -60,7 +60,7 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: where a parameter's begin, and how many words of other teams are behind so many of one row. `inverse` is
+/* With several teams: where a parameter's begin, and how many words of other teams are after so many of one row. `inverse` is
  * 2^31 by columns, rounded up: 2 n times it by 2^32 is n by columns or one more, for any n below 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
@@ -129,7 +129,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* The parameter that number i is of, of a warp's 32, all of one; behind the last, VPPS_PARAMS, which has none. */
+/* The parameter that number i is of, of a warp's 32, all of one; after the last, VPPS_PARAMS, which has none. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll

@@ -71,7 +71,7 @@ template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arg
     kernel(*(const A *)arguments);
 }
 
-/* Goes behind the kernel's text. */
+/* Is appended to the kernel's text. */
 #define VPPS_SIMT_EXPORT(kernel)                                                                                       \
     static void vpps_simt_enter(const void *arguments) { vpps_simt_call(kernel, arguments); }                          \
     extern "C" __attribute__((visibility("default"), used)) const vpps_simt_library vpps_simt_exported = {             \

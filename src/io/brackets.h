@@ -28,11 +28,11 @@ void vpps_brackets_skip(vpps_brackets *b);
 /* The next byte; a NUL at the end of the line. */
 static inline char vpps_brackets_peek(const vpps_brackets *b) { return b->at < b->line.end ? *b->at : '\0'; }
 
-/* Takes a label or a word and the white space behind it. Returns the length of the former; 0: a bracket or the end of the line is here. */
+/* Takes a label or a word and the white space after it. Returns the length of the former; 0: a bracket or the end of the line is here. */
 size_t vpps_brackets_token(vpps_brackets *b, const char **token);
 
-/* Takes one of ( and ), with the white space behind it; fails with `expected` when something else is here. A bracket that
- * closes may end the tree: the white space behind it is not taken. */
+/* Takes one of ( and ), with the white space after it; fails with `expected` when something else is here. A bracket that
+ * closes may end the tree: the white space after it is not taken. */
 vpps_status vpps_brackets_take(vpps_brackets *b, char bracket, const char *expected);
 
 vpps_status vpps_brackets_fail(const vpps_brackets *b, const char *expected);

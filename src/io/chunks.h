@@ -11,7 +11,7 @@ typedef struct vpps_chunk_tag {
     const char *type; /* "" for O, and for a tag without one */
 } vpps_chunk_tag;
 
-/* O, or a letter, and behind it nothing or '-' and a type. Of the schemes' letters M is I, L is E, U and W are S. False: it is
+/* O, or a letter, and after it nothing or '-' and a type. Of the schemes' letters M is I, L is E, U and W are S. False: it is
  * the tag of no scheme; *tag is then O. */
 static inline bool vpps_chunk_tag_read(const char *text, vpps_chunk_tag *tag) {
     static const char letters[] = "BIESMLUW", parts[] = "BIESIESS";
@@ -23,7 +23,7 @@ static inline bool vpps_chunk_tag_read(const char *text, vpps_chunk_tag *tag) {
     return true;
 }
 
-/* Does a chunk go on from a tag to the next one, both of the same type? Else one ends behind the first, if that is not O,
+/* Does a chunk go on from a tag to the next one, both of the same type? Else one ends after the first, if that is not O,
  * and one begins at the second, if that is not O. As conlleval has it (Tjong Kim Sang and Buchholz 2000). */
 static inline bool vpps_chunk_goes_on(char before, char now) {
     return (before == 'B' || before == 'I') && (now == 'I' || now == 'E');

@@ -1,4 +1,4 @@
-/* constituents_labels.c - function tags behind labels, as NP-SBJ-1 has them (Bies et al. 1995, section 2). */
+/* constituents_labels.c - function tags after labels, as NP-SBJ-1 has them (Bies et al. 1995, section 2). */
 #include "constituents.h"
 
 #include "base/base.h"

@@ -33,7 +33,7 @@ static bool is_null_element(const bracket_reader *r, const char *label, size_t l
     return *word == '0' && (word + 1 == end || vpps_is_blank(word[1]) || word[1] == ')');
 }
 
-/* '(' label, with the white space between and behind. The outermost bracket of a Penn tree has no label. */
+/* '(' label, with the white space between and after. The outermost bracket of a Penn tree has no label. */
 static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node) {
     static const char root[] = "ROOT";
     const char *token;

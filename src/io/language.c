@@ -1,7 +1,7 @@
 /* language.c - a small language: sentences with names in them, and their translations.
  *
  * A table of rules makes phrases of phrases and of words; each rule also says which of its parts goes to the end in the
- * translation, so adjectives stand behind nouns there and verbs at the end of what belongs to them, a whole clause
+ * translation, so adjectives stand after nouns there and verbs at the end of what belongs to them, a whole clause
  * sometimes:
  *     dr balen said that the old clerk went to barton
  *     (the same words, other ones) dr balen that the clerk old to barton went said
@@ -104,7 +104,7 @@ static const rule *draw_rule(generator *g, symbol phrase) {
     return r;
 }
 
-/* In the translation so far, words begin .. end go behind all that follow. */
+/* In the translation so far, words begin .. end go after all that follow. */
 static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
     uint32_t moved[MAX_WORDS + 1];
     const uint32_t n = end - begin, rest = g->n - end;
@@ -159,7 +159,7 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
 static vpps_status add_label(const generator *g, vpps_sentences *s, uint32_t *label) {
     uint32_t i = 0;
     while (i < g->n && !g->tokens[i].tag) i++;
-    const char *name = i < g->n ? tag_names[g->tokens[i].tag] + 2 : "NONE"; /* behind B- */
+    const char *name = i < g->n ? tag_names[g->tokens[i].tag] + 2 : "NONE"; /* after B- */
     return vpps_vocab_add(s->tag_vocab, name, strlen(name), label);
 }
 

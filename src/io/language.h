@@ -133,7 +133,7 @@ typedef struct rule {
     uint8_t parts[MAX_PARTS];
 } rule;
 
-/* Rules of one symbol stand together. A phrase is in itself only behind words of its own: so what is too long ends. */
+/* Rules of one symbol stand together. A phrase is in itself only after words of its own: so what is too long ends. */
 static const rule rules[] = {
     {SENTENCE, 4, 0, {CLAUSE}},
     {SENTENCE, 2, 0, {TIME, CLAUSE}},
@@ -223,7 +223,7 @@ static const rule rules[] = {
     {CLEAR_ORGANISATION, 1, 0, {FIRM_FRONT, OF, CITY}},
 };
 
-/* The tag of a name's first word; the one behind it is that of its other words, and of letters inside words. */
+/* The tag of a name's first word; the one after it is that of its other words, and of letters inside words. */
 static const char *const tag_names[] = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"};
 static const uint8_t entity_tags[N_SYMBOLS] = {
     [PERSON] = 1, [PLACE] = 3, [ORGANISATION] = 5, [CLEAR_PERSON] = 1, [CLEAR_PLACE] = 3, [CLEAR_ORGANISATION] = 5};

@@ -99,7 +99,7 @@ static bool goes_on(tag_parts before, tag_parts tag) {
     return tag.type == before.type && vpps_chunk_goes_on(before.part, tag.part);
 }
 
-/* The first chunk that begins at *at or behind it; *at goes to its end. False: there is none. */
+/* The first chunk that begins at *at or after it; *at goes to its end. False: there is none. */
 static bool next_chunk(const vpps_f1 *f, uint32_t n, const uint32_t *ids, uint32_t *at, chunk *c) {
     while (*at < n && f->tags[ids[*at]].part == 'O') (*at)++;
     if (*at == n) return false;

@@ -4,7 +4,7 @@
  * little-endian integer; N bytes of JSON that begin with '{' and may be padded with spaces; the tensors' bytes,
  * row-major and little-endian. The JSON object maps a tensor's name to {"dtype", "shape", "data_offsets": [begin,
  * end)}, offsets counted from the first byte after the header; "__metadata__" maps strings to strings. Names are
- * unique and the ranges tile the data: no hole, no overlap, nothing behind them.
+ * unique and the ranges tile the data: no hole, no overlap, nothing after them.
  */
 #ifndef VPPS_SAFETENSORS_H
 #define VPPS_SAFETENSORS_H

@@ -17,7 +17,7 @@ struct vpps_safetensors {
     size_t n_infos;
     vpps_metadata *metadata; /* in ascending order of keys */
     size_t n_metadata;
-    unsigned char *data; /* the data_bytes behind the header; NULL: in the file, from byte data_at on */
+    unsigned char *data; /* the data_bytes after the header; NULL: in the file, from byte data_at on */
     uint64_t data_bytes, data_at;
     int fd; /* -1: none */
 };

@@ -34,7 +34,7 @@ uint32_t vpps_sentences_size(const vpps_sentences *s) { return s ? s->n_sentence
 
 uint64_t vpps_sentences_total_words(const vpps_sentences *s) { return s ? s->n_words : 0; }
 
-/* The first word of sentence i, or behind the last sentence. */
+/* The first word of sentence i, or after the last sentence. */
 static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->ends[i - 1].end : 0; }
 
 vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {

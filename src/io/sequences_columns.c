@@ -19,8 +19,8 @@ typedef struct column_reader {
     uint32_t n_columns;    /* of every line; 0: not known yet */
     uint32_t first_line;   /* that says so; 0: CoNLL-U does */
     uint32_t open;         /* the line of the sentence that is not complete yet; 0: there is none */
-    uint32_t last_columns; /* those of the sentence before, where they vary */
-    bool all_begin_hash;   /* no line behind here begins otherwise */
+    uint32_t last_columns; /* those of the preceding sentence, where they vary */
+    bool all_begin_hash;   /* no line after here begins otherwise */
     size_t *hash_words;    /* the words whose lines begin with '#' */
     size_t hash_capacity, n_hash;
     vpps_columns_seen seen;
@@ -31,7 +31,7 @@ typedef struct column {
     size_t len;
 } column;
 
-/* The next column in *at .. end; *at goes behind it and its separator, or is NULL when it was the last. */
+/* The next column in *at .. end; *at goes after it and its separator, or is NULL when it was the last. */
 static bool next_column(char separator, const char **at, const char *end, column *c) {
     if (!*at) return false;
     if (separator == ' ') return vpps_text_next_word(at, end, &c->text, &c->len);
@@ -67,7 +67,7 @@ static bool is_document_start(char separator, const vpps_line *line) {
            (separator == ' ' || !memchr(line->begin, separator, (size_t)(first.text - line->begin)));
 }
 
-/* The first line behind `line` (all zero: of the text) that has columns and does not begin with '#'; false: none has. */
+/* The first line after `line` (all zero: of the text) that has columns and does not begin with '#'; false: none has. */
 static bool find_plain_line(const vpps_text *t, char separator, vpps_line *line) {
     while (vpps_text_next_line(t, line)) {
         if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(separator, line)) return true;

@@ -37,7 +37,7 @@ static vpps_status read_barred_line(vpps_sentences *s, const vpps_text *t, const
         const char *word = find_column(token, len, b->n, b->word, &word_len);
         const char *tag = find_column(token, len, b->n, b->tag, &tag_len);
         if (word_len == 0) return vpps_text_fail(t, word, "a word before '|'", NULL);
-        if (tag_len == 0) return vpps_text_fail(t, tag, "a tag behind '|'", NULL);
+        if (tag_len == 0) return vpps_text_fail(t, tag, "a tag after '|'", NULL);
         VPPS_TRY(vpps_sentences_add_word(s, word, word_len, tag, tag_len));
     }
     return s->n_words > before ? vpps_sentences_end(s, line->number, VPPS_NO_WORD) : VPPS_OK;
@@ -65,7 +65,7 @@ static vpps_status read_labelled_line(vpps_sentences *s, const vpps_text *t, con
     if (second) return vpps_text_fail(t, second, "spaces between words", "a second tab");
     const char *at = tab + 1, *word;
     if (vpps_skip_blanks(at, line->end) == line->end)
-        return vpps_text_fail(t, line->end, "a sentence behind the tab", NULL);
+        return vpps_text_fail(t, line->end, "a sentence after the tab", NULL);
     size_t len;
     uint32_t id;
     VPPS_TRY(vpps_vocab_add_unchecked(s->tag_vocab, label, (size_t)(end - label), &id));

@@ -16,7 +16,7 @@ struct vpps_stream {
     int fd; /* -1: memory */
     size_t size;
     const unsigned char *in, *in_end; /* of the source, not taken yet */
-    bool in_ended;                    /* behind that the source has nothing */
+    bool in_ended;                    /* after that the source has nothing */
     const vpps_codec *codec;          /* NULL: as it is */
     void *state;
     bool inside; /* compressed data, which must go on */

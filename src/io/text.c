@@ -65,7 +65,7 @@ vpps_status vpps_text_check(const vpps_text *t) {
     const char *nul = memchr(t->begin, '\0', (size_t)(t->end - t->begin));
     const char *end = nul ? nul : t->end;
     for (const char *cr = t->begin; cr < end && (cr = memchr(cr, '\r', (size_t)(end - cr))); cr++) {
-        if (cr + 1 == t->end || cr[1] != '\n') return vpps_text_fail(t, cr, "LF behind CR", "CR alone");
+        if (cr + 1 == t->end || cr[1] != '\n') return vpps_text_fail(t, cr, "LF after CR", "CR alone");
     }
     return nul ? vpps_text_fail(t, nul, "text", NULL) : VPPS_OK;
 }

@@ -72,7 +72,7 @@ static inline bool vpps_line_is_blank(const vpps_line *line) {
     return vpps_skip_blanks(line->begin, line->end) == line->end;
 }
 
-/* The next word in *at .. end, a run of bytes that are not blank; *at goes behind it. False: there is none. */
+/* The next word in *at .. end, a run of bytes that are not blank; *at goes after it. False: there is none. */
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
 
 /* How many words there are. */

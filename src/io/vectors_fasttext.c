@@ -183,16 +183,16 @@ static vpps_status add_all_ngrams(fasttext_reader *r) {
 /* ---------------------------------------------------------------- the dictionary */
 
 static vpps_status read_entry(fasttext_reader *r, int32_t i) {
-    enum { BEHIND = sizeof(int64_t) + 1 };
+    enum { AFTER = sizeof(int64_t) + 1 };
     const char *bytes, *nul;
     size_t n;
     VPPS_TRY(vpps_stream_find(r->s, '\0', VPPS_VECTORS_LONGEST_WORD, &bytes, &n, &nul));
     const size_t len = nul ? (size_t)(nul - bytes) : n;
-    VPPS_TRY(vpps_stream_peek(r->s, len + 1 + BEHIND, &bytes, &n));
-    if (!nul || n < len + 1 + BEHIND) return fail_model(r->s, "the rest of the dictionary", "end of file");
-    const bool is_word = bytes[len + BEHIND] == 0 && i < r->h.words;
+    VPPS_TRY(vpps_stream_peek(r->s, len + 1 + AFTER, &bytes, &n));
+    if (!nul || n < len + 1 + AFTER) return fail_model(r->s, "the rest of the dictionary", "end of file");
+    const bool is_word = bytes[len + AFTER] == 0 && i < r->h.words;
     const uint32_t id = is_word ? vpps_vectors_wanted(r->t, bytes, len) : VPPS_NO_WORD;
-    vpps_stream_skip(r->s, len + 1 + BEHIND);
+    vpps_stream_skip(r->s, len + 1 + AFTER);
     if (id == VPPS_NO_WORD) return VPPS_OK;
     r->t->has[id] = true;
     r->t->found.found++;

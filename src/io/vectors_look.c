@@ -85,7 +85,7 @@ static bool holds_other_than_text(window w) {
     return false;
 }
 
-/* Does the window begin with words, each with a space and so many finite floats behind it? */
+/* Does the window begin with words, each with a space and so many finite floats after it? */
 static bool are_floats(window w, uint32_t size) {
     const size_t bytes = (size_t)size * sizeof(float);
     for (int n = 0; n < MOST_SAMPLES; n++) {
@@ -109,8 +109,8 @@ static bool are_floats(window w, uint32_t size) {
 
 /* ---------------------------------------------------------------- forms */
 
-/* Behind a header: what bears it out decides, else what the bytes are, and the reader says where they fail. */
-static vpps_status look_behind_header(window rest, vpps_vectors_info *info) {
+/* After a header: what bears it out decides, else what the bytes are, and the reader says where they fail. */
+static vpps_status look_after_header(window rest, vpps_vectors_info *info) {
     if (are_lines(rest, info->size)) return VPPS_OK;
     const window few = {
         rest.begin,
@@ -160,5 +160,5 @@ vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info) {
     if (usual_size(rest) == 1 && !are_lines(rest, info->size))
         return look_at_glove(s, all, info); /* words and numbers */
     if (info->size < 1 || info->size > VPPS_VECTORS_MOST) return fail_size(s, info->size);
-    return look_behind_header(rest, info);
+    return look_after_header(rest, info);
 }

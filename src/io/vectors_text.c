@@ -1,5 +1,5 @@
 /* vectors_text.c - vectors as text: a word and its numbers a line, as word2vec (Mikolov et al. 2013) and fastText
- * (Bojanowski et al. 2017) write them behind a line that says how many, and GloVe (Pennington et al. 2014) without it.
+ * (Bojanowski et al. 2017) write them after a line that says how many, and GloVe (Pennington et al. 2014) without it.
  *
  * Some words of GloVe's hold spaces, so the numbers are counted from the end of the line. */
 #include "vectors.h"
@@ -116,7 +116,7 @@ static vpps_status next_line(vpps_stream *s, line_reader *r) {
     return VPPS_OK;
 }
 
-/* Goes behind blank lines, which only the end may follow. */
+/* Goes after blank lines, which only the end may follow. */
 static vpps_status skip_blank_lines(vpps_stream *s, line_reader *r) {
     const uint64_t first = r->number;
     if (!r->line || r->line < r->end) return VPPS_OK;

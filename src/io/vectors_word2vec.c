@@ -22,7 +22,7 @@ static vpps_status read_word(vpps_stream *s, uint64_t number, vpps_vectors_targe
     VPPS_TRY(vpps_stream_find(s, ' ', VPPS_VECTORS_LONGEST_WORD, &at, &n, &space));
     const size_t before = n && *at == '\n' ? 1 : 0;
     if (n == before) return fail_word(s, number, "a word and its vector", "end of file");
-    if (!space) return fail_word(s, number, "a space behind the word", "none");
+    if (!space) return fail_word(s, number, "a space after the word", "none");
     const size_t end = (size_t)(space - at);
     if (end == before) return fail_word(s, number, "a word", "a space");
     VPPS_TRY(vpps_stream_peek(s, end + 1 + bytes, &at, &n));

@@ -113,7 +113,7 @@ vpps_status vpps_handle_tune(vpps_handle *h);
  * has no kernel for the batch; while its profile goes on, another candidate is due. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
-/* The batch before is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
+/* The preceding batch is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
 vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
                               float *stale_loss);
 

@@ -359,7 +359,7 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].part != VPPS_PART_BACK_MAIN);
 }
 
-/* The gradients of parameters from tasks [first, end), which ended the phase before. */
+/* The gradients of parameters from tasks [first, end), which ended the preceding phase. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -401,7 +401,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
 }
 
 /* Where all VPs meet before the norm, where there are several slices: those who have added an entry's gradient up in the last one
- * are not those who own it. Behind the barriers of slices. */
+ * are not those who own it. After the barriers of slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) > 1 && e->n_tables;
 }

@@ -117,10 +117,10 @@ static void add_kept(placer *p, uint32_t block) {
                  &p->blocks[block].kept[d]);
 }
 
-/* ---------------------------------------------------------------- what passes */
+/* ---------------------------------------------------------------- pass records */
 
 /* Does a stage that runs over all levels need pass records? */
-static void find_wide(placer *p, uint32_t block) {
+static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
         p->all_levels[block][c->stages[s].backward] |=
@@ -290,7 +290,7 @@ static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {
         if (p->s->blocks[i].group != group || !p->s->blocks[i].n) continue;
-        find_wide(p, i);
+        find_all_levels(p, i);
         add_kept(p, i);
     }
     const uint32_t first = *task;

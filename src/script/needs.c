@@ -255,7 +255,7 @@ static void note_outside(finder *f) {
     }
 }
 
-/* From the loss down; readers come behind what they read. A vertex's output has a gradient when it is a term of the loss, or
+/* From the loss down; readers come after what they read. A vertex's output has a gradient when it is a term of the loss, or
  * when a vertex reads it for an output that has one. What has none is neither computed nor counts as used. */
 static void note_reads(finder *f) {
     const vpps_reading *r = f->r;
@@ -317,7 +317,7 @@ static bool open_finder(finder *f) {
 }
 
 /* The types' graph is known only when all reads were noted, and what is noted depends on it. But it is nearly always that of
- * the batch before, by which the reading's levels are, too; else vertices are gone over once more. */
+ * the preceding batch, by which the reading's levels are, too; else vertices are gone over once more. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
     finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;

@@ -53,7 +53,7 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* The phase of a stage of type t; `part`: what levels before have made. */
+/* The phase of a stage of type t; `part`: what the preceding levels have made. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *part) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];

@@ -27,7 +27,7 @@ typedef struct reader {
     vpps_node *source_outputs;
     size_t sources_capacity;
     vpps_read_type *types;
-    uint32_t *parts; /* of types, in the batch before */
+    uint32_t *parts; /* of types, in the preceding batch */
     size_t types_capacity, parts_capacity;
     uint32_t *type_of_cell; /* of the model's cells; VPPS_NONE: not met yet */
     uint32_t *shapes;       /* of an op's arguments */
@@ -94,27 +94,27 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes nodes that a vertex reads, and moves *at behind all of them: the vertex's depth is greater than theirs, and so is its level. Parts
- * are those of the batch before. */
+/* Notes nodes that a vertex reads, and moves *at after all of them: the vertex's depth is greater than theirs, and so is its level. Parts
+ * are those of the preceding batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
     vpps_node *outputs = r->source_outputs + out->n_sources;
     const uint32_t part = r->parts[r->vertices[vertex].type];
-    vertex_at behind = *at;
+    vertex_at after = *at;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t source = out->g->node_record[nodes[i]];
         const vpps_read_vertex *read = &r->vertices[source];
         sources[i] = (vpps_read){source, vertex};
         outputs[i] = nodes[i];
-        behind.depth = vpps_max_u32(behind.depth, read->depth + 1);
-        behind.level = vpps_max_u32(behind.level, r->parts[read->type] == part ? r->levels[source] + 1 : 0);
+        after.depth = vpps_max_u32(after.depth, read->depth + 1);
+        after.level = vpps_max_u32(after.level, r->parts[read->type] == part ? r->levels[source] + 1 : 0);
     }
     out->n_sources += n;
-    *at = behind;
+    *at = after;
 }
 
-/* Notes n nodes that the vertex before reads, `at` of its sources, too. */
+/* Notes n nodes of the vertex: those that the preceding vertex has at the same place among its sources. */
 static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
     const size_t to = r->out->n_sources,
                  from = to - (r->vertices[vertex].first_source - r->vertices[vertex - 1].first_source);
@@ -123,7 +123,7 @@ static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
     r->out->n_sources += n;
 }
 
-/* Are a vertex's lists those of the vertex before? */
+/* Are a vertex's lists those of the preceding vertex? */
 static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes) {
     const vpps_vertex_lists *lists = &r->lists[vertex];
     const vpps_read_vertex *v = &r->vertices[vertex];

@@ -20,7 +20,7 @@ typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout; /* number of its first element under dropout */
     bool
-        repeats; /* its lists are those of the vertex before, which is of its type: so are those of a sentence's words */
+        repeats; /* its lists are those of the preceding vertex, which is of its type: so are those of a sentence's words */
 } vpps_vertex_lists;
 
 /* A node that is an output of a vertex. */
@@ -58,7 +58,7 @@ typedef struct vpps_reading {
     bool fixed;                       /* no parameter has a gradient */
     const vpps_read_vertex *vertices; /* and one after the last */
     const vpps_vertex_lists *lists;   /* of each vertex; only those whose cells have lists or dropout are set */
-    const uint32_t *levels;           /* of each vertex, if parts (needs.h) are those of the batch before */
+    const uint32_t *levels;           /* of each vertex, if parts (needs.h) are those of the preceding batch */
     const vpps_read *sources;         /* reader after reader */
     const vpps_node *source_outputs;  /* of each, the node that it is; apart: passes over blocks read nothing else */
     const vpps_output_ref *requested; /* outputs of the request */

@@ -9,7 +9,7 @@ lines=$(wc -l < "$trainer.c")
 check "README.md has a C block" test "$lines" -gt 0
 check "it has at most 60 lines ($lines)" test "$lines" -le 60
 
-# The commands behind it, as they are written there, with another home folder.
+# The commands after it, as they are written there, with another home folder.
 awk '/^```c$/ { seen = 1 } seen && /^    make && make install/ { block = 1 } block && !/^    / { exit } block { sub(/^    /, ""); print }' \
     README.md > "$work/commands"
 check "the README installs and compiles it" grep -q 'pkg-config' "$work/commands"

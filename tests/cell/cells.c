@@ -394,7 +394,7 @@ vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t wanted, uint6
     return x;
 }
 
-/* The first child of a gathered list: behind those of the lists before it. */
+/* The first child of a gathered list: after those of the lists before it. */
 static uint32_t first_child(const vpps_compiled_cell *base, const vertex *x, uint32_t list) {
     const uint32_t axis = base->input_axis[list];
     bool counted[VPPS_AXES] = {false};

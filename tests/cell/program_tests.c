@@ -75,7 +75,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- places */
 
-/* Is b made after a, in the same pass, though it lies before it? Both are large, so that small ones' places behind them do not count. */
+/* Is b made after a, in the same pass, though it lies before it? Both are large, so that small ones' places after them do not count. */
 static bool swapped(const vpps_compiled_cell *c, uint32_t a, uint32_t b) {
     const vpps_cell_value *x = &c->values[a], *y = &c->values[b];
     return x->kept && y->kept && x->record == y->record && vpps_place_words(c, x) >= 16 &&

@@ -246,7 +246,7 @@ malformed() {
 check "malformed: no closing bracket" malformed '(1 a' "vpps: stdin:1:"
 check "malformed: no label" malformed '(a b)\n' "stdin:1:2"
 check "malformed: three children" malformed '(1 (2 a) (3 b) (4 c))\n' "stdin:1:"
-check "malformed: text behind" malformed '(1 a) x\n' "stdin:1:"
+check "malformed: text after" malformed '(1 a) x\n' "stdin:1:"
 full() {
     "$vpps" predict tree-lstm --model whole.ckpt <trees.txt >/dev/full 2>err
     [ $? -eq 1 ] && says err "No space"

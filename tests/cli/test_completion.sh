@@ -60,9 +60,9 @@ all() {
 touch model-one.ckpt
 none=("")
 all bash =
-check "bash: words behind =" completes bash "vpps train rvnn --optimizer=ada" adagrad adam adamw
+check "bash: words after =" completes bash "vpps train rvnn --optimizer=ada" adagrad adam adamw
 check "bash: files" completes bash "vpps eval rvnn --model model-o" model-one.ckpt
-check "bash: files behind =" completes bash "vpps eval rvnn --model=model-o" model-one.ckpt
+check "bash: files after =" completes bash "vpps eval rvnn --model=model-o" model-one.ckpt
 
 if command -v fish >/dev/null; then
     none=()

@@ -25,7 +25,7 @@ learns() {
         json out "o['metrics']['f1'] > 0.95"
 }
 check "it learns" learns
-transitions() { # what never comes is worth less than what does: entry i * 5 + j is of tag j and tag i behind it
+transitions() { # what never comes is worth less than what does: entry i * 5 + j is of tag j and tag i after it
     holds "len(floats(load('learned.st')['crf.transitions'])) == 25 and len(floats(load('learned.st')['crf.begin'])) == 5"
 }
 check "its parameters" transitions

@@ -4,7 +4,7 @@
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
 
-# One word follows another, so that a small model knows how likely: b behind a 3 times of 4, c 1 time of 4.
+# One word follows another, so that a small model knows how likely: b after a 3 times of 4, c 1 time of 4.
 python3 -c "
 for i in range(200): print(('a b', 'a b', 'a c', 'a b')[i % 4])" >text
 check "a language model" exits 0 "$vpps" train lstm-lm --train text --hidden 8 --embed 6 --batch 8 --vps 1 --quiet --lr 0.03 \

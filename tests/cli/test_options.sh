@@ -22,7 +22,7 @@ for command in $names; do
 done
 check "train tree-lstm -h" exits 0 "$vpps" train tree-lstm -h
 given_is_no_default() { diff <("${train[@]}" --optimizer sgd --lr-decay 0.5 -h) <("$vpps" train tree-lstm -h); }
-check "-h behind other options shows the defaults" given_is_no_default
+check "-h after other options shows the defaults" given_is_no_default
 engine_defaults() { diff <("$vpps" train tree-lstm --vps 3 --help-engine) <("$vpps" train tree-lstm --help-engine); }
 check "--help-engine, too" engine_defaults
 
@@ -84,7 +84,7 @@ check "plan --help shows the GPU's" grep -q -e '--arch=' <("$vpps" plan --help)
 # ---------------------------------------------------------------- slips
 
 check "command" fails_with 2 "'trian' is not a command; did you mean 'train'?" "$vpps" trian
-check "an action behind options" exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" cache --json list
+check "an action after options" exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" cache --json list
 check "help of a command" fails_with 2 "did you mean 'train'?" "$vpps" help trian
 check "network" fails_with 2 "'treelstm' is not a network; did you mean 'tree-lstm'?" "$vpps" train treelstm
 check "and no list of networks" test "$(wc -l <err)" = 2
@@ -325,7 +325,7 @@ check "no word of it" lacks err 'become <unk>'
 check "--modle" fails_with 2 "unrecognized option '--modle'; did you mean --model?" "$vpps" predict --modle small.ckpt small.tsv
 check "--modle=" fails_with 2 "unrecognized option '--modle'; did you mean --model?" "$vpps" eval --modle=small.ckpt
 check "--resmue" fails_with 2 "unrecognized option '--resmue'; did you mean --resume?" "$vpps" train --resmue small.ckpt
-check "a network behind options" fails_with 2 "'bilstm-classifier' must follow the command: vpps train bilstm-classifier" "$vpps" train --hidden 8 bilstm-classifier
+check "a network after options" fails_with 2 "'bilstm-classifier' must follow the command: vpps train bilstm-classifier" "$vpps" train --hidden 8 bilstm-classifier
 check "a part more" fails_with 1 "training cannot resume with small.tsv; --init small.ckpt begins a new run" "$vpps" train --resume small.ckpt --epochs 2 --dev small.tsv
 check "nothing left" exits 0 "$vpps" train --resume small.ckpt --epochs 1
 check "is not trained 0 sentences" lacks out 'trained '

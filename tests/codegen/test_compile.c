@@ -108,7 +108,7 @@ static void add_versions(char *folder) {
     unsetenv("VPPS_NVRTC");
 }
 
-/* Of several libraries the driver's own version, else the latest before it, else the earliest behind. A machine's own
+/* Of several libraries the driver's own version, else the latest before it, else the earliest after. A machine's own
  * library comes first among equals. */
 START_TEST(the_version_that_the_driver_loads)
     {
@@ -534,7 +534,7 @@ static void damage_file(const unsigned char *file, size_t n, const char *entry) 
         refused += status == VPPS_FORMAT;
         wrong += status != VPPS_OK && status != VPPS_FORMAT;
     }
-    ck_assert_uint_ge(refused, n - 1024); /* at most what lies behind the table of sections is not missed */
+    ck_assert_uint_ge(refused, n - 1024); /* at most what lies after the table of sections is not missed */
     memcpy(end - n, file, n);
     for (size_t i = 0; i < n; i++) {
         const uint8_t changes[] = {0x01, 0x80, 0xff, (uint8_t)(1 + vpps_random_below(&random, 255)),

@@ -36,7 +36,7 @@ static float float_at(const words *w, size_t i) {
     return x;
 }
 
-/* n elements drawn from [low, high), and a gap behind them. */
+/* n elements drawn from [low, high), and a gap after them. */
 static uint32_t tensor(words *pool, uint32_t n, float low, float high) {
     const uint32_t offset = (uint32_t)pool->n;
     for (uint32_t i = 0; i < n; i++) append(pool, bits(draw(low, high)));

@@ -226,7 +226,7 @@ static const char *skip_entity(const char *at) {
     ck_abort_msg("no entity: \"%.20s\"", at);
 }
 
-/* From '<' to behind '>': a tag that begins, ends or does both; its name goes on the stack, or comes from there. */
+/* From '<' to after '>': a tag that begins, ends or does both; its name goes on the stack, or comes from there. */
 static const char *check_tag(const char *at, char stack[][16], uint32_t *depth) {
     const bool closes = at[1] == '/';
     const char *name = at + 1 + closes;

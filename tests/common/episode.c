@@ -236,7 +236,7 @@ static bool step_backward(vpps_handle *h, const episode *x, const expectation *e
     return request_nodes(h, x, e, k, true) && request_nodes(h, x, e, k, false);
 }
 
-/* Trains batch number k; each loss comes with the next call: *stale is that of the batch before. */
+/* Trains batch number k; each loss comes with the next call: *stale is that of the preceding batch. */
 static bool step(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways, float *stale) {
     if (k == x->n_batches) return fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss");
     if (!(ways & EPISODE_PARTS)) return fine(vpps_fb(h, x->g[k], x->loss[k], stale), "vpps_fb");

@@ -33,7 +33,7 @@ typedef struct rg_step {
 typedef struct rg_cell {
     uint8_t n_children; /* gathered by number */
     bool variable;      /* also gathers lists */
-    bool rest;          /* lists begin behind the children gathered by number */
+    bool rest;          /* lists begin after the children gathered by number */
     bool only_pulled;   /* gathers none, but pulls lists */
     uint8_t n_pull_lists;
     bool apart; /* every pulled list is one of its own */

@@ -211,7 +211,7 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     }
 }
 
-/* Nodes of the graph lie side by side, in their order; behind them those inside cells. */
+/* Nodes of the graph lie side by side, in their order; after them those inside cells. */
 static void lay_out(ref_run *r) {
     const flat_graph *f = r->flat;
     r->first = need(calloc(r->g->n_nodes + 1u, sizeof *r->first));

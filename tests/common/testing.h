@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check sends the parent a message for every assertion that holds, to tell behind which one a check died. Loops of them would be most
+/* Check sends the parent a message for every assertion that holds, to tell after which one a check died. Loops of them would be most
  * of some suites' time, and the leak checker's, which looks at all that the parent made of them anew in every child. */
 #define _mark_point(file, line) ((void)0)
 

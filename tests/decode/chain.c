@@ -19,7 +19,7 @@ static float logit(int which, int before, int word) {
     return (float)log(probabilities[which][before][word]);
 }
 
-/* An entry is a matrix: of the word before, a column for each chain. Logits are that times the chain's unit vector, or
+/* An entry is a matrix: of the preceding word, a column for each chain. Logits are that times the chain's unit vector, or
  * for the infinite one, times 10. */
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
     (void)config;

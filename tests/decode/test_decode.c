@@ -37,7 +37,7 @@ static void make_lattice(given *f, uint32_t n) {
     f->lattice = (vpps_lattice){n + 1, f->tags, f->first_arc, f->arcs};
 }
 
-/* In order, once each; the example before is overwritten. */
+/* In order, once each; the preceding example is overwritten. */
 static vpps_status give(void *context, uint32_t i, net_example *x) {
     given *f = context;
     if (i == f->fails_at) return vpps_fail(VPPS_IO, "no source %u", i);
@@ -176,7 +176,7 @@ START_TEST(length_penalty_favours_long_sentences)
     }
 END_TEST
 
-/* The two best of two words end; from those behind them comes the best of three. */
+/* The two best of two words end; from those after them comes the best of three. */
 START_TEST(beams_stay_full)
     {
         fixture f;

@@ -258,7 +258,7 @@ static bool is_pending(vpps_cu_event event) {
 
 vpps_cu_result cuEventQuery(vpps_cu_event event) {
     ENTER(cuEventQuery, true);
-    const vpps_cu_result error = fake_error(); /* what is behind one never happens */
+    const vpps_cu_result error = fake_error(); /* what is after one never happens */
     return error != VPPS_CU_SUCCESS || !is_pending(event) ? error : VPPS_CU_NOT_READY;
 }
 

@@ -68,7 +68,7 @@ vpps_cu_result cuModuleUnload(vpps_cu_module module) {
     return fake_error();
 }
 
-/* A function is its module; names are text in a CUBIN, zero at both ends, and in PTX stand behind ".entry ". */
+/* A function is its module; names are text in a CUBIN, zero at both ends, and in PTX stand after ".entry ". */
 vpps_cu_result cuModuleGetFunction(vpps_cu_function *function, vpps_cu_module module, const char *name) {
     ENTER(cuModuleGetFunction, true);
     static const char entry[] = ".entry ";

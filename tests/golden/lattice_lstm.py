@@ -73,7 +73,7 @@ def draw_lattice(random):
 
 
 def c_lattice(lattice):
-    """Node 0 is the start, node k + 1 stands behind character k; arcs come from the node before the first character."""
+    """Node 0 is the start, node k + 1 stands after character k; arcs come from the node before the first character."""
     characters, tags, words = lattice
     arcs, first = [], [0, 0]
     for e, character in enumerate(characters):

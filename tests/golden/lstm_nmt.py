@@ -44,7 +44,7 @@ def loss(p, pair):
 
 
 def fed_loss(p, pair):
-    """Word by word: the decoder reads the word's embedding and what was said of the word before."""
+    """Word by word: the decoder reads the word's embedding and what was said of the preceding word."""
     source, target = pair
     memory, state = run_lstm(p, "encoder", p["source"][source], layers=1)
     said, logits = torch.zeros(HIDDEN, dtype=torch.float64), []

@@ -109,7 +109,7 @@ static void check_losses(const golden *from, const double *expected, const vpps_
     for (uint32_t batch = 0; batch < GOLDEN_BATCHES; batch++) {
         float stale, latest;
         TEST_OK(vpps_fb(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch), &stale));
-        if (batch) check_loss(stale, expected[batch - 1], from->name, o, batch - 1); /* that of the batch before */
+        if (batch) check_loss(stale, expected[batch - 1], from->name, o, batch - 1); /* that of the preceding batch */
         if (batch % 3 != 0 && batch + 1 < GOLDEN_BATCHES) continue;                  /* leave this one in flight */
         TEST_OK(vpps_sync_latest_loss(t.h, &latest));
         check_loss(latest, expected[batch], from->name, o, batch);

@@ -543,7 +543,7 @@ END_TEST
 /* Each launch's part in a test, by its number: what it is told, and what it leaves. */
 static struct {
     const vpps_gpu *gpu;
-    uint32_t n, queued; /* launches; those behind one that nobody has waited for */
+    uint32_t n, queued; /* launches; those after one that nobody has waited for */
     uint32_t fails;     /* the number of the launch that says it stalled; 0: none */
     float *before;      /* matrices before a queued launch, and whether one has changed them */
     bool changed;
@@ -616,7 +616,7 @@ START_TEST(the_next_batch_is_queued)
     }
 END_TEST
 
-/* Behind a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
+/* After a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
  * over, it trains. */
 START_TEST(behind_a_failure_nothing_is_done)
     {

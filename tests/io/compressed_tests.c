@@ -31,7 +31,7 @@ static unsigned char *compressed(int codec, const char *text, size_t n, size_t *
     return out;
 }
 
-/* The text in two parts, each compressed by itself, one behind the other. */
+/* The text in two parts, each compressed by itself, one after the other. */
 static unsigned char *compressed_parts(int codec, const char *text, size_t n, size_t *out_n) {
     size_t n_a, n_b;
     unsigned char *a = compressed(codec, text, n / 2, &n_a), *b = compressed(codec, text + n / 2, n - n / 2, &n_b);

@@ -138,7 +138,7 @@ static const struct bad_text {
     {"(A (B b)\n(C c))", "t:1:9: expected '(' or ')', found end of line"},
     {"(A a))", "t:1:6: expected end of line after the tree, found ')'"},
     {"(A a) (B b)", "t:1:7: expected end of line after the tree, found '('"},
-    {"(A a)\n\n(B b\rc)", "t:3:5: expected LF behind CR, found CR alone"},
+    {"(A a)\n\n(B b\rc)", "t:3:5: expected LF after CR, found CR alone"},
 };
 
 START_TEST(bad_text)

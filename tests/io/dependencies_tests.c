@@ -122,7 +122,7 @@ static const struct bad_case {
      "t:2:3: expected one label for the sentence, found a second one"},
     {&labelled, "# mood = a\n\n" W("1", "a", "0", "r"), "t:1:10: expected a sentence below its label, found none"},
     {&labelled, "# mood = a", "t:1:10: expected a sentence below its label, found none"},
-    {NULL, "\r", "t:1:1: expected LF behind CR, found CR alone"},
+    {NULL, "\r", "t:1:1: expected LF after CR, found CR alone"},
 };
 
 START_TEST(bad_text)

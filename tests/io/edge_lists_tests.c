@@ -129,7 +129,7 @@ static const struct bad_case {
     {VPPS_NODE_LABELS, 0, "graph\nnode a\nedge 1\n",
      "t:3:7: expected the node that the edge is to: 1 to 1, the last one above, found the end of the line"},
     {VPPS_NODE_LABELS, 0, "graph\nnode a\nedge 1 1 t u\n", "t:3:12: expected the end of the line, found 'u'"},
-    {VPPS_NODE_LABELS, 0, "graph\rnode a\r", "t:1:6: expected LF behind CR, found CR alone"},
+    {VPPS_NODE_LABELS, 0, "graph\rnode a\r", "t:1:6: expected LF after CR, found CR alone"},
 };
 
 START_TEST(bad_text)

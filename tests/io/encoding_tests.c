@@ -21,7 +21,7 @@ static void check_written_otherwise(const form *f, const char *text, size_t n) {
         size_t n_other;
         char *other = written_otherwise(text, n, way & 1, way & 2, &n_other);
         char *shown = form_shown(f, NULL, other, n_other);
-        ck_assert_msg(strcmp(shown, wanted) == 0, "%s%s%s: other data", f->name, way & 1 ? " behind a mark" : "",
+        ck_assert_msg(strcmp(shown, wanted) == 0, "%s%s%s: other data", f->name, way & 1 ? " after a mark" : "",
                       way & 2 ? " with CR LF" : "");
         free(shown);
         free(other);

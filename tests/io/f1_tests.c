@@ -79,7 +79,7 @@ static const struct hand_case {
     {"O B-X I-X", "B-X I-X I-X", 1, 1, 0},
     {"B-X I-X", "B-Y I-Y", 1, 1, 0}, /* the other type */
     {"B-X I-Y", "B-X I-X", 2, 1, 0}, /* an I of another type begins a chunk */
-    {"O I-X O", "O B-X O", 1, 1, 1}, /* and so does one behind O */
+    {"O I-X O", "O B-X O", 1, 1, 1}, /* and so does one after O */
     {"B-X I-X B-X I-X", "B-X I-X I-X I-X", 2, 1, 0},
     {"B-X B-X B-X", "B-X O B-X", 3, 2, 2},
     {"B I I O S", "B I E O B", 2, 2, 2}, /* no types */

@@ -118,7 +118,7 @@ START_TEST(lexicon)
             const char *text, *message;
         } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
                    {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
-                   {"a\rb\n", "t:1:2: expected LF behind CR, found CR alone"}};
+                   {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
         vpps_vocab *v;
         char *words;
         CHECK_OK(vpps_vocab_create(&v));

@@ -129,15 +129,15 @@ static const struct bad_case {
 } bad_cases[] = {
     {TAGGED, NULL, "a|O b\n", 0, "t:1:5: expected word|TAG, found 'b'"},
     {TAGGED, NULL, "a|O\n\nb|O  |X\n", 0, "t:3:6: expected a word before '|', found '|X'"},
-    {TAGGED, NULL, "a|O b| c|O\n", 0, "t:1:7: expected a tag behind '|', found a space"},
-    {TAGGED, NULL, "a|O\r\nb|\r\n", 0, "t:2:3: expected a tag behind '|', found end of line"},
-    {TAGGED, NULL, "a|O\nb|", 0, "t:2:3: expected a tag behind '|', found end of file"},
+    {TAGGED, NULL, "a|O b| c|O\n", 0, "t:1:7: expected a tag after '|', found a space"},
+    {TAGGED, NULL, "a|O\r\nb|\r\n", 0, "t:2:3: expected a tag after '|', found end of line"},
+    {TAGGED, NULL, "a|O\nb|", 0, "t:2:3: expected a tag after '|', found end of file"},
     {TAGGED, NULL, "\xe4\xb8\xad|O x", 0, "t:1:7: expected word|TAG, found 'x'"},
     {TAGGED, NULL, "\xe4\xb8\xad", 0, "t:1:1: expected word|TAG, found byte 0xE4"},
     {TAGGED, NULL, "a|O\nb\0|O\n", 9, "t:2:2: expected text, found byte 0x00"},
-    {TAGGED, NULL, "a|O\rb|O\n", 0, "t:1:4: expected LF behind CR, found CR alone"},
-    {TAGGED, NULL, "a|O\r", 0, "t:1:4: expected LF behind CR, found CR alone"},
-    {TAGGED, NULL, "a\r\r\nb\0", 6, "t:1:2: expected LF behind CR, found CR alone"},
+    {TAGGED, NULL, "a|O\rb|O\n", 0, "t:1:4: expected LF after CR, found CR alone"},
+    {TAGGED, NULL, "a|O\r", 0, "t:1:4: expected LF after CR, found CR alone"},
+    {TAGGED, NULL, "a\r\r\nb\0", 6, "t:1:2: expected LF after CR, found CR alone"},
     {COLUMNS, NULL, "a\n", 0, "t:1:1: expected at least 2 columns, found 1"},
     {COLUMNS, NULL, "\na X\nb\n", 0, "t:3:1: expected 2 columns as in line 2, found 1"},
     {COLUMNS, NULL, "a X\n\nb Y O\n", 0, "t:3:1: expected 2 columns as in line 1, found 3"},
@@ -169,11 +169,11 @@ static const struct bad_case {
     {COLUMNS, &conllu, "# global.columns = ID FORM UPOS\n1\ta\n", 0, "t:2:1: expected 3 columns as in line 1, found 2"},
     {LABELLED, NULL, "4\ta\nx y\n", 0, "t:2:1: expected a label, a tab and a sentence, found no tab in the line"},
     {LABELLED, NULL, "4\ta\n  \tb\n", 0, "t:2:3: expected a label before the tab, found none"},
-    {LABELLED, NULL, "4\ta\n4\t \n", 0, "t:2:4: expected a sentence behind the tab, found end of line"},
-    {LABELLED, NULL, "4\t", 0, "t:1:3: expected a sentence behind the tab, found end of file"},
+    {LABELLED, NULL, "4\ta\n4\t \n", 0, "t:2:4: expected a sentence after the tab, found end of line"},
+    {LABELLED, NULL, "4\t", 0, "t:1:3: expected a sentence after the tab, found end of file"},
     {LABELLED, NULL, "4\ta b\tc\n", 0, "t:1:6: expected spaces between words, found a second tab"},
     {LINES, NULL, "a b\nc \0d\n", 9, "t:2:3: expected text, found byte 0x00"},
-    {LINES, NULL, "a\n b\r c", 0, "t:2:3: expected LF behind CR, found CR alone"},
+    {LINES, NULL, "a\n b\r c", 0, "t:2:3: expected LF after CR, found CR alone"},
 };
 
 START_TEST(bad_text)
@@ -293,7 +293,7 @@ START_TEST(barred_text)
                      {{2, 2, 1}, "a|NN|X", "[NN]a \n", NULL},
                      {{2, 1, 3}, "a|NN|X b|O\n", NULL, "t:1:8: expected 3 columns with '|' between, found 'b|O'"},
                      {{2, 1, 3}, "a|NN|X |NN|O\n", NULL, "t:1:8: expected a word before '|', found '|NN|O'"},
-                     {{2, 1, 2}, "a||X\n", NULL, "t:1:3: expected a tag behind '|', found '|X'"},
+                     {{2, 1, 2}, "a||X\n", NULL, "t:1:3: expected a tag after '|', found '|X'"},
                      {{2, 1, 1}, "a|b|X", NULL, "t: expected two of its 3 columns, found 1 for words and 1 for tags"},
                      {{1, 1, 3}, "a|X", NULL, "t: expected two of its 2 columns, found 1 for words and 3 for tags"}};
         for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
@@ -389,8 +389,8 @@ START_TEST(parallel_text)
             {"a\nb\n", "c\n\r\n", NULL,
              "y:2:1: expected a sentence (its line in the other file), found a line without words"},
             {"\n", "\n", NULL, "x:1:1: expected a sentence (its line in the other file), found a line without words"},
-            {"a\rb", "c", NULL, "x:1:2: expected LF behind CR, found CR alone"},
-            {"a", "c\r", NULL, "y:1:2: expected LF behind CR, found CR alone"},
+            {"a\rb", "c", NULL, "x:1:2: expected LF after CR, found CR alone"},
+            {"a", "c\r", NULL, "y:1:2: expected LF after CR, found CR alone"},
         };
         vpps_sentences *a = new_sentences(), *b = new_sentences();
         CHECK_OK(read_pair(a, b, "", "", NULL));

@@ -80,7 +80,7 @@ enum {
 static const char *const form_names[N_FORMS] = {"text",
                                                 "text with spaces at line ends",
                                                 "text with CR LF",
-                                                "text behind a mark",
+                                                "text after a mark",
                                                 "text with tabs",
                                                 "text with aligned numbers",
                                                 "text with capital E",
@@ -88,7 +88,7 @@ static const char *const form_names[N_FORMS] = {"text",
                                                 "GloVe",
                                                 "GloVe with CR LF",
                                                 "GloVe with tabs",
-                                                "GloVe with a tab behind the word",
+                                                "GloVe with a tab after the word",
                                                 "GloVe with aligned numbers",
                                                 "GloVe with blank lines at its end",
                                                 "word2vec",
@@ -248,7 +248,7 @@ START_TEST(models_of_fasttext)
     }
 END_TEST
 
-/* Cut anywhere before the rows that are needed end, it is refused; what is behind them does not matter. */
+/* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
 START_TEST(cut_models_are_refused)
     {
         const struct golden_model *m = &golden_models[_i];
@@ -328,7 +328,7 @@ static const struct bad_vectors {
      27},
     {"2 2\ncat \0\0\x80?\0\0\x80?", "t: word 2: expected a word and its vector, found end of file", 16},
     {"2 2\ncat \0\0\x80?\0\0\x80?\n", "t: word 2: expected a word and its vector, found end of file", 17},
-    {"2 2\ncat \0\0\x80?\0\0\x80?dog", "t: word 2: expected a space behind the word, found none", 19},
+    {"2 2\ncat \0\0\x80?\0\0\x80?dog", "t: word 2: expected a space after the word, found none", 19},
     {"2 2\ncat \0\0\x80?\0\0\x80? x", "t: word 2: expected a word, found a space", 18},
     {"1 2\ncat \0\0\x80?\0\0\x80\x7f", "t: word 1: expected finite numbers, found others", 16},
     {"1 2\ncat \0\0\x80?\0\0\x80?\ndog", "t: word 2: expected no more words than the first line says, found more", 20},
@@ -366,12 +366,12 @@ static const struct form_case {
     vpps_vectors_form form;
     uint32_t size;
 } form_cases[] = {
-    /* 0.01f is 0A D7 23 3C: a line feed behind the first word */
+    /* 0.01f is 0A D7 23 3C: a line feed after the first word */
     {"a float that holds a line feed",
      "2 1\ncat \x0a\xd7\x23\x3c"
      "dog \x0a\xd7\x23\x3c",
      20, VPPS_VECTORS_WORD2VEC, 1},
-    {"with a line feed behind it", "1 2\ncat \x0a\xd7\x23\x3c\0\0\x80?\n", 17, VPPS_VECTORS_WORD2VEC, 2},
+    {"with a line feed after it", "1 2\ncat \x0a\xd7\x23\x3c\0\0\x80?\n", 17, VPPS_VECTORS_WORD2VEC, 2},
     {"a header, then numbers in any form", "1 2\ncat 1.5E-2  -.5\n", 0, VPPS_VECTORS_TEXT, 2},
     {"a header with tabs", "1\t2 \ncat\t1\t2\n", 0, VPPS_VECTORS_TEXT, 2},
     {"a header alone", "0 2\n", 0, VPPS_VECTORS_TEXT, 2},

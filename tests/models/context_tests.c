@@ -80,7 +80,7 @@ static void each_character(subject *s) {
     }
 }
 
-/* Word j is seen by the positions that say what comes behind it. */
+/* Word j is seen by the positions that say what comes after it. */
 static void each_text_word(subject *s) {
     for (uint32_t j = 0; j < s->x->sentence.n_words; j++) {
         net_example other = *s->x;

@@ -12,7 +12,7 @@ static const vpps_sentence *made(const network *n, const net_example *x) {
     return n->kind == NET_TEXT ? &x->sentence : &x->target;
 }
 
-/* What is known of a decoding behind encode or decode. */
+/* What is known of a decoding after encode or decode. */
 static void check_decoding(const fixture *f, const net_decoding *d) {
     ck_assert_uint_ge(d->n_states, 1);
     ck_assert_uint_le(d->n_states, NET_STATES);

@@ -32,7 +32,7 @@ static void each_window(const subject *s, const vpps_tree *tree, leaf_equations 
     logits[tree->n_nodes - 1] = output_layer(s->w, hidden_layer(s->w, level[n - 1][0].h));
 }
 
-/* b + U_l h_l + U_r h_r, of the parameters named b, Ul and Ur, with `kind` behind all three. */
+/* b + U_l h_l + U_r h_r, of the parameters named b, Ul and Ur, with `kind` after all three. */
 static vec both(const weights *w, const char *b, const char *U, const char *kind, vec h_l, vec h_r) {
     char bias[16], left[16], right[16];
     snprintf(bias, sizeof bias, "%s%s", b, kind);

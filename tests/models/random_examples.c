@@ -25,7 +25,7 @@ static void draw_ids(draw *d, uint32_t *ids, uint32_t n, uint32_t size) {
 
 /* ---------------------------------------------------------------- trees */
 
-/* A tree of so many leaves behind the *n nodes that are there; the number of its root. */
+/* A tree of so many leaves after the *n nodes that are there; the number of its root. */
 static int32_t draw_nodes(draw *d, vpps_tree_node *nodes, uint32_t *n, uint32_t leaves) {
     vpps_tree_node node = {(int32_t)draw_label(d), -1, -1, VPPS_NO_WORD};
     if (leaves == 1) {

@@ -75,7 +75,7 @@ class Function:
 
 
 class Objects:
-    """Arguments: a model with a handle, a graph, a recorder, and an empty object of each kind of data; zeros behind other pointers."""
+    """Arguments: a model with a handle, a graph, a recorder, and an empty object of each kind of data; other pointers point to zeros."""
 
     def __init__(self, path):
         self.made, self.kept, self.file = {}, [], open(path, "w")

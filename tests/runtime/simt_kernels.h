@@ -69,7 +69,7 @@ static const char reduce_kernel[] =
               "    }\n"
               "}\n";
 
-/* In each phase a CTA adds what its left neighbour had after the phase before; between phases all wait for all. One signal
+/* In each phase a CTA adds what its left neighbour had after the preceding phase; between phases all wait for all. One signal
  * of one CTA is left out in mode 1. */
 static const char signal_kernel[] = ARGUMENTS
     "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"

@@ -15,7 +15,7 @@ typedef union model_tile {
 static model_tile tiles[8];
 static int tile_rows[8] = {16, 16, 16, 16, 16, 16, 16, 16};
 
-/* LDTILECFG; TILELOADD makes what is behind a tile's rows zero. */
+/* LDTILECFG; TILELOADD makes what is after a tile's rows zero. */
 static void set_rows(uint32_t n) {
     memset(tiles, 0, sizeof tiles);
     for (int t = 0; t < 6; t++) tile_rows[t] = (int)n;
@@ -304,7 +304,7 @@ START_TEST(products_are_within_their_bound)
             pack(u.pack, &p.x);
             float *c = compute(u.product, &p, p.x.source.rows);
             check_bound(&p, c);
-            /* a vector's bits do not depend on those behind it */
+            /* a vector's bits do not depend on those after it */
             const uint32_t n = 1 + below(p.x.source.rows);
             float *few = compute(u.product, &p, n);
             for (uint32_t j = 0; j < n; j++)

@@ -225,7 +225,7 @@ START_TEST(finished_never_blocks)
     }
 END_TEST
 
-/* What is uploaded is there for what is launched behind it; each mark stands for what was asked for up to it. */
+/* What is uploaded is there for what is launched after it; each mark stands for what was asked for up to it. */
 START_TEST(marks_are_waited_for_one_by_one)
     {
         vpps_driver *d = open_driver();
@@ -361,7 +361,7 @@ static const char source[] = "struct arguments { unsigned long long at; unsigned
                              "}\n";
 static const vpps_launch_shape plain = {132, 256, 0};
 
-/* In place of the kernel above; what it is launched with goes behind its word. */
+/* In place of the kernel above; what it is launched with goes after its word. */
 static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, unsigned shared) {
     const arguments *a = given;
     uint32_t *to = fake->host(a->at, 16);

@@ -106,7 +106,7 @@ START_TEST(what_is_not_used_is_not_touched)
                     }
                 }
             }
-            /* rows of E, and `odd`, against the batch before */
+            /* rows of E, and `odd`, against the preceding batch */
             const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
             const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
             for (int k = 0; k < 6; k++) {

@@ -95,7 +95,7 @@ static void check_guards(const results *r, const char *isa) {
     ck_assert_msg(bits(r->c[-1]) == bits(guard), "%s: written before the results", isa);
     for (uint32_t j = 0; j + 1 < r->n; j++)
         for (size_t i = r->rows; i < r->ldc; i++)
-            ck_assert_msg(bits(r->c[j * r->ldc + i]) == bits(guard), "%s: word %zu behind column %u's %u rows", isa,
+            ck_assert_msg(bits(r->c[j * r->ldc + i]) == bits(guard), "%s: word %zu after column %u's %u rows", isa,
                           i - r->rows, j, r->rows);
 }
 

@@ -126,7 +126,7 @@ START_TEST(holds_what_ran)
             ck_assert_uint_eq(count(trace, track, "forward", NULL), 1);
             ck_assert_uint_ge(count(trace, track, NULL, "stage"), 2 * BATCHES);
             ck_assert_uint_ge(count(trace, track, NULL, "gradients"), BATCHES);
-            /* the last phase has no wait behind it */
+            /* the last phase has no wait after it */
             ck_assert_uint_ge(count(trace, track, NULL, "phase"), count(trace, track, NULL, "wait"));
             ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
         }

@@ -47,7 +47,7 @@ static void close_setting(setting *s) {
 static uint32_t kept(const setting *s) { return s->h->types.n_types + s->h->types.n_compiled; }
 
 /* A batch with a cell, from LATE on with another one, too, and with kinds of vertices that depend on `kind`: two slices, and a sum
- * over one. So the other cell's type comes behind types that are dropped. */
+ * over one. So the other cell's type comes after types that are dropped. */
 static vpps_node build(const setting *s, uint32_t kind) {
     vpps_graph *g = s->g;
     vpps_graph_clear(g);

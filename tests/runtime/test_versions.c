@@ -5,12 +5,12 @@
 
 #include <stddef.h>
 
-/* What a struct was when it ended behind this member. */
+/* What a struct was when it ended after this member. */
 #define UP_TO(type, last) ((offsetof(type, last) + sizeof(((type *)NULL)->last) + 7) / 8 * 8)
 
 static const unsigned char untouched = 0xa5;
 
-/* A struct in a block of its own, with a margin behind it that nothing may write. */
+/* A struct in a block of its own, with a margin after it that nothing may write. */
 typedef struct block {
     _Alignas(16) unsigned char bytes[2048];
     size_t size;

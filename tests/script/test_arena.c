@@ -42,12 +42,12 @@ END_TEST
 START_TEST(what_came_before_a_mark_stays)
     {
         vpps_arena a = {0};
-        piece before[MOST], behind[MOST];
+        piece before[MOST], after[MOST];
         uint64_t random = 2;
         take_pieces(&a, before, MOST, &random);
         const vpps_arena_mark mark = vpps_arena_here(&a);
         for (uint32_t round = 0; round < 3; round++) {
-            take_pieces(&a, behind, MOST, &random);
+            take_pieces(&a, after, MOST, &random);
             check_pieces(before, MOST);
             vpps_arena_back_to(&a, mark);
         }

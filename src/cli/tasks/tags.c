@@ -18,7 +18,7 @@ vpps_status tags_learn(corpus *c, const vpps_vocab *tags) {
 
 /* ---------------------------------------------------------------- measuring */
 
-/* The network's tags, and behind them those that only this split has. ids: the split's -> these. */
+/* The network's tags, and after them those that only this split has. ids: the split's -> these. */
 static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
     VPPS_TRY(task_copy_vocab(out, c->vocab[VOCAB_CLASSES]));
     for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {

@@ -34,8 +34,9 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 typedef struct look {
     uint64_t words, barred;       /* runs without white space, and those of them that are word|TAG */
     uint64_t lines, begin_barred; /* lines, and those of them whose first word is word|TAG */
-    uint64_t following, alike; /* lines after the first of a sentence, and those of as many words as the line before */
-    uint32_t line_words;       /* of the latest line; 0: it is blank */
+    uint64_t following,
+        alike;           /* lines after the first of a sentence, and those of as many words as the preceding line */
+    uint32_t line_words; /* of the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* words that are word/TAG, and word_TAG */
     uint64_t with_bars[MOST_BARS];  /* how many of the latter have so many '|' */
     uint32_t first_line[MOST_BARS]; /* of these, the first one's */
@@ -113,7 +114,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
                      VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
 }
 
-/* Most lines have not as many words as the line before: they are sentences of text, no columns. */
+/* Most lines have not as many words as the preceding line: they are sentences of text, no columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
     enum { FEW = 8 }; /* of so few lines one may be wrong */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;

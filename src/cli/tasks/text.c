@@ -42,7 +42,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     return VPPS_OK;
 }
 
-/* All sentences behind one end word: each begins with that of the one before. */
+/* All sentences after one end word: each begins with that of the one before. */
 static vpps_status make_stream(const corpus *c, corpus_split *split) {
     const vpps_vocab *vocab = c->vocab[VOCAB_WORDS];
     size_t n = 0;

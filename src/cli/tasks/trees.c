@@ -96,7 +96,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
     free(counts);
-    c->classes = vpps_treebank_classes(bank); /* of names, those of dev and test come behind */
+    c->classes = vpps_treebank_classes(bank); /* of names, those of dev and test come after */
     return status;
 }
 

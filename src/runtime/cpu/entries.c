@@ -196,7 +196,7 @@ static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
         if (at <= cpu->plan.pool_words) continue;
         return vpps_fail(
             VPPS_POOL,
-            "the batch's %zu entries of lookup tables do not fit behind its tensors in a pool of %llu bytes. "
+            "the batch's %zu entries of lookup tables do not fit after its tensors in a pool of %llu bytes. "
             "Use smaller batches, or a larger pool_bytes",
             e->n_found, (unsigned long long)cpu->pool_bytes);
     }

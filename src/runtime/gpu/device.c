@@ -47,7 +47,7 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* A ring: a launch has one, reads that of the launch before, and zeroes that of the next but one. The host may read it when all launches
+/* A ring: a launch has one, reads that of the preceding launch, and zeroes that of the next but one. The host may read it when all launches
  * in flight have ended. Its length divides 2^32, where launches are counted from 0 again. */
 enum { FAILURES = 2 * VPPS_GPU_SLOTS };
 
@@ -237,7 +237,7 @@ static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcom
                  seconds, f->value, f->have, f->wanted);
     } else if (f->failed == VPPS_FAILURE_BEFORE) {
         out->status = VPPS_STATE;
-        snprintf(out->message, sizeof out->message, "it was queued behind one that failed");
+        snprintf(out->message, sizeof out->message, "it was queued after one that failed");
     } else {
         out->status = VPPS_SCRIPT;
         snprintf(out->message, sizeof out->message,

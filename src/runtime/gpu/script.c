@@ -52,8 +52,8 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
         memcpy(to + at, &task, sizeof task);
         at += VPPS_TASK_WORDS;
     }
-    const vpps_task behind = added(last, (uint32_t)((const uint32_t *)(const void *)end - script));
-    memcpy(to + at, &behind, sizeof behind);
+    const vpps_task after = added(last, (uint32_t)((const uint32_t *)(const void *)end - script));
+    memcpy(to + at, &after, sizeof after);
     return at + VPPS_TASK_WORDS;
 }
 
@@ -79,7 +79,7 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Writes the groups' tasks from address `at` on, and where each group's are. The address behind them. What is cut short gets to a task
+/* Writes the groups' tasks from address `at` on, and where each group's are. The address after them. What is cut short gets to a task
  * that fails. */
 static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *script, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
@@ -114,7 +114,7 @@ static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     return VPPS_OK;
 }
 
-/* Which parameters have a gradient, by words from address `at` on. The address behind them. */
+/* Which parameters have a gradient, by words from address `at` on. The address after them. */
 static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
     for (size_t p = 0; p < gpu->model->n_params; p++) to[at++] = gpu->dense[p];
     return at;
