@@ -1,7 +1,10 @@
 /* bench_kernels.c - what the CPU's kernels cost: the machine's limits to hold them against, every instruction, and products of a
  * matrix with n vectors in each precision by everything here that makes them, on one core.
  *
- *     bench_kernels [limits] [instructions] [products] [ROWSxDEPTH...]       all by default; VPPS_ISA chooses the kernels
+ *     bench_kernels [limits] [instructions] [products] [ROWSxDEPTH...] [--beside LIBRARY.so]...
+ *
+ * All three by default; VPPS_ISA chooses the kernels. --beside: also products in fp32 by another library (blas.h), of operands that lie as
+ * it would have them: the vectors in one array, the matrix not packed.
  *
  * Every figure is the median of short trials, with the best and the 90th percentile or alone. Instructions: ns per 64 elements, beside
  * isa.def's cost column. Products: GFLOP/s of 2 m n k operations, of 640x512, 1280x512 and 256x256 unless shapes are named. Matrices
@@ -10,6 +13,7 @@
  * packed, too.
  */
 #include "base/base.h"
+#include "blas.h"
 #include "peak.h"
 #include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
@@ -18,7 +22,16 @@
 
 #include <stdio.h>
 
-enum { TRIALS = 41, TRIAL_NS = 200000, ELEMS = 256, BLOCK = 64, MOST_VECTORS = 128, UNITS = 3, PEAK_NS = 100000000 };
+enum {
+    TRIALS = 41,
+    TRIAL_NS = 200000,
+    ELEMS = 256,
+    BLOCK = 64,
+    MOST_VECTORS = 128,
+    UNITS = 3,
+    OTHERS = 4,
+    PEAK_NS = 100000000
+};
 
 typedef struct figure {
     double median, low, high; /* ns a call */
@@ -153,6 +166,8 @@ typedef struct subject {
     uint32_t rows, depth, n, parts; /* parts 0: fp32 */
     bool gradient;
     const unit *unit;
+    const blas *other;         /* that makes it in fp32; NULL: the engine */
+    uint32_t stride;           /* from vector to vector */
     const float *w;            /* blocks of 64 rows, column after column */
     const uint32_t *packed[3]; /* by parts */
     const float *x[MOST_VECTORS], *d[MOST_VECTORS];
@@ -198,9 +213,18 @@ static void bf16_gradient(const subject *s) {
     }
 }
 
+static void by_other(const subject *s) {
+    const blas_product forward = {false, s->n, s->rows, s->depth, s->stride, s->rows, s->rows, s->x[0], s->w, s->c},
+                       gradient = {true,      s->depth, s->rows, s->n,    s->stride,
+                                   s->stride, s->rows,  s->x[0], s->d[0], s->c};
+    blas_run(s->other, s->gradient ? &gradient : &forward);
+}
+
 static void run(void *context) {
     const subject *s = context;
-    if (!s->parts)
+    if (s->other)
+        by_other(s);
+    else if (!s->parts)
         s->gradient ? fp32_gradient(s) : fp32_forward(s);
     else
         s->gradient ? bf16_gradient(s) : bf16_forward(s);
@@ -227,24 +251,43 @@ static void pack_weights(subject *s) {
     }
 }
 
-static void print_table(subject *s, const unit *units, uint32_t n_units) {
+typedef struct maker_list {
+    unit units[UNITS];
+    const char *paths[OTHERS];
+    const blas *others[OTHERS];
+    uint32_t n_units, n_others;
+} maker_list;
+
+static const char *last_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void print_table(subject *s, const maker_list *l) {
     static const uint32_t widths[] = {1, 2, 4, 8, 16, 32, 64, 128};
     printf("\n%s, %u x %u, GFLOP/s\n\n| n | fp32 (%s) |", s->gradient ? "gradient" : "product", s->rows, s->depth,
            s->kernels->isa);
+    for (uint32_t i = 0; i < l->n_others; i++) printf(" fp32 (%s) |", last_name(l->paths[i]));
     for (uint32_t parts = 2; parts; parts--)
-        for (uint32_t u = 0; u < n_units; u++) printf(" %s (%s) |", parts == 2 ? "bf16x3" : "bf16", units[u].name);
+        for (uint32_t u = 0; u < l->n_units; u++)
+            printf(" %s (%s) |", parts == 2 ? "bf16x3" : "bf16", l->units[u].name);
     printf("\n| ---: | ---: |");
-    for (uint32_t u = 0; u < 2 * n_units; u++) printf(" ---: |");
+    for (uint32_t i = 0; i < l->n_others + 2 * l->n_units; i++) printf(" ---: |");
     printf("\n");
     for (size_t i = 0; i < VPPS_COUNT(widths); i++) {
         s->n = widths[i];
         s->parts = 0;
         printf("| %u |", s->n);
         print_gflops(s);
+        for (uint32_t o = 0; o < l->n_others; o++) {
+            s->other = l->others[o];
+            print_gflops(s);
+        }
+        s->other = NULL;
         for (uint32_t parts = 2; parts; parts--) {
-            for (uint32_t u = 0; u < n_units; u++) {
+            for (uint32_t u = 0; u < l->n_units; u++) {
                 s->parts = parts;
-                s->unit = &units[u];
+                s->unit = &l->units[u];
                 print_gflops(s);
             }
         }
@@ -252,16 +295,15 @@ static void print_table(subject *s, const unit *units, uint32_t n_units) {
     }
 }
 
-static void print_products(const vpps_kernels *kernels, uint32_t rows, uint32_t depth, const unit *units,
-                           uint32_t n_units) {
+static void print_products(const vpps_kernels *kernels, uint32_t rows, uint32_t depth, const maker_list *makers) {
     const uint32_t most = vpps_max_u32(rows, depth) + BLOCK;
-    subject s = {.kernels = kernels, .rows = rows, .depth = depth};
+    subject s = {.kernels = kernels, .rows = rows, .depth = depth, .stride = most + 16};
     float *w = buffer((size_t)rows * depth, -0.5f, 0.5f),
-          *vectors = buffer((size_t)2 * MOST_VECTORS * (most + 16), -0.5f, 0.5f);
+          *vectors = buffer((size_t)2 * MOST_VECTORS * s.stride, -0.5f, 0.5f);
     s.w = w;
     for (uint32_t v = 0; v < MOST_VECTORS; v++) {
-        s.x[v] = vectors + (size_t)v * (most + 16);
-        s.d[v] = s.x[v] + (size_t)MOST_VECTORS * (most + 16);
+        s.x[v] = vectors + (size_t)v * s.stride;
+        s.d[v] = s.x[v] + (size_t)MOST_VECTORS * s.stride;
     }
     s.c = buffer(vpps_max_u32(depth, MOST_VECTORS) * (size_t)rows, 0, 1);
     s.scratch = buffer(MOST_VECTORS * kernels->outer_stride(depth), 0, 1);
@@ -270,7 +312,7 @@ static void print_products(const vpps_kernels *kernels, uint32_t rows, uint32_t 
     pack_weights(&s);
     for (int gradient = 0; gradient < 2; gradient++) {
         s.gradient = gradient;
-        print_table(&s, units, n_units);
+        print_table(&s, makers);
     }
     free(w);
     free(vectors);
@@ -290,6 +332,7 @@ int main(int argc, char **argv) {
     static const char *const parts[] = {"limits", "instructions", "products"};
     uint32_t shapes[64][2] = {{640, 512}, {1280, 512}, {256, 256}}, n_shapes = 0;
     bool wanted[3] = {argc == 1, argc == 1, argc == 1};
+    maker_list makers = {.n_units = 1};
     for (int i = 1; i < argc; i++) {
         uint32_t p = 0;
         while (p < 3 && strcmp(argv[i], parts[p]) != 0) p++;
@@ -298,31 +341,35 @@ int main(int argc, char **argv) {
         } else if (n_shapes < VPPS_COUNT(shapes) && read_shape(argv[i], &shapes[n_shapes][0], &shapes[n_shapes][1])) {
             n_shapes++;
             wanted[2] = true;
+        } else if (!strcmp(argv[i], "--beside") && i + 1 < argc && makers.n_others < OTHERS) {
+            makers.paths[makers.n_others] = argv[++i];
+            makers.others[makers.n_others++] = blas_open(argv[i]);
+            wanted[2] = true;
         } else {
-            fprintf(
-                stderr,
-                "bench_kernels: %s: expected limits, instructions, products, or ROWSxDEPTH, rows a multiple of %d\n",
-                argv[i], BLOCK);
+            fprintf(stderr,
+                    "bench_kernels: %s: expected limits, instructions, products, ROWSxDEPTH, rows a multiple of %d, or "
+                    "--beside "
+                    "LIBRARY.so, up to %d times\n",
+                    argv[i], BLOCK, OTHERS);
             return 2;
         }
     }
     const vpps_kernels *kernels = vpps_kernels_choose(false);
-    unit units[UNITS] = {{kernels->isa, kernels->product_bf16, kernels->pack_bf16}};
-    uint32_t n_units = 1;
+    makers.units[0] = (unit){kernels->isa, kernels->product_bf16, kernels->pack_bf16};
     vpps_pack_bf16 pack = kernels->pack_bf16;
     vpps_bf16_unit found;
     if (vpps_avx512_bf16_find(&found) == VPPS_OK) {
         pack = found.pack;
-        units[n_units++] = (unit){found.name, found.product, pack};
+        makers.units[makers.n_units++] = (unit){found.name, found.product, pack};
     }
     if (vpps_amx_find(&found) == VPPS_OK) {
-        units[n_units++] = (unit){found.name, found.product, pack};
+        makers.units[makers.n_units++] = (unit){found.name, found.product, pack};
         found.open();
     }
     if (wanted[0]) print_peak();
     if (wanted[0]) print_reads();
     if (wanted[1]) print_instructions(kernels);
     for (uint32_t i = 0; wanted[2] && i < (n_shapes ? n_shapes : 3); i++)
-        print_products(kernels, shapes[i][0], shapes[i][1], units, n_units);
+        print_products(kernels, shapes[i][0], shapes[i][1], &makers);
     return 0;
 }
