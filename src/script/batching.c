@@ -147,3 +147,15 @@ uint64_t vpps_kept_words(const vpps_batching *b, bool heads) {
     }
     return words;
 }
+
+uint64_t vpps_passed_words(const vpps_batching *b) {
+    uint64_t words = vpps_kept_words(b, false) + vpps_kept_words(b, true);
+    for (uint32_t i = 0; i < b->needs->reading->n_types; i++) {
+        const vpps_batched_type *t = &b->types[i];
+        for (uint32_t j = 0; t->cell && j < t->cell->n_contributions; j++) {
+            const vpps_cell_value *x = &t->cell->values[t->cell->contributions[j].value];
+            words += t->items[x->axis] * x->rows * x->cols;
+        }
+    }
+    return words;
+}

@@ -27,6 +27,9 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, c
 /* Words that all vertices of heads, or of the others, keep. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
+/* Words of memory that all vertices pass through: what they keep and contribute. */
+uint64_t vpps_passed_words(const vpps_batching *b);
+
 /* What a vertex of a type costs, or a member of a list: a vertex at least something. */
 static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t axis) {
     return t->cell->flops[axis] + !axis;

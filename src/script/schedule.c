@@ -77,6 +77,31 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
+/* Waves whose memory stays in the machine's caches, if their steps are not too narrow then; of the steps at hand. */
+static uint32_t cached_waves(const search *x) {
+    const vpps_steps *steps = &x->b->schedule->steps;
+    const vpps_task_plan *m = x->machine;
+    uint64_t vertices = 0;
+    if (x->request->waves || !m->cached_words || !steps->n_steps) return 0;
+    for (uint32_t i = 0; i < steps->n_blocks; i++) vertices += steps->blocks[i].n;
+    const uint64_t wide =
+        vertices * steps->n_waves / steps->n_steps / (m->cached_vertices * steps->batching->group_size);
+    const uint64_t small = vpps_passed_words(steps->batching) / m->cached_words + 1;
+    return (uint32_t)(small < wide ? small : wide);
+}
+
+/* The batch's steps, before it is known whether the pool has room for them. False: out of memory. */
+static bool first_steps(search *x) {
+    vpps_schedule *s = x->b->schedule;
+    const uint32_t asked = s->reading.training ? x->request->slices : 1, n_slices = asked ? asked : 1;
+    const vpps_arena_mark mark = vpps_arena_here(&s->arena);
+    if (!vpps_choose_steps(&s->batching, first_waves(x), n_slices, &s->arena, &s->steps)) return false;
+    const uint32_t waves = cached_waves(x);
+    if (waves <= s->steps.n_waves) return true;
+    vpps_arena_back_to(&s->arena, mark);
+    return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
+}
+
 /* In one wave, or in as many as the machine wants for so much; and taken apart further where the pool is too small for that. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
@@ -88,10 +113,7 @@ static vpps_status make_script(search *x) {
     } least = {.words = UINT64_MAX};
     x->waves = true;
     x->slices = training;
-    if (!vpps_choose_steps(&s->batching, first_waves(x), x->request->slices && training ? x->request->slices : 1,
-                           &s->arena, &s->steps)) {
-        return vpps_no_memory();
-    }
+    if (!first_steps(x)) return vpps_no_memory();
     for (bool more = true; more;) {
         const vpps_status status = try_once(x);
         if (status != VPPS_POOL) return status;

@@ -83,7 +83,10 @@ typedef struct vpps_task_plan {
     bool recompiles;                /* a new compiled cell makes a new kernel: cells and numbers of groups are reused */
     uint32_t most_groups;           /* a batch runs in no more groups, unless its request says how many */
     vpps_group_rule *choose_groups; /* of a batch, where most_groups is more than 1 */
-    uint64_t wave_words; /* a wave's vertices keep no more words, unless the request says how many waves; 0: no limit */
+    /* Unless the request says how many waves: a wave's vertices keep no more than wave_words; and keep and contribute no more than
+     * cached_words, as long as its steps have cached_vertices for each VP. 0: no limit. */
+    uint64_t wave_words, cached_words;
+    uint32_t cached_vertices;
 } vpps_task_plan;
 
 struct vpps_schedule;

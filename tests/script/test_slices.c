@@ -234,6 +234,40 @@ START_TEST(so_it_is_for_random_graphs)
     }
 END_TEST
 
+static uint32_t waves_of(const batch *b, way w) {
+    job j;
+    open_job(&j, b, w);
+    const uint32_t waves = j.batch->n_waves;
+    job_close(&j);
+    return waves;
+}
+
+/* As many as make a wave small enough, or leave its steps wide enough, and no more; but as many as were asked for. */
+START_TEST(waves_stay_in_caches)
+    {
+        enum { SENTENCES = 24, MANY = 1 << 30 };
+        batch b;
+        way w = machines[_i];
+        open_batch(&b, SENTENCES, 5, 10, false);
+        ck_assert_uint_eq(waves_of(&b, w), 1);
+        w.cached_vertices = 1;
+        w.cached_words = MANY;
+        ck_assert_uint_eq(waves_of(&b, w), 1);
+        w.cached_words = 1;
+        for (; w.cached_vertices < 4;
+             w.cached_vertices++) { /* a step has about as many vertices as there are sentences */
+            const uint32_t waves = waves_of(&b, w), wide = SENTENCES / w.n_vps / w.cached_vertices;
+            ck_assert_msg(waves >= wide / 2 + 1 && waves <= 2 * wide, "%u waves; expected about %u", waves, wide);
+        }
+        w.cached_vertices = MANY;
+        ck_assert_uint_eq(waves_of(&b, w), 1);
+        w.cached_vertices = 1;
+        w.waves = 2;
+        ck_assert_uint_eq(waves_of(&b, w), 2);
+        close_batch(&b);
+    }
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("slices");
     TCase *tc = add_case(suite, "slices", 60);
@@ -243,5 +277,6 @@ int main(void) {
     tcase_add_loop_test(tc, what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines));
     tcase_add_loop_test(tc, what_is_told_would_do_does_and_less_does_not, 0, VPPS_COUNT(machines));
     tcase_add_test(tc, so_it_is_for_random_graphs);
+    tcase_add_loop_test(tc, waves_stay_in_caches, 0, VPPS_COUNT(machines));
     return test_main(suite);
 }

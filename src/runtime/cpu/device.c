@@ -195,7 +195,8 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 }
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
-    enum { MAX_VPS = 1024, WAVE_BYTES = 1 << 25, SPIN_NS = 50 * 1000 };
+    enum { MAX_VPS = 1024, SPIN_NS = 50 * 1000 };
+    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* of a core */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
@@ -225,7 +226,9 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS},
                                     .most_groups = cpu->n_vps,
                                     .choose_groups = vpps_cpu_groups,
-                                    .wave_words = WAVE_BYTES / 4};
+                                    .wave_words = WAVE_BYTES / 4,
+                                    .cached_words = (uint64_t)cpu->n_vps * CACHE_BYTES / 4,
+                                    .cached_vertices = CACHED_VERTICES};
     vpps_cpu_open_splits(cpu);
     VPPS_TRY(vpps_cpu_choose_places(cpu));
     VPPS_TRY(start_threads(cpu));
