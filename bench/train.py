@@ -11,9 +11,10 @@ CPU, is that of fp32 multiply-adds with operands in registers on all cores (benc
 network has the sizes of the literature and its data set in $VPPS_DATA (../shared/data unless set); without that, generated data. SGD,
 fp32, every core.
 
-Each way is a process that stays for all rounds, and warms up before each figure: bench_train for VPPS, peers_torch.py for PyTorch, peers.py
-for DyNet and for VPPS from Python, both on the CPU alone. A peer is found in this Python or in the one that its option names; one that is
-missing is told.
+Each way is a process that stays for all rounds, and warms up before each figure: bench_train for VPPS, peers_torch.py for PyTorch,
+peers.py for DyNet and for VPPS from Python, both on the CPU alone. A peer is found in this Python or in the one that its option names;
+one that is missing is told. PyTorch trains the networks of peers.FILES, with the same data, sizes and losses (twins/): before it is
+measured, it must have the losses of VPPS in two batches from the same parameters.
 
     --device cuda      VPPS and PyTorch on a GPU
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
@@ -34,8 +35,11 @@ import sys
 import tempfile
 import time
 
+from peers import FILES, RECIPES
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUILD", "build")
+VPPS = os.environ.get("VPPS", os.path.join(BUILD, "vpps"))
 
 # A network's data, below $VPPS_DATA, with what its reader needs; and its sizes in the literature. A network that is not here has
 # the command's defaults, and generated data.
@@ -52,6 +56,7 @@ NETWORKS = {
     "lstm-lm": ("ptb_lm", "--min-count 1 " + WIDE),
     "lstm-lm-fixed": ("ptb_lm", "--min-count 1 " + WIDE),
     "lstm-nmt": ("multi30k", f"--source de --target en {WIDE} --attention"),
+    "bilstm-classifier": ("sst", WIDE),
     "bilstm-tagger": ("wikiner", WIDE + " --mlp 256"),
     "bilstm-char-tagger": ("wikiner", "--hidden 256 --embed 64"),
     "bilstm-tagger --crf": ("wikiner", WIDE + " --mlp 256"),
@@ -111,11 +116,11 @@ class Way:
 
 
 @functools.cache
-def graphs_of(trees):
-    """The trees of a file as graphs, in a file of the build folder."""
-    path = os.path.join(BUILD, "bench", "graphs.txt")
+def made_of(trees, recipe):
+    """The trees of a file as graphs or sentences, in a file of the build folder."""
+    path = os.path.join(BUILD, "bench", recipe.replace("tree_", "").replace(".py", ".txt"))
     with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
-        subprocess.run([sys.executable, os.path.join(HERE, "recipes", "tree_graphs.py"), trees], stdout=file, check=True)
+        subprocess.run([sys.executable, os.path.join(HERE, "recipes", recipe), trees], stdout=file, check=True)
     os.replace(file.name, path)
     return path
 
@@ -128,8 +133,8 @@ def options_of(o, name):
         tell(f"{name}: {path} is missing: generated data")
         options = re.sub(r"--(source|target|min-count) \S+ ?", "", options)
         path = None
-    elif name == "gat":
-        path = graphs_of(os.path.join(path, "train.txt"))
+    elif name in RECIPES:
+        path = made_of(os.path.join(path, "train.txt"), RECIPES[name])
     return [*(["--data", path] if path else []), *options.split(), *COMMON.split()]
 
 
@@ -152,8 +157,7 @@ def find_python(candidates, package, environment=(), also="pass"):
 def find_peers(o, networks):
     """Ways of the peers of these networks, and what is left out."""
     ways, left_out = [], []
-    file = dict.fromkeys(("tree-lstm", "gat"), "sst/train.txt") | dict.fromkeys(("bilstm-tagger", "bilstm-tagger --crf", "transformer-tagger"), "wikiner/train.txt")
-    have = [n for n in networks if n in file and os.path.isfile(os.path.join(o.data, file[n]))]
+    have = [n for n in networks if n in FILES and all(os.path.isfile(os.path.join(o.data, name)) for name in FILES[n])]
     package = {"PYTHONPATH": os.pathsep.join(filter(None, [os.path.join(BUILD, "python"), os.environ.get("PYTHONPATH")]))}
     mine, on_gpu = [sys.executable, "python3"], o.device == "cuda"
     places = {"torch": ("--torch", [o.torch] if o.torch else mine, {}, "torch.zeros(1, device='cuda')" if on_gpu else "pass")}
@@ -175,7 +179,8 @@ def find_peers(o, networks):
         if network == "gat" and not find_python([python], "torch_geometric"):
             left_out.append("torch_geometric, for gat (beside torch)")
             continue
-        worker = Worker([python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data])
+        worker = Worker([python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data,
+                         "--vpps", VPPS, "--", *NETWORKS[network][1].split()])
         ways.append(Way(network, f"PyTorch {version}, batched by hand", worker, "batched"))
         ways.append(Way(network, f"PyTorch {version}, as written", worker, "eager", slow=True))
     if "tree-lstm" in have and found["dynet"]:
@@ -362,11 +367,10 @@ def read_options():
 def find_networks(o):
     """What the command lists, so that none is forgotten."""
     o.bench_train = os.path.join(BUILD, "bench", "bench_train")
-    vpps = os.environ.get("VPPS", os.path.join(BUILD, "vpps"))
     try:
-        text = subprocess.run([vpps, "--help"], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run([VPPS, "--help"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        raise Failure(f"{vpps}: {error}; `make bench` builds it") from error
+        raise Failure(f"{VPPS}: {error}; `make bench` builds it") from error
     known = re.findall(r"^  (\S+)", text.partition("Networks:\n")[2].partition("\n\n")[0], re.MULTILINE)
     wanted = known if o.networks == "all" else o.networks.split(",") if o.networks else SMALL
     for name in wanted:

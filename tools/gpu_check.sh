@@ -55,7 +55,8 @@ budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/gpu_test_gpu_cublas
     tests/models_test_networks tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
-scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py)
+scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py bench/twins/parts.py bench/twins/trees.py
+    bench/twins/taggers.py bench/twins/text.py bench/twins/graphs.py)
 # Of agreement, and in how many processes: most of the time goes into compiling, which takes one core.
 cases=(random=6 shapes=4 levels=2 long=1 optimizers=5 lists=1 trees=2 "same bits=3")
 
@@ -135,7 +136,7 @@ prepare() {
         LIBS="-l:libjansson.a -l:libxxhash.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
         CHECK_LIBS="-l:libcheck.a -l:libsubunit.a -lpthread -lrt -lm" "${programs[@]/#/$objects/}"
     rm -rf "$prepared"
-    mkdir -p "$prepared"/{tests,bench,tools}
+    mkdir -p "$prepared"/{tests,bench/twins,tools}
     for name in "${programs[@]}"; do strip -o "$prepared/$name" "$objects/$name"; done
     for name in "${scripts[@]}"; do cp "$name" "$prepared/$name"; done
     for name in sst/train.txt wikiner/train.txt; do

@@ -108,7 +108,8 @@ cat > "$work/bin/strip" << 'SH'
 #!/bin/bash
 cp "$3" "$2"
 SH
-touch bench/peers.py bench/peers_torch.py
+mkdir bench/twins
+touch bench/peers.py bench/peers_torch.py bench/twins/{parts,trees,taggers,text,graphs}.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
 unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
@@ -164,10 +165,10 @@ check "is a failure, too" json "$work/found/check.json" "s['memcheck']['exit_sta
 # What the check takes along: every test that it runs, and every module of ours that a script imports.
 carried() { sed -n "/^$1=(/,/)$/p" "$root/tools/gpu_check.sh" | sed "s/^$1=//" | tr -s '() \n' '\n'; }
 runs=$(grep -oE 'from/tests/[a-z_]+' "$root/tools/gpu_check.sh" | sort -u | cut -d/ -f2-)
-imports=$(cd "$root" && carried scripts | grep '\.py$' | xargs sed -nE 's/^(from|import) ([a-z_]+).*/bench\/\2.py/p' | sort -u)
+imports=$(cd "$root" && carried scripts | grep '\.py$' | xargs sed -nE 's/^from (twins)?\.([a-z_]+) .*/bench\/twins\/\2.py/p; s/^(from|import) ([a-z_]+).*/bench\/\2.py/p' | sort -u)
 check "tests that run are built" test -z "$(comm -23 <(echo "$runs") <(carried programs | sort))"
 check "modules come along" test "$(comm -12 <(echo "$imports") <(carried scripts | sort))" = \
-    "$(cd "$root" && comm -12 <(echo "$imports") <(printf '%s\n' bench/*.py | sort))"
+    "$(cd "$root" && comm -12 <(echo "$imports") <(printf '%s\n' bench/*.py bench/twins/*.py | sort))"
 check "every kind of agreement is a step" test "$(sed -n 's/^cases=(\(.*\))$/\1/p' "$root/tools/gpu_check.sh" | tr -d '"=0-9')" = \
     "$(sed -nE 's/^.*\{"([a-z ]+)", [a-z_]+, .*$/\1/p' "$root/tests/gpu/test_gpu_agreement.c" | paste -sd ' ')"
 check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement CHECKS=0 OUT="$work/none"

@@ -1,9 +1,11 @@
-"""bench/peers.py: how it reads trees, and its worker that trains from Python."""
+"""bench/peers.py and peers_torch.py: how trees are read, and their workers."""
 import json
 import os
 import re
 import subprocess
 import sys
+
+import pytest
 
 BENCH = os.path.join(os.path.dirname(__file__), "..", "..", "bench")
 sys.path.insert(0, BENCH)
@@ -38,3 +40,43 @@ def test_the_worker_answers_each_line(tmp_path):
 def test_calls_are_timed():
     done = subprocess.run([sys.executable, os.path.join(BENCH, "peers.py"), "calls"], text=True, stdout=subprocess.PIPE, check=True, timeout=300)
     assert re.fullmatch(r"a vertex, each by a call: \d+ ns\na vertex, two calls for 16 trees: \d+ ns\na node, each by a call: \d+ ns\n", done.stdout)
+
+
+def test_trees_become_sentences(tmp_path):
+    (tmp_path / "trees").write_text("(3 (2 It) (1 (0 's) (1 -lovely-)))\n(0 no)\n")
+    script = os.path.join(BENCH, "recipes", "tree_sentences.py")
+    done = subprocess.run([sys.executable, script, str(tmp_path / "trees")], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "3\tIt 's -lovely-\n0\tno\n"
+
+
+LINES = {"sst/train.txt": TREES.replace("\n\n", "\n") * 3 + "(4 (4 d) (2 c))\n", "wikiner/train.txt": "Ann|B runs|O\nBob|B sees|O Ann|B\n" * 3,
+         "ptb_lm/ptb.train.txt": "a b a\nc <unk>\nb\n", "multi30k/train.de": "a b\nc\n" * 3, "multi30k/train.en": "d\ne f\n" * 3}
+
+
+def in_torch(network, folder, build, *options):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    for name in peers.FILES[network]:
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(LINES[name])
+    return subprocess.run([sys.executable, os.path.join(BENCH, "peers_torch.py"), "--network", network, "--data", str(folder),
+                           "--vpps", str(build / "vpps"), "--", "--hidden", "8", *options],
+                          input="2 0.01 batched\n1 0.01 eager\n", capture_output=True, text=True, check=False, timeout=300)
+
+
+OPTIONS = {"lstm-nmt": ("--attention", "--source", "de", "--target", "en", "--embed", "8"), "lstm-lm": ("--embed", "8", "--min-count", "1"),
+           "td-rnn": (), "transformer-tagger": (), "bilstm-tagger": ("--embed", "8", "--mlp", "8"), "bilstm-char-tagger": ("--embed", "8", "--mlp", "8")}
+
+
+@pytest.mark.parametrize("network", peers.FILES)
+def test_torch_trains_the_network_of_vpps(network, tmp_path, build):
+    if network == "gat":
+        pytest.importorskip("torch_geometric")
+    done = in_torch(network, tmp_path, build, *OPTIONS.get(network.split()[0], ("--embed", "8")))
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["rate"] > 0 for line in done.stdout.splitlines()] == [True, True]
+
+
+def test_torch_must_train_the_network_of_vpps(tmp_path, build):
+    done = in_torch("lstm-lm", tmp_path, build, *OPTIONS["lstm-lm"], "--layers", "2")
+    assert done.returncode == 1 and "not the network of VPPS" in done.stderr

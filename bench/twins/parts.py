@@ -1,0 +1,92 @@
+"""What the networks beside VPPS's share: data, tables, LSTMs, and the parameters of a checkpoint of `vpps train`."""
+import collections
+import json
+import os
+import sys
+
+import torch
+from peers import FILES, read_trees
+from torch import nn
+
+END = "<eos>"
+
+# ---------------------------------------------------------------- data
+
+
+def vocabulary(words, least=1, keep=()):
+    """The number of each word that occurs so often; 0, <unk>, is that of all others."""
+    counts = collections.Counter(words)
+    known = dict.fromkeys(["<unk>", *(w for w, n in counts.items() if n >= least or w in keep)])
+    return {word: number for number, word in enumerate(known)}
+
+
+def numbers(words, known):
+    return [known.get(w, 0) for w in words]
+
+
+def read_lines(o, which=0, end=()):
+    """Lines of words, each with these words behind it."""
+    with open(os.path.join(o.data, FILES[o.network][which]), "rb") as file:
+        return [[*(w.decode() for w in line.split()), *end] for line in file if line.strip()]
+
+
+def mask_of(sequences):
+    """Of sequences x the longest one's places: is there one?"""
+    lengths = torch.tensor([len(x) for x in sequences])
+    return torch.arange(int(lengths.max())) < lengths[:, None]
+
+
+def read_known_trees(o):
+    """Trees as read_trees has them, of words that occur often enough; how many words there are."""
+    trees, _ = read_trees(os.path.join(o.data, FILES[o.network][0]))
+    known = vocabulary((node[1] for tree in trees for node in tree if node[1] >= 0), o.min_count)
+    return [[(label, known.get(word, 0) if word >= 0 else -1, *children) for label, word, *children in tree] for tree in trees], len(known)
+
+
+def read_sentences(o):
+    """What trees are of: words and the root's label; how many words there are."""
+    trees, n_words = read_known_trees(o)
+    return [([word for _, word, left, _ in tree if left < 0], tree[-1][0]) for tree in trees], n_words
+
+
+# ---------------------------------------------------------------- parameters
+
+def table(count, size):
+    made = nn.Embedding(count, size, sparse=True)
+    nn.init.uniform_(made.weight, -0.05, 0.05)
+    return made
+
+
+def lstm(inputs, hidden, **more):
+    made = nn.LSTM(inputs, hidden, **more)
+    for name, p in made.named_parameters():
+        if name.startswith("bias_hh"):
+            nn.init.zeros_(p).requires_grad_(False)
+    return made
+
+
+class Saved:
+    """The tensors of a checkpoint of `vpps train`, each to be taken once."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            data = bytearray(file.read())
+        self.tensors = {name: torch.frombuffer(data[slice(*t["data_offsets"])], dtype=torch.float32).view(t["shape"])
+                        for name, t in header.items() if name != "__metadata__" and not name.startswith("optimizer.")}
+
+    def take(self, parameter, *rows):
+        """Names of a row are those of tensors side by side."""
+        value = torch.cat([torch.cat([self.tensors.pop(name) for name in row.split()], -1) for row in rows])
+        if value.squeeze().shape != parameter.squeeze().shape:
+            sys.exit(f"peers_torch: {', '.join(rows)}: {list(value.shape)} in VPPS, {list(parameter.shape)} here")
+        parameter.data.copy_(value.view_as(parameter))
+
+    def take_linear(self, layer, number):
+        self.take(layer.weight, f"W_{number}")
+        self.take(layer.bias, f"b_{number}")
+
+    def take_lstm(self, layer, *ways):
+        for way, end in zip(ways, ("", "_reverse")):
+            for parameter, kind in (("weight_ih_l0", "W"), ("weight_hh_l0", "U"), ("bias_ih_l0", "b")):
+                self.take(getattr(layer, parameter + end), *(f"{way}.{kind}_{gate}" for gate in "ifuo"))

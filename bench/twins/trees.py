@@ -1,0 +1,241 @@
+"""Networks on trees and what trees give: Tree-LSTM, Tree-GRU, RvNN, time-delay networks."""
+import itertools
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from .parts import read_known_trees, read_sentences, table
+
+# ---------------------------------------------------------------- tree-lstm
+
+CLASSES = 5
+
+
+class Trees(nn.Module):
+    """Vertices have states, each n x hidden: h is the first one. leaves makes those of words, vertices those above children's
+    states, n x 2 x hidden."""
+
+    read = staticmethod(read_known_trees)
+
+    def __init__(self, o):
+        super().__init__()
+        self.examples, n_words = self.read(o)
+        self.hidden, self.device = o.hidden, o.device
+        self.table, self.classifier = table(n_words, o.embed), nn.Linear(o.hidden, CLASSES)
+        self.declare(o.embed, o.hidden)
+
+    @staticmethod
+    def matrix(rows, cols):
+        return nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, cols)))
+
+    def take(self, saved):
+        saved.take(self.table.weight, "embedding")
+        saved.take_linear(self.classifier, "s")
+
+    def nll(self, h, labels):
+        return F.cross_entropy(self.classifier(h), labels, reduction="sum", ignore_index=-1)
+
+    def eager(self, trees):
+        loss = 0
+        for tree in trees:
+            words = torch.tensor([word for _, word, left, _ in tree if left < 0], device=self.device)
+            labels = torch.tensor([label for label, *_ in tree], device=self.device)
+            x, states, n_leaves = self.table(words), [], 0
+            for k, (_, _, left, right) in enumerate(tree):
+                if left < 0:
+                    states.append(self.leaves(x[n_leaves:n_leaves + 1]))
+                    n_leaves += 1
+                else:
+                    states.append(self.vertices(*(torch.stack(both, 1) for both in zip(states[left], states[right]))))
+                loss = loss + self.nll(states[k][0], labels[k:k + 1])
+        return loss / len(trees)
+
+    @staticmethod
+    def levels(trees):
+        """For every height: labels; words, or where the children's states are (left, right, left, ...); and which of the
+        states at hand are still needed after it."""
+        by_height = []
+        for number, tree in enumerate(trees):
+            height = []
+            for k, (_, _, left, right) in enumerate(tree):
+                height.append(0 if left < 0 else 1 + max(height[left], height[right]))
+                if height[k] == len(by_height):
+                    by_height.append([])
+                by_height[height[k]].append((number, k))
+        at_hand, levels = [], []
+        for level, vertices in enumerate(by_height):
+            labels = [trees[number][k][0] for number, k in vertices]
+            if level == 0:
+                levels.append((labels, [trees[number][k][1] for number, k in vertices], []))
+                at_hand = vertices
+                continue
+            place = {vertex: i for i, vertex in enumerate(at_hand)}
+            children = [place.pop((number, child)) for number, k in vertices for child in trees[number][k][2:]]
+            levels.append((labels, children, list(place.values())))
+            at_hand = list(place) + vertices
+        return levels
+
+    def batched(self, trees):
+        levels = self.levels(trees)
+        sizes = [len(part) for level in levels for part in level]
+        flat = torch.tensor([x for level in levels for part in level for x in part]).to(self.device, non_blocking=True)
+        parts = iter(flat.split(sizes))  # all indices are one copy to the device
+        all_h, labels, states = [], [], ()
+        for level in range(len(levels)):
+            level_labels, indices, kept = next(parts), next(parts), next(parts)
+            labels.append(level_labels)
+            if level == 0:
+                states = new = self.leaves(self.table(indices))
+            else:
+                new = self.vertices(*(s.index_select(0, indices).view(-1, 2, self.hidden) for s in states))
+                states = tuple(torch.cat([s.index_select(0, kept), n]) for s, n in zip(states, new))
+            all_h.append(new[0])
+        return self.nll(torch.cat(all_h), torch.cat(labels)) / len(trees)
+
+
+class TreeLstm(Trees):
+    """Gates of a leaf: i, o, u; of an inner vertex, from h of both children side by side: i, o, u, f_l, f_r. The biases of
+    i, o and u are shared, and so is that of both f."""
+
+    def declare(self, embed, hidden):
+        self.leaf, self.inner = self.matrix(3 * hidden, embed), self.matrix(5 * hidden, 2 * hidden)
+        self.bias, self.forget_bias = nn.Parameter(torch.zeros(3 * hidden)), nn.Parameter(torch.ones(hidden))
+
+    def take(self, saved):
+        super().take(saved)
+        saved.take(self.leaf, "W_i", "W_o", "W_u")
+        saved.take(self.inner, *(f"U_{gate}l U_{gate}r" for gate in ("i_", "o_", "u_", "f_l", "f_r")))
+        saved.take(self.bias, "b_i", "b_o", "b_u")
+        saved.take(self.forget_bias, "b_f")
+
+    def leaves(self, x):
+        i, o, u = torch.addmm(self.bias, x, self.leaf.t()).chunk(3, 1)
+        c = torch.sigmoid(i) * torch.tanh(u)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+    def vertices(self, h, c):
+        bias = torch.cat([self.bias, self.forget_bias, self.forget_bias])
+        i, o, u, f_l, f_r = torch.addmm(bias, h.flatten(1), self.inner.t()).chunk(5, 1)
+        c = torch.sigmoid(i) * torch.tanh(u) + torch.sigmoid(f_l) * c[:, 0] + torch.sigmoid(f_r) * c[:, 1]
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+# ---------------------------------------------------------------- tree-gru, rvnn
+
+class TreeGru(Trees):
+    """Gates of a leaf: z, u; of an inner vertex: r_l, r_r, z_l, z_r, z; then u of what r_l and r_r let through. The biases of z
+    and u are shared."""
+
+    def declare(self, embed, hidden):
+        self.leaf, self.gates, self.update = self.matrix(2 * hidden, embed), self.matrix(5 * hidden, 2 * hidden), self.matrix(hidden, 2 * hidden)
+        self.gates_bias, self.update_bias = nn.Parameter(torch.zeros(5 * hidden)), nn.Parameter(torch.zeros(hidden))
+
+    def take(self, saved):
+        super().take(saved)
+        gates = ("rl", "rr", "zl", "zr", "z")
+        saved.take(self.leaf, "W_z", "W_u")
+        saved.take(self.gates, *(f"U_{gate}_l U_{gate}_r" for gate in gates))
+        saved.take(self.gates_bias, *(f"b_{gate}" for gate in gates))
+        saved.take(self.update, "U_u_l U_u_r")
+        saved.take(self.update_bias, "b_u")
+
+    def leaves(self, x):
+        bias = torch.cat([self.gates_bias[4 * self.hidden:], self.update_bias])
+        z, u = torch.addmm(bias, x, self.leaf.t()).chunk(2, 1)
+        return (torch.sigmoid(z) * torch.tanh(u),)
+
+    def vertices(self, h):
+        both = h.flatten(1)
+        r, z_both, z = torch.sigmoid(torch.addmm(self.gates_bias, both, self.gates.t())).split([2 * self.hidden, 2 * self.hidden, self.hidden], 1)
+        u = torch.tanh(torch.addmm(self.update_bias, r * both, self.update.t()))
+        return ((z_both * both).view_as(h).sum(1) + z * u,)
+
+
+class Recursive(Trees):
+    """Leaves are words' embeddings."""
+
+    def declare(self, embed, hidden):
+        self.inner = nn.Linear(2 * hidden, hidden)
+
+    def take(self, saved):
+        super().take(saved)
+        saved.take(self.inner.weight, "W_l W_r")
+        saved.take(self.inner.bias, "b")
+
+    def leaves(self, x):
+        return (x,)
+
+    def vertices(self, h):
+        return (torch.tanh(self.inner(h.flatten(1))),)
+
+
+class RvNN(Recursive):
+    def declare(self, embed, hidden):
+        super().declare(embed, hidden)
+        self.leaf = nn.Linear(embed, hidden)
+
+    def take(self, saved):
+        super().take(saved)
+        saved.take_linear(self.leaf, "leaf")
+
+    def leaves(self, x):
+        return (torch.tanh(self.leaf(x)),)
+
+
+# ---------------------------------------------------------------- td-rnn, td-lstm
+
+class TimeDelay(Trees):
+    """On sentences instead of trees: two neighbours become one, on every level, until one is left, which a classifier with a hidden
+    layer gives the sentence's label."""
+
+    read = staticmethod(read_sentences)
+
+    def __init__(self, o):
+        super().__init__(o)
+        self.mlp = nn.Linear(o.hidden, o.hidden)
+
+    def take(self, saved):
+        super().take(saved)
+        saved.take_linear(self.mlp, "h")
+
+    def nll(self, h, labels):
+        return super().nll(torch.tanh(self.mlp(h)), labels)
+
+    def eager(self, sentences):
+        return sum(self.batched([s]) for s in sentences) / len(sentences)
+
+    @staticmethod
+    def pairs(lengths):
+        """For every level, vertices that have a right neighbour in their sentence, and those that are alone; and the sentences in
+        the order of the latter."""
+        ended, levels = [], []
+        sentence = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+        while len(sentence):
+            right, no = sentence[:-1] == sentence[1:], torch.tensor([False])
+            left, right = torch.cat([right, no]), torch.cat([no, right])
+            alone = (~left & ~right).nonzero()[:, 0]
+            levels += [alone, left.nonzero()[:, 0]]
+            ended.append(sentence[alone])
+            sentence = sentence[left]
+        return torch.cat(ended), levels
+
+    def batched(self, sentences):
+        words, labels = zip(*sentences)
+        order, levels = self.pairs([len(w) for w in words])
+        parts = [torch.tensor([*itertools.chain(*words)]), torch.tensor(labels)[order], *levels]
+        words, labels, *levels = torch.cat(parts).to(self.device, non_blocking=True).split([len(x) for x in parts])
+        states, last = self.leaves(self.table(words)), []
+        for alone, left in zip(levels[::2], levels[1::2]):
+            last.append(states[0].index_select(0, alone))
+            if len(left):
+                states = self.vertices(*(torch.stack([s.index_select(0, left), s.index_select(0, left + 1)], 1) for s in states))
+        return self.nll(torch.cat(last), labels) / len(sentences)
+
+
+class TdRnn(TimeDelay, Recursive):
+    pass
+
+
+class TdLstm(TimeDelay, TreeLstm):
+    pass
