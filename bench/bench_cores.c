@@ -245,22 +245,35 @@ static vpps_status add_rows(workload *w, uint32_t vps, uint32_t groups, double h
     return VPPS_OK;
 }
 
+/* The value of option or argument `what`. False: it is no such number, and a message says so. */
+static bool read_count(const char *what, const char *text, uint64_t *out) {
+    enum { MOST = 4096 };
+    if (vpps_read_number(text, MOST, out) && *out) return true;
+    fprintf(stderr, "bench_cores: %s: '%s' is not a whole number from 1 to %d\n", what, text, MOST);
+    return false;
+}
+
 int main(int argc, char **argv) {
-    double hop = 0;
-    uint32_t groups = 0;
+    uint64_t hop_ns = 0, groups = 0, vps;
     int i = 1;
     for (; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2) {
-        if (!strcmp(argv[i], "--hop")) hop = atof(argv[i + 1]);
-        if (!strcmp(argv[i], "--groups")) groups = (uint32_t)atoi(argv[i + 1]);
+        uint64_t *to = !strcmp(argv[i], "--hop") ? &hop_ns : !strcmp(argv[i], "--groups") ? &groups : NULL;
+        if (!to) break;
+        if (!read_count(argv[i], argv[i + 1], to)) return 2;
     }
-    if (i >= argc) return fputs("usage: bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]\n", stderr), 2;
+    if (i >= argc || !strncmp(argv[i], "--", 2))
+        return fputs("usage: bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]\n", stderr), 2;
+    for (int k = i + 1; k < argc; k++) /* before all that takes time */
+        if (!read_count("VPS", argv[k], &vps)) return 2;
+    double hop = (double)hop_ns;
     static workload w;
     vpps_status status = workload_open(&w, argv[i++], "256");
     if (!(hop > 0)) hop = measure_barrier();
     printf("Tree-LSTM 256, sentences a second; a cache line is handed over in %.0f ns\n\n"
            "| VPs, a core each | batch 1 | batch 16 | batch 128 |\n| --- | ---: | ---: | ---: |\n",
            hop);
-    for (; i < argc && status == VPPS_OK; i++) status = add_rows(&w, (uint32_t)atoi(argv[i]), groups, hop);
+    for (; i < argc && status == VPPS_OK && read_count("VPS", argv[i], &vps); i++)
+        status = add_rows(&w, (uint32_t)vps, (uint32_t)groups, hop);
     workload_close(&w);
     if (status != VPPS_OK) fprintf(stderr, "bench_cores: %s\n", vpps_error_message());
     return status != VPPS_OK;
