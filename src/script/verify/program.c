@@ -17,8 +17,6 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_expression *e = &p->s->at[is];
     if (e->rows * e->cols != vpps_value_words(x) || e->rows != x->rows)
         return vpps_proof_refuse(p, "it is made in another shape");
-    if (e->axis && e->axis != x->axis)
-        return vpps_proof_refuse(p, "its members differ, yet there is one, or those of another list");
     p->is[to->value] = is;
     p->n_made++;
     return true;
