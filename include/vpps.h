@@ -115,7 +115,7 @@ typedef struct vpps_param_info {
     uint32_t count; /* lookup: entries; else 1 */
     uint32_t rows, cols;
     bool frozen;
-    /* lookup: the entries that this process has are number first, first + step, ...; else 0 and 1 (vpps_shard_tables) */
+    /* lookup: this process has the entries first, first + step, ... (vpps_shard_tables); else first is 0 and step 1 */
     uint32_t first, step;
 } vpps_param_info;
 
@@ -145,11 +145,10 @@ VPPS_API uint32_t vpps_param_count(const vpps_model *model);
 VPPS_API vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out);
 VPPS_API vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out);
 
-/* The model's copy of a parameter's values, count * rows * cols floats; a matrix row after row; of a lookup table that is
- * shared out over processes (vpps_shard_tables), the entries that this process has, one after the other, which are no copy but
- * what a handle trains. While a handle
- * trains the model this copy is old: call vpps_read_parameters first; after writing, vpps_write_parameters. The pointer lives
- * as long as the model. NULL for an unknown parameter. */
+/* The model's copy of a parameter's values, count * rows * cols floats; a matrix row after row; of a lookup table that is shared out over
+ * processes (vpps_shard_tables), the entries that this process has, one after the other. These are no copy: a handle trains them in place.
+ * All else is out of date while a handle trains the model: call vpps_read_parameters before reading, and vpps_write_parameters after
+ * writing. The pointer lives as long as the model. NULL for an unknown parameter. */
 VPPS_API float *vpps_param_values(vpps_model *model, vpps_param param);
 
 /* ---------------------------------------------------------------- graph */
@@ -190,8 +189,8 @@ VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter);
 
-/* rows x cols elements, all of one number; it has no gradient. In a cell they are part of the cell: operations on them are
- * done once, when the cell is compiled, or not at all. */
+/* rows x cols elements, all equal to one number, without a gradient. In a cell, operations on such constants alone are done once, when the
+ * cell is compiled. */
 VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value);
 VPPS_API vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols);
 VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
@@ -260,8 +259,8 @@ VPPS_API vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs);
 /* n x cols: rows[i] of x as row i, for i below n; x may be a vector. A row that is taken twice gets both gradients. Fails with SHAPE: a
  * number is not below x's rows; ARGUMENT. */
 VPPS_API vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_t *rows);
-/* As many rows of x as `numbers`, a vector, has elements: each that element's, without its fraction. So cells can select by what they
- * pull. Where x has no such row, all elements are NaN. The numbers' gradient is 0. Fails with SHAPE. */
+/* Row i of the result is row numbers[i] of x, where `numbers` is a vector whose elements lose their fractions. So a cell can select rows by
+ * a value that it pulls. Where x has no such row, all elements are NaN. The numbers' gradient is 0. Fails with SHAPE. */
 VPPS_API vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers);
 
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* scalar */
@@ -269,8 +268,8 @@ VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b
 VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* scalar */
 VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x);                       /* of a vector, or of each column */
 VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
-/* The log of the sum of e^x over the elements of a vector, a scalar; of a matrix a vector with an element for each column. -inf, with a
- * gradient that is no number, where all are -inf. */
+/* log(sum of e^x): of a vector a scalar; of a matrix a vector with one element for each column. -inf, with a gradient that is no number,
+ * where all are -inf. */
 VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
 
 /* Normalisation of a vector x, or of each column of a matrix: layer_norm (Ba, Kiros and Hinton 2016) is rms_norm (Zhang and
@@ -285,8 +284,8 @@ VPPS_API vpps_node vpps_centre(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilon);
 VPPS_API vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon);
 
-/* x as a value of rows x cols, so that elementwise operations take it: a scalar in every element, a vector (rows x 1) in every column, a
- * row (1 x cols) in every row. It is a product with ones, or x itself. Fails with SHAPE. */
+/* Broadcasts x to rows x cols for elementwise operations: a scalar to every element, a vector (rows x 1) to every column, a row (1 x cols)
+ * to every row. It is made of a product with ones, or is x itself. Fails with SHAPE. */
 VPPS_API vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
 /* The sum of a matrix's rows, 1 x cols, and of its columns, rows x 1: products with ones. */
 VPPS_API vpps_node vpps_sum_rows(vpps_graph *g, vpps_node x);
@@ -313,8 +312,8 @@ VPPS_API vpps_node vpps_hinge(vpps_graph *g, vpps_node x, uint32_t label, float 
 VPPS_API vpps_node vpps_binary_log_loss(vpps_graph *g, vpps_node p, vpps_node target);
 /* -sum_i target_i log p_i + (1 - target_i) log(1 - p_i), 0 < p < 1 */
 
-/* What the device decides while it runs, for vpps_forward, on a device that runs them (vpps_stats.decides): they have no
- * gradient, so vpps_fb fails with ARGUMENT on a graph that has them, and other devices, or one whose tables are shared out, with DEVICE.
+/* Choices that the device makes while it runs, for vpps_forward only: they have no gradient, and vpps_fb fails with ARGUMENT on a graph
+ * that has them. A device without them (vpps_stats.decides), or with tables that are shared out, fails with DEVICE.
  *   argmax     of a vector, 2 x 1: the number of its greatest element, the first of equals, and log softmax of that, which is
  *              not finite where the vector is not
  *   lookup_at  the entry of a table whose number is the value of a scalar, without its fraction: below 0 the first, beyond
@@ -331,25 +330,23 @@ VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node ind
  *     scatter  offer a value to parent vertices          push   offer a value to the outside
  * Shapes are checked while recording; applying checks only that children scatter what the cell gathers. */
 
-/* Start recording a cell. *recorder is a graph for the op calls and the verbs, and for nothing else: what builds, runs or
- * clears graphs fails on it with STATE. Nodes made on it are the cell's own: nodes of other graphs are none of its, nor
- * its nodes theirs. `name`, non-empty UTF-8 without control characters, appears in messages and listings; several cells
- * may have one name. Allowed while a handle exists, and while other cells are being recorded. Fails with ARGUMENT (a bad name),
- * MEMORY; then *recorder is NULL. */
+/* Start recording a cell. *recorder is a graph for the op calls and the verbs, and for nothing else: what builds, runs or clears graphs
+ * fails on it with STATE. Nodes of the recorder and of other graphs cannot be mixed. `name`, non-empty UTF-8 without control characters,
+ * appears in messages and listings; several cells may have one name. Allowed while a handle exists, and while other cells are being
+ * recorded. Fails with ARGUMENT (a bad name), MEMORY; then *recorder is NULL. */
 VPPS_API vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder);
 
 /* Value number `output` that child number `child` scatters. */
 VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
 
-/* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its
- * members (lists in one op go member by member; other operands are shared); sum, average, max_of and min_of over a
- * list give one value. A list cannot be scattered or pushed. A vertex may have no children: what is made of no members is
- * zeros; but where max_of or min_of have lists only, one member of each is needed. A parameter that is multiplied with
- * members only counts as used all the same. */
+/* Value number `output` of every child, however many a vertex has: a list. An op on a list is mapped over its members (lists in one op go
+ * member by member; other operands are shared); sum, average, max_of and min_of over a list give one value. A list cannot be scattered or
+ * pushed. A vertex may have no children: what is computed from no members is zero. A max_of or min_of of lists alone needs at least one
+ * member of each. A parameter that is multiplied with members alone counts as used even then. */
 VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
 
-/* The same of the children from number `first` on, those before it being gathered by number (a decoder's state, and what it
- * attends to). All that a cell gathers from a list begins with the same child. */
+/* The same for the children from number `first` on; those with lower numbers are gathered by number (a decoder's state, then what it
+ * attends to). All lists that a cell gathers from one list of children begin with the same child. */
 VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, uint32_t output, uint32_t rows,
                                          uint32_t cols);
 
@@ -392,20 +389,20 @@ VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
  * decides. In training all vertices run, and gradients go the way that was taken. In inference the device cpu does not run
  * those whose condition does not hold, but copies; others run them, with the same result. */
 
-/* The cell has the condition that a scalar is above 0; or that it is `value`, to the nearest integer (below 2^22). The scalar is
- * what the cell gathers or pulls. Before any output; then all outputs are those of vpps_scatter_else. Fail with STATE (no
- * recorder, a second condition, outputs so far), SHAPE, ARGUMENT, MEMORY; sticky, as for nodes. */
+/* Sets the cell's condition: a scalar is above 0; or it is `value` when rounded to the nearest integer (below 2^22). The scalar is one that
+ * the cell gathers or pulls. Call it before any output; all outputs are then made by vpps_scatter_else. Fail with STATE (no recorder, a
+ * second condition, outputs so far), SHAPE, ARGUMENT, MEMORY; sticky, as for nodes. */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
 VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
 
-/* Scatters x where the condition holds, else `otherwise`: something of x's shape that the cell gathers or pulls;
- * VPPS_NO_NODE: zeros. The condition has no gradient. Fails with STATE (no condition), SHAPE, MEMORY. */
+/* Scatters x where the condition holds, else `otherwise`, which has x's shape and is gathered or pulled by the cell; VPPS_NO_NODE: zeros.
+ * The condition has no gradient. Fails with STATE (no condition), SHAPE, MEMORY. */
 VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
 
-/* Finish recording: the model has a cell more, which lives as long as the model. The recorder is gone afterwards, also
- * on failure (vpps_graph_destroy drops a recording, too). Fails with the recording's first error, ARGUMENT (more than 64
- * values that are gathered or pulled, nodes that are scattered or pushed, lookups, or pulled indices that are classes or
- * rows), STATE (not a recorder; it is left alone), MEMORY; then *out is UINT32_MAX and there is no cell. */
+/* Finishes recording and adds the cell to the model, for as long as the model lives. The recorder is freed, also on failure
+ * (vpps_graph_destroy drops a recording, too). Fails with the recording's first error, ARGUMENT (more than 64 values that are gathered or
+ * pulled, nodes that are scattered or pushed, lookups, or pulled indices that are classes or rows), STATE (not a recorder; it is left
+ * alone), MEMORY; then *out is UINT32_MAX and there is no cell. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
 /* What a vertex is made of. Each count must be what the cell asks for; arrays of none may be NULL. */
@@ -443,9 +440,9 @@ VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nod
  * cell without such a condition, a limit of 0). */
 VPPS_API vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit, vpps_vertex *turns);
 
-/* A case: one of n cells, the one whose condition holds. Each branch is applied; all scatter as many values, and zeros where
- * they do not run. The vertex scatters their sums: of none whose condition holds, zeros. Fails as vpps_apply does, and with
- * ARGUMENT (no branches, a cell of another kind). */
+/* A case: applies n cells, of which the ones whose condition holds run. All branches scatter equally many values, and scatter zeros where
+ * they do not run. The resulting vertex scatters the sums of the branches' values: zeros if no condition holds. Fails as vpps_apply does,
+ * and with ARGUMENT (no branches, a cell of another kind). */
 VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branches);
 
 /* The node a vertex pushed, or scattered, as number k. */
@@ -520,7 +517,8 @@ typedef struct vpps_cost {
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
 
-/* Looks at each op once, inside a cell once for each vertex and each member of a list, and at each parameter's entries once. Fails with the graph's error, STATE (a cell is being recorded), MEMORY. */
+/* Costs of a graph: each op counts once, inside a cell once for each vertex and each member of a list; each parameter's entries count once.
+ * Fails with the graph's error, STATE (a cell is being recorded), MEMORY. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- handle */
@@ -562,8 +560,8 @@ typedef enum vpps_gradients {
     VPPS_GRADIENTS_AUTO /* GPU: CUBLAS, where the profile finds it faster than DEFERRED. CPU: DEFERRED */
 } vpps_gradients;
 
-/* About a batch whose loss is NaN or infinite, or the norm of all its gradients is (taken in float32: from about 1.8e19 on
- * its square is). Parameters and the optimiser's state stay as they are where it says no update. */
+/* What to do with a batch whose loss, or the norm of all its gradients, is NaN or infinite. (The norm's square is a float32: it is infinite
+ * from a norm of about 1.8e19 on.) "No update": parameters and the optimiser's state stay as they are. */
 typedef enum vpps_nonfinite {
     VPPS_NONFINITE_STOP,  /* no update; the next call fails with NONFINITE and names the batch */
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, vpps_stats counts it */
@@ -621,12 +619,12 @@ typedef enum vpps_precision {
 
 typedef struct vpps_communicator vpps_communicator;
 
-/* Opens the processes' connection. kind: "mpi": the library of Open MPI or of MPICH (and its kin) that the program is linked
- * with, or else that of the launcher, is opened; the environment's VPPS_MPI can name it. comm: the address of an MPI_Comm, which
- * is duplicated; NULL: MPI_COMM_WORLD. MPI is initialised where it is not, with MPI_THREAD_SERIALIZED, and then finalised by
- * the close; a program that initialises it itself asks for at least that, since a thread of the handle communicates.
- * watchdog_ms: a process of which nothing is heard for so long while others wait has failed; 0: 10,000. All processes of
- * the communicator call this together. Fails with ARGUMENT, DEVICE (no MPI; the library's own error), MEMORY, STALL. */
+/* Opens the processes' connection. kind: "mpi": the library of Open MPI or of MPICH (and its kin) that the program is linked with, or else
+ * that of the launcher, is opened; the environment's VPPS_MPI can name it. comm: the address of an MPI_Comm, which is duplicated; NULL:
+ * MPI_COMM_WORLD. MPI is initialised where it is not, with MPI_THREAD_SERIALIZED, and then finalised by the close; a program that
+ * initialises it itself asks for at least that, since a thread of the handle communicates. watchdog_ms: a process that is silent for this
+ * long while others wait has failed; 0: 10,000. All processes of the communicator call this together. Fails with ARGUMENT, DEVICE (no MPI;
+ * the library's own error), MEMORY, STALL. */
 VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,
                                             uint32_t watchdog_ms);
 
@@ -666,15 +664,14 @@ typedef struct vpps_options {
                                  keep at most 32 MB each (GPU: one), more where the pool is too small. Never more than the batch
                                  has inputs, of which those that share a node, the loss's sum aside, are one */
     uint32_t
-        slices; /* training: parts of a wave's heads, which are what only the loss reads, as classifiers, that run forward
-                                 and backward one after the other, in the same memory, between the rest's forward and backward;
-                                 0: one. More where the pool is too small and heads take a considerable part of it, before there
-                                 are more waves */
-    const char *policy;  /* which vertices of a recurrence of several cells run together. NULL: "depth", those of one
-                                 cell and depth; "agenda", "ratio", "fsm": as `vpps policy` tells, where fsm is learned
-                                 on the first batch, in about a second at most, and kept in the cache of kernels; "auto":
-                                 each runs some of the batches that are trained, in turn, and the fastest is taken: bits
-                                 then depend on times, as with VPPS_GROUPS_PROFILE */
+        slices; /* training: parts of a wave's heads (vertices that only the loss reads, as classifiers). Slices run forward and backward
+                 * one after the other in the same memory, after the forward and before the backward of the rest; 0: one. Where the pool is
+                 * too small and heads take a considerable part of it, slices are added before waves are */
+    const char *
+        policy; /* batching policy: which vertices of a recurrence of several cells run together. NULL: "depth": those of one cell
+                          * and depth; "agenda", "ratio", "fsm": as `vpps policy` tells, where fsm is learned on the first batch, in about a
+                          * second at most, and kept in the cache of kernels; "auto": each runs some of the batches that are trained, in
+                          * turn, and the fastest is taken: bits then depend on times, as with VPPS_GROUPS_PROFILE */
     uint64_t pool_bytes; /* memory for one batch and the parameters; 0: as much as 32-bit word offsets reach,
                                  touched only when used */
     vpps_optimizer optimizer;
@@ -686,10 +683,11 @@ typedef struct vpps_options {
     uint64_t seed;        /* of dropout */
     vpps_precision precision;
     uint32_t batch; /* inputs that a batch will have, by which VPPS_PRECISION_AUTO chooses; 0: not known, some */
-    vpps_communicator *communicator; /* the processes that train together; it must outlive the handle, and nothing else
-                                        uses it while a batch is in flight. NULL: this one alone */
-    bool portable;                   /* CPU: plain C instead of wide vectors */
-    bool verify;  /* prove of every script, before it runs, that it does what its graph asks for (slow) */
+    vpps_communicator *
+        communicator; /* the processes that train together; NULL: this one alone. It must outlive the handle, and nothing
+                                      * else may use it while a batch is in flight */
+    bool portable;    /* CPU: plain C instead of wide vectors */
+    bool verify;      /* before each script runs, prove that it does what its graph asks for (slow) */
     uint32_t rpw; /* GPU: consecutive rows of a matrix that are one VP's, 1 to 1,024; 0: by profile, on the batches that
                              are trained */
     uint32_t threads;      /* GPU: of a CTA, a multiple of 32 up to 1,024; 0: by profile */
@@ -698,9 +696,11 @@ typedef struct vpps_options {
                        products are made, whatever was measured */
     bool tune; /* CPU: where the cache has no fastest way to share out stages for such a model and so many VPs on this
                   processor, try them on the batches that are trained, and keep the fastest in the cache */
-    void (*log)(void *context,
-                const char *line); /* may be NULL: what a reader of the run wants to know: why a device was
-                                                     chosen, kernels that were made or rejected, how the profile went */
+    void (*log)(
+        void *context,
+        const char
+            *line); /* receives messages: why a device was chosen, which kernels were made or rejected, what the profile
+                                    * measured; NULL: nobody does */
     void *log_context;
     /* The most memory that values of vpps_keep take, each rounded up to 64 bytes; 0: 64 MB, or half of what pool_bytes leaves for
      * batches, where that is less. It is taken from the pool with the first value. */
@@ -725,14 +725,14 @@ VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, co
  *     vpps_publish_parameters(h);                           now and then, by the thread that trains
  *     vpps_forward(reader, ...);                            with the newest parameters that were published
  *
- * It has the parameters as they were when the trainer's latest batch was over: of that call, and then of vpps_publish_parameters.
- * They change between two calls of vpps_forward, never within one. Two copies of the parameters are kept on the host; each handle has
- * a device of its own, with its own memory. Each thread builds graphs of its own; nobody records cells, or freezes parameters, while
- * others use the model. The handle that trains may be destroyed before the others.
+ * It has the parameters as they were after the trainer's latest batch when the handle was created, and then at each
+ * vpps_publish_parameters. They change between two calls of vpps_forward, never within one. Two copies of the parameters are kept on the
+ * host; each handle has a device of its own, with its own memory. Each thread builds graphs of its own; no thread may record cells or
+ * freeze parameters while others use the model. The handle that trains may be destroyed before the others.
  *
- * `options` as for vpps_handle_create, where NULL means the defaults: threads share the cores, so vps is best set. The optimizer is
- * not looked at, and a communicator fails with ARGUMENT. Also fails as vpps_handle_create does, and with STATE (`trainer` is one for
- * inference; tables are shared out), MEMORY, and what made the trainer useless. */
+ * `options` as for vpps_handle_create; NULL means the defaults. Set vps, since threads share the cores. The optimizer is ignored; a
+ * communicator fails with ARGUMENT. Also fails as vpps_handle_create does, and with STATE (`trainer` is one for inference; tables are
+ * shared out), MEMORY, and what made the trainer useless. */
 VPPS_API vpps_status vpps_handle_create_inference(vpps_handle **out, vpps_handle *trainer, const vpps_options *options);
 
 /* Waits for the batch in flight, and copies the parameters for the handles of vpps_handle_create_inference, each of which takes them
@@ -744,14 +744,13 @@ VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
  * is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
 
-/* One training step on the graph: forward, gradients of `loss` (a scalar), update. The graph may be cleared or
- * changed as soon as the call returns. *stale_loss (may be NULL) receives the loss of the preceding batch; NaN at the
- * first. An error of an earlier batch surfaces here, with its number, and the given batch is not run: NONFINITE (training
- * may go on with the next call); STALL, DEVICE (the handle is of no further use: whatever needs the device fails with that
- * error from then on). Also the graph's own error, SHAPE (loss is not a scalar), ARGUMENT, SCRIPT, and POOL or MEMORY:
- * then the batch was not run, and everything is as before the call. With a
- * communicator also STATE (a process trains another model, or steps by other settings); a loss of VPPS_NO_NODE then says that
- * this process has no part in the batch, and the graph is cleared. */
+/* One training step on the graph: forward, gradients of `loss` (a scalar), update. The graph may be cleared or changed as soon as the call
+ * returns. *stale_loss (may be NULL) receives the loss of the preceding batch; NaN at the first. An error of an earlier batch is returned
+ * here, with that batch's number, and the given batch is not run: NONFINITE (training may go on with the next call); STALL, DEVICE (the
+ * handle is then useless: every call that needs the device fails with that error). Also the graph's own error, SHAPE (loss is not a
+ * scalar), ARGUMENT, SCRIPT, and POOL or MEMORY: then the batch was not run, and everything is as before the call. With a communicator also
+ * STATE (a process trains another model, or steps by other settings); a loss of VPPS_NO_NODE then says that this process has no part in the
+ * batch, and the graph is cleared. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 
 /* ---------------------------------------------------------------- a training step in parts
@@ -763,10 +762,9 @@ VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, floa
  * vpps_backward and vpps_update give the bits of vpps_fb, which is the shorter and faster way to do both: one launch. The gradient
  * of a sum of losses is the sum of their gradients: four graphs of eight inputs each, added up, train as one graph of 32 does. */
 
-/* What a call of vpps_backward gives beside the gradients of parameters: values of nodes, as predictions while training, without a
- * second forward, and gradients of the loss with respect to nodes: inputs, rows of lookups, whatever has a node. They are those of the
- * training step: dropout is on, and parameters are as before the update. Gradients are of this call's loss alone; they do not add up
- * over calls. */
+/* What a call of vpps_backward returns beside the gradients of parameters: values of nodes (as predictions, without a second forward), and
+ * gradients of the loss with respect to nodes (as inputs or rows of lookups). They are those of the training step: dropout is on, and
+ * parameters are as before the update. Gradients are of this call's loss alone; they do not add up over calls. */
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;
@@ -782,10 +780,10 @@ typedef struct vpps_request {
  * block. */
 #define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
 
-/* Forward and backward of the graph: adds the gradients of `loss` to those that vpps_backward left since the latest update. Returns
- * as vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. A request that names
- * nodes makes it wait for the batch: their values and gradients are in the caller's arrays when it returns. `request` NULL asks for
- * nothing. Dropout draws other masks in each call; a call with no_parameters draws those of the next call without.
+/* Forward and backward of the graph: adds the gradients of `loss` to those that vpps_backward left since the latest update. Returns as
+ * vpps_fb does, before the batch is finished; vpps_poll_loss and vpps_sync_latest_loss tell its loss. With a request that names nodes, the
+ * call waits for the batch: their values and gradients are in the caller's arrays when it returns. `request` NULL asks for nothing. Dropout
+ * draws other masks in each call; a call with no_parameters draws those of the next call without.
  *
  * Naming a sum that joins several inputs' losses makes them one component of the graph: groups of VPs and waves cannot share these
  * inputs out then. The loss itself costs nothing. Where the gradient of a node is asked for, the gradients of all vertices of its cell, or
@@ -796,10 +794,10 @@ typedef struct vpps_request {
  * graph has not; a list or a place that is NULL), when nothing was run. */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 
-/* One step of the optimiser by the gradients that were added up, clipped by the norm of all; then there are none. It counts as one
- * batch, whose loss is the sum of the losses of its calls of vpps_backward. Parameters without a gradient, and frozen ones, stay
- * as they are. With a communicator gradients of all processes are added up first. Fails with STATE (no gradients), and as
- * vpps_fb does; NONFINITE surfaces with a later call, and the gradients are gone. */
+/* One step of the optimiser by the accumulated gradients, clipped by the norm of all. Afterwards there are none. It counts as one batch,
+ * whose loss is the sum of the losses of its calls of vpps_backward. Parameters without a gradient, and frozen ones, stay as they are. With
+ * a communicator gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb does; NONFINITE surfaces
+ * with a later call, and the gradients are gone. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
 
 /* Forgets the gradients since the latest update. */
@@ -855,14 +853,13 @@ VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, con
  * A kept value is a constant: no gradient flows into it (PyTorch: detach), and it stays as it was when parameters change. It belongs
  * to the handle; vpps_handle_destroy releases all. These are calls with the handle: one thread at a time makes them. */
 
-/* The value of x, of whatever shape, is to stay once the graph is run by the next vpps_fb, vpps_backward or vpps_forward with this
- * handle; *out is its number from now on. If the graph is cleared before, there is nothing to read. A run that fails with POOL or
- * MEMORY keeps nothing, and may be made again. Memory is taken now: fails with POOL where options.keep_bytes are in use (vpps_stats
- * tells both), ARGUMENT (no such node), STATE (a cell is being recorded), MEMORY, and with the graph's error; then *out is
- * VPPS_NO_VALUE. */
+/* Keeps the value of x, of any shape, on the device when the next vpps_fb, vpps_backward or vpps_forward with this handle runs the graph;
+ * *out is its number. If the graph is cleared before that, there is nothing to read. A run that fails with POOL or MEMORY keeps nothing,
+ * and may be made again. Memory is taken now: fails with POOL where options.keep_bytes are in use (vpps_stats tells both), ARGUMENT (no
+ * such node), STATE (a cell is being recorded), MEMORY, and with the graph's error; then *out is VPPS_NO_VALUE. */
 VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
 
-/* The same for numbers of the host, column after column, which are copied; the value can be read at once. Waits for the batch in
+/* The same for numbers in the host's memory, column after column, which are copied; the value can be read at once. Waits for the batch in
  * flight. Fails likewise, and with ARGUMENT (no elements, or 2^22 and more). */
 VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const float *data, vpps_value *out);
 
@@ -876,8 +873,8 @@ VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
 
-/* The value is no longer wanted; its memory is used again. Never waits: a batch in flight that reads it ends as it should.
- * VPPS_NO_VALUE is allowed. Fails with STATE (not a value of this handle, or released before). */
+/* Releases a value: its memory may be reused. Never waits; a batch in flight that reads the value is not disturbed. VPPS_NO_VALUE is
+ * allowed. Fails with STATE (not a value of this handle, or released before). */
 VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
 
 /* Where tables are shared out over processes, each calls this when it has no more calls of vpps_forward to make, before any of
@@ -890,15 +887,15 @@ VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
 VPPS_API vpps_status vpps_set_momentum(vpps_handle *h, float momentum);
 VPPS_API vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay);
 
-/* What a group of parameters steps by instead of the options' optimizer. NAN: as the optimizer has it. */
+/* Numbers of a parameter group, which replace those of the options' optimizer. NAN: the optimizer's own. */
 typedef struct vpps_param_group {
     size_t size; /* sizeof(vpps_param_group) */
     float lr, momentum, weight_decay;
 } vpps_param_group;
 
-/* Makes these n parameters step so, from the next step on; `group` NULL: by the optimizer again. To keep parameters as they are, freeze
- * them (vpps_freeze), which also saves the making of their gradients. With a communicator all processes call it alike. Fails with ARGUMENT
- * (a parameter that the model has not; a number out of its range), MEMORY. */
+/* Puts these n parameters into a group of such numbers, from the next step on; `group` NULL: takes them back to the optimizer's. To keep
+ * parameters as they are, freeze them (vpps_freeze), which also saves the making of their gradients. With a communicator all processes call
+ * it alike. Fails with ARGUMENT (a parameter that the model has not; a number out of its range), MEMORY. */
 VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params,
                                           const vpps_param_group *group);
 
@@ -914,14 +911,15 @@ typedef struct vpps_stats {
     uint64_t nodes;          /* of the latest training batch, and so are those below */
     uint64_t levels, phases; /* phase: what runs between two barriers */
     uint64_t
-        gathered_bytes; /* of operands that lie apart in the vertices' records, though operations that could run as one
-                                read or make them (see vpps cell); where the device runs nodes, 0 */
-    uint64_t steps;     /* forward: vertices of one cell that run together; where the device runs nodes, 0 */
+        gathered_bytes; /* of operands that lie apart in the vertices' records though one operation could take them as one array (see vpps
+                         * cell); where the device runs nodes, 0 */
+    uint64_t steps;        /* forward: vertices of one cell that run together; where the device runs nodes, 0 */
     uint64_t instructions; /* an instruction shared by all VPs counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes; /* parameters and the batch's tensors */
-    uint64_t live_bytes; /* of pool_bytes, the most that parameters, and tensors that live at once, take: less cannot do
-                            in so many waves; where the device runs nodes, 0 */
+    uint64_t
+        live_bytes; /* of pool_bytes, the most that parameters, and tensors that live at once, take: with so many waves no less
+                          * suffices; where the device runs nodes, 0 */
     uint64_t host_ns, device_ns;                          /* making the script; running it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* over all training batches of this handle */
     uint64_t peak_pool_bytes;
@@ -977,9 +975,9 @@ typedef struct vpps_trial {
     const char *unit;      /* of such a trial: the instructions, as vpps_stats names them */
     const char *precision; /* "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;             /* the matrices come from farther than the core's own cache */
+    bool far;             /* the matrices do not fit the core's own cache */
     double ns_per_vector; /* of "copy": ns */
-    /* The rest, but state, batches and ns_per_node, is a GPU's. */
+    /* The remaining members, except state, batches and ns_per_node, are set on a GPU only. */
     uint32_t rpw, threads;
     vpps_trial_state state;
     uint32_t batches;    /* measured */
@@ -994,7 +992,7 @@ typedef struct vpps_trial {
  * *n is 0. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 
-/* Never waits: what is counted of a batch in flight is its script. */
+/* Never waits: of a batch in flight only its script is counted. */
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 
 /* Writes the script that vpps_fb would run for this graph as text to `file`, without running it. Fails as vpps_fb
@@ -1008,9 +1006,9 @@ VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node l
  * are then. On the devices cuda and simt launches are noted, with the time that the device took by its own clock, and
  * nothing inside them. */
 
-/* What the calling thread does until vpps_trace_end, a part of the program's own, as building a graph. `name`: at most 31
- * bytes are kept. Parts may lie in each other, 16 deep. Without a trace both do nothing. Fail with STATE (too deep; no
- * part to end), ARGUMENT (no name). */
+/* Begins a span of the trace, up to vpps_trace_end, for work of the calling program, as building a graph. `name`: at most 31 bytes are
+ * kept. Parts may lie in each other, 16 deep. Without a trace both do nothing. Fail with STATE (too deep; no part to end), ARGUMENT (no
+ * name). */
 VPPS_API vpps_status vpps_trace_begin(vpps_handle *h, const char *name);
 VPPS_API vpps_status vpps_trace_end(vpps_handle *h);
 

@@ -2,9 +2,9 @@
  *
  * Independent of the engine; conventions (status, messages, ownership) are those of vpps.h.
  *
- * Text, of whatever form, is UTF-8 or at least a superset of ASCII. A byte order mark at the beginning of a line does not count
- * (nor in the columns of messages): joined files have several. Lines end with LF or CR LF; UTF-16 is FORMAT. Files may be compressed by gzip or zstd, whatever
- * their names: their first bytes tell. Damaged ones are FORMAT, with no line in the message.
+ * Text, of whatever form, is UTF-8 or at least a superset of ASCII. A byte order mark at the beginning of any line is ignored (joined files
+ * have several), and is not counted in the columns of messages. Lines end with LF or CR LF; UTF-16 is FORMAT. Files may be compressed by
+ * gzip or zstd, whatever their names: their first bytes tell. Damaged ones are FORMAT, with no line in the message.
  */
 #ifndef VPPS_DATA_H
 #define VPPS_DATA_H
@@ -392,9 +392,9 @@ typedef struct vpps_constituent_tree {
 
 typedef struct vpps_constituents vpps_constituents;
 
-/* How a reader treats labels. A function tag is a suffix of capital letters and digits after '-' or '=': NP-SBJ-1 becomes NP, but
- * -LRB-, very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0 or begins with
- * '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
+/* How a reader treats labels: a function tag is a suffix of capital letters and digits after '-' or '=': NP-SBJ-1 becomes NP, but -LRB-,
+ * very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0 or begins with '*'. A
+ * constituent or a tree that holds nothing but null elements is left out with them. */
 typedef enum vpps_labels {
     VPPS_LABELS_RAW,  /* everything stays as written */
     VPPS_LABELS_CUT,  /* function tags and null elements are left out */
@@ -449,8 +449,8 @@ typedef struct vpps_f1_counts {
     uint64_t gold, predicted, correct; /* chunks */
 } vpps_f1_counts;
 
-/* Are these tags of chunks? Others are few: less than twice as many as those of a scheme, or, where no tag has a type, less
- * than half as many; and O is not the only one. */
+/* Are these tags of chunks? Yes if tags outside every scheme are few (less than twice as many as those of a scheme, or, where no tag has a
+ * type, less than half as many) and O is not the only tag. */
 VPPS_API bool vpps_f1_applies(const vpps_vocab *tags);
 
 /* The tags' words are used as long as the vpps_f1 lives; ids that `tags` gets later are unknown to it. Fails with
@@ -479,9 +479,9 @@ typedef struct vpps_bleu {
     uint64_t hypothesis_words, reference_words;
 } vpps_bleu;
 
-/* Ids are of one vocabulary that tells all words of the reference apart (a network's <unk> would match rare words);
- * VPPS_NO_WORD, for the hypothesis' words that are not in it, matches nothing. Time grows with the product of the two
- * lengths. Fails with MEMORY; nothing is counted then. */
+/* Ids are of one vocabulary that has all words of the reference (a network's <unk> would match rare words); VPPS_NO_WORD, for words of the
+ * hypothesis that the vocabulary lacks, matches nothing. Time grows with the product of the two lengths. Fails with MEMORY; nothing is
+ * counted then. */
 VPPS_API vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *hypothesis,
                                    uint32_t n_reference, const uint32_t *reference);
 
@@ -492,7 +492,7 @@ typedef enum vpps_bleu_smoothing {
 
 /* 0 to 100. 0 without any match, and when no hypothesis has 4 words. */
 VPPS_API double vpps_bleu_score(const vpps_bleu *b, vpps_bleu_smoothing smoothing);
-/* How a score was made, for beside it (Post 2018), e.g. "BLEU|tok:none|case:as-is|refs:1|smooth:none". */
+/* How a score was made, to be shown beside it (Post 2018), e.g. "BLEU|tok:none|case:as-is|refs:1|smooth:none". */
 VPPS_API const char *vpps_bleu_signature(vpps_bleu_smoothing smoothing);
 
 #ifdef __cplusplus
