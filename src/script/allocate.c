@@ -1,7 +1,6 @@
-/* allocate.c - see allocate.h. Words are handed on from tensors that have died to those that are made next, as in NNC's
- * allocation graph: a tensor takes a part of what another has left, the rest of it stays for others, and what lies side by
- * side is one piece again. Words come from the source, the end of what is in use, only where no piece is large enough; that
- * end is what all tensors take. */
+/* allocate.c - see allocate.h. Tensors that are made take the words of tensors that have died, as in NNC's allocation graph: a tensor takes
+ * a part of a hole, the rest stays a hole, and adjacent holes are merged. A tensor is placed at the end of all words in use only where no
+ * hole is large enough. That end is how many words all tensors take. */
 #include "script/allocate.h"
 
 /* Words that nobody has. */
@@ -13,7 +12,7 @@ typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
     uint32_t *by_first, *by_last; /* tensors in the order of their making, and of their end */
-    uint8_t *apart;               /* these are not placed in turn */
+    uint8_t *apart;               /* tensors that are not placed in the order of making */
     hole *holes;                  /* by address; no two touch */
     uint32_t n_holes;
     uint64_t end;
@@ -25,7 +24,7 @@ static void remove_hole(sweep *s, uint32_t i) {
     memmove(s->holes + i, s->holes + i + 1, (--s->n_holes - i) * sizeof *s->holes);
 }
 
-/* A dead tensor's words are one piece with the holes that it touches. */
+/* Turns a dead tensor's words into a hole, merged with the adjacent holes. */
 static void give_back(sweep *s, uint64_t at, uint64_t words) {
     uint32_t low = 0, high = s->n_holes;
     while (low < high) {
@@ -50,7 +49,7 @@ static void give_back(sweep *s, uint64_t at, uint64_t words) {
     }
 }
 
-/* From the smallest hole that is large enough; else from the end, with the hole that touches it. */
+/* Takes words from the smallest hole that is large enough; else from the end, together with a hole that touches the end. */
 static uint64_t take(sweep *s, uint64_t words) {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < s->n_holes; i++)
@@ -129,8 +128,8 @@ static uint64_t largest_live_set(const sweep *s) {
 
 /* ---------------------------------------------------------------- placing */
 
-/* The tensors in the order of their making, each where others have left enough. What lives to the end lies below all that
- * does not. */
+/* Places the tensors in the order in which they are made, each into a hole that is large enough. Tensors that live to the end lie below all
+ * others. */
 static uint64_t place_as_made(sweep *s) {
     s->n_holes = 0;
     s->end = 0;
@@ -152,7 +151,7 @@ static uint64_t place_as_made(sweep *s) {
     return s->end;
 }
 
-/* The tensors named, each as low as those before it let it. */
+/* Places the given tensors, each as low as those placed before allow. */
 static uint64_t place_lowest(vpps_tensor_life *all, const uint32_t *named, uint32_t n) {
     uint64_t end = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -186,7 +185,7 @@ static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     return n;
 }
 
-/* The largest by size, as low as can be, and the others as they are made, above those. */
+/* Places the largest tensors by size, as low as possible, and above them the others in the order in which they are made. */
 static uint64_t place_largest_first(sweep *s) {
     enum { LARGE = 48 };
     uint32_t largest[LARGE];
@@ -200,8 +199,8 @@ static uint64_t place_largest_first(sweep *s) {
     return below + above;
 }
 
-/* In the order of making, it is nearly always enough that there is. Where it is not, the largest are tried first; and always
- * where there are few. */
+/* The order of making nearly always reaches the least possible number of words. Placing the largest first is tried where it does not, and
+ * always where there are few tensors. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live) {
     enum { FEW = 48, NEAR = 16 };
     sweep s;

@@ -80,7 +80,7 @@ static uint32_t *slot_of(const vpps_automaton *a, const uint32_t *words, uint32_
     }
 }
 
-/* The number of the state, from 1; 0: it is not known. */
+/* The number of the state, from 1; 0: the state is unknown. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
     return a->table_size ? *slot_of(a, f->words, f->n_words) : 0;
 }
@@ -165,7 +165,7 @@ typedef struct learner {
     uint64_t random;
 } learner;
 
-/* The state of the frontier, made where it is new: then its values are the rewards of the next batch alone. */
+/* The state of the frontier. A new state is added; its values are the rewards of the next batch alone. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -181,7 +181,7 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* The values as they are, but for those that this trial followed, which are the best of their states. */
+/* Copies the values, and raises those that this trial followed above all others of their states. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -196,8 +196,8 @@ static bool keep(learner *l, bool followed) {
     return true;
 }
 
-/* What this trial does in a state: at random with the given probability, but always the same. So a trial is what an
- * automaton does, which is kept if none was better. */
+/* The choice of this trial in a state: random with the given probability, and then the same each time the state recurs. So a trial is the
+ * run of one automaton, which is kept if it is the best so far. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
     const size_t known = l->followed_capacity;
     if (!VPPS_RESERVE(l->followed, l->followed_capacity, state + (size_t)1)) return false;
@@ -227,7 +227,7 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* N-step bootstrapping, from a trial's end: what followed counts fully for N batches, then as what is known of the state. */
+/* N-step bootstrapping, from a trial's end: the rewards of N batches count fully, and then the known value of the state reached. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;

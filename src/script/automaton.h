@@ -6,8 +6,8 @@
 
 #include "script/walk.h"
 
-/* What is known of a frontier: X(id, name, trials at most, text). The paper has the first, the fourth and the fifth, which it finds
- * worse; its appendix A.4 asks for more where types do not tell enough. */
+/* Encodings, each of which says what a state knows of a frontier: X(id, name, trials at most, text). The paper has the first, the fourth
+ * and the fifth, of which it prefers the first; its appendix A.4 asks for more where types do not tell enough. */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -36,7 +36,7 @@ typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
     uint32_t trials;         /* it was learned in, those of the encodings before included */
-    uint32_t batches, bound; /* of the graph it was learned on */
+    uint32_t batches, bound; /* of the graph that it was learned on */
     vpps_state *states;
     uint32_t n_states;
     uint32_t *words;
@@ -54,19 +54,18 @@ enum {
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
-/* Learns, for the given graph, until its bound is reached, or each encoding's trials, or vertices, are used up; *a is then the
- * automaton that needs fewest batches. Equal graphs, equal automata. False: out of memory. */
+/* Learns an automaton for the given graph, until the graph's bound is reached, or the trials and vertices of each encoding are used up; *a
+ * is the automaton that needs fewest batches. Equal graphs give equal automata. False: out of memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* The type to run next: the best one of the state, or, where that is none that was learned, the one with the highest ratio.
- * NULL: always that one. */
+/* The type to run next: the best one of the state, or, in an unknown state, the one with the highest ratio. `a` NULL: always the latter. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
-/* The type on the frontier with the highest ratio; the first at a tie. */
+/* The type on the frontier with the highest ratio (walk.h); the first at a tie. */
 uint32_t vpps_best_ratio(vpps_walk *w);
 
-/* As bytes, to keep. pack: malloc'd, NULL: out of memory. unpack: false: they are no automaton for so many types. */
+/* An automaton as bytes. pack: malloc'd; NULL: out of memory. unpack: false: the bytes are no automaton for so many types. */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);
 

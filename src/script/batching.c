@@ -64,8 +64,9 @@ static vpps_batch_extent extent_of(const chooser *c) {
     return e;
 }
 
-/* Where a new compiled cell makes a new kernel, a batch that wants fewer groups than others takes as many as they do: all cells would be
- * compiled for a data set's last batch alone. Fewer groups are taken once several such batches follow each other. */
+/* Another number of groups needs other compiled cells. Where a new compiled cell makes a new kernel, a batch that wants fewer groups than
+ * other batches takes as many as they do, so that nothing is compiled for a data set's last, smaller batch alone. Fewer groups are taken
+ * once several such batches follow each other. */
 static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     enum { FEW_BATCHES = 16 };
     if (groups >= usual->groups) {
@@ -75,17 +76,16 @@ static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     return ++usual->fewer > FEW_BATCHES ? groups : usual->groups;
 }
 
-/* The number that the machine chooses of those up to `most`. */
+/* The number of groups that the machine chooses, up to `most`. */
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
     return c->machine->choose_groups(&e, most);
 }
 
-/* The requested number of groups, if there are two components to share out or the request keeps its number. Else the number that the
- * machine chooses, of those that leave each group enough components to be dealt evenly. Four are enough: predicted for a GPU,
- * Tree-LSTMs with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one
- * group. */
+/* The requested number of groups, if there are two components to share out or the request insists. Else the number that the machine
+ * chooses, among those that leave each group enough components for an even deal. Four are enough: predicted for a GPU, Tree-LSTMs with
+ * fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;

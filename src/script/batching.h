@@ -16,7 +16,7 @@ typedef struct vpps_batching {
     const uint32_t *levels; /* of each vertex: as the policy chose them */
     const vpps_batched_type *types;
     const bool *heads;          /* of each type: see heads.h */
-    vpps_components components; /* n 0: not looked for; who needs them looks */
+    vpps_components components; /* n 0: not found yet; who needs them finds them */
     uint32_t n_groups, group_size, n_vps;
 } vpps_batching;
 
@@ -24,13 +24,13 @@ typedef struct vpps_batching {
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, const vpps_task_plan *machine,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
-/* Words that all vertices of heads, or of the others, keep. */
+/* Words that all vertices of heads keep together, or all other vertices. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
-/* Words of memory that all vertices pass through: what they keep and contribute. */
+/* Words that all vertices write: their records and contributions. */
 uint64_t vpps_passed_words(const vpps_batching *b);
 
-/* What a vertex of a type costs, or a member of a list: a vertex at least something. */
+/* The cost of a vertex of a type, above 0, and of a member of a list. */
 static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t axis) {
     return t->cell->flops[axis] + !axis;
 }

@@ -1,7 +1,7 @@
 /* components.c - see components.h. */
 #include "script/components.h"
 
-/* Reads are joined from the last one on: then most vertices that are read have no parent yet, and paths stay short. */
+/* Joins what each read connects, from the last read on: then most vertices that are read have no parent yet, and paths stay short. */
 static void join(uint32_t *parent, const vpps_read *x) {
     const uint32_t a = parent[x->reader], b = parent[x->vertex];
     uint32_t root = vpps_find_root(parent, a);
@@ -28,7 +28,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     memset(number, 0xff, r->n_vertices * sizeof *number);
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         if (!needs->needed[v]) continue;
-        const uint32_t root = vpps_find_root(parent, parent[v]); /* it is needed: all that a needed vertex reads is */
+        const uint32_t root = vpps_find_root(parent, parent[v]); /* needed, as all that a needed vertex reads */
         if (number[root] == VPPS_NONE) number[root] = out->n++;
         number[v] = number[root];
     }

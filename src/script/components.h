@@ -1,4 +1,4 @@
-/* components.h - the inputs' graphs, which need nothing of each other. */
+/* components.h - the connected components of a batch's graph (one for each input as a rule), which need nothing of each other. */
 #ifndef VPPS_SCRIPT_COMPONENTS_H
 #define VPPS_SCRIPT_COMPONENTS_H
 

@@ -1,12 +1,12 @@
 /* contributions.c - see contributions.h. */
 #include "script/contributions.h"
 
-/* Do a vertex's outputs with a gradient need what the block's other vertices may need? */
+/* Is an output of the vertex that has a gradient made of input or lookup number `index`? */
 static bool reaches(const vpps_steps *s, const uint64_t *reads, uint32_t vertex, uint32_t index) {
     return vpps_reached(reads, s->needs->gradients[vertex]) >> index & 1;
 }
 
-/* A block's contributions to what one of its inputs or lookups reads; `at`, of the vertices that a task runs over. */
+/* A block's contributions to what one of its inputs or lookups reads; `at` is that of the task at hand. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
@@ -46,7 +46,7 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* The same of an item that is not shared, and lies at `place`. */
+/* The same for an item that is not in shares, and lies at `place`. */
 static inline void take_share(uint32_t place, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return;
@@ -87,7 +87,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
         const uint32_t item = axis ? s->first_members[v[p].vertex].of[axis - 1] : p,
                        n = axis ? s->reading->lists[v[p].vertex].members[axis - 1] : 1;
-        if (shares == 1) { /* a loop of its own: nearly always */
+        if (shares == 1) { /* a loop of its own for the commonest case */
             for (uint32_t m = 0; m < n; m++) take_share(at + (item + m) * stride, words, &cursors[read[m]]);
         } else {
             for (uint32_t m = 0; m < n; m++) take_shares(*x, item + m, words, &cursors[read[m]]);
@@ -97,7 +97,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* Contributions as they are counted. */
+/* The counts of contributions, while they are counted. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -254,7 +254,7 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* Counts what a block contributes to entries, where `words` is NULL; else writes it at their cursors. In the order in which the
+/* Counts what a block contributes to entries, where `words` is NULL; else writes it at the entries' cursors, in the order in which the
  * entries were found. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {

@@ -6,7 +6,7 @@
 #include "script/phases.h"
 #include "script/task.h"
 
-/* A row of a table: its entry, if the stamp is the batch's. */
+/* The entry of a table's row; valid if the stamp is the batch's. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
@@ -34,7 +34,7 @@ typedef struct vpps_block_uses {
 
 typedef struct vpps_contributions {
     const vpps_tasks *tasks;
-    const uint32_t *counts;    /* to each output; nobody adds them up where it has no gradient */
+    const uint32_t *counts;    /* to each output; those to an output without a gradient are not added up */
     const vpps_entry *entries; /* in the order of their first use */
     const uint32_t *of_table;  /* of each parameter, how many of the entries are a table's */
     const uint32_t *uses;      /* entries that vertices contribute to, block after block, by contribution */
@@ -46,7 +46,7 @@ typedef struct vpps_contributions {
 /* How many contributions every output with a gradient gets, and which entries get some. False: out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* Writes where contributions to outputs lie, at list_at of each output, an address in the script, which goes on with each.
+/* Writes the offsets of contributions to outputs into the script, at the address list_at of each output, and advances that address.
  * offsets: of each task, where what it contributes lies. */
 void vpps_write_contributions(const vpps_contributions *all, const uint32_t *offsets, uint32_t *list_at,
                               uint32_t *words);
@@ -70,8 +70,8 @@ typedef struct vpps_entry_lists {
 /* Lists of all entries, of no slice yet. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
-/* Goes on to a slice: finds the entries that it contributes to, and counts how much to each. Where there is one slice, they are all, in
- * their order: then, who adds an entry's gradient up is who owns it. */
+/* Goes on to a slice: finds the entries that the slice contributes to, and counts its contributions to each. With a single slice these are
+ * all entries in their order, so that the VP that adds an entry's gradient up is the one that owns the entry. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
 /* Writes where the slice's contributions to entries lie. */

@@ -40,7 +40,7 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
 
 /* ---------------------------------------------------------------- stages */
 
-/* A value of the part's items, in as many shares as there are. */
+/* Adds the words of a value over all items, times the number of its shares. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
     const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->axis];

@@ -1,19 +1,19 @@
-/* cost.h - what a script's tasks cost, by the column of tasks.def. */
+/* cost.h - what a script's tasks cost: operations and bytes, by the cost column of tasks.def. */
 #ifndef VPPS_SCRIPT_COST_H
 #define VPPS_SCRIPT_COST_H
 
 #include "script/script.h"
 
-/* Operations are counted as vpps_cost counts them, of what the compiled cells do: all VPs together. Bytes are those of the pool
- * and of matrices that a task reads and writes: each value once for every item, each matrix once, whatever caches hold. */
+/* Operations of all VPs together are counted as vpps_cost counts them, of what the compiled cells do. Bytes are those of the pool and of
+ * matrices that a task reads and writes: each value once for every item, each matrix once, whatever caches hold. */
 typedef struct vpps_task_cost {
     uint64_t product_flops, other_flops, bytes;
 } vpps_task_cost;
 
-/* Adds the cost of a task of the batch's script, which names what there is. */
+/* Adds the cost of a task of the batch's script. */
 void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, const vpps_task *t, vpps_task_cost *sum);
 
-/* Of the whole script. What all VPs do together stands in every group's tasks, and counts once. */
+/* The cost of the whole script. A task that all VPs do together is in every group's list, and counts once. */
 vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model);
 
 #endif

@@ -8,7 +8,7 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Deep ones first: a wave goes through the levels of its deepest. */
+/* Sorts components by depth, the deepest first: a wave has as many levels as its deepest component. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
@@ -97,7 +97,7 @@ typedef struct share {
     uint32_t n;             /* that are joined, as one */
 } share;
 
-/* first[v]: of the heads' vertices that v is joined with, because one reads another, the first. */
+/* first[v]: the first of the heads' vertices that v is joined with by reads. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -110,7 +110,8 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Deals heads in the batch's order; all others belong to their wave's last slice. `words` of each vertex, and `shares`: zeros. */
+/* Deals heads to slices in the batch's order; all other vertices belong to their wave's last slice. `words` and `shares` are zero
+ * before. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;

@@ -5,7 +5,7 @@
 #include "script/update.h"
 #include "script/writer.h"
 
-/* The constants of a group: factors of its terms in the loss, one for all of the same in a row. */
+/* The constants of a group: factors of its terms in the loss. Equal factors in a row share one constant. */
 typedef struct group_constants {
     uint32_t n, last;        /* last: the bits of the one made last */
     uint32_t list, next, at; /* addresses of the first and of the next; offset in the pool of the next */
@@ -156,7 +156,7 @@ static void encode_block(encoder *e, uint32_t i) {
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(e, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(e, block, &c->words[k], at);
-    if (c->is_data) at += n; /* addresses come when data are there */
+    if (c->is_data) at += n; /* the addresses are set when the data have been written */
     for (uint32_t l = 0; l < c->n_lists; l++) at = write_list(e, block, c, l, at);
 }
 
@@ -234,7 +234,8 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* Stores the factor of each term of the loss in the pool, after all tensors. The factor is a contribution to the term's gradient. */
+/* Makes the factor of each term of the loss a constant in the pool, after all tensors. The factor is a contribution to the term's
+ * gradient. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {
@@ -282,8 +283,8 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* What a slice's ENTRIES of a table adds up, but for the slice's contributions, for which room is left; its address, or 0: the
- * slice contributes nothing to the table. */
+/* Writes what a slice's ENTRIES of a table adds up, and leaves room for the offsets of the slice's contributions. Returns its address, or
+ * 0: the slice contributes nothing to the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
     const vpps_entry_lists *lists = &e->entries;
@@ -329,7 +330,8 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Where all VPs meet at a slice's end: before, or after, the parameters' gradients. Those of groups come before these. */
+/* The barriers at which all VPs meet at a slice's end: before, or after, the parameters' gradients. They are numbered after the groups'
+ * barriers. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
@@ -341,14 +343,14 @@ static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* Are the factors of all the cell's parameters' gradients there once a level's main part is done? */
+/* Are all factors of the gradients of the cell's parameters computed when a level's main part is done? */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < c->n_outers; i++)
         if (c->values[c->outers[i].dy].part != VPPS_PART_BACK_MAIN) return false;
     return c->n_outers > 0;
 }
 
-/* VPPS_GRADIENTS_ACCUMULATE: gradients are added after every level, where one group has all VPs. */
+/* With VPPS_GRADIENTS_ACCUMULATE and a single group, gradients are added after every level. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -368,8 +370,8 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* The tasks of a slice of a group, from *task on, and the gradients of parameters that are made between them. Where it ends,
- * all VPs meet. */
+/* Writes the tasks of a slice of a group, from *task on, and the gradients of parameters that are made between them. All VPs meet at the
+ * slice's end. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -400,8 +402,8 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Where all VPs meet before the norm, where there are several slices: those who have added an entry's gradient up in the last one
- * are not those who own it. After the barriers of slices. */
+/* The barrier before the norm, where there are several slices: the VPs that added an entry's gradient up in the last slice are not those
+ * that own the entry. It is numbered after the barriers of slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
@@ -423,7 +425,8 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->part == VPPS_STEP_WHOLE) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* the norm's parts; and gradients are made of parameters, too: a lookup's entry that a matrix is multiplied with */
+        /* the VPs' shares of the norm are needed; and parameters may not change while gradients read them, as a lookup's entry that a
+         * matrix is multiplied with */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }

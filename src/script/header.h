@@ -11,15 +11,16 @@ typedef struct vpps_task_header {
     unsigned tables, n_tables; /* likewise (vpps_table) */
     unsigned update;           /* optimiser kind + 1; 0: inference */
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
-    unsigned lasting;          /* non-zero: what gradients are made of lasts until the update, which may make them */
-    unsigned step;             /* number of this update, from 1 */
-    unsigned dropout_key[2];   /* low, high word */
-    float corrections[2];      /* 1 / (1 - beta^step) of both betas */
-    unsigned steps; /* address of a vpps_param_step for each parameter; 0: the numbers below are those of all */
+    unsigned
+        lasting; /* non-zero: the factors of gradients stay until the update, which may compute the gradients itself */
+    unsigned step;           /* number of this update, from 1 */
+    unsigned dropout_key[2]; /* low, high word */
+    float corrections[2];    /* 1 / (1 - beta^step) of both betas */
+    unsigned steps; /* address of a vpps_param_step for each parameter; 0: all parameters step by the numbers below */
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
 } vpps_task_header;
 
-/* What a parameter steps by instead of the header's numbers. */
+/* A parameter's own numbers, in place of the header's. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
 } vpps_param_step;
@@ -33,14 +34,15 @@ typedef struct vpps_block {
     unsigned arrays;  /* address */
 } vpps_block;
 
-/* What the VPs of a group do next: they wait for a barrier, do it, and signal a barrier. Tasks lie at multiples of four words, which a
- * GPU loads at once. */
+/* A task of a group: its VPs wait for a barrier, run the task, and signal a barrier. Tasks lie at multiples of four words, which a GPU
+ * loads at once. */
 typedef struct vpps_task {
     unsigned
         kind; /* tasks.def. In a GPU's copy, kinds of stages and gradients are the kernel's: runtime/gpu/script.c */
     unsigned operands[3];
-    unsigned wait, signals; /* goes on when this barrier has been signalled so often; VPPS_NO_BARRIER: at once */
-    unsigned signal;        /* adds one to this barrier's counter, after everything before; VPPS_NO_BARRIER: to none */
+    unsigned wait,
+        signals; /* the task waits until this barrier has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait */
+    unsigned signal; /* when the task is done, each VP adds one to this barrier's counter; VPPS_NO_BARRIER: to none */
     /* STAGE: the stage of the block's cell; offsets of its vertices' pass records, and of the gradients that it contributes */
     unsigned stage, pass_record, contributions;
     unsigned address; /* in the script that the host knows, for messages */

@@ -1,7 +1,8 @@
 /* heads.c - see heads.h. */
 #include "script/heads.h"
 
-/* A recurrence runs level by level. What reads nothing, as an input, may be what all heads read: it would tie them together. */
+/* A recurrence is no head, since it runs level by level. Nor is a type that reads nothing, as an input: all heads may read its vertex,
+ * which would tie them together. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);

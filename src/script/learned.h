@@ -32,8 +32,8 @@ typedef struct vpps_learned {
     uint64_t learn_ns;              /* learning took */
 } vpps_learned;
 
-/* The automaton for the graph: of before, from the store, or learned on this graph now. NULL: out of memory. It lives until
- * the next call. */
+/* The automaton for the graph: one that the handle has already, one from the store, or one that is learned on this graph now. NULL: out of
+ * memory. It lives until the next call. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);
 

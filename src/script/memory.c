@@ -9,7 +9,7 @@
  *     some go to tables' entries, until the slice's end
  *   the gradients of tables' entries: from the first slice's end on
  *
- * Groups have phases of their own, so what two of them use may meet at any time: each has a part of the pool. */
+ * Groups have phases of their own, and the phases of two groups may overlap in any way: so each group has a part of the pool for itself. */
 #include "script/memory.h"
 
 #include "script/allocate.h"
@@ -25,7 +25,7 @@ typedef struct placer {
     uint32_t *pass_record, *contributed; /* the offsets of vpps_placement, for each task */
     vpps_tensor_life *lives;             /* of the group at hand */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: are the pass records of all its levels in one array? */
+    bool (*all_levels)[2]; /* for each block and pass: do the pass records of all its levels lie in one array? */
     bool *requested;       /* of each block: the host reads a value or a gradient of one of its vertices */
     uint32_t *level_ends;  /* like level_starts: the last phase of a level's backward pass */
     uint32_t *last_reads;  /* likewise: the last phase that reads what a level contributes */
@@ -79,7 +79,7 @@ static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t 
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* The last phase of a type in the same wave and group; of heads that read another head, in the same slice. */
+/* The last phase of a type's block in the same wave and group; in the same slice, where both types are heads. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -88,8 +88,8 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* The last phase that reads a block's kept values. The update may read the factors of parameters' gradients, where there is
- * one slice; what the loss is the sum of is read where a slice ends. */
+/* The last phase that reads a block's kept values. With a single slice the update may read the factors of parameters' gradients. Terms of
+ * the loss are read at a slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -127,7 +127,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].part);
 }
 
-/* Where the task's pass records are noted. */
+/* The index of the task's pass records in the placer's lists. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -159,7 +159,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Does the block's cell add a gradient up after the levels? */
+/* Does the block's cell sum up a gradient in a stage that runs over all levels at once? */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
@@ -206,8 +206,8 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* The last phase in which what vertices [first, end) of a block read by an input adds up what it gets; `last`, if that is
- * later. `latest`: none is later. */
+/* The last phase in which the sources that vertices [first, end) of a block read by an input sum up their gradients; `last`, if that is
+ * later. `latest`: no phase is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
@@ -221,8 +221,8 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Of every level of a block, the last phase that reads what it contributes: input by input, until one is found that is as
- * late as can be. `last_reads`: zeros. */
+/* For every level of a block, the last phase that reads its contributions: input by input, until the latest possible phase is found.
+ * `last_reads` is zero before. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -242,7 +242,8 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* The last phase that reads what a task contributes: to entries, where its slice ends; to vertices, maybe in a later slice. */
+/* The last phase that reads a task's contributions: those to entries are read at the slice's end, those to vertices maybe in a later
+ * slice. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -276,7 +277,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* The first group's phase that is the end of the first slice. */
+/* The phase of the first group that ends the first slice. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

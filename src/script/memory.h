@@ -19,7 +19,8 @@ typedef struct vpps_placement {
     uint64_t live_words;      /* see vpps_batch */
 } vpps_placement;
 
-/* From word `begin` on; where `end` is beyond the pool, the offsets mean nothing. False: out of memory. */
+/* Places a batch's tensors from word `begin` of the pool on. Where `end` is beyond the pool, the offsets are invalid. False: out of
+ * memory. */
 bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64_t begin, vpps_arena *arena,
                         vpps_placement *out);
 

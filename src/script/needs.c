@@ -1,10 +1,10 @@
 /* needs.c - see needs.h. */
 #include "script/needs.h"
 
-/* What reads of a type's input mean is noted apart for types that are read, by their numbers modulo this. */
+/* The reads of a type's input are noted in several sets, by the number, modulo this, of the type that is read. */
 enum { NOTED_TYPES = 4 };
 
-/* The last read whose meaning was noted: most are like it. */
+/* The last read that was noted: most reads are like it. */
 typedef struct noted_read {
     uint64_t gradients;    /* of the reader */
     uint64_t gives;        /* gradients of the vertex that is read */
@@ -77,7 +77,7 @@ static bool find_parts(finder *f) {
     return true;
 }
 
-/* With no parameter frozen: all outputs of types in which, or below which, there is a parameter. */
+/* With no parameter frozen: all outputs of types that have a parameter, or read, directly or not, types that have one. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -104,7 +104,7 @@ static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, u
     return input;
 }
 
-/* The input of its reader that source number s is. */
+/* The number of the reader's input that source number s belongs to. */
 static inline uint32_t input_of_source(const vpps_reading *r, size_t s) {
     const vpps_read *x = &r->sources[s];
     const vpps_read_vertex *v = &r->vertices[x->reader];
@@ -120,8 +120,8 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     return outputs;
 }
 
-/* Only outputs that are made of a parameter that is trained. Sources are in their readers' order, so that only types that lead to
- * themselves take more than one turn. */
+/* With some parameters frozen: only outputs that are made of a parameter that is trained. Sources are in their readers' order, so that only
+ * types that read themselves, directly or not, take more than one turn. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
@@ -142,8 +142,8 @@ static void spread_by_output(finder *f) {
     }
 }
 
-/* Outputs whose gradients somebody can use: a parameter that is trained, or an output whose gradient is asked for, is in them or below
- * them. */
+/* Outputs whose gradients are of use: they are made, directly or not, of a parameter that is trained or of an output whose gradient is
+ * asked for. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
         f->differentiable[t] = f->r->types[t].trains | f->types[t].cell.asked_gradients;
@@ -154,7 +154,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Are all parts, and what has gradients, as in the batch before? They are the guess for the next one. */
+/* Are the parts, and the outputs that have gradients, the same as in the preceding batch? Keeps them as the guess for the next batch. */
 static bool guessed_types(const finder *f) {
     bool same = true;
     for (uint32_t t = 0; t < f->r->n_types; t++) {
@@ -168,7 +168,7 @@ static bool guessed_types(const finder *f) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* An output that is read from outside, or by a needed vertex; `read`: the type's set of those. */
+/* Notes an output that the request or a needed vertex reads; `read`: the type's set of those. */
 static inline void need_output(finder *f, uint32_t vertex, uint64_t *read, uint64_t output) {
     f->needed[vertex] = true;
     f->types[f->r->vertices[vertex].type].needed = true;
@@ -180,7 +180,7 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
     f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* What it means that a needed vertex reads output k of another as its input, for its type and for the one that is read. */
+/* Notes for both types that a needed vertex reads output k of another as its input. */
 static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input, noted_read *noted) {
     const uint32_t reader = f->r->vertices[x->reader].type, source = f->r->vertices[x->vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
@@ -200,7 +200,7 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
     }
 }
 
-/* A needed vertex reads a source as one of its inputs; `noted`: that input's of the reader's type. */
+/* A needed vertex reads a source as one of its inputs; `noted`: the notes of that input of the reader's type. */
 static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *noted) {
     const vpps_read *x = &f->r->sources[s];
     const vpps_read_vertex *read = &f->r->vertices[x->vertex];
@@ -255,8 +255,8 @@ static void note_outside(finder *f) {
     }
 }
 
-/* From the loss down; readers come after what they read. A vertex's output has a gradient when it is a term of the loss, or
- * when a vertex reads it for an output that has one. What has none is neither computed nor counts as used. */
+/* Goes from the loss down: readers have higher numbers than the vertices that they read. A vertex's output has a gradient when it is a term
+ * of the loss, or when a vertex reads it for an output that has one. */
 static void note_reads(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < NOTED_TYPES * r->n_inputs; i++) f->noted[i].type = VPPS_NONE;
@@ -316,8 +316,8 @@ static bool open_finder(finder *f) {
     return true;
 }
 
-/* The types' graph is known only when all reads were noted, and what is noted depends on it. But it is nearly always that of
- * the preceding batch, by which the reading's levels are, too; else vertices are gone over once more. */
+/* The types' graph is known only after all reads have been noted, and what is noted depends on it. It is guessed to be that of the
+ * preceding batch, as it is for the reading's levels; where the guess was wrong, all vertices are gone over once more. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
     finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;

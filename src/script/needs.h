@@ -1,6 +1,5 @@
-/* needs.h - what the loss or the request is made of: which vertices are needed, which of their outputs have gradients, and what that
- * and the strongly connected components of the types' graph say about the compiled cells. Such a component is called a part here, since
- * components are those of the inputs' graph (components.h). */
+/* needs.h - what the loss or the request needs: which vertices, which gradients of their outputs, and so which compiled cells. Here a
+ * strongly connected component of the types' graph is called a part, since components are those of the inputs' graph (components.h). */
 #ifndef VPPS_SCRIPT_NEEDS_H
 #define VPPS_SCRIPT_NEEDS_H
 
@@ -24,7 +23,7 @@ typedef struct vpps_batch_needs {
     uint32_t n_parts;
 } vpps_batch_needs;
 
-/* False: out of memory. Types keep the parts that are found here, as the guess for the next batch. */
+/* Finds what a reading needs. False: out of memory. Types keep the parts that are found, as the guess for the next batch. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
 /* Does a type read another? */
@@ -32,7 +31,7 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* In how many types of a part can a policy choose? */
+/* How many types of a part a policy can choose from. */
 static inline uint32_t vpps_types_of_part(const vpps_batch_needs *n, uint32_t part) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].part == part && n->types[t].needed;

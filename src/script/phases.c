@@ -1,22 +1,22 @@
 /* phases.c - see phases.h.
  *
- * Forward goes through the strongly connected components (needs.h: parts) in order, backward in reverse. A task runs in the first phase in which all
- * that it reads or overwrites is done: what other VPs do of that, in an earlier phase, what the VP does itself, in the same one
- * at the earliest (cell/order.c). What runs in a phase stands in the order in which it was added.
+ * Forward goes through the strongly connected components (needs.h: parts) in order, backward in reverse. A task runs in the first phase
+ * that is late enough for all that it reads or overwrites: later than the phase in which other VPs work on that, and not before the phase
+ * in which the VP itself does (cell/order.c). The tasks of a phase run in the order in which they were added.
  *
  * Slices of a wave run one after the other: heads forward and backward in each, everything else forward in the first and
  * backward in the last.
  */
 #include "script/phases.h"
 
-/* The first phases in which something may be read: by VPs of what they have made themselves, and of what others have. */
+/* The first phases in which a value may be read: the rows that the reading VP made itself, and the rows of others. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* What vertices make for others: outputs, and parts of these others' gradients. */
+/* What vertices make for others: outputs, and contributions to gradients. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -25,7 +25,7 @@ static links latest(links a, links b) {
     return (links){later(a.outputs, b.outputs), later(a.contributions, b.contributions)};
 }
 
-/* Of a type, in the slice of the group at hand. */
+/* A type in the slice and group at hand. */
 typedef struct progress {
     links made;
     links other_parts; /* of the types that it reads, and that read it */
@@ -96,7 +96,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* The eager, main or lazy stages of the types at hand, over a level, or over all levels (VPPS_NONE). */
+/* Adds tasks of the eager, main or lazy stages of the types at hand, over one level or over all levels at once (VPPS_NONE). */
 static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_part; i++) made = latest(made, p->types[p->of_part[i]].made);
@@ -108,7 +108,7 @@ static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level
     }
 }
 
-/* What the types of other parts have made for those of this one. */
+/* Takes over what the types of other parts have made for those of this part. */
 static void find_others(phases *p, uint32_t part) {
     const vpps_batch_needs *needs = p->s->needs;
     for (uint32_t i = 0; i < p->n_of_part; i++) {
@@ -123,7 +123,7 @@ static void find_others(phases *p, uint32_t part) {
     }
 }
 
-/* The forward or the backward pass over a part, for a slice of a group. */
+/* Adds the forward or the backward pass over a part, for a slice of a group. */
 static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -173,7 +173,7 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
 
 /* ---------------------------------------------------------------- all */
 
-/* How many tasks there can be. */
+/* The most tasks that there can be. */
 static size_t most_tasks(const vpps_steps *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -183,7 +183,7 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* The phases that blocks have tasks in. */
+/* Finds in which phases each block has tasks. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {
@@ -199,7 +199,7 @@ static void note_phases(const phases *p) {
     }
 }
 
-/* Tasks by group and phase. The order inside a phase is that of the parts. */
+/* Sorts tasks by group and phase; tasks of one phase stay in the order of the parts. */
 static const vpps_stage_task *sort_tasks(const phases *p, vpps_arena *arena) {
     const uint32_t n_groups = p->s->batching->n_groups;
     uint32_t slots = 1, *starts, *base;

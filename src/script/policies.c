@@ -65,7 +65,7 @@ static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
     return vpps_best_ratio(w);
 }
 
-/* The heuristic of ED-Batch's sufficient condition (section 5.3). */
+/* The type with the highest ratio: the heuristic of ED-Batch's sufficient condition (section 5.3). */
 static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, best_ratio, steps, n);
 }

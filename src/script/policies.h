@@ -8,8 +8,8 @@ typedef struct vpps_policy {
     const char *name;
     const char *text;
     bool learned; /* it needs an automaton */
-    /* steps[v] becomes the number of v's batch: what v reads has smaller ones, and vertices of one batch have one type. *n: how
-     * many batches there are. False: out of memory. */
+    /* steps[v] becomes the number of v's batch, which is higher than those of the vertices that v reads; vertices of one batch have one
+     * type. *n: the number of batches. False: out of memory. */
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
 } vpps_policy;
 

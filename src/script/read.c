@@ -33,11 +33,11 @@ typedef struct reader {
     uint32_t *shapes;       /* of an op's arguments */
     size_t shapes_capacity;
     uint64_t dropout;   /* elements so far */
-    vertex_at lists_at; /* of the last vertex with lists: where its lists alone would have it */
+    vertex_at lists_at; /* of the last vertex with lists: the depth and level that its lists alone give it */
     vpps_seed *seeds;
     loss_sum *sums; /* that are being taken apart */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* where gradients are asked for, of each vertex: the loss is not taken apart any further */
+    bool *whole; /* of each vertex, where gradients are asked for: is the loss not taken apart beyond it? */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -157,7 +157,7 @@ static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, 
     at->level = vpps_max_u32(at->level, r->lists_at.level);
 }
 
-/* Is there room for n more sources? There is, if vertices read what is in the graph's words. */
+/* Is there room for n more sources? There is, as long as vertices read only what is in the graph's words. */
 static vpps_status check_sources(const reader *r, uint32_t n) {
     VPPS_TRY(vpps_need_count(r->out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
     if (r->out->n_sources + n <= r->sources_capacity) return VPPS_OK;
@@ -200,7 +200,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* Every value that is read is a word of the graph. */
+/* The graph has a word for every value that is read. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
@@ -228,7 +228,7 @@ static float float_of(uint32_t bits) {
     return f;
 }
 
-/* Is a record a sum of its arguments? The factors of the first and of the others. */
+/* Is a record a sum of its arguments? If so: the factor of the first, and of the others. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];
@@ -244,8 +244,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* How many records are vertices. In training the last ones are none as long as they are sums that the request does not name: the
- * loss is taken apart into terms of what these read, and nothing else that is needed reads them. */
+/* How many records are vertices. In training, sums at the end of the graph that the request does not name are none: the loss is taken apart
+ * into terms of what they read, and nothing else that is needed reads them. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
@@ -255,7 +255,7 @@ static uint32_t count_records(const vpps_reading *out) {
     return n;
 }
 
-/* Notes the vertices whose gradients are asked for: a sum among them is a term of the loss as a whole. */
+/* Notes the vertices whose gradients are asked for: a sum among them is one term of the loss. */
 static bool note_whole(reader *r) {
     if (!r->out->n_asked) return true;
     if (!VPPS_TAKE_ZEROS(r->arena, r->whole, r->out->n_vertices)) return false;
@@ -282,8 +282,8 @@ static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth)
     return VPPS_OK;
 }
 
-/* Takes the loss apart into terms of other vertices with constant factors: what joins the inputs' graphs is no
- * vertex, so each stays a component of its own, and nothing waits for all of them. */
+/* Takes the loss apart into terms with constant factors, each an output of another vertex. So the sum that joins the inputs' graphs is no
+ * vertex: each input's graph stays a component of its own, and nothing waits for all of them. */
 static vpps_status read_loss(reader *r) {
     const vpps_graph *g = r->out->g;
     size_t depth = 0;

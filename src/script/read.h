@@ -5,8 +5,7 @@
 #include "base/arena.h"
 #include "script/script.h"
 
-/* A vertex: a record of the graph. Passes over a batch's vertices are bound by memory, so this is only what most of them
- * read. */
+/* A vertex: a record of the graph. Passes over a batch's vertices are bound by memory, so this struct has only what most of them read. */
 typedef struct vpps_read_vertex {
     uint32_t type;         /* in the reading's types */
     uint32_t first_source; /* in `sources`: what it reads, input by input, up to the next one's first */
@@ -20,7 +19,7 @@ typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout; /* number of its first element under dropout */
     bool
-        repeats; /* its lists are those of the preceding vertex, which is of its type: so are those of a sentence's words */
+        repeats; /* its lists are those of the preceding vertex, which is of its type: the words of a sentence all attend to the same list */
 } vpps_vertex_lists;
 
 /* A node that is an output of a vertex. */
@@ -29,8 +28,8 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* One thing that a vertex reads. Passes go over all of these rather than over vertices and what each reads: how many those
- * are varies, and no processor guesses it. */
+/* One read of a vertex. Passes go over the array of all reads, not over vertices and the reads of each: processors predict the end of one
+ * long loop, not of many short ones. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -44,7 +43,7 @@ typedef struct vpps_seed {
 /* A type that the batch has vertices of. */
 typedef struct vpps_read_type {
     vpps_type *type;
-    const vpps_compiled_cell *base; /* this and the next: the type's, for passes over vertices ask for them */
+    const vpps_compiled_cell *base; /* this and the next: copied from the type, since passes over vertices read them */
     uint32_t n_lists;
     uint32_t index;       /* in vpps_types */
     uint32_t first_input; /* in a count of all types' inputs */
@@ -60,7 +59,8 @@ typedef struct vpps_reading {
     const vpps_vertex_lists *lists;   /* of each vertex; only those whose cells have lists or dropout are set */
     const uint32_t *levels;           /* of each vertex, if parts (needs.h) are those of the preceding batch */
     const vpps_read *sources;         /* reader after reader */
-    const vpps_node *source_outputs;  /* of each, the node that it is; apart: passes over blocks read nothing else */
+    const vpps_node
+        *source_outputs; /* the node of each read; an array of its own, since passes over blocks read nothing else */
     const vpps_output_ref *requested; /* outputs of the request */
     const vpps_output_ref *asked;     /* outputs whose gradients the request names */
     const vpps_seed *seeds;
@@ -102,14 +102,14 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* What the given outputs of a type are made of: `reads` is its reads_inputs or reads_lookups. */
+/* The inputs, or lookups, that the given outputs of a type are made of: `reads` is its reads_inputs or reads_lookups. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];
     return reached;
 }
 
-/* The first of those that v is joined with. */
+/* The first of the vertices that v is joined with (union-find). */
 static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;

@@ -28,14 +28,14 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Is a batch that finds no room better taken apart into more slices of heads than into more waves? Slices leave as many vertices
- * in every other task, and cost two barriers each, where a wave costs those of all its levels. So they come first, until a
- * slice keeps no more than a quarter of what the rest of its wave does: then twice as many slices would save a tenth at most. */
+/* For a batch that does not fit the pool: are more slices of heads better than more waves? Slices do not make the tasks of other vertices
+ * smaller, and cost two barriers each; a wave costs the barriers of all its levels. So slices are added first, until a slice keeps no more
+ * than a quarter of the words that the rest of its wave keeps: then twice as many slices would save a tenth at most. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
 }
 
-/* A script that is looked for, in ever more waves and slices. */
+/* The search for a script that fits the pool, with ever more waves and slices. */
 typedef struct search {
     vpps_batch *b;
     const vpps_task_plan *machine;
@@ -43,7 +43,7 @@ typedef struct search {
     bool waves, slices; /* may the batch be taken apart into more of these? */
 } search;
 
-/* Takes the batch apart further, into twice as many slices or waves, or as many as there can be. *more: there were more. */
+/* Splits the batch further, into twice as many slices or waves, or as many as possible. *more: did their number grow? */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -102,7 +102,7 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* In one wave, or in as many as the machine wants for so much; and taken apart further where the pool is too small for that. */
+/* Schedules in one wave, or in as many as the machine asks for; and in more where the pool is too small. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;
@@ -146,7 +146,7 @@ static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
     return VPPS_OK;
 }
 
-/* What others ask of a batch that has a script. */
+/* Questions about a batch that has a script. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

@@ -1,5 +1,5 @@
-/* schedule.h - what the scheduler makes of a batch, step by step: each value is made by one function, which only reads those before.
- * They lie in one arena, and hold until the batch is scheduled anew. */
+/* schedule.h - the scheduler's values, in the order in which they are made: each is made by one function, which only reads the preceding
+ * ones. They lie in one arena and are valid until the batch is scheduled anew. */
 #ifndef VPPS_SCRIPT_SCHEDULE_H
 #define VPPS_SCRIPT_SCHEDULE_H
 

@@ -25,7 +25,7 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     }
 }
 
-/* Of a cell, whose outputs `read` other vertices read: the other ones that take operations of their own. */
+/* The outputs of a cell that take operations of their own and that no other vertex reads; `read`: those that other vertices read. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -46,7 +46,7 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* heads[v]: vertex v has a classifier, or the like, in it. */
+/* heads[v]: vertex v computes something for the loss alone, as a classifier. */
 static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
@@ -88,7 +88,7 @@ static const char *name_of(const vpps_reading *r, uint32_t type) {
     return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
-/* Of two types of one name, which ops of several shapes have, the one that was seen first in the model comes first. */
+/* Ops of several shapes are types of one name. Of two such types the one that the model had first comes first. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     const int order = strcmp(name_of(r, a), name_of(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
@@ -120,7 +120,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* A vertex with what it reads in the scope, and what lies in it as another vertex. */
+/* Adds a vertex with its reads in the scope; what it computes for the loss alone becomes another vertex. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -152,7 +152,7 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
     return true;
 }
 
-/* The names, and as key these with which type reads which. */
+/* Makes the names, and the key: the names and which type reads which. */
 static bool describe(maker *m) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
@@ -197,7 +197,7 @@ vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_sc
     return close_maker(&m, ok);
 }
 
-/* Is there anything to do at a vertex, or does it only say where a value lies? */
+/* Does a vertex compute anything, or does it only say where a value lies? */
 static bool does_nothing(const vpps_reading *r, const vpps_read_vertex *v) {
     const vpps_compiled_cell *c = r->types[v->type].base;
     if (c->is_data) return false;
@@ -219,7 +219,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* A step's level: after all levels that it reads from, so that steps which do not need each other share one. */
+/* A step's level: the first after all levels that it reads from, so that steps that do not need each other share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);

@@ -14,17 +14,15 @@ typedef struct vpps_scope {
     uint8_t *key;
 } vpps_scope;
 
-/* The vertices of a part (needs.h) that are needed. A part of one type has nothing to choose. */
+/* The needed vertices of a part (needs.h) with several types; with one type there is nothing to choose. */
 vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out);
 
-/* All vertices that are needed and do something, forward: without entries of tables and inputs, which are read where they
- * lie. What a vertex computes for the loss alone, as a classifier that lies in a cell, is a vertex of its own, of one type for all
- * cells, since it is lazy. */
+/* All needed vertices that compute something in forward; entries of tables and inputs do not, since they are read where they lie. What a
+ * cell computes for the loss alone, as a classifier, counts as a vertex of its own, of one type for all cells, since it is lazy. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
 void vpps_scope_free(vpps_scope *s);
 
-/* The level of each vertex: in every recurrence of more than one type as the request's policy chooses it, else by depth. Fails with
- * MEMORY. */
+/* The level of each vertex: chosen by the request's policy in every recurrence of more than one type, else the depth. Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
                                const uint32_t **out);
 

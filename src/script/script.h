@@ -30,8 +30,8 @@
 typedef enum vpps_step_part {
     VPPS_STEP_WHOLE,     /* forward, backward, update */
     VPPS_STEP_GRADIENTS, /* forward, backward: the device keeps the gradients, and adds the next ones to them */
-    VPPS_STEP_NODES, /* forward, backward to nodes: no parameter has a gradient, and those that the device keeps stay */
-    VPPS_STEP_UPDATE /* the norm and the update, by the gradients that the device keeps */
+    VPPS_STEP_NODES, /* forward, backward to nodes: no parameter gets a gradient, and the gradients that the device keeps stay */
+    VPPS_STEP_UPDATE /* the norm and the update, with the gradients that the device keeps */
 } vpps_step_part;
 
 /* Does it change parameters? */
@@ -54,13 +54,13 @@ typedef struct vpps_batch_request {
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
     uint32_t groups, waves;    /* 0: by cost */
-    bool keeps_groups;         /* for a batch of one component, too, which else is run in one group */
+    bool keeps_groups;         /* even for a batch of one component, which else runs in one group */
     uint32_t slices;           /* of a wave, at least; 0: 1 */
     const vpps_policy *policy; /* of recurrences of several cells; NULL: the default */
-    vpps_learned *learned;     /* where the policy's automata are; for one that is learned */
+    vpps_learned *learned;     /* the automata of a policy that is learned */
 } vpps_batch_request;
 
-/* A batch, as far as the choice of its groups of VPs depends on it. */
+/* The properties of a batch that the choice of its groups of VPs depends on. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
     double flops;   /* of a VP */
@@ -70,10 +70,10 @@ typedef struct vpps_batch_extent {
     double rows;    /* of the largest one */
 } vpps_batch_extent;
 
-/* In how many groups a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is 1 or more. */
+/* The number of groups in which a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is at least 1. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
-/* What the scheduler and a device agree on beside the script. */
+/* What the scheduler knows of a device. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
     const uint32_t *values;         /* vector, lookup: offset of the values */
@@ -102,7 +102,7 @@ typedef struct vpps_batch {
     uint32_t n_vertices, n_nodes;   /* of the graph */
     uint32_t n_steps;               /* forward: vertices of one cell that run together */
     uint32_t parameter_words;       /* of the pool */
-    uint64_t live_words;            /* of the rest: the most that tensors which live at once take */
+    uint64_t live_words;            /* of the rest: the most words that tensors take that live at once */
     uint64_t gathered_words;        /* see vpps_gathered_words, of all vertices */
     uint32_t n_choices;             /* recurrences of several cells, where policies differ */
     struct vpps_schedule *schedule; /* schedule.h */
@@ -116,7 +116,7 @@ void vpps_batch_destroy(vpps_batch *b);
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Makes b->script the norm and the update, by request->groups equal groups of VPs. Fails with MEMORY. */
+/* Makes b->script, of the norm and the update alone, for request->groups equal groups of VPs. Fails with MEMORY. */
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
                                  const vpps_batch_request *request);
 

@@ -4,7 +4,7 @@
 
 #include "script/batching.h"
 
-/* A vertex in the order of its block, with what encoding asks of it. */
+/* A vertex in the order of its block, with what the encoder reads of it. */
 typedef struct vpps_ordered_vertex {
     uint32_t vertex, first_source, first_output, words; /* see vpps_read_vertex */
 } vpps_ordered_vertex;
@@ -43,10 +43,10 @@ typedef struct vpps_steps {
     uint32_t n_steps;  /* levels of blocks that have vertices */
 } vpps_steps;
 
-/* In at most so many waves and slices; as there are few components or heads, fewer. False: out of memory. */
+/* Makes the steps, in at most so many waves and slices; in fewer where there are few components or heads. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* A level's first vertex; after the last level: how many there are. */
+/* A level's first vertex; for the number after the last level: the number of vertices. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -69,7 +69,8 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place; /* nearly always the latter */
 }
 
-/* The first member of an axis's list that belongs to vertex number `at` of a block; after the last: how many there are. */
+/* The first member of an axis's list that belongs to vertex number `at` of a block; for the number after the last vertex: the number of
+ * members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
@@ -85,7 +86,7 @@ static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* A slice's blocks, in their order: type after type, and of each those of all groups. The first is also the first type's. */
+/* A slice's blocks, in their order: type after type, and for each type group after group. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }
@@ -103,12 +104,12 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Are the lists of a vertex with lists, which is not its block's first one, those of the one before it in the block? */
+/* Are the lists of a vertex those of the preceding vertex of its block? It is not the block's first one, and has lists. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* A number that a vertex has of its own: an index that its cell pulled, or its op's. */
+/* A number of a vertex's own: an index that its cell pulled, or its op's. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

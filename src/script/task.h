@@ -112,7 +112,7 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* All of it must be inside the script. */
+/* The whole list must be inside the script. */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
@@ -142,16 +142,16 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Words of contribution j of a STAGE, over so many items of its value's axis: their values, as often as there are VPs in a
- * group where shares of rows are added up. */
+/* Words of contribution j of a STAGE, over so many items of its value's axis: their values, times the VPs of a group where these make
+ * shares. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Words from a STAGE's offset to its contribution j; j the cell's number of contributions: words of all that it contributes.
- * What other stages contribute does not lie here. `items`: of each axis, that it runs over. */
+/* Words from a STAGE's offset to its contribution j; with j the cell's number of contributions: the words of all its contributions.
+ * Contributions of other stages do not count. `items`: the items of each axis that it runs over. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

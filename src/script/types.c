@@ -74,7 +74,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The batch that used half of all types and compiled cells last, or one before it used them; 0: out of memory. */
+/* The median, over all types and compiled cells, of the number of the batch that used them last; 0: out of memory. */
 static uint64_t median_use(const vpps_types *t) {
     uint64_t n = 0, *uses = malloc((t->n_types + (size_t)t->n_compiled + 1) * sizeof *uses);
     if (!uses) return 0;
@@ -116,7 +116,7 @@ void vpps_types_drop(vpps_types *t) {
     t->n_types = left;
     memset(t->table, 0, t->table_size * sizeof *t->table);
     for (uint32_t i = 0; i < left; i++) put(t, i);
-    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled)); /* a batch may have more than is usual */
+    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled)); /* a batch may use more than the usual number */
 }
 
 /* ---------------------------------------------------------------- making a type */
@@ -139,7 +139,7 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
-/* The outputs that are made of a parameter; of_it: room for a flag a value. */
+/* The outputs that are made of a parameter; of_it: scratch, a flag for each value. */
 static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
     uint64_t reached = 0;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -264,7 +264,7 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds what a batch happens to read of a cell, and the gradients it gives: of those among `outputs` alone. */
+/* Adds the outputs that a batch reads of a cell, and the gradients among `outputs` that it has. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -273,8 +273,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Outputs whose gradients reach no parameter but those that the gradients of `own` reach: what a batch's loss is not made of must not
- * count as trained by it, whatever else is compiled. */
+/* Outputs whose gradients reach only parameters that the gradients of `own` reach, too. A parameter that a batch's loss does not depend on
+ * must not count as trained by the batch, whatever else the cell was compiled for. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)
@@ -300,7 +300,7 @@ static void supersede(const vpps_type *type, const vpps_cell_needs *needs) {
     }
 }
 
-/* The op that a type's key describes, lowered again. */
+/* Lowers the op that a type's key describes. */
 static vpps_status lower_again(const vpps_type *type, bool training, vpps_compiled_cell **out) {
     if (type->cell) return vpps_lower_cell(type->cell, training, out);
     const uint32_t *key = type->key;

@@ -1,5 +1,5 @@
-/* types.h - the types of a model's vertices: its cells, and ops called outside cells, by what they do; with the compiled
- * cells of each. They are kept from batch to batch; a program that keeps inventing shapes makes the oldest ones go. */
+/* types.h - the types of a model's vertices, with the compiled cells of each. A type is a cell, or an op called outside cells with certain
+ * shapes and parameters. Types are kept from batch to batch; where there get too many, those that were not used for longest are dropped. */
 #ifndef VPPS_TYPES_H
 #define VPPS_TYPES_H
 
@@ -25,7 +25,7 @@ typedef struct vpps_type {
     size_t params_capacity, compiled_capacity;
 } vpps_type;
 
-/* The number of groups that most batches have, and how many batches that want fewer came one after the other. */
+/* The number of groups that most batches have, and how many batches in a row wanted fewer. */
 typedef struct vpps_usual_groups {
     uint32_t groups, fewer;
 } vpps_usual_groups;
@@ -49,9 +49,8 @@ typedef struct vpps_types {
 
 void vpps_types_free(vpps_types *t);
 
-/* Are there more types and compiled cells than are kept? Drop: half of them go, those that no batch has used for longest, but none of
- * the latest batch's, nor types of the model's cells. Indices of types and pointers to compiled cells of batches before mean
- * nothing then. */
+/* Are there more types and compiled cells than are kept? Drop: half of them go, those that no batch has used for longest, but none of the
+ * latest batch's, nor types of the model's cells. Indices of types and pointers to compiled cells of earlier batches are then invalid. */
 bool vpps_types_are_full(const vpps_types *t);
 void vpps_types_drop(vpps_types *t);
 
@@ -61,12 +60,12 @@ vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t c
 vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
 
-/* Adds to the needs what the type's cells that differ from them in nothing else were compiled for, so that one cell does for batches that
- * happen to read less; gradients only of outputs that are differentiable in this batch, whose needs were found, and only where no other
- * parameter gets one. */
+/* Adds to the needs of a batch those that the type's cells were compiled for, where they differ only in the outputs that are read and have
+ * gradients: so one cell serves batches that read less. Gradients are added only of outputs that are differentiable in this batch, and only
+ * where no other parameter gets a gradient by that. */
 void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs);
 
-/* The type compiled for these needs, made when it is not there yet. Fails with MEMORY. */
+/* The type's cell for these needs, compiled if there is none yet. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
                               vpps_compiled_cell **out);
 

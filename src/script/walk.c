@@ -125,7 +125,7 @@ static void count_blockers(vpps_walk *w) {
     w->counted = true;
 }
 
-/* A vertex of the type has run, which nothing of its type comes before: what reads it may be no longer blocked. */
+/* A vertex has run that no vertex of its type comes before: the vertices that read it may no longer be blocked. */
 static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
     const vpps_typed_graph *g = w->graph;
     uint32_t n = 0;

@@ -18,7 +18,7 @@ void vpps_typed_graph_free(vpps_typed_graph *g);
 /* The depth of every vertex: 0 where it reads nothing. */
 void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths);
 
-/* No policy needs fewer batches: the sum over types of the depth of G^a (ED-Batch, equation 2). False: out of memory. */
+/* A lower bound on any policy's batches: the sum over types of the depth of G^a (ED-Batch, equation 2). False: out of memory. */
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
@@ -29,7 +29,7 @@ typedef struct vpps_walk {
     uint32_t *ready, *left;           /* of each type: vertices on the frontier, and in G */
     uint64_t *depth_sums;             /* of each type: of its vertices in G */
     uint32_t *depths;
-    bool counted;        /* the next two are up to date: they are counted when a ratio is first asked for */
+    bool counted;        /* the next two are up to date: they are computed when a ratio is first asked for */
     uint32_t *blockers;  /* of each vertex and type a: sources that are, or come after, vertices of type a in G */
     uint32_t *unblocked; /* of each type a: vertices of G^a that read nothing of it */
     uint32_t *stack;
@@ -42,7 +42,7 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs the frontier's vertices of a type; their batch's number goes to `steps`, which may be NULL. How many they were. */
+/* Runs the frontier's vertices of a type and returns their number; their batch's number goes to `steps`, which may be NULL. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
 /* |Frontier_a(G)| / |Frontier(G^a)|: 1 where a shortest sequence of batches begins with type a (lemma 2.1). The type must

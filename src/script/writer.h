@@ -14,10 +14,10 @@ typedef struct vpps_writer {
     uint32_t wait, signals; /* what the next one waits for; VPPS_NO_BARRIER: nothing */
 } vpps_writer;
 
-/* Room for n words at the end; their address. They may move until the next call. */
+/* Appends n words and returns their address. Each call may move the words in memory. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
-/* Tasks that are written next are a group's; the address of the first one. */
+/* Begins the list of a group's tasks, and returns the address of the first. */
 uint32_t vpps_write_group(vpps_writer *w);
 
 /* Appends a task, whose barriers are set here. */
@@ -25,7 +25,7 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 #define VPPS_WRITE_TASK(w, name, ...)                                                                                  \
     vpps_write_task((w), (vpps_task){.kind = VPPS_TASK_##name, .operands = {__VA_ARGS__}})
 
-/* The group signals a barrier, and what comes next waits until it has been signalled so often. */
+/* The group's last task signals a barrier, and the next one waits until the barrier has been signalled `signals` times. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);
 
 #endif

@@ -1,4 +1,4 @@
-/* blocks.c - what blocks there are: the vertices that they claim to be, and where their values lie. */
+/* blocks.c - checks the script's blocks: which vertices they have, and where their values lie. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -98,7 +98,7 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     return true;
 }
 
-/* Bits for every item of every contribution, share after share. Where they lie its tasks say. */
+/* Makes bits for every item of every contribution, share after share. The tasks of the block say where contributions lie. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

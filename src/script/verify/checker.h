@@ -11,9 +11,9 @@
 
 /* How a stage reads or writes a value in memory. */
 typedef enum vpps_extent {
-    VPPS_EXTENT_OWN,   /* rows shared out: the rows that the VP owns; else the whole value of the VP's items */
+    VPPS_EXTENT_OWN, /* where rows are shared out: the rows that the VP owns; else the whole value of the VP's items */
     VPPS_EXTENT_WHOLE, /* the whole value, by every VP of the group */
-    VPPS_EXTENT_SHARES /* own rows of what every VP of the group made a share of */
+    VPPS_EXTENT_SHARES /* the VP's own rows of every share, of which each VP of the group has made one */
 } vpps_extent;
 
 typedef struct vpps_stage_read {
@@ -31,11 +31,11 @@ typedef struct vpps_checked_cell {
     const vpps_compiled_cell *c;
     uint32_t record;                         /* the one; VPPS_NONE: not proved yet */
     uint64_t output_reads[VPPS_CELL_MOST];   /* inputs that an output is made of */
-    bool output_trained[VPPS_CELL_MOST];     /* is it made of parameters that are trained? */
+    bool output_trained[VPPS_CELL_MOST];     /* is the output made of parameters that are trained? */
     uint64_t output_made_of[VPPS_CELL_MOST]; /* outputs that it is made of, and itself; where gradients are asked for */
     uint64_t into_input[VPPS_CELL_MOST],
-        into_entry[VPPS_CELL_MOST];     /* gradients that contributions to it are made of */
-    bool sums_gradient[VPPS_CELL_MOST]; /* is there a value that sums output k's gradient? */
+        into_entry[VPPS_CELL_MOST];     /* the gradients that contributions to the output are made of */
+    bool sums_gradient[VPPS_CELL_MOST]; /* has the cell a value that sums output k's gradient? */
     uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
     vpps_stage_info *stages;
     vpps_stage_read *reads;
@@ -45,7 +45,7 @@ typedef struct vpps_checked_cell {
 
 /* ---- blocks */
 
-/* Values that lie in memory: item first + i's `words` at offset + i * stride. */
+/* A tensor: values that lie in memory, item first + i's `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
     VPPS_TENSOR_INITIAL, /* what was there before: parameters below plan->batch, nothing above */
     VPPS_TENSOR_KEPT,
@@ -88,11 +88,12 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    uint32_t writer, written; /* VP + 1, and the place of the instruction in its group's; 0: before the script */
-    uint32_t readers;         /* set of those who read it since */
+    uint32_t writer,
+        written;      /* VP + 1, and the instruction's place in the VP's group; 0: written before the script runs */
+    uint32_t readers; /* set of those who read it since */
 } vpps_word;
 
-/* Who reads or writes: a VP, or all of a group (as number n_vps + group). */
+/* An actor, which reads or writes: a VP, or all VPs of a group (as number n_vps + group). */
 typedef struct vpps_actor {
     uint32_t unit, group, place;
 } vpps_actor;
@@ -101,7 +102,7 @@ typedef struct vpps_reader {
     uint32_t unit, place;
 } vpps_reader;
 
-/* Sets of readers, interned: whole tensors are read alike, so few distinct sets exist. */
+/* Sets of readers, each stored once: all words of a tensor have the same readers, so that there are few distinct sets. */
 typedef struct vpps_reader_sets {
     vpps_reader *readers;
     uint32_t *first, *table;
@@ -187,7 +188,7 @@ typedef struct vpps_checker {
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    struct { /* results that hold for one actor */
+    struct { /* results for the actor at hand */
         uint32_t result;
         vpps_word word;
         uint32_t tensor;
@@ -204,7 +205,7 @@ typedef struct vpps_checker {
 
 /* Sets the reason; the first stays. */
 void vpps_check_record(vpps_checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same as an expression that is false, so that `return VPPS_REFUSE(...)` is a whole failure path. */
+/* The same as an expression whose value is false, for `return VPPS_REFUSE(...)`. */
 #define VPPS_REFUSE(...) (vpps_check_record(__VA_ARGS__), false)
 /* Zeroed memory that lives as long as the checker; NULL, and status MEMORY, when there is none. */
 void *vpps_check_zeros(vpps_checker *c, uint64_t n, size_t bytes);
@@ -234,7 +235,7 @@ vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
 /* What the request needs: records, terms of the loss; numbers under dropout. */
 bool vpps_check_demands(vpps_checker *c);
-/* Once blocks are known: which outputs have gradients, of how many parts. */
+/* Once blocks are known: which outputs have gradients, and of how many contributions. */
 bool vpps_check_gradients(vpps_checker *c);
 /* Gradients of a vertex's outputs that the loss depends on. */
 uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uint32_t p);
@@ -246,7 +247,7 @@ bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record);
 /* Do two records ask for the same function? */
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b);
 
-/* Does output k stay where others can read it? Not when the cell was compiled for a batch in which nobody does. */
+/* Does output k stay where others can read it? It does not if the cell was compiled for batches in which none reads it. */
 static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
     return c->outputs[k].value != VPPS_NONE && (c->needs.read_out >> k & 1);
 }
@@ -258,7 +259,7 @@ bool vpps_check_tables(vpps_checker *c);
 
 /* ---- blocks.c */
 
-/* False, with vertex p of the block named. */
+/* Refuses, naming vertex p of the block; returns false. */
 bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p, const char *what);
 bool vpps_check_blocks(vpps_checker *c);
 /* Where an output lies. */
@@ -267,19 +268,20 @@ vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 /* Block, output of its cell and position of an output. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
-/* Notes a tensor at this offset. VPPS_NONE, and refused: the batch has no such words. */
+/* Adds a tensor at this offset and returns its number. VPPS_NONE, and refused: the batch has no such words. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
 
 /* ---- words.c */
 
 bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
-void vpps_check_act(vpps_checker *c, uint32_t unit); /* who reads and writes from now on, by the instruction at hand */
-/* Is what another group's instruction did before the actor's? */
+void vpps_check_act(vpps_checker *c,
+                    uint32_t unit); /* sets who reads and writes from now on, by the instruction at hand */
+/* Does another group's instruction come before the actor's? */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
 /* `item` of the tensor. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
-/* What lies at an offset, in words. */
+/* Notes what lies in the words from an offset on. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
 
 /* ---- tasks.c, parameters.c */
@@ -288,8 +290,8 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 /* Offset, tensor of a value of a block for an item. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
-/* Takes the contribution that lies at an offset for an output's gradient (output not VPPS_NONE) or for an entry's: it must be
- * one of those, and none takes it twice. Its tensor, or VPPS_NONE and refused. */
+/* Takes the contribution that lies at an offset for an output's gradient (output not VPPS_NONE) or for an entry's: it must be one that is
+ * due, and is taken once only. Returns its tensor, or VPPS_NONE and refuses. */
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);

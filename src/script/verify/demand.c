@@ -60,7 +60,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* that inputs are as many, and as large, is seen where they are read */
+    return same_op(g, &x, &y); /* the number and the shapes of inputs are compared where they are read */
 }
 
 /* ---------------------------------------------------------------- dropout */
@@ -103,8 +103,8 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
-/* The loss is a sum of terms with factors; its sums are no vertices, but for those whose gradients are asked for. A term's factor is
- * the product of those on the way from the loss, in this order. */
+/* The loss is a sum of terms with factors. Its sums are no vertices, except those whose gradients are asked for. A term's factor is the
+ * product of the factors on the way from the loss, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
     size_t capacity = 0, depth = 0;
@@ -200,7 +200,7 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->cell->c->needs.gradient_out >> k & 1; }
 
-/* A vertex's gradients go back to what it reads. What is made of a parameter that is trained must get them. */
+/* Passes a vertex's gradients on to the vertices that it reads. Outputs that are made of a trained parameter must get them. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint64_t live = vpps_check_live(c, b, p);

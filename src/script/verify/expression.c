@@ -85,7 +85,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis; /* what else it says is for the caller */
+    const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis; /* the caller checks all other properties */
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
 }
@@ -109,7 +109,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Operands are of the vertex, or all of one list. */
+/* Every operand belongs to the vertex itself or to a member of one list, the same for all. */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -142,7 +142,7 @@ static int by_mark(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
-/* Terms that are placed one below the other, and leave no row out, as a stack; VPPS_NONE: they are no such terms. */
+/* The stack of terms that are placed one below the other without gaps; VPPS_NONE: they are not. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
     vpps_term *parts = malloc(n * sizeof *parts); /* their marks: the first row */
     if (!parts) return fail(s);
@@ -293,7 +293,7 @@ static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float f
     return run->n && !run->average;
 }
 
-/* SUM, and what else adds: each operand times a factor. */
+/* SUM and other linear instructions: the sum of operands, each times a factor. */
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
     float constant;
     if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
@@ -315,7 +315,7 @@ static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, fl
     return intern(s, average, &term);
 }
 
-/* x without its sign, if it has one. */
+/* x without a minus sign, if it has one. */
 static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative) {
     const vpps_expression *of = &s->at[x];
     if (of->kind != VPPS_X_SUM || of->n != 1 || vpps_bits_float(s->terms[of->first].mark) != -1) return x;
@@ -339,7 +339,7 @@ static uint32_t one_minus(vpps_expressions *s, const vpps_run *run) {
     return linear(s, &difference, 1, -1);
 }
 
-/* An instruction that a constant among its operands makes another one, or a constant; VPPS_NONE: it does not. */
+/* The simpler expression that an instruction becomes by a constant among its operands; VPPS_NONE: there is none. */
 static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     float f = 0, g = 0;
     const bool first = run->n > 0 && is_constant(s, run->operands[0].x, &f);
@@ -374,7 +374,7 @@ static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     }
 }
 
-/* MUL, by the numbers of its factors. */
+/* MUL, with its factors sorted by their numbers. */
 static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpps_term *factors) {
     bool negative = false;
     const vpps_term a = {take_sign(s, factors[0].x, &negative), 0}, b = {take_sign(s, factors[1].x, &negative), 0};

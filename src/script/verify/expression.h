@@ -34,8 +34,8 @@ typedef enum vpps_expression_kind {
     VPPS_X_MEMBER /* the member's rows of the term, such a stack */
 } vpps_expression_kind;
 
-/* A term of a sum with the bits of its factor; an operand with the element of it that is meant, or VPPS_ALL_MEMBERS and the
- * axis of their list. */
+/* A term of a sum, marked by the bits of its factor; or an operand, marked by the element that is read, or by VPPS_ALL_MEMBERS and the axis
+ * of a list. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
@@ -46,7 +46,7 @@ enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_AXES };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t axis; /* not 0: differs between the members of this list of the vertex */
+    uint8_t axis; /* not 0: the expression has another value for each member of this list of the vertex */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
     uint32_t first, n; /* terms */
@@ -96,13 +96,13 @@ uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t r
 uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t x,
                          uint32_t a0, uint32_t a1);
 
-/* The sum of n terms. VPPS_NONE in a term's x: there is none. All of them: the sum is VPPS_NONE. */
+/* The sum of n terms. Terms whose x is VPPS_NONE are left out; if all are, the sum is VPPS_NONE. */
 uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
 
-/* a + b, either of which may be VPPS_NONE: nothing. */
+/* a + b; an operand that is VPPS_NONE is left out. */
 uint32_t vpps_express_add(vpps_expressions *s, uint32_t a, uint32_t b);
 
-/* x in every axis but 0: the sum over the members of the vertex's list. */
+/* The sum of x over the members of the vertex's list; with axis 0 x itself. */
 uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis);
 /* `rows` of x from row `first` on. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);

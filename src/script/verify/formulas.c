@@ -1,4 +1,4 @@
-/* formulas.c - the expressions that instructions and products of a program make of their operands'. */
+/* formulas.c - the expressions of a program's instructions and products, made of their operands' expressions. */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- numbers of instructions */
@@ -52,7 +52,7 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
     }
 }
 
-/* By the letters of the instruction: those that it has must be there, others not. */
+/* Sets the numbers that the instruction's letters ask for. False: one is missing, or there is one too many. */
 static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
     const vpps_cell_run *x = &p->step->run.of;
     if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
@@ -91,7 +91,7 @@ static bool over_list_fits(const vpps_proof *p) {
     return (opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_SOFTMAX_B) && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
-/* Are the elements that operand i is read by those that its letter asks for? */
+/* Does operand i read the elements that its letter asks for? */
 static bool fits(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const vpps_operand *a = vpps_proof_operand(p, i);
@@ -121,7 +121,7 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* May one call of the instruction do all items? */
+/* Is the step's mark `uniform` right: can one call of the instruction do all items? */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -244,7 +244,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* Can a VP make its rows alone, where rows are shared out? */
+/* Where rows are shared out: can a VP make its rows without other VPs' rows? */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
@@ -319,7 +319,8 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* a VP has as many rows of the result as of each matrix, of a share all: then it reads its own rows of the factors */
+        /* a VP makes as many rows of the result as it has of each matrix. It makes all rows of a share, and then reads its own rows of the
+         * factors */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

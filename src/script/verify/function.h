@@ -66,7 +66,7 @@ void vpps_function_free(vpps_function *f);
 /* Makes f->value: the expression of each node. */
 void vpps_function_express(vpps_function *f, vpps_expressions *s);
 
-/* What is owed when the nodes that outputs[k] names get gradient k. */
+/* The gradients that a vertex owes when the node of outputs[k] gets gradient k. */
 void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t n_outputs, const uint32_t *outputs,
                                  uint64_t with_gradient, vpps_owed_list *owed);
 

@@ -1,7 +1,7 @@
 /* operands.c - does a step of a program find in slots, in records and elsewhere the values that its operands name? */
 #include "script/verify/proof.h"
 
-/* Does every VP make a share of it in this stage? Who loads it in another stage has the sum. */
+/* Does every VP make a share of the value in this stage? Other stages load the sum of the shares. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }
@@ -26,7 +26,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* Is it an operand of a value of the cell, as large as that, and are its rows dealt as they must be? */
+/* Does the operand name a value of the cell and have its shape, and are its rows dealt as they must be? */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "it is made of a value that there is not");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
@@ -76,7 +76,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
     return true;
 }
 
-/* An operand outside of the tile: what an earlier stage, another vertex or the model has left there. */
+/* Notes the read of an operand outside of the tile, which an earlier stage, another vertex or the model has made. */
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

@@ -1,5 +1,5 @@
-/* parameters.c - the instructions on parameters, which every VP runs for the rows and entries that it owns, in the stream of
- * its group. */
+/* parameters.c - checks the instructions on parameters, which every VP runs for the rows and entries that it owns, in the stream of its
+ * group. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->vertices[p];
 }
 
-/* `late`: by the update, which changes parameters itself. */
+/* `late`: the update does so, which itself changes parameters. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t first, uint32_t end,
                        bool late) {
     for (uint32_t item = first; item < end; item++) {
@@ -115,7 +115,7 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* A term of the loss that is still to be added: what lies where, times what, and its number. */
+/* A term of the loss that is still to be added: its tensor and offset, its factor, and its number. */
 typedef struct pair {
     uint32_t offset, tensor, bits, term;
 } pair;
@@ -125,8 +125,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The term that a pair is. Waves may leave terms in the same place one after the other, so that what lies there now says
- * which; where nothing right does, the first that should. NULL: there is none. */
+/* The term that a pair of words (offset, factor) stands for. Waves may leave terms in the same place one after the other: the term is then
+ * the one whose value lies there now, or, if none does, the first that should. NULL: there is none. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;
@@ -234,7 +234,7 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Every VP wants the norms of all, and, for the guard, the loss. */
+/* Every VP reads the norms of all, and, for the guard, the loss. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
@@ -280,7 +280,7 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Does all of it lie there still? */
+/* Do all words of the tensor still hold it? */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;
@@ -299,7 +299,7 @@ static bool check_outputs(vpps_checker *c) {
     return true;
 }
 
-/* Gradients that are asked for lie where they are read; those that are taken for zero do not depend on the loss. */
+/* Are the gradients that are asked for where they are read, and does the loss not depend on those that are taken for zero? */
 static bool check_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, p;

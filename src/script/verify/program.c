@@ -7,7 +7,8 @@
 
 /* ---------------------------------------------------------------- steps */
 
-/* Is what the step makes as its value should be, and made here, for the first time? `is`: the expression. */
+/* Notes the expression `is` of the value that a step makes. Refuses a value that this stage does not make, or has made, and another
+ * shape. */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -22,7 +23,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Puts a value into the slot, which is like it. */
+/* Puts a value into a slot, whose size and axis must be the value's. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
@@ -36,8 +37,8 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* A value is written to its place in the record: what lies there must have been read by then, and nothing else may be kept there that
- * stays, or that the same stage makes. */
+/* Writes a value to its place in the record. All reads of what lay there must be over; and no value may be kept there that stays, or that
+ * the same stage makes. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -70,7 +71,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     return to->shares == c->partial || vpps_proof_refuse(p, "its shares are contributed as a whole, or the reverse");
 }
 
-/* To where a product goes that its stage does not read again. */
+/* Checks the place of a product: a slot, or, if its stage does not read it, a record or a contribution. */
 static bool place_product(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -82,7 +83,7 @@ static bool place_product(vpps_proof *p, const vpps_operand *to) {
     return vpps_proof_refuse(p, "a product goes nowhere");
 }
 
-/* Stores and contributions move all that the slot has. */
+/* Checks a store or a contribution, which moves all rows that the slot has. */
 static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
@@ -118,7 +119,7 @@ static bool sum_gradient(vpps_proof *p) {
            fill(p, &s->to);
 }
 
-/* Positions that an instruction found, beside its result. */
+/* Checks the positions that an instruction finds beside its result. */
 static bool find_positions(vpps_proof *p) {
     const vpps_operand *to = &p->step->run.positions, *of = &p->step->to;
     const bool finds = strchr(vpps_instructions[p->step->run.of.opcode].operands, 'i');
@@ -185,7 +186,7 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* The steps of the stage after which each value is not read from its record any more, counted from 1. */
+/* For each value, the last step of the stage that reads it from its record, counted from 1. */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {
@@ -200,7 +201,7 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* A stage that may be left out reads the condition, and what its outputs are where it does not hold. */
+/* Notes the reads of a stage that may be left out: the condition, and the values that its outputs get where the condition does not hold. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -264,7 +265,8 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read where the sum is wanted");
 }
 
-/* What is read after its vertex is done: outputs, gradients that are asked for, and the factors of parameters' gradients. */
+/* Marks the values that are read after their vertex is done: outputs, gradients that are asked for, and the factors of parameters'
+ * gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {

@@ -1,5 +1,5 @@
-/* proof.c - a compiled cell computes what the graph asks for: each output is the expression of the node that it stands for,
- * and each gradient that of the function's derivative. */
+/* proof.c - proves that a compiled cell computes what the graph asks for: each output has the expression of its node, and each gradient
+ * that of the function's derivative. */
 #include "script/verify/proof.h"
 
 static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled_cell *cell, uint32_t record) {
@@ -33,7 +33,7 @@ static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
            VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
 }
 
-/* Lookups that no value needs are looked up all the same. */
+/* Checks lookups that no value needs, too, since devices look them up all the same. */
 static bool check_lookups(const vpps_proof *p) {
     for (uint32_t i = 0; i < p->c->n_lookups; i++)
         if (p->c->lookups[i].table != VPPS_NO_PARAM && !vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
@@ -52,7 +52,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
                 return VPPS_REFUSE(p->check, "cell %s: output %u is of the same node as another", c->name, k);
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
-        if (o->value == VPPS_NONE) continue; /* left out; vpps_check_output refuses who reads it */
+        if (o->value == VPPS_NONE) continue; /* not compiled; vpps_check_output refuses its readers */
         if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
         if (p->is[o->value] != f->value[o->node]) {
@@ -117,7 +117,7 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Is output x zero where the condition does not hold; or, with `otherwise`, that? Then it is when(f) + otherwise -
+/* Is output x zero, or `otherwise` if there is one, where the condition does not hold? The latter is when(f) + otherwise -
  * when(otherwise). */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t otherwise, uint32_t when) {
     if (otherwise == VPPS_NONE) return is_when(p, x, condition);
@@ -138,7 +138,7 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return itself && off;
 }
 
-/* Where the condition does not hold, a stage that is left out gives its outputs the values that it would have made. */
+/* Where the condition does not hold, a stage may be left out only if its outputs then get the values that it would have made. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
@@ -164,7 +164,7 @@ static bool check_condition(const vpps_proof *p) {
     return true;
 }
 
-/* What the compiled cell's gradients are added to. */
+/* Sums up the gradients that the compiled cell contributes. */
 static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list *owed) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t i = 0; i < c->n_contributions; i++) {
@@ -222,7 +222,7 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares what the cell makes with the derivative of the function, inputs only as far as their producers can use it. */
+/* Compares the cell's gradients with the function's derivative; of inputs only those that their producers can use. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

@@ -11,12 +11,12 @@ typedef struct vpps_proof {
     const vpps_compiled_cell *c;
     vpps_expressions *s;
     uint32_t *is;         /* expression of each value; VPPS_NONE: not made yet */
-    uint64_t *gradients;  /* of outputs, that each value is made of */
+    uint64_t *gradients;  /* of each value: bit k: it is made of output k's gradient */
     uint8_t *stays;       /* of each value: it is read after its vertex is done */
     uint8_t *stored;      /* of each value: a step has written it to its record */
     uint8_t *listed;      /* of each value: its stage lists it */
     uint8_t *contributed; /* of each contribution: a step has made it */
-    uint32_t *read_until; /* of each value: steps of the stage after which it is not read from its record */
+    uint32_t *read_until; /* of each value: the last step of the stage that reads it from its record, counted from 1 */
     uint32_t v;           /* the value at hand, for messages */
 
     /* the stage at hand */
@@ -32,7 +32,7 @@ static inline const vpps_operand *vpps_proof_operand(const vpps_proof *p, uint32
     return &p->program->operands[p->step->first + i];
 }
 
-/* Refuses the cell for value p->v: false; VPPS_NONE, where an expression is to be returned. */
+/* Refuse the cell because of value p->v and return false, or VPPS_NONE. */
 static inline bool vpps_proof_refuse(const vpps_proof *p, const char *what) {
     return VPPS_REFUSE(p->check, "cell %s, value %u: %s", p->c->name, p->v, what);
 }

@@ -1,4 +1,4 @@
-/* records.c - every word of the blocks' arrays, and of the tables, is what the graph says. */
+/* records.c - checks every word of the blocks' arrays, and of the tables, against the graph. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>

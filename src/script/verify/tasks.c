@@ -1,5 +1,5 @@
-/* tasks.c - the instructions on vertices. A stage first reads all that it wants, then writes: a VP takes its vertices in
- * tiles, so what one vertex reads and another writes in the same stage has no order. */
+/* tasks.c - checks the instructions on vertices. All reads of a stage are checked before all its writes: a VP takes its vertices in tiles,
+ * so that a read by one vertex and a write by another in the same stage have no order. */
 #include "cell/program.h"
 #include "script/verify/checker.h"
 
@@ -16,7 +16,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* The work of one VP, or of a group where all do the same: items of all axes. */
+/* The work of one VP, or of a group whose VPs all do the same: items of all axes. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
@@ -80,14 +80,14 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Matrices are only remembered. */
+/* Of matrices only the last read is noted. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
     return true;
 }
 
-/* Words that come with a product, beside factors: matrices and a bias. */
+/* Reads the parameters of products: matrices and biases. */
 static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_step *product) {
     const vpps_program *p = &s->b->cell->c->programs[s->stage];
     for (uint32_t i = 0; i < product->n; i++)
@@ -99,7 +99,7 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->plan->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* The parts of vertex p's gradient number k: each that is due, once. */
+/* Takes the contributions to vertex p's gradient number k: each that is due, once. */
 static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
     const uint32_t *starts = b->gradient_starts[k], output = b->first_output + k * b->block->n + p;
     if (starts[p + 1] - starts[p] != c->due[output])
@@ -183,7 +183,7 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* What the task contributes lies one after the other, each a list of its items' values, rounded up; shares likewise. */
+/* Notes the task's contributions, which lie one after the other: each a list of its items' values, rounded up, share after share. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -212,7 +212,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     return true;
 }
 
-/* What the task makes of pass records. */
+/* Notes the task's pass records. */
 static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_stage *stage = &cell->stages[task->stage];

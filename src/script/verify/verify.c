@@ -97,7 +97,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     return NULL;
 }
 
-/* Counts what each barrier gets in all: on that it depends what a wait promises. */
+/* Counts the signals that each barrier gets in all: only a wait for all of them orders anything. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
@@ -149,7 +149,7 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Passes a wait if it can be passed. What only some signals satisfy orders nothing: which of them came is luck. */
+/* Passes a wait if it can be passed. A wait for fewer signals than its barrier gets orders nothing, since any of them may have come. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
@@ -182,7 +182,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs a group's stream as far as it goes. `any`: it got further. */
+/* Runs a group's stream up to the next wait that cannot be passed. `any` becomes true if it ran a task. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended) {

@@ -1,4 +1,4 @@
-/* verify.h - is a script right? Proved from the graph and the cells' ops; nothing that the scheduler worked out counts.
+/* verify.h - proves that a script is right, from the graph and the cells' ops alone, without results of the scheduler.
  *
  *   expression.c  formulas, so that equal ones have equal numbers
  *   function.c    what a vertex of the graph computes, and its derivative
@@ -13,9 +13,9 @@
  *   parameters.c  the instructions on parameters
  *   verify.c      header, streams, what must be done at the end
  *
- * The script is executed on a machine without numbers: a word of the pool holds "element e of value v of vertex i of block
- * b". An instruction is accepted when the words that it reads hold what the graph asks for and barriers alone order
- * all accesses. A WAIT orders only when it needs every signal that its barrier ever gets, so one run speaks for every run.
+ * The script is executed on a machine without numbers: a word of the pool holds "element e of value v of vertex i of block b". An
+ * instruction is accepted when the words that it reads hold what the graph asks for and barriers alone order all accesses. A wait orders
+ * only when it needs every signal that its barrier ever gets: so one run stands for every run.
  */
 #ifndef VPPS_SCRIPT_VERIFY_H
 #define VPPS_SCRIPT_VERIFY_H
@@ -23,9 +23,9 @@
 #include "script/script.h"
 
 /* `outputs`, `gradients`: where the values of the request's outputs, and the gradients of its gradient nodes, will be read when the
- * script has run; VPPS_NONE: a gradient is taken for zero.
- * `cells`: of the script's blocks. OK: the script does what the request asks of the graph, and nothing that it does depends on
- * the time that a VP takes. Fails with SCRIPT (the message tells the instruction, and what was expected) or MEMORY. */
+ * script has run; VPPS_NONE: a gradient is taken for zero. `cells`: of the script's blocks. OK: the script does what the request asks of
+ * the graph, and no result depends on the VPs' timing. Fails with SCRIPT (the message tells the instruction, and what was expected) or
+ * MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients);

@@ -1,6 +1,6 @@
-/* words.c - the pool, word by word: what a word holds, who wrote it, who has read it since, and whether barriers order all
- * that. Instructions of one group are numbered; what the group knows of another is the number up to which that one's
- * instructions come before (a vector clock, Mattern 1989; VPs of a group know alike, since they run the same stream). */
+/* words.c - the pool, word by word: what a word holds, who wrote it, who has read it since, and whether barriers order these accesses. The
+ * instructions of each group are numbered. For each other group a group has the number up to which that group's instructions come before
+ * its own next one (a vector clock, Mattern 1989). VPs of a group share a clock, since they run the same stream. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -93,7 +93,7 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* The set with the actor. Who came before the actor is left out: what waits for the actor waits for it. */
+/* The set with the actor added. Readers that come before the actor are left out: who waits for the actor waits for them, too. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -109,7 +109,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* May the actor write what these have read? A VP's own read by the same instruction counts as before where `own`. */
+/* May the actor write what these have read? With `own` a read by the same VP in the same instruction counts as earlier. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
@@ -185,7 +185,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Does the word hold another value of the record that the actor's item is written to? */
+/* Does the word hold another value of the record that the actor writes to? */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
