@@ -36,8 +36,8 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* What a model's file is made of: at most 1 + VPPS_MAX_STATES tensors a parameter, names of which some were made here (or are
- * NULL), and where tables come from that are shared out. */
+/* The tensors of a model's file, at most 1 + VPPS_MAX_STATES for each parameter; the names that were made for them (or NULL); and the
+ * sources of tables that are shared out. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;
@@ -117,7 +117,7 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
     return status;
 }
 
-/* All processes of a model whose tables are shared out: the first writes, and all have its success or failure. */
+/* Saves a model whose tables are shared out: the first process writes, and all processes return its success or failure. */
 static vpps_status write_together(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
     vpps_communicator *c = h->options.communicator;
     if (c->rank) {
@@ -143,7 +143,7 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
 
 /* ---------------------------------------------------------------- loading */
 
-/* What a file holds for the model, read in full before anything changes. */
+/* The contents of a file, all read before the model changes. */
 typedef struct contents {
     float *values[1 + VPPS_MAX_STATES];
 } contents;
@@ -189,7 +189,7 @@ static vpps_status read_number(const vpps_safetensors *file, const char *path, c
     return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number", path, key, text);
 }
 
-/* What made the file's run is taken up where this machine is like its. */
+/* The choices of the run that wrote the file are taken over if this machine is like that run's. */
 static vpps_status take_choice(const vpps_safetensors *file, vpps_handle *h) {
     const char *products = vpps_safetensors_metadata(file, "vpps.products");
     if (!products || !h->device->table->take_choice || h->options.no_tuning) return VPPS_OK;
@@ -211,7 +211,7 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
     return VPPS_OK;
 }
 
-/* State that the file does not have begins at zero, also where an earlier run left some. */
+/* State that the file lacks becomes zero, even where an earlier run left some. */
 static void adopt(vpps_parameter_data *p, contents *c) {
     size_t bytes = vpps_elems_held(p) * sizeof(float);
     if (c->values[0]) memcpy(p->values, c->values[0], bytes);

@@ -1,5 +1,5 @@
-/* device.h - what a handle asks of a device: a small table of functions. One batch is in flight at a time. Some devices
- * take a second one, which runs when the first has ended. */
+/* device.h - a device, as handles see it: a small table of functions. One batch is in flight at a time; some devices take a second one,
+ * which runs when the first has ended. */
 #ifndef VPPS_DEVICE_H
 #define VPPS_DEVICE_H
 
@@ -37,7 +37,7 @@ typedef struct vpps_device_table {
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* What scripts are made for. It may change by `tune`. */
+    /* The machine that scripts are made for. `tune` may change it. */
     const vpps_task_plan *(*machine)(const vpps_device *d);
 
     /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
@@ -74,16 +74,16 @@ typedef struct vpps_device_table {
     vpps_status (*write_gradients)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
-    /* In what precision products are made, and by which instructions. */
+    /* The precision of products, and the instructions that make them. */
     vpps_precision (*precision)(const vpps_device *d, const char **unit);
 
-    /* What the bits of a batch depend on beside its script, as text of VPPS_CHOICE_TEXT bytes: kept in checkpoints. take_choice:
-     * takes one that is of such a machine, and that the options allow; write_parameters must follow. Fails with MEMORY, and nothing
-     * has changed. NULL: both, where bits do not depend on what was measured. */
+    /* The device's choices that a batch's bits depend on beside its script, as text of VPPS_CHOICE_TEXT bytes for checkpoints. take_choice:
+     * applies such a text, if it is of such a machine and the options allow it; write_parameters must follow. Fails with MEMORY, and
+     * nothing has changed. NULL: both, where bits do not depend on what was measured. */
     void (*choice)(const vpps_device *d, char *text);
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* The device goes over to the candidate of its profile whose turn it is, with the parameters as they are. NULL: it has none. */
+    /* Switches the device to the next candidate of its profile; parameters stay as they are. NULL: the device has no profile. */
     vpps_status (*tune)(vpps_device *d);
     /* Trial i of those that were measured before there were batches; false: there are no more. NULL: there are none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
@@ -93,7 +93,7 @@ struct vpps_device {
     const vpps_device_table *table;
     vpps_profile profile; /* of the device's own choice */
     vpps_trace *trace;    /* where its VPs note what they do; NULL: nowhere */
-    uint32_t vote;        /* goes along with a batch's gradients; all processes get the sum */
+    uint32_t vote;        /* sent with a batch's gradients; all processes get the sum */
 };
 
 /* By vpps_precision. */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* When a span of the trace begins; nobody asks without one. */
+/* The time at which a span of the trace begins; 0 without a trace. */
 static uint64_t trace_clock(const vpps_handle *h) { return h->trace ? vpps_now_ns() : 0; }
 
 vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message) {
@@ -44,7 +44,7 @@ static void count_share(vpps_handle *h) {
     h->stats.imbalance = h->mean_ns ? (double)h->slowest_ns / (double)h->mean_ns - 1 : 0;
 }
 
-/* What the device had to wait between two training batches. */
+/* Notes how long the device waited between two training batches. */
 static void count_gap(vpps_handle *h) {
     vpps_stats *s = &h->stats;
     const uint64_t before = h->latest_end_ns;
@@ -118,16 +118,16 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Can the script that was made be launched before the batch in flight is waited for? Nothing that comes from outcomes is open, and
- * nobody looks at what happens when. */
+/* Can the new script be launched before the batch in flight is waited for? It can if nothing depends on that batch's outcome, and there is
+ * no trace. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->keeper.n_copies && !g->n_keeps &&
            !vpps_handle_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
-/* Launches the script after the batch in flight, and takes that one's outcome: if it is a failure, this batch has done nothing, and
- * is forgotten. */
+/* Queues the script after the batch in flight, and takes that batch's outcome: if it is a failure, the queued batch does nothing, and is
+ * forgotten. */
 static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
     vpps_outcome none;
     const vpps_status launched = vpps_handle_launch(h, batch);

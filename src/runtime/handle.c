@@ -27,7 +27,7 @@ static vpps_status open_device(vpps_handle *h, const char *name) {
     return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
 }
 
-/* A GPU if there is one. Only that there is none is no failure: whoever has a GPU wants to know why it is not used. */
+/* A GPU, if there is one, else the CPU. A GPU that cannot be used is a failure, so that its owner learns why. */
 static vpps_status open_any_device(vpps_handle *h) {
     char text[VPPS_MESSAGE_BYTES];
     if (vpps_device_cuda.find() != VPPS_OK) {

@@ -1,4 +1,4 @@
-/* handle.h - a model, a device, and two programs: one is made while the other runs.
+/* handle.h - a handle: a model, a device, and two programs, of which one is made while the other runs.
  *
  *   handle.c      life
  *   settings.c    what callers set: options, numbers of the optimiser, groups of parameters
@@ -33,9 +33,10 @@ struct vpps_handle {
     vpps_param_step *steps;          /* what they come to, of the latest request */
     vpps_keeper keeper;              /* of kept values */
     uint32_t number;                 /* of this handle in the process, from 1 */
-    vpps_snapshot *snapshot;         /* that it publishes, or reads; NULL: it trains, and nobody reads */
-    bool infers;                     /* it reads one */
-    uint64_t version;                /* of the snapshot, that the device has */
+    vpps_snapshot
+        *snapshot; /* the snapshot that it publishes, or reads; NULL: it trains, and there is no handle for inference */
+    bool infers;   /* it reads one */
+    uint64_t version; /* the snapshot's version that the device has */
     vpps_batch *programs[2];
     uint32_t next;       /* program for the next batch; the other may be in flight */
     bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
@@ -46,7 +47,7 @@ struct vpps_handle {
     vpps_step_part latest_part; /* of the latest training batch launched */
     uint32_t n_backward;        /* calls of vpps_backward since the latest update */
     vpps_asked asked;           /* of the latest call of vpps_backward */
-    bool pending;               /* the latest batch failed, and nobody was told yet */
+    bool pending;               /* the latest batch failed, and no call has returned that yet */
     vpps_status broken;         /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
@@ -79,12 +80,12 @@ void vpps_handle_note_precision(vpps_handle *h);
 
 /* ---- settings.c */
 
-/* Options as a caller gives them (NULL: the defaults), checked, and as this version has them. Fails with ARGUMENT. */
+/* Checks a caller's options (NULL: the defaults) and converts them to this version's struct. Fails with ARGUMENT. */
 vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
 
 /* ---- flight.c */
 
-/* Takes the outcome of the batch in flight, waiting for it; nothing in another process. */
+/* Waits for the batch in flight and takes its outcome; does nothing in a child of fork(). */
 void vpps_handle_settle(vpps_handle *h);
 
 /* Several processes: `vote` goes along with this process's next batches; the sum of all processes' votes comes back with the
@@ -92,8 +93,8 @@ void vpps_handle_settle(vpps_handle *h);
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
 uint32_t vpps_handle_votes(const vpps_handle *h);
 
-/* After a failure what the device holds is unknown, and nothing more runs; OK changes nothing. `batch`: number of the training batch;
- * 0: vpps_forward. Returns what vpps_handle_whole does, or OK. */
+/* To be called with the outcome of a batch: after a failure the device's contents are unknown, and nothing more runs. OK changes nothing.
+ * `batch`: number of the training batch; 0: vpps_forward. Returns what vpps_handle_whole does, or OK. */
 vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message);
 
 /* OK, what broke the handle, or the failure that the latest training batch left, once. */
@@ -113,7 +114,7 @@ vpps_status vpps_handle_tune(vpps_handle *h);
  * has no kernel for the batch; while its profile goes on, another candidate is due. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
-/* The preceding batch is over, its failure, if there is one, told, or its loss (may be NULL); and this one runs. */
+/* Returns the failure of the preceding batch, if there is one, or its loss (may be NULL); and starts this batch. */
 vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
                               float *stale_loss);
 
@@ -122,7 +123,7 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 
 /* ---- scripts.c */
 
-/* What a training batch asks of its script. */
+/* The request of a training batch. */
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
 
 /* Makes the next program's script, for that machine, in as many groups as the request says; 0: as the options say. Fails as vpps_fb

@@ -1,4 +1,4 @@
-/* inference.c - handles that compute beside the one that trains: its parameters pass from one to the others as snapshots. */
+/* inference.c - handles that compute beside the one that trains: they get its parameters as snapshots. */
 #include "runtime/handle.h"
 
 vpps_status vpps_publish_parameters(vpps_handle *h) {
@@ -25,6 +25,6 @@ vpps_status vpps_handle_refresh(vpps_handle *h) {
     const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
     const vpps_status status = h->device->table->write_parameters(h->device, parameters);
     vpps_snapshot_unlock(h->snapshot);
-    if (status != VPPS_OK) h->version = 0; /* what the device has is not known: all of it is written again */
+    if (status != VPPS_OK) h->version = 0; /* the device's contents are unknown: everything is written anew */
     return status;
 }

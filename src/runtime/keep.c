@@ -1,6 +1,6 @@
-/* keep.c - values that stay on the device: the public calls, and what runs of graphs do for them. A graph notes which of its nodes
- * are to be kept; the next run asks the scheduler for their values, as for those that the host reads, and once it is over they are
- * copied to places of their own in the pool. A node of a later graph that reads such a value is a lookup of that place. */
+/* keep.c - values that stay on the device: the public calls, and what runs of graphs do for them. A graph notes which of its nodes are to
+ * be kept. The next run asks the scheduler for their values, as for those that the host reads, and then copies them to places of their own
+ * in the pool. A node of a later graph that reads such a value is a lookup of that place. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     return VPPS_OK;
 }
 
-/* There is a part of the pool for values. */
+/* Reserves the part of the pool for values. */
 static vpps_status need_keeper(vpps_handle *h) {
     uint32_t words = 0;
     if (h->keeper.n_values) return VPPS_OK;
@@ -151,7 +151,7 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Is it to be kept by this handle, still? */
+/* Is the value this handle's, and not released? */
 static bool is_wanted(const vpps_handle *h, const vpps_kept_node *n) {
     return n->handle == h->number && vpps_keeper_find(&h->keeper, n->value);
 }

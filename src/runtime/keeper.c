@@ -3,8 +3,8 @@
 
 #include <stdatomic.h>
 
-/* A value's number: where it is in `values`, and above that a count of all values that were ever kept in this process, which tells
- * it from those that were there before, and from those of other handles. */
+/* A value's number has its index in `values` in the low bits. Above is a count of all values that were ever kept in this process, so that
+ * no number is used twice, in this handle or another. */
 enum { PLACE_BITS = 24 };
 
 static uint32_t place_of(vpps_value value) { return (uint32_t)value & ((1u << PLACE_BITS) - 1); }
@@ -37,7 +37,7 @@ static uint32_t room_after(const vpps_keeper *k, uint32_t i) {
     return end - v->offset - v->room;
 }
 
-/* A place in `values` that is free. 0: out of memory, or there are as many values as numbers tell apart. */
+/* A free index of `values`. 0: out of memory, or there are as many values as numbers can name. */
 static uint32_t take_place(vpps_keeper *k) {
     const uint32_t place = k->released;
     if (place) return k->released = k->values[place].after, place;

@@ -1,5 +1,5 @@
-/* keeper.h - values that a handle keeps: which there are, and where they lie in a part of the device's pool. Places are given to who
- * asks next, from where the latest was given on, so that a value is found room for at once as long as there is much. */
+/* keeper.h - the values that a handle keeps, and their places in a part of the device's pool. The search for a place begins after the
+ * latest one given (next fit), so that it is short as long as there is much room. */
 #ifndef VPPS_KEEPER_H
 #define VPPS_KEEPER_H
 

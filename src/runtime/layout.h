@@ -5,9 +5,9 @@
 #include "graph/model.h"
 #include "plan/plan.h"
 
-/* Fills in everything of a plan but how rows are dealt: vectors and tables, their state, norms of at most max_vps VPs.
- * The vectors' gradients are one block, from *gradients on. `device` names it in messages. Fails with MEMORY, POOL. The
- * plan's arrays are one allocation: free(plan->values). */
+/* Fills in a plan, except how rows are dealt: vectors and tables, their state, norms of at most max_vps VPs. The vectors' gradients are one
+ * block, from *gradients on. `device` names it in messages. Fails with MEMORY, POOL. The plan's arrays are one allocation:
+ * free(plan->values). */
 vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vpps_options *options, uint32_t max_vps,
                               const char *device, vpps_rows *gradients);
 

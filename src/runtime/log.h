@@ -1,4 +1,4 @@
-/* log.h - what a handle tells whom its options name. */
+/* log.h - lines of a handle for the log function of its options. */
 #ifndef VPPS_RUNTIME_LOG_H
 #define VPPS_RUNTIME_LOG_H
 

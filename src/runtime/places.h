@@ -1,4 +1,4 @@
-/* places.h - where threads may run: sockets, memory nodes and caches of this machine's CPUs, and which CPUs suit so many VPs. */
+/* places.h - places where threads may run: sockets, memory nodes and caches of this machine's CPUs, and the CPUs that suit so many VPs. */
 #ifndef VPPS_PLACES_H
 #define VPPS_PLACES_H
 
@@ -18,7 +18,7 @@ typedef struct vpps_places {
     uint32_t n;
 } vpps_places;
 
-/* The CPUs c that are online and allowed[c], c < n; by files under root/sys, "" but in tests. What no file tells is 0, so that a
+/* The CPUs c that are online and allowed[c], c < n; by files under root/sys, "" but in tests. A property that no file tells is 0, so that a
  * machine without /sys is one socket of one node. Fails with MEMORY. The caller frees at. */
 vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, vpps_places *out);
 
@@ -30,8 +30,8 @@ vpps_status vpps_places_here(vpps_places *out);
  * than places share them, neighbours first. Fails with MEMORY. */
 vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t here, uint32_t *chosen);
 
-/* How closely VPs are held to their places. ANYWHERE: all on one node that they do not fill, since what else runs on the machine would
- * have to make way; CACHE: every core has a VP. */
+/* How closely VPs are held to their places. ANYWHERE: all VPs are on one node and do not fill it, so that other programs need not make way;
+ * CACHE: every core has a VP. */
 typedef enum vpps_hold { VPPS_HOLD_ANYWHERE, VPPS_HOLD_NODE, VPPS_HOLD_CACHE } vpps_hold;
 vpps_hold vpps_hold_of(const vpps_places *p, uint32_t n_vps, const uint32_t *chosen);
 

@@ -1,5 +1,5 @@
-/* profile.h - the profile of a choice: its candidates train the batches that come anyway, and the fastest one is taken. No batch is
- * run twice, none is lost. */
+/* profile.h - the profile of a choice: its candidates run in turn on the batches that are trained anyway, and the fastest is taken. No
+ * batch runs twice or is lost. */
 #ifndef VPPS_PROFILE_H
 #define VPPS_PROFILE_H
 
@@ -28,12 +28,12 @@ typedef struct vpps_profile {
     uint32_t current;                 /* the candidate of the next batch */
     bool one_by_one; /* vpps_profile_take says when another candidate comes; else they take turns, batch by batch */
     bool done;       /* `current` is the choice */
-    double margin;   /* by which part of the first candidate's time another one must be faster */
+    double margin;   /* the fraction of the first candidate's time by which another one must be faster */
 
     /* A candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not kept. */
     void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);
     vpps_memory memory;
-    const vpps_options *options; /* their log is told where the choice could not be kept */
+    const vpps_options *options; /* their log gets a line if the choice could not be kept */
 } vpps_profile;
 
 /* The numbers of groups, up to `most`, that n_vps can be divided into; as many as there is room for, the few and large ones, and
@@ -44,8 +44,8 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* A batch of so many nodes ran with the current candidate; `as_asked`: really so, for a candidate may ask for more groups than the
- * batch has inputs. */
+/* To be told that a batch of so many nodes ran; `as_asked`: with the current candidate. It does not if the candidate asks for more groups
+ * than the batch has inputs. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* The fastest candidate of those that were measured; p->n: none was. */
@@ -55,7 +55,7 @@ uint32_t vpps_profile_best(const vpps_profile *p);
  * measured. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
-/* Makes the choice that an earlier run's text names, if it names a candidate. */
+/* Takes the choice of an earlier run's text, if that names a candidate. */
 void vpps_profile_resume(vpps_profile *p, const char *text);
 
 #endif

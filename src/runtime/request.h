@@ -1,4 +1,4 @@
-/* request.h - what a step gives beside the gradients of parameters: values of nodes, and gradients (vpps_request). */
+/* request.h - results of a step beside the gradients of parameters: values of nodes, and their gradients (vpps_request). */
 #ifndef VPPS_RUNTIME_REQUEST_H
 #define VPPS_RUNTIME_REQUEST_H
 
@@ -8,8 +8,8 @@
 typedef struct vpps_asked {
     vpps_request request;
     vpps_node loss;
-    /* Those that the script is to leave, for values, then for gradients: all of the request but the loss, whose value is the outcome's,
-     * and whose gradient is 1. */
+    /* The nodes whose values, then those whose gradients, the script leaves in the pool: all of the request except the loss, whose value is
+     * in the outcome and whose gradient is 1. */
     vpps_node *nodes;
     uint32_t n_values, n_gradients;
     vpps_pool_read *reads; /* room for all of them; vpps_forward uses it, too */

@@ -1,5 +1,5 @@
-/* row_sums.h - gradients of lookup tables' entries that add up over launches: a device makes those of one batch, in its own
- * memory; what comes of several batches lies here, in the host's, until the update. */
+/* row_sums.h - sums of gradients of lookup tables' entries over launches, until the update. A device makes the gradients of one batch in
+ * its own memory; the sums are in the host's. */
 #ifndef VPPS_ROW_SUMS_H
 #define VPPS_ROW_SUMS_H
 

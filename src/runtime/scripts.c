@@ -32,7 +32,7 @@ static const vpps_policy *policy_for(vpps_handle *h, bool training) {
     return h->policy;
 }
 
-/* What values decide runs in inference, on a device that can. */
+/* Ops that values decide (argmax, lookup_at) run in inference only, on a device that can. */
 static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
     if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
     if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");
@@ -41,8 +41,8 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
                      h->stats.device);
 }
 
-/* Where there are too many types of vertices, those go that were not used for longest. The batch in flight has ended then. Gradients
- * that add up, and a trace, may still ask for the cells of batches before. */
+/* Where there are too many types of vertices, drops those that were not used for longest, once the batch in flight has ended. It does not
+ * while gradients add up or there is a trace: both may need the cells of earlier batches. */
 static void drop_types(vpps_handle *h) {
     if (!vpps_types_are_full(&h->types) || h->n_backward || h->trace) return;
     vpps_handle_settle(h);

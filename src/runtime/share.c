@@ -3,8 +3,8 @@
 
 #include <xxhash.h>
 
-/* What every process tells every other. After it: a bit for each parameter that has a gradient here, and for each lookup table
- * how many of its rows come with the next exchange. */
+/* The header that every process sends to every other. It is followed by a bit for each parameter that has a gradient here, and, for each
+ * lookup table, the number of rows that come with the next exchange. */
 typedef struct header {
     uint64_t model, step; /* hashes of what is trained, and of how this batch steps */
     double loss;
@@ -56,7 +56,7 @@ static uint64_t hash_of_model(XXH3_state_t *h, const vpps_model *model, const ch
     return XXH3_64bits_digest(h);
 }
 
-/* What all must have alike in a batch: the rule of the step, and what is frozen. */
+/* A hash of what must be the same in all processes in a batch: the rule of the step, and the frozen parameters. */
 static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
     const float numbers[] = {h->corrections[0], h->corrections[1], h->lr,           h->momentum,
                              h->beta1,          h->beta2,          h->epsilon,      h->weight_decay,
@@ -325,7 +325,7 @@ static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
     return take_segments(s, batch, s->counts);
 }
 
-/* To those who add them up, and the sums to all. */
+/* Sends rows to the processes that add them up, and the sums to all. */
 static vpps_status share_rows(vpps_share *s, vpps_shared_batch *batch) {
     const uint32_t size = s->c->size, rank = s->c->rank;
     uint64_t n_rows = 0;

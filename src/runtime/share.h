@@ -19,7 +19,7 @@
 
 typedef struct vpps_share vpps_share;
 
-/* What it cost to make the gradients of several processes one, and how evenly they were busy until then. */
+/* The costs of exchanges, and how evenly the processes were busy before them. */
 typedef struct vpps_share_cost {
     uint32_t votes; /* of all processes */
     uint64_t exchange_ns, sent_bytes;
@@ -27,7 +27,7 @@ typedef struct vpps_share_cost {
     uint64_t slowest_ns, mean_ns; /* from the launch until a process had its gradients */
 } vpps_share_cost;
 
-/* What this process made of a batch; afterwards, what all did. */
+/* The results of a batch: before the exchange this process's, afterwards those of all. */
 typedef struct vpps_shared_batch {
     const vpps_task_header *header; /* how it steps */
     const uint32_t *steps;          /* likewise: the script at header->steps */
@@ -45,8 +45,8 @@ typedef struct vpps_shared_batch {
     void *device;
 } vpps_shared_batch;
 
-/* What the first process has in `text` comes into that of all. Each process calls it once before vpps_share_open, whatever its
- * device: that they differ is told there. Fails as the communicator does. */
+/* Copies the first process's `text` to all. Each process calls it once before vpps_share_open, whatever its device, since differences are
+ * reported there. Fails as the communicator does. */
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 
@@ -59,14 +59,14 @@ void vpps_share_close(vpps_share *s);
  * all. */
 bool *vpps_share_dense(vpps_share *s);
 
-/* Makes the gradients of all processes one; all call it together. Fails with MEMORY, STATE (another trains something else), and
- * as the communicator does. */
+/* Adds up the gradients of all processes; all call it together. Fails with MEMORY, STATE (another trains something else), and as the
+ * communicator does. */
 vpps_status vpps_share_exchange(vpps_share *s, vpps_shared_batch *batch);
 
 /* Of the latest batch. */
 vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 
-/* A number that processes have alike which train the same model, laid out alike. */
+/* A hash of the model and its layout, which must be the same in all processes. */
 uint64_t vpps_share_model(const vpps_share *s);
 
 vpps_communicator *vpps_share_communicator(const vpps_share *s);

@@ -1,6 +1,6 @@
-/* snapshot.h - parameters as they were when a batch was over: what handles for inference read while another one trains. The one that
- * trains fills a copy that nobody reads, and then makes it the one that is read; so nobody sees half of an update, and who copies
- * waits for nobody who computes. Used by several threads. */
+/* snapshot.h - parameters as they were when a batch was over: what handles for inference read while another one trains. There are two
+ * copies: the handle that trains fills the one that nobody reads, and then swaps them. So no reader sees half of an update, and publishing
+ * does not wait for computations. Used by several threads. */
 #ifndef VPPS_SNAPSHOT_H
 #define VPPS_SNAPSHOT_H
 

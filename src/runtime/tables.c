@@ -3,7 +3,7 @@
 
 #define DONE VPPS_NO_PARAM
 
-/* What the first process tells the others. */
+/* A request of the first process to the others. */
 typedef struct order {
     uint32_t param, state; /* state: from 1, 0: the values */
     uint32_t first, n;     /* entries */

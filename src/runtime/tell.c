@@ -1,4 +1,4 @@
-/* tell.c - what a handle tells: statistics, trials, and the trace, to which callers add spans of their own. */
+/* tell.c - a handle's statistics, trials, and trace, to which callers add spans of their own. */
 #include "runtime/handle.h"
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {

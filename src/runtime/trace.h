@@ -1,8 +1,8 @@
-/* trace.h - what a run did when: spans of time, noted where they happen and written at the end (vpps_trace_write).
+/* trace.h - the trace of a run: spans of time, noted where they happen and written at the end (vpps_trace_write).
  *
- * A VP notes the end of each of its tasks, which is where the next one begins, in memory that was made before the launch:
- * a reading of the clock and 32 bytes a task. The handle notes what the caller does and how long the device ran. A batch is
- * noted as a whole or not at all, so that a run of any length leaves a bounded trace of whole batches.
+ * A VP notes the end of each of its tasks, which is where the next one begins, in memory that was made before the launch: a reading of the
+ * clock and 32 bytes a task. The handle notes the caller's spans and how long the device ran. A batch is noted as a whole or not at all, so
+ * that a run of any length leaves a bounded trace of whole batches.
  */
 #ifndef VPPS_TRACE_H
 #define VPPS_TRACE_H
@@ -47,7 +47,7 @@ enum { VPPS_OPEN_SPANS = 16 };
 typedef struct vpps_trace {
     uint64_t begin_ns;
     uint64_t limit;    /* events */
-    uint64_t left_out; /* launches after there was no room */
+    uint64_t left_out; /* launches that were not noted for lack of room */
     bool noting;       /* the VPs note the latest launch */
     bool full;
     vpps_track *tracks; /* of each VP */

@@ -42,7 +42,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_handle_whole(h));
     if (loss == VPPS_NO_NODE &&
-        h->stats.processes > 1) { /* nothing of this batch is here, but its gradients are to come */
+        h->stats.processes > 1) { /* this process has no part in the batch, but gets its gradients */
         vpps_graph_clear(g);
         loss = vpps_zeros(g, 1, 1);
         VPPS_TRY(vpps_graph_status(g));

@@ -1,11 +1,11 @@
-/* comm.h - processes that train one model together: what they ask of each other, a small table of functions.
+/* comm.h - communication of processes that train one model together: a small table of functions.
  *
  *   comm.c        sums, agreement and failures, for every row of the table
  *   mpi.c         the row MPI: finding the library, waiting for messages with a time limit
  *   mpi_*.c       what differs between the implementations of MPI
  *   nccl.c        the row NCCL, between GPUs
  *
- * All calls but those on failures are made by all processes, in the same order, by one thread of each at a time.
+ * Except for those on failures, all processes make the same calls in the same order, by one thread of each process at a time.
  */
 #ifndef VPPS_COMM_H
 #define VPPS_COMM_H
@@ -16,7 +16,7 @@
 
 enum { VPPS_HOST_BYTES = 64 };
 
-/* What goes to a process, or comes from it. */
+/* Bytes for a process, or from it. */
 typedef struct vpps_parcel {
     void *data;
     size_t bytes;
@@ -29,15 +29,15 @@ typedef struct vpps_comm_table {
      * run with as many processes. */
     vpps_status (*allreduce)(vpps_communicator *c, float *data, size_t n);
 
-    /* out[p] goes to process p, in[p] is filled with what p sends here. The bytes that one side sends are those that the
-     * other waits for; of this process's own nothing is moved. */
+    /* out[p] goes to process p; in[p] is filled with what p sends here. Both sides know the number of bytes. This process's own are not
+     * moved. */
     vpps_status (*exchange)(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in);
 
     vpps_status (*broadcast)(vpps_communicator *c, void *data, size_t bytes, uint32_t root);
     vpps_status (*barrier)(vpps_communicator *c);
 
-    /* This process has failed. tell: the first process hears of it in its next wait, and fails with it. end: ends all
-     * processes of the run, at once. */
+    /* This process has failed. tell: reports the failure to the first process, whose next wait fails with it. end: ends all processes of
+     * the run at once. */
     void (*tell)(vpps_communicator *c, const char *message);
     void (*end)(vpps_communicator *c, int exit_code);
     void (*close)(vpps_communicator *c);
@@ -48,17 +48,17 @@ struct vpps_communicator {
     uint32_t rank, size;
     char (*hosts)[VPPS_HOST_BYTES]; /* of each process */
     uint64_t watchdog_ns;
-    /* Processes read, save or measure, as long as that takes: set by all for such a part of the run. Who is busy then says now
-     * and then that it is there, and waiting ends only when nothing is heard, or after 60 times the watchdog's time. */
+    /* Set by all processes while they read, save or measure, which may take any time: a busy process then sends a sign of life now and
+     * then, and a wait fails only when these stop, or after 60 times the watchdog's time. */
     atomic_bool patient;
-    bool ended; /* another process has said what is wrong, and ends all */
+    bool ended; /* another process has reported the failure, and ends the run */
     uint64_t sent_bytes;
     float *scratch;
     size_t scratch_capacity;
     vpps_parcel *parcels; /* 2 * size, of comm.c's own exchanges */
 };
 
-/* Fills in what every row has: call it first in a row's opening. Fails with MEMORY. */
+/* Fills in the members that are the same for every row; to be called first when a row opens. Fails with MEMORY. */
 vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, uint32_t rank, uint32_t size,
                            uint32_t watchdog_ms);
 /* Frees what vpps_comm_init made. */
@@ -67,15 +67,15 @@ void vpps_comm_free(vpps_communicator *c);
 /* Tells every process every other's host. */
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host);
 
-/* allreduce for rows that have nothing better: every process adds up one part of the elements and sends it to all. Each
- * sends 2 (P - 1) / P of the data, which is the least there is (Patarasuk and Yuan 2009). */
+/* allreduce for rows without one of their own: every process adds up one part of the elements and sends it to all. Each sends 2 (P - 1) / P
+ * of the data, which is the least there is (Patarasuk and Yuan 2009). */
 vpps_status vpps_allreduce_by_exchange(vpps_communicator *c, float *data, size_t n);
 
 /* all[p * bytes ...] becomes what process p gave as `own`. */
 vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, size_t bytes);
 
-/* Did all processes get here with OK? If so OK; else all fail with the status and the message of the first that did not,
- * which names it. */
+/* OK if all processes call it with OK; else all fail with the status and the message of the first process that did not, and the message
+ * names it. */
 vpps_status vpps_comm_agree(vpps_communicator *c, vpps_status status);
 
 /* Do all have the same lines, "NAME VALUE" each, as the first process? Else all fail with ARGUMENT, naming the process, its
@@ -93,8 +93,9 @@ typedef struct vpps_gpu_stream {
     void *context;
 } vpps_gpu_stream;
 
-/* Between the GPUs of these processes, one of each: data lie in the GPUs' memory. `processes` must outlive it. All of them call
- * it together. A sum's order is NCCL's, the same in all processes. Fails with DEVICE, MEMORY, and as agreeing does. */
+/* Opens a communicator between the GPUs of these processes, one of each, for data in the GPUs' memory. `processes` must outlive it. All
+ * processes call it together. Sums are made in NCCL's order, the same in all processes. Fails with DEVICE, MEMORY, and as vpps_comm_agree
+ * does. */
 vpps_status vpps_nccl_open(vpps_communicator **out, vpps_communicator *processes, vpps_gpu_stream stream);
 
 vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms);

@@ -1,8 +1,8 @@
 /* mpi.c - the row MPI: which library it is, and messages that are waited for with a time limit.
  *
- * Everything is made of messages between two processes, each begun and then tested for. So a wait sees who it is that does
- * not answer, and a process that fails can be heard of while others wait for something else. In a batch, who does not answer
- * within the watchdog's time has failed; elsewhere, who does not even say that it is there.
+ * Everything is made of messages between two processes, each begun and then tested for. So a wait knows which process does not answer, and
+ * a report of a failure gets through while others wait for something else. In a batch, a process that does not answer within the watchdog's
+ * time has failed; elsewhere, one that sends no sign of life.
  */
 #include "runtime/comm/mpi.h"
 #include "runtime/comm/comm.h"
@@ -17,8 +17,8 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* What a process says to the first one, unasked; the first one says to all that it is there; who ends all says so to all, so
- * that none of them has something else to say. */
+/* Unasked messages: to the first process, a failure or a sign of life; from the first process, a sign of life to all; and to all, that the
+ * sender ends the run, so that no other process reports another failure. */
 typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
@@ -96,7 +96,7 @@ static void beat(mpi_row *m) {
     tell_short(m, NOTE_THERE, false);
 }
 
-/* Another process ends all: this one waits for that. */
+/* Another process ends the run: waits until it does. */
 static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     m->c.ended = true;
     for (patience p = begin_wait(); have_waited(&p) < m->c.watchdog_ns / 2;)
@@ -104,7 +104,7 @@ static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     return vpps_fail(VPPS_DEVICE, "rank %u on %s has ended the run", by, m->c.hosts[by]);
 }
 
-/* What others said. Fails with what a process failed with. */
+/* Reads the messages of other processes. Fails with a failure that one of them reports. */
 static vpps_status hear(mpi_row *m) {
     for (;;) {
         bool there;
@@ -120,8 +120,8 @@ static vpps_status hear(mpi_row *m) {
     }
 }
 
-/* Is it silent whom this process waits for? Where processes are busy on their own, who says that it is there is not; the
- * first process hears it of all, the others of the first alone. */
+/* Is a process silent that this one waits for? While processes are busy on their own, signs of life count: the first process gets those of
+ * all, the others that of the first. */
 static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     if (p->waited_ns < limit_ns) return false;
     if (!atomic_load(&m->c.patient) || p->waited_ns > 60 * limit_ns) return true;
@@ -171,8 +171,8 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     }
 }
 
-/* Nothing came in time. Who waits for another, too, says so to the first process, which then knows who does not, and reports
- * it; should it be silent itself, the second does, and then the others. All within the last quarter of the watchdog's time. */
+/* Nothing came in time. Each process that waits, too, tells the first one, which so knows which process does not, and reports that. If the
+ * first is silent itself, the second reports, and then the others. All this takes the last quarter of the watchdog's time. */
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
@@ -205,7 +205,7 @@ static vpps_status finish(mpi_row *m) {
 
 /* ---------------------------------------------------------------- a busy process is there */
 
-/* Where processes are busy on their own: another thread says so for this one. While a call waits, it does so itself. */
+/* While processes are busy on their own, a thread sends this one's signs of life. A call that waits sends them itself. */
 static void *keep_beating(void *argument) {
     mpi_row *m = argument;
     pthread_mutex_lock(&m->lock);
@@ -284,7 +284,7 @@ static vpps_status mpi_exchange(vpps_communicator *c, const vpps_parcel *out, co
     return status;
 }
 
-/* From the root to all: what is broadcast is small, and rarely. */
+/* The root sends to each process: broadcasts are small and rare. */
 static vpps_status broadcast(mpi_row *m, void *data, size_t bytes, uint32_t root) {
     const vpps_communicator *c = &m->c;
     const vpps_parcel parcel = {data, bytes};
@@ -378,7 +378,7 @@ static void *find_library(void) {
                        : open_first(mpich_files, VPPS_COUNT(mpich_files));
 }
 
-/* Whose it is, by what it says of itself. */
+/* The implementation that the library is, by its version text. */
 static const vpps_mpi_binding *binding_of(void *library) {
     static const char *const mpich_kin[] = {"MPICH", "Intel", "MVAPICH", "CRAY"};
     if (dlsym(library, "ompi_mpi_comm_world")) return &vpps_mpi_open_mpi;

@@ -46,8 +46,8 @@ static vpps_status need_open(const nccl_row *m) {
     return m->comm ? VPPS_OK : vpps_fail(VPPS_STATE, "NCCL: the communicator has failed before");
 }
 
-/* Until the stream has done what it was given. A process that is gone shows as an error of NCCL's, or as silence; then the
- * operation is taken back, and the row is of no further use. */
+/* Waits until the stream has done its work. A process that is gone shows as an error of NCCL's, or as silence; then the operation is
+ * aborted, and the communicator is useless. */
 static vpps_status finish(nccl_row *m) {
     const uint64_t begin = vpps_now_ns(), limit_ns = m->c.watchdog_ns * (atomic_load(&m->c.patient) ? 60 : 1);
     vpps_status status = VPPS_OK;
@@ -146,7 +146,7 @@ static const vpps_comm_table table = {.name = "nccl",
                                       .end = nccl_end,
                                       .close = nccl_close};
 
-/* The first process makes the name by which all find each other. */
+/* The first process makes the identifier by which all find each other. */
 static vpps_status join(nccl_row *m) {
     vpps_communicator *processes = m->processes;
     vpps_nccl_id id;

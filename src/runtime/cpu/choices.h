@@ -1,5 +1,5 @@
-/* choices.h - which instructions make the CPU's products, in what precision, and how: chosen by what trials of a few ms measured on
- * this processor (measure.c), or without them by a table. tuning.c keeps the trials, and sees to it that a run keeps its choice. */
+/* choices.h - which instructions make the CPU's products, in what precision, and how: chosen by what trials of a few ms measured on this
+ * processor (measure.c), or without them by a table. tuning.c keeps the trials, and makes a resumed run keep its choice. */
 #ifndef VPPS_CPU_CHOICES_H
 #define VPPS_CPU_CHOICES_H
 
@@ -51,7 +51,7 @@ typedef struct vpps_cpu_problem {
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 
-/* Was this trial of a unit, precision and way that the choice takes? */
+/* Is the trial one of a unit, precision and way that the choice uses? */
 bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choice, const vpps_trial *trial);
 
 /* Writes a choice as "avx512 amx bf16x3 96 9 64" into text of VPPS_CHOICE_BYTES. Reading returns false, and leaves *out alone, if the

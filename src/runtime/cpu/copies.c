@@ -1,7 +1,7 @@
-/* copies.c - transposed copies of matrices. Backward multiplies with transposes: few vectors with the rows as they lie, many the
- * faster with a copy, which every update has to make anew. So a batch has a matrix's copy where it multiplies enough vectors
- * with it, in tasks of enough at a time. That depends on the batch's script and the choices alone, not on batches before it, so that
- * a resumed run gives the same bits. */
+/* copies.c - transposed copies of matrices. Backward multiplies with transposes: few vectors with the rows as they lie, many vectors faster
+ * with a transposed copy, which every update has to make anew. So a batch uses a copy of a matrix if it multiplies enough vectors with it,
+ * in tasks of enough vectors each. That depends on the batch's script and the choices alone, not on earlier batches, so that a resumed run
+ * gives the same bits. */
 #include "runtime/cpu/cpu.h"
 
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
@@ -38,7 +38,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* The vectors of a group's tasks, up to the first that is none: the VPs tell what is wrong with it. */
+/* Counts the vectors of a group's tasks, up to the first word that begins no task: the VPs report that fault. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
         const vpps_task *t = vpps_task_at(cpu->script, at);

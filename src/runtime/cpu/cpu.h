@@ -47,8 +47,8 @@ typedef struct vpps_cpu_precision {
  * a product's operands follow each other in memory. Element (r, k) at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
-/* So many rows are dealt to groups of any size, though some VPs of a large group then have none. A level of few vertices, if these were
- * dealt instead, would keep still fewer VPs busy. */
+/* Matrices of so many rows are dealt by rows to groups of any size, though some VPs of a large group then have none: dealing the few
+ * vertices of a level instead would keep still fewer VPs busy. */
 enum { VPPS_ENOUGH_ROWS = 128 };
 
 typedef struct vpps_cpu vpps_cpu;
@@ -147,7 +147,7 @@ struct vpps_cpu {
     const vpps_model *model;
     vpps_options options;
     const vpps_cpu_units *units;
-    const struct vpps_probe *probe; /* trials of their products; NULL: they were not wanted */
+    const struct vpps_probe *probe; /* trials of their products; NULL: none were made */
     vpps_cpu_choice choice;
     const vpps_kernels *kernels; /* and the next two: as it says */
     vpps_cpu_precision precision;
@@ -186,15 +186,16 @@ struct vpps_cpu {
     vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
     size_t segments_capacity;
     uint32_t n_segments;
-    vpps_share *share;              /* NULL: this process is the only one */
-    vpps_counter arrived, released; /* where VPs meet for it: VPs, counted through; batches */
+    vpps_share *share; /* NULL: there is one process */
+    vpps_counter arrived,
+        released; /* counters of the VPs that have come to an exchange, over all batches; and of exchanges that are done */
     uint32_t shared_batches;
     vpps_entries *entries; /* NULL: tables are whole */
     uint32_t launch;       /* number of launches so far */
     vpps_step_part part;   /* of the latest launch */
 
     /* gradients that add up over launches until an update */
-    uint32_t sum;            /* their number: the first launch of each sum counts on */
+    uint32_t sum;            /* the sum's number: the first launch of each sum adds one */
     bool summing;            /* there are some */
     bool untaken;            /* those of the latest launch are in the pool, and not in the next two */
     double sum_loss;         /* of the launches that add up */
@@ -214,18 +215,19 @@ struct vpps_cpu {
     atomic_bool quit;
 };
 
-/* Is the script made for this device, and do its parts lie inside it? Then check_block, of each block that a view was made
- * of: do its arrays, and what it keeps in the pool? Both fail with SCRIPT. */
+/* check_script: is the script made for this device, and do its parts lie inside it? check_block, then, for each block that has a view: do
+ * its arrays lie inside the script, and its records inside the pool? Both fail with SCRIPT. */
 vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Can the group's task at word `at` run? Its tasks go on to `end`, where an END is the last. False: the VP has failed with SCRIPT. */
+/* Can the group's task at word `at` run? The group's tasks end at `end` with an END. False: the VP has failed with SCRIPT. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
-/* All of a launch but that VPs begin: checks the batch's script, and makes it the one that they run. Fails with SCRIPT, MEMORY. */
+/* Prepares a launch up to the start of the VPs: checks the batch's script, and makes it the one that they run. Fails with SCRIPT,
+ * MEMORY. */
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 
-/* The VP's share of a task, which vpps_check_task let through. False: it was the VP's last. */
+/* Runs the VP's share of a task that vpps_check_task has accepted. False: it was the VP's last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
 /* Runs the VP's part of the script. A task that is unknown, cut short, or that names what there is not ends the
@@ -242,13 +244,13 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
 vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, uint64_t limit_ns, bool until_failure);
 
-/* After a change of *word: wakes who sleeps on it. */
+/* After a change of *word: wakes all threads that sleep on it. */
 void vpps_wake(vpps_cpu *cpu, atomic_uint *word);
 
 /* ---- meetings.c */
 
-/* NEIGHBOURS: VPs that add to one node of a tree. LEAST_TREE: from so many VPs on a tree costs less than a counter: by hand-overs of cache
- * lines one after the other, n - 1 of a counter, 8 + n / 8 and the gate's of a tree. */
+/* NEIGHBOURS: VPs that add to one node of a tree. LEAST_TREE: from so many VPs on a tree costs less than a counter. The cost is the number
+ * of cache-line hand-overs one after the other: n - 1 for a counter; 8 + n / 8 and those of a gate for a tree. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
@@ -268,7 +270,7 @@ bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meetin
 void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals);
 vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came);
 
-/* For who fails while others wait. */
+/* Wakes all VPs that wait at a meeting, after a failure. */
 void vpps_meetings_wake(vpps_cpu *cpu);
 
 /* Zeroed memory, at the start of a page; pages come when they are touched. NULL: none. Unmapped with the same size. */
@@ -299,10 +301,10 @@ void vpps_vp_update(vpps_vp *vp);
 /* Gradients of several processes: see share.c. */
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c);
 
-/* A VP gets to the first task that reads all gradients. False: the batch has failed. */
+/* To be called by each VP before its first task that reads all gradients. False: the batch has failed. */
 bool vpps_vp_share(vpps_vp *vp);
 
-/* For who fails while others wait: wakes them. */
+/* Wakes all VPs that wait for the exchange, after a failure. */
 void vpps_share_wake(vpps_cpu *cpu);
 
 /* Lookup tables that are shared out: see entries.c. */
@@ -320,10 +322,10 @@ vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *s
 /* Hands out entries until no process asks for any. Fails likewise. */
 vpps_status vpps_entries_serve(vpps_entries *e);
 
-/* Where in the pool the entry lies now that a script names so; VPPS_NO_OFFSET: it was not fetched. */
+/* The offset in the pool of a fetched entry that a script names so; VPPS_NO_OFFSET: it was not fetched. */
 uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 
-/* Adds what the latest fetch took. */
+/* Adds the costs of the latest fetch. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
 /* Blocks of part `member` of `group` equal parts of the VPs. */
@@ -337,7 +339,7 @@ static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, 
 vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states);
 void vpps_free_matrices(vpps_cpu *cpu);
 
-/* Weights in bf16: room for them; a block's, of the VP that owns it, after the values changed; a matrix's. In fp32 there are
+/* Weights in bf16: their memory; packing a block's after its values changed, by the VP that owns it; packing a matrix's. In fp32 there are
  * none. */
 vpps_status vpps_make_packs(vpps_cpu *cpu);
 void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
@@ -366,7 +368,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
 vpps_status vpps_take_gradients(vpps_cpu *cpu);
 /* For a launch that updates: cpu->segments and the loss are the sums'. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
-/* For a launch that makes gradients: it begins a sum, or adds to the one that there is. */
+/* Before a launch that makes gradients without an update: begins a sum, or goes on with the present one. */
 void vpps_open_sum(vpps_cpu *cpu);
 /* For the device's table: see runtime/device.h. */
 void vpps_cpu_zero_gradients(vpps_device *d);
@@ -398,8 +400,8 @@ vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 void vpps_cpu_choice_text(const vpps_device *d, char *text);
 vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
 
-/* How stages are shared out: as an earlier profile of such a machine and model has it, unless the options forbid it; with options->tune
- * by a new one where there is none, on the batches that are trained. */
+/* Chooses how stages are shared out: by an earlier profile of such a machine and model, unless the options forbid it; with options->tune
+ * and no such profile, by a new one, on the batches that are trained. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* ---- groups.c */
@@ -411,11 +413,10 @@ uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
 vpps_status vpps_cpu_tune(vpps_device *d);
 bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 
-/* Decides with which matrices' transposed copies this launch multiplies, by its script alone, and makes those that are not
- * fresh: see copies.c. */
+/* Decides by its script alone which matrices' transposed copies this launch uses, and makes those that are out of date: see copies.c. */
 void vpps_choose_copies(vpps_cpu *cpu);
 
-/* Does a VP multiply with copies in this launch? They are made anew with each block that is updated. */
+/* Does a VP use copies of the matrix in this launch? They are made anew with each block that is updated. */
 static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
     const bool needed = cpu->precision.parts && !cpu->precision.unit.product_t;
     return needed || cpu->matrices[param].wanted == cpu->launch;
@@ -434,11 +435,11 @@ static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const v
 /* The norm of the gradient, whose parts the VPs have published, added in their order; 0 where the script takes none. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Reports a failure, unless another VP was first, and stops the batch. `address`: of the task. */
+/* Reports a failure, unless another VP has, and stops the batch. `address`: of the task. */
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for what no instruction is to blame for. */
+/* The same for a failure that no task causes. */
 void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message);
 
 #endif

@@ -36,7 +36,7 @@ static void wait_for_all(vpps_cpu *cpu) {
     cpu->outcome.device_ns = cpu->outcome.end_ns - cpu->outcome.begin_ns;
 }
 
-/* And waits until all VPs have settled. */
+/* Starts the VPs' threads and waits until all have settled. */
 static vpps_status start_threads(vpps_cpu *cpu) {
     cpu->wanted++;
     for (uint32_t v = cpu->caller_works; v < cpu->n_vps; v++) {
@@ -57,7 +57,7 @@ static vpps_status start_threads(vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Address space only: pages come when they are touched. Where even that is limited, as much as there is. */
+/* Reserves address space: the system gives pages when they are touched. Where address space is limited, takes as much as possible. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
     for (;;) {
         const uint32_t sharded = cpu->plan.sharded, words = cpu->plan.pool_words - sharded;

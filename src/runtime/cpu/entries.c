@@ -13,7 +13,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/cpu/cpu.h"
 
-/* What a process does when it comes to a meeting. All train, or none does. */
+/* What a process comes to a meeting for. Either all train, or none does. */
 typedef enum purpose_kind { TRAINS = 1, MEASURES, ENDS } purpose_kind;
 
 typedef struct request {
@@ -27,7 +27,7 @@ typedef struct entry_list {
     size_t n, capacity, words;
 } entry_list;
 
-/* An entry that is looked up: whose it is, and where in what comes from there. */
+/* An entry that is looked up: the process that has it, and its place among the entries that come from there. */
 typedef struct looked_up {
     uint32_t offset, owner, at;
 } looked_up;
@@ -302,7 +302,7 @@ vpps_status vpps_entries_serve(vpps_entries *e) {
 
 /* ---------------------------------------------------------------- the script */
 
-/* Words [at, at + n) of the script, where they name entries: to where these are. */
+/* Replaces offsets of entries in words [at, at + n) of the script by the offsets to which these were fetched. */
 static vpps_status translate(const vpps_entries *e, uint32_t sharded, uint32_t *at, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (at[i] >= sharded) continue;

@@ -122,8 +122,8 @@ VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t
                       size_t b_n, float *c, size_t ldc, bool accumulate) {
     if (k == 0 && !accumulate)
         for (uint32_t j = 0; j < n; j++) memset(c + j * ldc, 0, m * sizeof(*c));
-    /* columns in groups of almost equal width, so that none is left with a single column; for small k, where C is what
-     * takes time, in few, so that tiles are tall and C is passed in long runs */
+    /* columns in groups of almost equal width, so that no group has a single column. For small k, where moving C takes the time, there are
+     * few groups, so that tiles are tall and C is walked in long runs */
     const uint32_t widest = k <= 8 ? 2 : MAX_COLUMNS, groups = (n + widest - 1) / widest, whole = m - m % VECTOR;
     for (uint32_t p = 0, step; p < k; p += step) {
         step = groups > 1 || m > whole ? vpps_min_u32(k - p, K_CHUNK) : k;

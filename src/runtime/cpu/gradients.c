@@ -24,7 +24,7 @@ static vpps_status use_sums(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* What is frozen by now has no part in the update. */
+/* Parameters that were frozen meanwhile are left out of the update. */
 static void leave_frozen_out(vpps_cpu *cpu) {
     const vpps_parameter_data *params = cpu->model->params;
     uint32_t n = 0;
@@ -39,7 +39,8 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
     VPPS_TRY(use_sums(cpu));
     cpu->loss = cpu->sum_loss;
     leave_frozen_out(cpu);
-    vpps_cpu_zero_gradients(&cpu->device); /* what the segments point to stays as it is until the next launch */
+    vpps_cpu_zero_gradients(
+        &cpu->device); /* the memory that the segments point to does not change until the next launch */
     return VPPS_OK;
 }
 

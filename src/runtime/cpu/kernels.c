@@ -23,7 +23,7 @@ enum { BLOCK = 16, LANES = 64 };
 
 static const float nothing[BLOCK]; /* what instructions without a tensor read */
 
-/* The first n < BLOCK elements of x, and ones, which no function minds. */
+/* The first n < BLOCK elements of x, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, uint32_t n) {
     for (uint32_t i = 0; i < BLOCK; i++) buffer[i] = 1.0f;
     memcpy(buffer, x, n * sizeof(*x));
@@ -210,7 +210,7 @@ static float fold(float *lanes) {
         (RESULT) = fold(lanes_);                                                                                       \
     } while (0)
 
-/* In VALUE: x and y are the tensors' elements, i their number, p what PARAMETER is; in RESULT: sum. */
+/* In VALUE: x and y are the tensors' elements, i their number, p the value of PARAMETER; in RESULT: sum. */
 #define REDUCTION(ID, TENSORS, PARAMETER, VALUE, RESULT)                                                               \
     static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {                         \
         const float p = PARAMETER;                                                                                     \
@@ -222,7 +222,7 @@ static float fold(float *lanes) {
         *dst = accumulate ? *dst + result : result;                                                                    \
     }
 
-/* The greatest element; NaNs are passed over, as what is computed from it comes upon them again. */
+/* The greatest element; NaNs are skipped here, since the later sum meets them. */
 static float greatest(uint32_t n, const float *x) {
     float lanes[BLOCK];
     for (uint32_t j = 0; j < BLOCK; j++) lanes[j] = -INFINITY;
@@ -244,7 +244,7 @@ REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
-/* Where nothing is finite the greatest would make an infinity less itself. */
+/* Without a finite element, subtracting the greatest would make infinity minus infinity. */
 REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
@@ -258,7 +258,7 @@ static void prepare_softmax(uint32_t n, vpps_operands *o) {
     o->s[0] = top;
 }
 
-/* s[0]: how many classes are too near; f: margin - x[label]. */
+/* s[0]: how many classes violate the margin; f: margin - x[label]. */
 static void prepare_hinge(uint32_t n, vpps_operands *o) {
     const float p = o->f - o->t[0][o->u];
     const uint32_t u = o->u;
@@ -390,7 +390,7 @@ VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given
 #undef X
     };
     const uint32_t states = states_of[kind];
-    const vpps_step step = *given; /* a copy, as the stores below might change the original for all C knows */
+    const vpps_step step = *given; /* a copy: the compiler must assume that the stores below change the original */
     uint32_t first = 0;
     for (; first + BLOCK <= n; first += BLOCK)
         update_block(kind, &step, w + first, g + first, states > 0 ? s0 + first : s0, states > 1 ? s1 + first : s1);

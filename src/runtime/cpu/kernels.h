@@ -1,8 +1,8 @@
 /* kernels.h - the CPU's arithmetic: plain C written so that compilers vectorise it, built once for each
  * instruction-set extension and chosen at run time.
  *
- * Results do not depend on how work is cut: an element comes out the same wherever it lies in a call (blocks of 16, the
- * last one padded), so the same graph gives the same bits however the scheduler merges or splits.
+ * Results do not depend on how work is divided: an element is the same wherever it lies in a call (blocks of 16, the last one padded), so
+ * that the same graph gives the same bits however the scheduler merges or splits vertices.
  */
 #ifndef VPPS_CPU_KERNELS_H
 #define VPPS_CPU_KERNELS_H
@@ -28,7 +28,7 @@ typedef struct vpps_operands {
 /* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL and MOVE n is r * c. */
 typedef void (*vpps_cpu_kernel)(uint32_t n, bool accumulate, float *dst, const vpps_operands *o);
 
-/* What an optimiser step needs besides w and g; the script's header with the clip factor and step worked in. */
+/* The numbers of an optimiser step besides w and g: those of the script's header, with the clip factor and the step's number applied. */
 typedef struct vpps_step {
     uint32_t kind; /* vpps_optimizer_kind */
     float scale;   /* of the gradient: clipping */
@@ -104,8 +104,8 @@ typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, cons
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
-/* What makes products of bf16 operands, and packs them. A thread that calls `product` or `product_t` has called `open` before, and
- * calls `close` when it has no more to do. Both may be NULL. */
+/* A unit, which packs bf16 operands and makes their products. A thread calls `open` before its first `product` or `product_t`, and `close`
+ * after its last. Both may be NULL. */
 typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
@@ -156,7 +156,7 @@ typedef struct vpps_kernels {
     /* b (cols x rows) = a^T, both column after column */
 } vpps_kernels;
 
-/* X(isa, does this processor have it?): the kernels that are compiled in, the slowest first. The Makefile names the same ones. */
+/* X(isa, does this processor have it?): the kernels that are compiled in, the slowest first. The Makefile has the same list. */
 #if defined(__x86_64__)
 #define VPPS_ISA_TABLE(X)                                                                                              \
     X(generic, true)                                                                                                   \
@@ -173,8 +173,8 @@ typedef struct vpps_kernels {
 VPPS_ISA_TABLE(X)
 #undef X
 
-/* The fastest of VPPS_ISA_TABLE that this processor has, or the first when portable is true. The environment's VPPS_ISA may
- * ask for one by name; a name that is unknown, or of what the processor lacks, is ignored. Never NULL. */
+/* The fastest of VPPS_ISA_TABLE that this processor has, or the first when portable is true. The environment's VPPS_ISA may ask for one by
+ * name; an unknown name, and one that the processor lacks, are ignored. Never NULL. */
 const vpps_kernels *vpps_kernels_choose(bool portable);
 
 #endif

@@ -1,9 +1,9 @@
-/* math.h - what formulas (isa/functions.h) want of a device: exp, log, tanh and sigmoid of one element, without branches or calls, so that a loop over them becomes
- * vector code with every compiler and instruction set. NaN gives NaN. At most 1 unit in the last place off; sigmoid 3,
- * tanh 6 (test_kernels.c).
+/* math.h - the functions that formulas (isa/functions.h) call: exp, log, tanh and sigmoid of one element, without branches or calls, so
+ * that a loop over them becomes vector code with every compiler and instruction set. NaN gives NaN. At most 1 unit in the last place off;
+ * sigmoid 3, tanh 6 (test_kernels.c).
  *
- * Multiply-adds are spelled out, and compilers told not to make others (-ffp-contract=off): they would in one copy of
- * a loop's body and not in another, and the same element would come out different.
+ * Multiply-adds are explicit, and compilers make no others (-ffp-contract=off): they might in one copy of a loop's body and not in another,
+ * so that an element's bits would depend on its place.
  */
 #ifndef VPPS_CPU_MATH_H
 #define VPPS_CPU_MATH_H

@@ -20,7 +20,7 @@ enum {
     SLICE_NS = 30 * 1000
 };
 
-/* Emulated they would take many seconds. $VPPS_PROBE_MS sets another limit. */
+/* The most that trials may take: on an emulated processor they would take many seconds. $VPPS_PROBE_MS sets another limit. */
 uint64_t vpps_cpu_measure_limit_ms(void) {
     enum { USUAL_MS = 300, MOST_MS = 1000000 };
     const char *text = getenv("VPPS_PROBE_MS");
@@ -28,7 +28,7 @@ uint64_t vpps_cpu_measure_limit_ms(void) {
     return text && vpps_read_number(text, MOST_MS, &ms) ? ms : USUAL_MS;
 }
 
-/* What is multiplied, by which unit. */
+/* A measurement's matrices and vectors, and the unit that multiplies them. */
 typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
@@ -61,7 +61,7 @@ static bool open_stand(stand *s) {
 
 /* ---------------------------------------------------------------- the ways, each with n vectors and a call's matrices */
 
-/* The matrix whose turn it is. */
+/* The next matrix, in turn. */
 static size_t take_matrix(stand *s) {
     s->next = (s->next + 1) % s->n_matrices;
     return s->next;
@@ -167,7 +167,7 @@ static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_copy] = run_copy,
 };
 
-/* Packs the matrices for the stand's unit, unless they are: the form is every unit's. */
+/* Packs the matrices, unless they are packed: the packed form is the same for every unit. */
 static void pack_matrices(stand *s) {
     if (!s->parts || s->packed_parts == s->parts) return;
     const size_t words = vpps_bf16_words(SIDE, SIDE, s->parts);
@@ -176,7 +176,7 @@ static void pack_matrices(stand *s) {
     s->packed_parts = s->parts;
 }
 
-/* The stand multiplies by that unit and in that precision from now on. */
+/* Sets the unit and the precision of the following measurements. */
 static void use(stand *s, const vpps_cpu_units *u, const vpps_cpu_maker *m) {
     s->kernels = u->kernels[m->kernels];
     s->parts = vpps_precision_parts(m->precision);

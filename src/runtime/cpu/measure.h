@@ -8,7 +8,7 @@
  * how many. */
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps_cpu_maker *by);
 
-/* Processors' time that all of them may take. */
+/* The most processor time that all trials may take. */
 uint64_t vpps_cpu_measure_limit_ms(void);
 
 /* Measures all of them, in some ms. Returns how many; 0: out of memory, or they would take far longer, as on an emulated processor. */

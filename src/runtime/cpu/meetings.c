@@ -5,9 +5,9 @@
  * who is the last at the root opens a gate for each VPPS_NEIGHBOURS VPs, who watch that line alone. So no line is handed over more than
  * VPPS_NEIGHBOURS times, and there are as many nodes one after the other as the tree is high. A sleeper wakes once, when all are there.
  *
- * Counters of a tree count on from meeting to meeting of a batch, so that the same lines serve all of a group's barriers. That asks for a script
- * whose barriers are meetings: all that signal one wait for all of them in the next task. The scheduler writes no others; a script with others
- * runs by counters.
+ * Counters of a tree are not reset between the meetings of a batch, so that the same lines serve all of a group's barriers. That requires a
+ * script whose barriers are meetings: all VPs that signal a barrier wait, in the next task, for all its signals. The scheduler writes no
+ * others; a script with others runs by counters.
  */
 #include "runtime/cpu/cpu.h"
 
@@ -156,7 +156,7 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    /* ordered with a sleeper's own addition: either it sees the gate open, or it is seen here */
+    /* ordered with the addition of a thread that goes to sleep: either that thread sees the open gate, or it is counted here */
     if (!atomic_fetch_add(&cpu->sleepers, 0)) return;
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(cpu, &t.gates[i].value);
 }

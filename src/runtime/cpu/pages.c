@@ -1,6 +1,5 @@
-/* pages.c - memory by pages, of the processor's large size where the system gives them: what is streamed over and over
- * neither misses in the table of addresses, nor falls by chance into few sets of a cache whose sets are chosen by physical
- * addresses. */
+/* pages.c - memory by pages, of the processor's large size where the system gives them. Memory that is streamed over and over then rarely
+ * misses in the TLB, and is not spread by chance over few sets of a cache whose sets are chosen by physical addresses. */
 #include "runtime/cpu/cpu.h"
 
 #include <sys/mman.h>

@@ -109,7 +109,8 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
             }
         }
         if (to_rows) continue;
-        for (uint32_t k = 0; k < cols; k++) /* the padding too: an update by what is not finite may have changed it */
+        for (uint32_t k = 0; k < cols;
+             k++) /* the padding, too: an update by a gradient that is not finite may have changed it */
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
     if (to_rows || part != VPPS_MATRIX_VALUES) return;
@@ -129,7 +130,7 @@ static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t val
     }
 }
 
-/* A matrix's gradient as it is before anything is added. */
+/* Zeroes a matrix's gradient, of the VP's own rows. */
 static void clear_matrix(const vpps_vp *vp, vpps_param param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
@@ -253,7 +254,7 @@ static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t float
            vpps_vp_scratch(vp, floats);
 }
 
-/* Does an outer product read what the update changes: a vector or a table's entry? */
+/* Does an outer product read a vector or a table's entry, which the update changes? */
 static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t x) {
     const vpps_cell_value *value = &view->cell->values[x];
     if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
@@ -288,7 +289,7 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
-    uint32_t first; /* of no vectors, where all lists are empty, there is nothing to update by */
+    uint32_t first; /* with all lists empty there are no vectors, and nothing to update by */
     return o->x != VPPS_NONE && cpu->uses[o->param] == 1 && n == view->block->n &&
            vectors_of(view, o->dy, 0, n, &first);
 }
@@ -340,7 +341,7 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
     return true;
 }
 
-/* What was multiplied with no vector, since all lists are empty, is used all the same (vpps_gather_list): its gradient is zero. */
+/* A matrix that was multiplied with no vector, since all lists are empty, counts as used (vpps_gather_list): its gradient is zero. */
 static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {

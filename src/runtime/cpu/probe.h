@@ -5,7 +5,7 @@
 #include "runtime/cpu/choices.h"
 
 typedef struct vpps_probe {
-    vpps_trial *trials; /* those of all units; the memory is the module's, and stays */
+    vpps_trial *trials; /* of all units; the memory belongs to the module, and is never freed */
     uint32_t n;         /* 0: there are none */
     bool recalled;      /* an earlier run made them */
     char note[256];     /* why there are none, or why they could not be kept; else empty */

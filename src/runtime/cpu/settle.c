@@ -22,7 +22,7 @@ vpps_status vpps_cpu_choose_places(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Where the system does not let it, the thread runs anywhere. */
+/* If the system refuses, the thread runs anywhere. */
 static void hold(const vpps_vp *vp) {
     const vpps_places *p = &vp->cpu->places;
     const vpps_core_place *own = &p->at[vp->cpu->chosen[vp->index]];
@@ -55,7 +55,7 @@ static void touch_matrix(const vpps_vp *vp, uint32_t param) {
     }
 }
 
-/* The VP's share of what all VPs read. */
+/* The VP's share of the memory that all VPs read. */
 static void touch_slice(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,

@@ -21,7 +21,7 @@ static vpps_run matrix_run(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
                       (size_t)(last->gradient - first->gradient) + last->ld * cpu->model->params[param].cols};
 }
 
-/* Gradients lie VP by VP, matrix by matrix: what follows each other goes at a time. */
+/* Gradients lie VP by VP, matrix by matrix: adjacent ones are exchanged together. */
 static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bool *dense) {
     vpps_run all = {NULL, 0};
     for (uint32_t v = 0; v < cpu->n_vps; v++) {
@@ -91,7 +91,7 @@ static void add_one(vpps_cpu *cpu, vpps_counter *counter) {
     vpps_wake(cpu, &counter->value);
 }
 
-/* The first VP exchanges when all are here. */
+/* VP 0 exchanges when all others have come. */
 static bool lead(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t others = (cpu->n_vps - 1) * ++cpu->shared_batches;
@@ -111,7 +111,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     if (vp->index == 0) {
         if (!lead(vp)) return false;
     } else {
-        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* it rises when this VP is here */
+        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* it rises only after this VP has come */
         add_one(cpu, &cpu->arrived);
         if (vpps_wait_for(cpu, &cpu->released.value, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }

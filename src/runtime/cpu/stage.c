@@ -19,8 +19,8 @@ static bool holds(const vpps_tile *t, uint32_t vertex) {
     return vpps_condition_holds(condition, t->vp->cpu->pool[t->view->inputs[condition->input][vertex]]);
 }
 
-/* A vertex that does not run: what this stage makes of its outputs is what it is otherwise. A zero that is added, as where all
- * is computed, so that the sign of a zero is the same. */
+/* A vertex that does not run: the outputs that this stage makes get their values for a condition that does not hold. Zero is added to them,
+ * as where all vertices run, so that a zero has the same sign. */
 static void hand_on(const vpps_tile *t, uint32_t vertex) {
     const vpps_cpu *cpu = t->vp->cpu;
     for (uint32_t k = 0; k < t->c->n_outputs; k++) {
@@ -37,8 +37,8 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
     }
 }
 
-/* The vertices of [first, *end) that run; the others hand on. With lists, which tiles take side by side, all of them do where
- * one does. False: out of memory. */
+/* Finds the vertices of [first, *end) that run; the others get the values for a condition that does not hold. With lists, whose members
+ * must follow each other in a tile, all vertices run if one does. False: out of memory. */
 static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     vpps_vp *vp = t->vp;
     uint32_t n = 0;

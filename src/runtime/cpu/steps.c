@@ -250,7 +250,7 @@ static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     to[1] = -loss;
 }
 
-/* Whatever the number is, the entry is one of the table's. */
+/* The entry of a number, clamped to the table. */
 static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t words, float *to) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t last = cpu->model->params[param].count - 1;
@@ -307,8 +307,8 @@ static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Products take the whole tile. What is between them is done for some vertices at a time, whose values stay in L1, unless there are
- * lists: their members are counted through the tile. */
+/* Products take the whole tile. The steps between them run for some vertices at a time, whose values stay in L1; or, where there are lists,
+ * for the whole tile, since members are numbered through the tile. */
 bool vpps_run_tile(vpps_tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_program_step *s = t->p->steps, *end = s + t->p->n;

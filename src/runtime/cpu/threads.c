@@ -33,7 +33,7 @@ static void sleep_on(atomic_uint *word, uint32_t seen) {
 }
 
 void vpps_wake(vpps_cpu *cpu, atomic_uint *word) {
-    /* sequentially consistent with the sleeper: it sees the word's change, or this sees the sleeper */
+    /* sequentially consistent with a thread that goes to sleep: it sees the changed word, or is counted here */
     if (!atomic_load(&cpu->sleepers)) return;
     futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
@@ -62,7 +62,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, ui
         if (until_failure && atomic_load(&cpu->failed)) return VPPS_WAIT_FAILED;
         const uint64_t now = vpps_now_ns(), passed = now - last;
         last = now;
-        waited += passed < LONGEST_NS ? passed : LONGEST_NS; /* more was no waiting: the process was stopped */
+        waited += passed < LONGEST_NS ? passed : LONGEST_NS; /* a longer gap is no waiting: the process was stopped */
         if (limit_ns && waited > limit_ns) return VPPS_WAIT_TIMEOUT;
     }
 }

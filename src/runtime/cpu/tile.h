@@ -12,7 +12,7 @@ typedef struct vpps_tile_slot {
     uint32_t width; /* floats of an item */
 } vpps_tile_slot;
 
-/* How a program runs as one VP of a group has it. */
+/* The layout of a program for one VP of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots;      /* of each slot of the program */
     vpps_rows *own;             /* by `dealt` of operands: the VP's rows; own[0] is empty */

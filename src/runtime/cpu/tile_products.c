@@ -34,7 +34,7 @@ static const float *block_from(const vpps_tile *t, const vpps_program_step *s, u
     return NULL;
 }
 
-/* What the product after this one reads first; after the last one, the first of the next tile. */
+/* The address that the next product reads first; after the last product, that of the next tile's first. */
 static const float *next_block(const vpps_tile *t, const vpps_program_step *s) {
     for (const vpps_program_step *end = t->p->steps + t->p->n, *next = s + 1;; next++) {
         if (next == end) next = t->p->steps;
@@ -74,7 +74,7 @@ static void multiply_block(const vpps_tile *t, const product *p, const vpps_matr
     }
 }
 
-/* In fp32: matrix after matrix. */
+/* A product in fp32: matrix after matrix. */
 static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, product *p) {
     for (uint32_t k = 0; k < s->n; k++) {
         const vpps_operand *o = operands_of(t, s) + k;
@@ -175,7 +175,7 @@ static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t 
     return true;
 }
 
-/* By the task, not the tile, so that tiles of another size give the same bits. */
+/* Decided by the task, not by the tile, so that tiles of another size give the same bits. */
 static bool want_copies(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t n = vpps_vectors_of_task(t->c, s, t->p->rows, t->task_items);

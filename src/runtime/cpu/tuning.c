@@ -36,8 +36,8 @@ static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
                                             cpu->precision.parts ? (vpps_bf16_unit_id)c->unit : VPPS_BF16_VECTORS);
 }
 
-/* All processes take the choice of the first one, where they can: their bits should not depend on whose times were better. One that
- * was asked for another precision, or has none of these units, keeps its own choice, and vpps_share_open tells. */
+/* All processes take the first one's choice, so that all make the same bits. A process that was asked for another precision, or lacks the
+ * unit, keeps its own choice, and vpps_share_open reports the difference. */
 static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *units, vpps_precision asked,
                                 vpps_cpu_choice *choice) {
     char text[VPPS_SHARE_TEXT] = "";
@@ -89,7 +89,7 @@ void vpps_cpu_choice_text(const vpps_device *d, char *text) {
     snprintf(text, VPPS_CHOICE_TEXT, "%s of %s", choice, processor);
 }
 
-/* What the options or the environment ask for by name stays. */
+/* A choice that the options or the environment ask for by name is kept. */
 static bool may_take(const vpps_cpu *cpu, const vpps_cpu_choice *c) {
     const vpps_precision asked = cpu->options.precision;
     return !cpu->options.portable && !getenv("VPPS_ISA") && (asked == VPPS_PRECISION_AUTO || asked == c->precision);

@@ -27,7 +27,7 @@ typedef struct vpps_cpu_units {
 /* Asks the processor and the system, once a process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
-/* What makes products in a precision. */
+/* The unit or kernels that make products in a precision. */
 typedef struct vpps_cpu_maker {
     const char *name; /* of the kernels in fp32, else of the unit */
     vpps_precision precision;

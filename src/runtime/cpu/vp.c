@@ -22,7 +22,7 @@ static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, ui
     return end == VPPS_WAIT_REACHED;
 }
 
-/* The next task waits for it where VPs meet. */
+/* Signals a task's barrier; the next task waits for it where VPs meet. */
 static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
     if (cpu->meetings.taken) {

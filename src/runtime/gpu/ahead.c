@@ -1,5 +1,5 @@
-/* ahead.c - the kernel of the choice that comes next, compiled by a thread of its own while batches run with the one before. What
- * it makes lies in the disk cache, where the driver's `load` finds it. */
+/* ahead.c - compiles the next candidate's kernel in a thread of its own, while batches run with the present one. The kernel goes to the
+ * disk cache, where the driver's `load` finds it. */
 #include "runtime/gpu/gpu.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
     return a->gpu->table->prepare(a->gpu->driver, source, description, report);
 }
 
-/* Whatever is wrong, loading the kernel will tell. */
+/* Failures are ignored here: loading the kernel reports them. */
 static void *work(void *context) {
     vpps_gpu_ahead *a = context;
     const vpps_specialiser s = {.model = a->gpu->model,

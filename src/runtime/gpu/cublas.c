@@ -101,7 +101,7 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
 
 void vpps_cublas_close(vpps_cublas *b) {
     if (!b) return;
-    (void)b->driver->table->within(b->driver, destroy, b); /* of a machine that is lost nothing can be closed */
+    (void)b->driver->table->within(b->driver, destroy, b); /* on a lost machine nothing can be closed */
     b->driver->table->release(b->driver, b->workspace);
     free(b);
 }

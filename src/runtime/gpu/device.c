@@ -1,10 +1,10 @@
-/* device.c - see gpu.h. A batch is: one copy of the script, and one launch, which leaves the counters of the launch before zeroed. */
+/* device.c - see gpu.h. A batch is one copy of the script and one launch, which zeroes the counters of the preceding launch. */
 #include "codegen/nvrtc.h"
 #include "runtime/gpu/gpu.h"
 
 #include <math.h>
 
-/* What the kernel's templates, which no C compiler reads, take for granted. */
+/* Assumptions of the kernel's templates, which the C compiler does not read. */
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
@@ -47,8 +47,8 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* A ring: a launch has one, reads that of the preceding launch, and zeroes that of the next but one. The host may read it when all launches
- * in flight have ended. Its length divides 2^32, where launches are counted from 0 again. */
+/* A ring of records of failures: a launch writes one, reads that of the preceding launch, and zeroes that of the next but one. The host may
+ * read it when all launches in flight have ended. Its length divides 2^32, where launches are counted from 0 again. */
 enum { FAILURES = 2 * VPPS_GPU_SLOTS };
 
 static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
@@ -66,8 +66,9 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. After a
- * launch that nobody has waited for it does nothing, if that one failed; `resumes`: that one is of the same batch. */
+/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. If the
+ * preceding launch, which need not have been waited for, failed, this one does nothing. `resumes`: the preceding launch is of the same
+ * batch. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
@@ -77,7 +78,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
-    gpu->launches++; /* from here on nothing fails for want of memory */
+    gpu->launches++; /* from here on nothing allocates memory */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = slot->script.address,
@@ -116,7 +117,7 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
     return vpps_gpu_multiply(gpu, slot_of(gpu, gpu->launches - 1)->script.address + 4 * (uint64_t)script.products);
 }
 
-/* Starts a batch that leaves its gradients. */
+/* Starts a batch that makes gradients without an update. */
 static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool adds = gpu->summing;
     if (!adds) gpu->start_ns = vpps_now_ns();
@@ -165,7 +166,7 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     return start_update(gpu, batch, (double)end->loss);
 }
 
-/* The kernel, and room for everything: nothing is started yet. */
+/* Makes the kernel and all buffers, before anything is started. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
     if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* its kernel knows all parameters */
         gpu->kernel = gpu->trained;
@@ -215,8 +216,8 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* As long as the first VP has not told its end, the kernel runs, and the driver need not be asked; now and then it is, for a kernel that
- * was killed tells nothing. */
+/* Until the first VP has reported its end, the kernel runs. The driver is asked only now and then, since a kernel that was killed reports
+ * nothing. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;
@@ -441,7 +442,7 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     return VPPS_OK;
 }
 
-/* Without the compiler no batch would run: that is told now, and not by the first batch. */
+/* Without the compiler no batch would run: fails now, not at the first batch. */
 static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const vpps_options *options,
                                vpps_plan *plan) {
     const vpps_nvrtc *compiler;

@@ -1,9 +1,8 @@
-/* driver.h - what the GPU device asks of a machine: memory, copies, a kernel, time. Two machines answer: a GPU by way of
- * the CUDA driver (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU. So
- * all of device.c runs in every test.
+/* driver.h - a machine, as the GPU device sees it: memory, copies, a kernel, time. Two machines answer: a GPU by way of the CUDA driver
+ * (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU. So all of device.c runs in every test.
  *
- * Addresses are numbers in the machine's own address space. Copies, clears and launches happen in the order
- * of their calls; only `read`, `wait` and what says so wait for them. One thread at a time uses a driver, but for `prepare`.
+ * Addresses are numbers in the machine's own address space. Copies, clears and launches happen in the order of their calls. Only `read`,
+ * `wait` and calls that say so wait for them. One thread at a time uses a driver, except for `prepare`.
  */
 #ifndef VPPS_DRIVER_H
 #define VPPS_DRIVER_H
@@ -45,8 +44,8 @@ typedef struct vpps_driver_table {
     /* To pinned memory, in the order of calls; it does not wait. */
     vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
 
-    /* Compiles the source (whose function is vpps_kernel) or takes it from the cache. `shape` is how it will be launched.
-     * The report's frame and spills are for the caller to judge. */
+    /* Compiles the source (whose function is vpps_kernel) or takes it from the cache. `shape` is how it will be launched. The caller
+     * decides whether the report's frame and spills are acceptable. */
     vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report);
     void (*unload)(vpps_driver *d, vpps_kernel *kernel);
@@ -60,7 +59,7 @@ typedef struct vpps_driver_table {
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* in which everything happens */
-    /* Calls `work` where CUDA's libraries find the machine: its context is the thread's meanwhile. Fails as that does, and with STALL,
+    /* Calls `work` while the machine's context is the thread's, where CUDA's libraries find it. Fails as `work` does, and with STALL,
      * DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
@@ -87,8 +86,8 @@ struct vpps_driver {
 
 extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;
 
-/* Is there a GPU at all? Fails with DEVICE, and the message says in one line why there is none. Whatever else may be wrong
- * (a driver that does not start, no NVRTC) is for opening to tell. */
+/* Is there a GPU at all? Fails with DEVICE, and the message says in one line why there is none. Other faults (a driver that does not start,
+ * no NVRTC) are reported when the driver is opened. */
 vpps_status vpps_cuda_find(void);
 
 /* How long a kernel may wait at a barrier: what the options say, and less where the machine would end it before. */
@@ -97,7 +96,7 @@ static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t wa
     return (uint64_t)vpps_min_u32(watchdog_ms ? watchdog_ms : 10000, most_ms) * 1000000;
 }
 
-/* The limit for launches whose waits are that watched: many of them, and not less than a minute. */
+/* The limit for a launch whose waits have that limit: many times as long, and at least a minute. */
 static inline uint64_t vpps_driver_limit_ns(uint32_t watchdog_ms) {
     return (uint64_t)vpps_max_u32(watchdog_ms ? watchdog_ms : 10000, 6000) * 10 * 1000000;
 }

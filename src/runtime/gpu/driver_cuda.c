@@ -10,7 +10,7 @@ static vpps_status fail_lost(const cuda_driver *d) {
     return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
 }
 
-/* A caller that uses CUDA too has a context of its own: it lies below VPPS's on the thread's stack of contexts meanwhile. */
+/* A caller that uses CUDA, too, has a context of its own: VPPS's is pushed onto the thread's stack of contexts above it. */
 static bool stacks_contexts(const cuda_driver *d) { return d->cuda.cuCtxPushCurrent_v2 && d->cuda.cuCtxPopCurrent_v2; }
 
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
@@ -38,8 +38,8 @@ static vpps_cu_result ask(const cuda_driver *d, vpps_cu_event event) {
     return event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
 }
 
-/* Waits at most limit_ns. CUDA has no wait with a limit: it is asked again and again, at first without a pause, since a batch may
- * take no longer than a few microseconds more. */
+/* Waits at most limit_ns. CUDA has no wait with a limit: so this polls, at first without a pause, since a batch may end within a few
+ * microseconds. */
 static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *what) {
     enum { EAGER_NS = 2000000, PAUSE_NS = 50000 };
     const uint64_t begin = vpps_now_ns();
@@ -168,8 +168,8 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     return VPPS_OK;
 }
 
-/* Works on what set_up left half done, too. Failures are of no use to anyone here. A lost GPU would have to be waited for:
- * what it holds is its driver's until the process ends. */
+/* Also undoes an incomplete set_up. Failures are ignored. The memory of a lost GPU stays allocated until the process ends, since freeing it
+ * would wait for the GPU. */
 static void cuda_close(vpps_driver *base) {
     cuda_driver *d = (cuda_driver *)base;
     if (!d) return;
@@ -305,7 +305,7 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
     return VPPS_OK;
 }
 
-/* A copy that a kernel waits for in its own stream costs some 10 us of the GPU's time, by a stream of its own 1 us. */
+/* A copy in the kernel's stream costs some 10 us of the GPU's time; one in a stream of its own 1 us. */
 static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));

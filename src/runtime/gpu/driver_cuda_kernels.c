@@ -43,7 +43,7 @@ static vpps_status check_shape(cuda_driver *d, vpps_kernel *k, const vpps_launch
     return VPPS_OK;
 }
 
-/* What is in the way of code that was made for this GPU: a driver that is older than the compiler. */
+/* Is this the driver's answer to code that is too new for it, since the compiler is newer than the driver? */
 static bool is_too_new(vpps_cu_result code) {
     return code == VPPS_CU_INVALID_IMAGE || code == VPPS_CU_NO_BINARY_FOR_GPU;
 }
@@ -72,7 +72,7 @@ static vpps_status load_image(cuda_driver *d, const void *image, const vpps_laun
     return VPPS_OK;
 }
 
-/* What a CUBIN says of itself, the driver says of what it compiled. */
+/* Fills in the report from the driver for code that the driver compiled; a CUBIN has these facts itself. */
 static vpps_status report_function(cuda_driver *d, vpps_cu_function function, vpps_cubin_report *report) {
     const struct {
         unsigned attribute;
@@ -125,7 +125,7 @@ vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *de
     return is_too_new(code) ? load_ptx(d, source, virtual_arch, shape, out, report) : status;
 }
 
-/* What the driver would have to compile is left to it. */
+/* PTX is not compiled ahead: the driver compiles it when it is loaded. */
 vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,
                               vpps_cubin_report *report) {
     const cuda_driver *d = (const cuda_driver *)base;

@@ -42,7 +42,7 @@ typedef struct vpps_gpu_layout {
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* A kernel, for all batches of one kind so far, by so many groups. */
+/* A kernel for all batches so far of one kind (training or inference) and number of groups. */
 typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
@@ -65,7 +65,7 @@ typedef struct vpps_gpu_ahead vpps_gpu_ahead;
  * driver's. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
-/* What a launch has of its own until it has ended. */
+/* A launch's own buffers, until it has ended. */
 typedef struct vpps_gpu_slot {
     void *pinned; /* the script's copy on its way to the device */
     size_t pinned_bytes;
@@ -103,7 +103,7 @@ typedef struct vpps_gpu_products {
     size_t cells_capacity, factors_capacity, uses_capacity, gemms_capacity, words_capacity;
 } vpps_gpu_products;
 
-/* A batch whose outcome nobody has taken. */
+/* A batch whose outcome has not been taken yet. */
 typedef struct vpps_gpu_flight {
     uint32_t last;  /* number of its last launch */
     uint32_t first; /* of its first launch, where the last one resumes it; else the same */
@@ -165,8 +165,8 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* The precision of products on a machine: what was asked for, or, asked for AUTO, what is taken for batches of so many examples (0: not known); *why says what made the choice.
- * Fails with DEVICE where the machine does not have it. */
+/* The precision of products on a machine: the one asked for, or, for AUTO, the choice for batches of so many examples (0: not known); *why
+ * gives the reason. Fails with DEVICE where the machine does not have it. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
 
@@ -191,7 +191,7 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 /* For the device's table: see runtime/device.h. */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
-/* The parameters are on the device again, where a failure had left them on the host. Fails as vpps_gpu_grow_pool does. */
+/* Brings the parameters back to the device, where a failure had left them on the host. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
 /* ---- parameters.c */
@@ -202,15 +202,15 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* What a kernel of these cells, by so many groups, is to be like, by one choice of the profile's: for vpps_specialise. */
+/* The plan, for vpps_specialise, of a kernel of these cells and so many groups, by one choice of the profile's. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* gpu->kernel is one that has all cells of the batch, whose header is gpu->header, and knows their numbers in it. Fails with POOL:
- * all of them spill; and with what the driver's `load` fails with. Then the kernel is as before, or gone. */
+/* Makes gpu->kernel one that has all cells of the batch, whose header is gpu->header, with their numbers. Fails with POOL (all kernels
+ * spill), and as the driver's `load` does. Then the kernel is as before, or gone. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* None of their cells will come again: the choice changes. */
+/* Drops all kernels, since the choice changes. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
@@ -224,7 +224,7 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address of gpu->products.words */
 } vpps_gpu_script;
 
-/* Which of a batch's tasks: all; those up to where all gradients are there, or what cuBLAS makes them of; those after that. */
+/* A selection of a batch's tasks: all; those up to the point where all gradients, or the factors for cuBLAS, are made; those after that. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
 /* For the next launch, valid until it has ended. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
@@ -241,7 +241,7 @@ vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
 vpps_status vpps_gpu_open_share(vpps_gpu *gpu);
 void vpps_gpu_close_share(vpps_gpu *gpu);
 
-/* Which of its host's GPUs a process takes: they are counted through. */
+/* The number of its host's GPU that a process takes: processes of a host take its GPUs in turn. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
 /* The gradients that this process has summed up become those of all processes, and so do its loss, gpu->dense and gpu->segments. `batch`
@@ -251,7 +251,7 @@ vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *lo
 
 /* ---- products.c */
 
-/* Does the choice in use leave gradients of matrices to cuBLAS? */
+/* Does cuBLAS make gradients of matrices, by the choice in use? */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
 /* Before the launch that packs: gpu->products is what the batch needs, and there is room for it. `adds`: to the gradients that
@@ -297,8 +297,8 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 /* Lists the candidates and takes the first, or the one that an earlier run chose. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* How the making of the current candidate's kernel, and of room for its tiles, ended. Returns that; POOL where it cannot be made, and
- * vpps_gpu_tune takes another candidate, for which the batch's script must be made anew. */
+/* To be told how the making of the current candidate's kernel, and of memory for its tiles, ended. Returns that status; POOL where the
+ * kernel cannot be made, and vpps_gpu_tune takes another candidate, for which the batch's script must be made anew. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* For the device's table. The current candidate stays while the next one's kernel is on its way. */

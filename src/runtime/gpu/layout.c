@@ -11,7 +11,7 @@ static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups,
                      device, o->rpw, o->threads, MOST_RPW, MOST_THREADS);
 }
 
-/* Software SIMT takes what the GPU would that it stands for. */
+/* Software SIMT takes the precision of the GPU that it stands for. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why) {
     enum {

@@ -1,7 +1,6 @@
-/* memory.c - buffers, and the pool: one buffer with the parameters that are not matrices in front, and a batch's values after
- * them. It grows with the batches. Running out of memory while it does loses nothing: a larger pool is made before the old
- * one is given back; where both at once are too much, the parameters are on the host meanwhile, and stay there if not even
- * the old size is to be had any more. */
+/* memory.c - buffers, and the pool: one buffer with the parameters that are not matrices in front, and a batch's values after them. It
+ * grows with the batches. Running out of memory loses nothing: a larger pool is allocated before the old one is freed. Where there is no
+ * room for both, the parameters are on the host meanwhile, and stay there if not even a pool of the old size can be allocated. */
 #include "runtime/gpu/gpu.h"
 
 void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
@@ -28,13 +27,14 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
 /* Of parameters, and of kept values after them. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.tasks.batch * sizeof(float); }
 
-/* A quarter more than is needed, so that batches of about a size do not grow it again and again; or just what is. */
+/* A quarter more than is needed, so that batches of similar sizes do not grow the pool each time; or, if that fails, just what is
+ * needed. */
 static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) {
     *out = (vpps_gpu_buffer){0};
     return vpps_gpu_reserve(gpu, out, needed + needed / 4) == VPPS_OK ? VPPS_OK : vpps_gpu_reserve(gpu, out, needed);
 }
 
-/* Copies what lasts to the host: then it is `rescued`. */
+/* Copies the pool's parameters and kept values to the host: then they are `rescued`. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
     if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1))) {

@@ -1,6 +1,6 @@
-/* profile.c - the choice of a kernel: first of rows per warp, upwards, until more are slower; with the best of them the other numbers of
- * threads; with the best of all gradients by cuBLAS, where they may be. Where a driver can compile ahead, batches go on with one
- * candidate until the next one's kernel is there. */
+/* profile.c - the choice of a kernel. First it tries rows per warp, upwards, until more are slower; then, with the best of these, the other
+ * numbers of threads; then, with the best of all, gradients by cuBLAS, if the options allow that. Where a driver can compile ahead, batches
+ * go on with one candidate until the next one's kernel is there. */
 #include "runtime/gpu/gpu.h"
 
 #include <stdio.h>

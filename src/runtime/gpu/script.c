@@ -1,5 +1,5 @@
-/* script.c - a script for the kernel: a copy in pinned memory, where stages and gradients of cells have the kernel's numbers instead
- * of the batch's, as a linker would say: relocated. */
+/* script.c - a script for the kernel: a copy in pinned memory in which stages and gradients of cells have the kernel's numbers instead of
+ * the batch's (relocated, as a linker would say). */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 
@@ -27,7 +27,7 @@ static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, const vpps_
     return t->stage < c->n_stages && c->stages[t->stage].backward;
 }
 
-/* A task before the script's at that address, which waits for nothing and signals nothing. */
+/* A task that is added before the script's task at that address; it waits for nothing and signals nothing. */
 static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
@@ -79,8 +79,8 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Writes the groups' tasks from address `at` on, and where each group's are. The address after them. What is cut short gets to a task
- * that fails. */
+/* Writes the groups' tasks from address `at` on, and where each group's are; returns the address after them. A list that is cut short is
+ * made to end in a task that fails. */
 static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *script, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
@@ -92,7 +92,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *script, vpps_g
         at = write_tasks(gpu, script, which == VPPS_GPU_STEP ? step : first, which == VPPS_GPU_GRADIENTS ? step : end,
                          which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
                          which == VPPS_GPU_GRADIENTS ? VPPS_TASK_END : VPPS_KERNEL_UNKNOWN, to, at);
-        /* what it would wait for was done by an earlier launch */
+        /* an earlier launch has done what the task would wait for */
         if (which == VPPS_GPU_STEP) ((vpps_task *)(void *)(to + starts[g]))->wait = VPPS_NO_BARRIER;
     }
     starts[gpu->header.n_groups] = at;
