@@ -59,7 +59,7 @@ static vpps_status make_folder(const char *path) {
     return VPPS_OK;
 }
 
-/* May a user besides this one, and root, change it? What the cache holds is code that will run. */
+/* May a user other than this one and root change the file? The cache holds code that will run. */
 static bool is_foreign(const struct stat *info) {
     return (info->st_uid != geteuid() && info->st_uid != 0) || (info->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -117,7 +117,7 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
     return VPPS_OK;
 }
 
-/* All entries, last used first; `tidy`: temporary files that nobody writes any more go. Free list->files in any case. */
+/* Lists all entries, last used first; `tidy`: removes temporary files that no process writes any more. Free list->files in any case. */
 static vpps_status list_files(file_list *list, int folder, const char *path, bool tidy) {
     *list = (file_list){0};
     const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
@@ -179,7 +179,7 @@ static vpps_status read_entry(int folder, const char *digits, void **bytes, size
         memmove(file, entry.payload, entry.payload_bytes);
         *bytes = file;
         *size = entry.payload_bytes;
-        futimens(fd, NULL); /* a reader who may not is none the worse */
+        futimens(fd, NULL); /* a reader that may not set the time ignores that */
     } else {
         free(file);
     }
@@ -261,7 +261,7 @@ static vpps_status write_entry(int folder, const char *path, const char *digits,
     return status;
 }
 
-/* Removes what was used longest ago, until at most `limit` bytes are left. */
+/* Removes the entries that were used longest ago, until at most `limit` bytes are left. */
 static vpps_status prune(int folder, const char *path, uint64_t limit) {
     file_list list;
     vpps_status status = list_files(&list, folder, path, true);

@@ -68,7 +68,7 @@ static vpps_status fail_refused(const compile_job *job, const char *log, int res
     return vpps_fail(VPPS_DEVICE, "NVRTC: the source was refused: %.*s", (int)strcspn(error, "\n"), error);
 }
 
-/* In some logs (of too much shared memory) what -v says has taken the error's place: asks again without it. */
+/* In some logs (of too much shared memory) the output of -v has displaced the error: compiles again without it. */
 static vpps_status explain_refused(const compile_job *job, const char *log, int result) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     vpps_nvrtc_program program;
@@ -173,7 +173,7 @@ static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t 
     return VPPS_OK;
 }
 
-/* A kernel that cannot be kept is as good as one that can: it is made again next time. */
+/* A failure to keep a kernel is ignored: it will be compiled again next time. */
 static void put_into_cache(const compile_job *job, const void *cubin, size_t bytes, uint32_t spill_bytes) {
     char line[sizeof SPILL_WORD + 16];
     const size_t line_bytes = (size_t)snprintf(line, sizeof line, SPILL_WORD "%u\n", spill_bytes);

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* What the compiled kernel says of itself (the CUBIN's .nv.info) and how it was made. */
+/* Facts about a compiled kernel (from the CUBIN's .nv.info) and its making. */
 typedef struct vpps_cubin_report {
     uint32_t registers;    /* a thread */
     uint32_t frame_bytes;  /* local memory a thread, with that of functions it calls: 0, or the kernel is rejected */

@@ -1,4 +1,4 @@
-/* cubin.c - what a CUBIN says of a kernel: registers, local and shared memory, code.
+/* cubin.c - reads a kernel's registers, local and shared memory and code size from a CUBIN.
  *
  * A CUBIN is an ELF file (System V ABI, chapters "Object Files" and "Sections"; /usr/include/elf.h has its records). Of
  * the kernel K it has the code in section .text.K, the static shared memory's size in .nv.shared.K, and facts of all

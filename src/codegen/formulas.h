@@ -1,4 +1,4 @@
-/* formulas.h - what a kernel computes of single elements, from the tables: isa.def's formulas, the optimiser's step. */
+/* formulas.h - the elementwise functions of a kernel, printed from tables: isa.def's formulas, the optimiser's step. */
 #ifndef VPPS_FORMULAS_H
 #define VPPS_FORMULAS_H
 

@@ -9,7 +9,7 @@
 
 enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
-/* A row of one of the products: of those that the VP owns. */
+/* A row of one of the products, numbered among those that the VP owns. */
 typedef struct vpps_product_row {
     uint32_t value, row; /* VPPS_NONE: none, padding */
 } vpps_product_row;
@@ -18,7 +18,7 @@ typedef struct vpps_product_tile {
     vpps_product_row rows[VPPS_FRAGMENT_ROWS];
 } vpps_product_tile;
 
-/* A row of a matrix, or of its transpose, of those that the VP owns. */
+/* A row of a matrix, or of its transpose, numbered among those that the VP owns. */
 typedef struct vpps_weight_row {
     vpps_param matrix; /* VPPS_NO_PARAM: zeros */
     uint32_t row;

@@ -129,7 +129,7 @@ static void put_weight(const vpps_generation *g, const vpps_resident *m, uint32_
     }
 }
 
-/* Backward's weights in fp32 may come late: what stays in registers by way of shared memory, if that has room for it. */
+/* Backward's weights in fp32 may be loaded late. Those for registers go through shared memory, if it has room for them. */
 static bool is_staged(const vpps_kernel_plan *p, const vpps_resident *m) {
     return p->staged_words && m->transposed && m->level == VPPS_RESIDENT_REGISTERS;
 }
@@ -148,7 +148,7 @@ static void plan_late_weights(vpps_kernel_plan *plan, const vpps_kernel_room *ro
     for (uint32_t i = 0; i < r->n; i++) plan->late |= is_late(plan, &r->list[i]);
 }
 
-/* Opens a block with `m`, where the VP's first row is. */
+/* Opens a block that declares `m`, the address of the VP's first row. */
 static void open_matrix(const vpps_generation *g, const vpps_resident *m) {
     const vpps_parameter_data *p = &g->model->params[m->matrix];
     const uint32_t rows = m->transposed ? p->cols : p->rows;
@@ -159,15 +159,15 @@ static void open_matrix(const vpps_generation *g, const vpps_resident *m) {
             rows, g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : p->cols);
 }
 
-/* And a thread's first column. */
+/* Declares a thread's first column, too. */
 static void put_first(const vpps_generation *g, const vpps_resident *m) {
     fprintf(g->out, "const unsigned block = VPPS_LANE / %u, first = ", vpps_lanes_of_block(m->blocks));
     vpps_put_first_column(g->out, m);
     fprintf(g->out, ";\n");
 }
 
-/* To registers, `run` elements at a time: side by side where rows are, one by one where columns are. `staged`: word `at` of the thread's
- * in shared memory and the next ones, instead. */
+/* Loads weights to registers, `run` elements at a time: by one load along a row, one by one along a column. `staged`: to shared memory
+ * instead, from word `at` of the thread's on. */
 static void put_load(const vpps_generation *g, const vpps_resident *m, bool staged, uint32_t at) {
     const vpps_parameter_data *p = &g->model->params[m->matrix];
     const uint32_t stride = p->cols, cols = m->transposed ? p->rows : p->cols, span = g->plan->threads / m->blocks;
@@ -203,8 +203,8 @@ static void put_load(const vpps_generation *g, const vpps_resident *m, bool stag
     fprintf(g->out, "}\n");
 }
 
-/* Likewise, to shared memory: by a loop. Straight-line code would begin with all loads at once, in registers that there are not.
- * Neighbouring threads load what lies side by side. */
+/* Loads weights to shared memory, by a loop: straight-line code would begin with all loads at once, and lack registers for them.
+ * Neighbouring threads load adjacent elements. */
 static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m) {
     const vpps_parameter_data *p = &g->model->params[m->matrix];
     const uint32_t stride = p->cols, cols = m->transposed ? p->rows : p->cols, span = g->plan->threads / m->blocks;
@@ -229,7 +229,7 @@ static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m)
         m->run, m->run, m->transposed ? 1 : stride, m->transposed ? stride : 1);
 }
 
-/* The VP's elements of the vectors that products start from: a thread an element. */
+/* Loads the VP's elements of the vectors that products start from, one for each thread. */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t n = 0;
@@ -253,7 +253,7 @@ static void put_vector_loads(const vpps_generation *g) {
     fprintf(g->out, "shared[i] = from == VPPS_NONE ? 0.0f : ((const float *)a.pool)[from];\n}\n");
 }
 
-/* Where the rows of all fragments are. */
+/* Writes the table of the rows of all fragments. */
 static void put_weight_rows(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n__constant__ const vpps_weight_row vpps_weight_rows[] = {\n");
@@ -340,7 +340,7 @@ static void put_steps(const vpps_generation *g, const fragment_step *at, uint32_
     fprintf(g->out, "}\n");
 }
 
-/* The words of all fragments, those of some steps at a time. */
+/* Loads the words of all fragments, those of some steps at a time. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
@@ -375,8 +375,8 @@ static void put_loads(const vpps_generation *g) {
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
-/* What comes late: backward's weights. Columns lie far apart, so that most of what is read for them belongs to other VPs; so it is
- * brought to shared memory while forward begins, and by vpps_take_late_weights from there to registers. */
+/* Loads backward's weights late. Columns lie far apart, so that most of each memory sector read belongs to other VPs. So the weights are
+ * copied to shared memory while forward begins, and later to registers by vpps_take_late_weights. */
 static void put_late_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t at = 0;
@@ -443,8 +443,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* A VP reads its part of each vector that gradients are made of, so the more teams the better, until it has more rows than a tile
- * of mma, or fewer columns than a warp takes: of the largest matrix. */
+/* The number of teams. A VP reads its part of each vector that gradients are made of, so more teams are better, until a VP has more rows of
+ * the largest matrix than a tile of mma, or fewer columns than a warp takes. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
     enum { MOST = 8, COLUMNS = 32 };
     const vpps_parameter_data *largest = NULL;
@@ -463,7 +463,9 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    enum { LEAN_FROM = 96 }; /* with more registers for weights what else is kept from task to task would spill */
+    enum {
+        LEAN_FROM = 96
+    }; /* with more registers for weights, other values that are kept from task to task would spill */
     *source = NULL;
     plan->tile_words = 0;
     plan->threads = room->threads;

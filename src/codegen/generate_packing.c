@@ -2,7 +2,7 @@
 #include "codegen/generate_outer.h"
 #include "codegen/packing.h"
 
-/* All VPs share out the elements, by fours. */
+/* The VPs share out the elements, four at a time. */
 static void put_operand(const vpps_outer_work *w, uint32_t number, uint32_t v) {
     const vpps_cell_value *x = &w->c->values[v];
     const uint32_t parts = w->g->plan->parts, fours = vpps_packed_stride(x->rows, parts) / 4;

@@ -7,7 +7,7 @@ static inline const vpps_cell_arg *vpps_stage_arg(const work *w, const vpps_cell
     return &w->c->args[x->first_arg + i];
 }
 
-/* A thread's output: row block + row * blocks of those that the VP owns, of one of the segment's products. */
+/* An output of a thread: row number block + row * blocks of the VP's own rows, of one of the segment's products. */
 typedef struct output {
     uint32_t value, row;
 } output;
@@ -34,8 +34,8 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
 
 static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
-/* Does a value of the item begin at a multiple of four words, and end at one? Records and vectors of 16 words and more do, and entries
- * of tables whose entries are such multiples. */
+/* Does an item's value begin and end at a multiple of four words? Records and vectors of 16 words and more do, and so do entries of tables
+ * whose size is such a multiple. */
 static bool has_quads(const work *w, uint32_t v) {
     return !vpps_in_slot(w, v) && vpps_has_quads(vpps_stage_value(w, v));
 }
@@ -60,8 +60,8 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
             transposed ? data->cols : 1);
 }
 
-/* Writes what an operand of a pass is multiplied with, streamed or else: a product's outputs are rows that lie one after the other.
- * Returns one of the matrices, which lie all alike; NULL: there are none. */
+/* Writes the matrices that an operand of a pass is multiplied with: the streamed or the resident ones. A product's outputs are consecutive
+ * rows. Returns one of the matrices, which all have the same layout; NULL: there are none. */
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, bool write) {
     const vpps_resident *m = NULL;
     for (uint32_t o = 0, rows; o < p->n; o += rows) {
@@ -82,7 +82,7 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
     return m;
 }
 
-/* An operand of a pass, and what it is multiplied with. False: nothing. */
+/* Writes an operand of a pass with its matrices. False: it has none. */
 static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
     const vpps_resident *m = put_matrices(w, p, v, streamed, false);
     if (!m) return false;
@@ -98,7 +98,7 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     return true;
 }
 
-/* Several outputs of all items: see products.cuh. */
+/* Writes a pass: several outputs of all items. See products.cuh. */
 static void put_pass(const work *w, const pass *p) {
     fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, copies, n}.run(", p->n,
             p->blocks, p->at, p->item_words, w->copy_item_words, w->copy_buffers);
@@ -110,7 +110,7 @@ static void put_pass(const work *w, const pass *p) {
     fprintf(w->out, ");\n");
 }
 
-/* Element e of the VP's rows of product v, of its sum, which is without what it starts from. */
+/* Declares vV, element e of the VP's rows of product V, of sumV: the sum without the vectors that it starts from. */
 static void put_finished(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     fprintf(w->out, "const float v%u = sum%u", v, v);
@@ -125,7 +125,7 @@ static void put_finished(const work *w, uint32_t v) {
     fprintf(w->out, ";\n");
 }
 
-/* Does a thread make an element of it alone, from memory? */
+/* Does one thread make an element of the product alone, from memory? */
 static bool is_short(const work *w, uint32_t v) {
     return !w->g->plan->parts && vpps_product_is_short(w->c, vpps_stage_value(w, v));
 }
@@ -184,7 +184,7 @@ bool vpps_place_products(const work *w) {
 
 /* ---------------------------------------------------------------- products in bf16 */
 
-/* Is what is read of the value its parts in bf16? */
+/* Is the value kept as its bf16 parts? */
 static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->g, w->c, v); }
 
 static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
@@ -197,7 +197,7 @@ static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
             (uint32_t)(f - w->g->plan->residents.fragments), rows.height, rows.words, truth(rows.quads));
 }
 
-/* Writes an operand's fragments of weights, streamed or else. Returns one of them; NULL: there are none. */
+/* Writes an operand's fragments of weights: the streamed or the resident ones. Returns one of them; NULL: there are none. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
                                           bool streamed, bool write) {
     const vpps_fragment *f, *any = NULL;
@@ -211,7 +211,7 @@ static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile
     return any;
 }
 
-/* An operand of tiles, and what they multiply it with. False: nothing. */
+/* Writes an operand of tiles with its fragments. False: it has none. */
 static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand, bool streamed,
                              const char *before) {
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
@@ -223,7 +223,7 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Some tiles, the first of them number `first`: see products.cuh. */
+/* Writes a pass over some tiles, from number `first` on: see products.cuh. */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
     fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, n}.run(", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);

@@ -1,4 +1,4 @@
-/* generate_stage.h - what the files that write a stage hand to each other. See segments.h for what a stage is made of.
+/* generate_stage.h - the interfaces between the files that write a stage. See segments.h for the parts of a stage.
  *
  *   generate_places.c    where values and numbers are, as expressions; stores
  *   generate_products.c  segments of products of dealt rows      generate_whole.c  of whole vectors, of matrices of one VP
@@ -17,7 +17,7 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool joined;         /* the segment finishes the products of the one before */
+    bool joined;         /* the segment finishes the products of the preceding one */
     bool loaded_early;   /* and its operands were loaded before them */
     uint32_t chunk;      /* items of a product at a time */
     uint32_t part_words; /* of shared memory, for the sums of warps */
@@ -93,7 +93,7 @@ void vpps_store_in_slot(const vpps_stage_work *w, uint32_t v);
 void vpps_store_in_memory(const vpps_stage_work *w, uint32_t v, const char *from);
 void vpps_store_made(const vpps_stage_work *w, uint32_t v);
 
-/* A product's element e of the VP's rows that is done: not kept where a later segment stores it. */
+/* Stores a finished element e of a product's rows: in its slot, and in memory unless a later segment does that. */
 static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
     if (w->s.late[v]) {
         vpps_store_in_slot(w, v);
@@ -107,7 +107,7 @@ static inline void vpps_store_finished(const vpps_stage_work *w, uint32_t v) {
 /* Loads the operands of a segment of elements before the products that it finishes, if there is a thread for each element. */
 bool vpps_put_early_loads(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
-/* A segment of elements. `loaded`: a byte for each of the cell's values, to work with. */
+/* Writes a segment of elements. `loaded`: scratch, a byte for each of the cell's values. */
 void vpps_put_elements(const vpps_stage_work *w, const vpps_segment *g, uint8_t *loaded);
 
 /* ---- generate_whole.c: an instruction of whole vectors; of each vertex's list; a product that one VP makes alone */
@@ -118,19 +118,19 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Which products are streamed, and where the others' sums lie. False: out of memory. */
+/* Decides which products are streamed, and where the sums of the others lie. False: out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
 /* Places the copies of the segment's operands: an item's, one after the other. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
-/* Can the segment after products finish them? A thread of it has all rows of an item's products at its own element. */
+/* Can the segment after a segment of products finish these? It can if its threads read each item's products at their own element only. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 
-/* A segment of products; joined: the next one finishes them. False: out of memory. */
+/* Writes a segment of products; joined: the next segment finishes them. False: out of memory. */
 bool vpps_put_products(vpps_stage_work *w, const vpps_segment *g, bool joined);
 
-/* What the products of the preceding segment have become, of the thread's element. */
+/* Declares the results of the preceding segment's products at the thread's element. */
 void vpps_put_joined(const vpps_stage_work *w, const vpps_segment *products);
 
 #endif

@@ -1,4 +1,4 @@
-/* generate_work.h - what the parts of the generator hand to each other. */
+/* generate_work.h - the interfaces between the files of the generator. */
 #ifndef VPPS_GENERATE_WORK_H
 #define VPPS_GENERATE_WORK_H
 
@@ -30,8 +30,8 @@ void vpps_generate_name(FILE *out, const char *name);
  * gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
-/* Is the value kept as its bf16 parts, a word an element, so that who multiplies it need not round it? So are, where products are in
- * bf16, those that nobody but products and gradients of parameters reads from the record. */
+/* Is the value kept as its bf16 parts, a word for each element, so that products need not round it? Where products are in bf16, it is if
+ * only products and gradients of parameters read it from the record. */
 static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v) {
     return g->plan->parts && vpps_only_products_read(c, v);
 }

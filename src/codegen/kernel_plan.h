@@ -1,4 +1,4 @@
-/* kernel_plan.h - a kernel's sizes: its machine, its cells, what their weights and tiles take. */
+/* kernel_plan.h - a kernel's plan: its machine and cells, and the sizes of their weights and tiles. */
 #ifndef VPPS_KERNEL_PLAN_H
 #define VPPS_KERNEL_PLAN_H
 
@@ -29,8 +29,8 @@ typedef struct vpps_kernel_plan {
     uint32_t *first_stage; /* of each cell: the number of its first stage; n_cells + 1 */
     vpps_stage_room *rooms;
     uint32_t tile_words;   /* of shared memory, for any stage */
-    uint32_t script_words; /* likewise, for a copy of a script that is not longer */
-    bool late;             /* backward's weights come while forward begins: a task of their own takes them */
+    uint32_t script_words; /* likewise, for a copy of the script, if it is not longer */
+    bool late; /* backward's weights are copied while forward begins; a task of their own takes them to registers */
     uint32_t staged_words; /* of shared memory, on their way to registers */
 } vpps_kernel_plan;
 
@@ -39,7 +39,7 @@ static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell)
     return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;
 }
 
-/* And of the one that takes late weights. */
+/* The kernel's number of the task that takes late weights. */
 static inline uint32_t vpps_weights_task(const vpps_kernel_plan *p) { return vpps_outer_task(p, p->n_cells); }
 
 /* Dynamic shared memory of a CTA. */

@@ -32,8 +32,8 @@ bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x
     return true;
 }
 
-/* Of one vector a thread multiplies each of its rows with all its columns, and takes part in adding the products up over a warp: the fewer
- * rows it has the better, as long as rows are not mostly padding. */
+/* For each vector a thread multiplies each of its rows with all its columns, and takes part in adding up the products over a warp: so fewer
+ * rows are better, as long as rows are not mostly padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
         COLUMNS = 2 /* of a thread, of one block: of 512 and 256 threads */,
@@ -52,7 +52,7 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Columns side by side: the most of a load that leave a thread with no more columns than single ones do. */
+/* Adjacent columns of one load: the most that do not give a thread more columns than single loads would. */
 static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
     enum { QUAD = 4 };
     const uint32_t singles = (columns + span - 1) / span;

@@ -1,5 +1,5 @@
-/* segments.c - see segments.h. What is in memory may be read early and stored late, never the reverse: a value may be kept where one
- * lies that the stage has read before. */
+/* segments.c - see segments.h. Reads of memory may be moved forward and stores back, never the reverse: a value may be kept in the place of
+ * one that the stage has read. */
 #include "codegen/segments.h"
 
 typedef struct builder {
@@ -54,7 +54,7 @@ static void each_operand(builder *b, const vpps_program_step *step, uint32_t seg
     if (start) visit(b, step, &step->product.start, segment);
 }
 
-/* Notes where values that the program loads, or that products read, are in memory. */
+/* Notes the places in memory of values that the program loads or that products read. */
 static void find_memory(builder *b) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -161,7 +161,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            b->retry |= b->read_in[u] != VPPS_NONE; /* who read it before must know */
+            b->retry |= b->read_in[u] != VPPS_NONE; /* the earlier reader must learn that */
         }
         if (!b->load[u]) continue;
         add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
@@ -180,7 +180,7 @@ static void note_later(builder *b, const vpps_program_step *step, const vpps_ope
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Into the current segment of products, if all operands are made before it; else into a new one. */
+/* Adds a product to the current segment of products, if all its operands are made before that; else to a new one. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);

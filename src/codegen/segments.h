@@ -1,9 +1,9 @@
 /* segments.h - how a kernel runs a stage's program: segments of steps, between barriers of the CTA.
  *
- * A stage goes over its vertices tile by tile. In a segment of elements a thread takes an item (a vertex or a member) and an element,
- * and makes all values of the segment there in registers. What another thread reads, or another segment, is in a slot: in shared
- * memory, or, where tiles have lists of any length, in the VP's scratch memory. A value from memory that one segment alone reads is
- * read where it is, without the program's LOAD. */
+ * A stage goes over its vertices tile by tile. In a segment of elements a thread takes an item (a vertex or a member) and an element, and
+ * makes all values of the segment there in registers. A value that another thread or another segment reads is in a slot: in shared memory,
+ * or, where tiles have lists of any length, in the VP's scratch memory. A value that only one segment reads from memory is read from there,
+ * without the program's LOAD. */
 #ifndef VPPS_SEGMENTS_H
 #define VPPS_SEGMENTS_H
 

@@ -85,7 +85,7 @@ typedef struct rival {
     bool started, needless;
 } rival;
 
-/* Not if the first one comes at once, from the cache. */
+/* Does not prepare the next kernel if the first one comes at once, from the cache. */
 static bool is_needed(rival *r) {
     enum { PATIENCE_NS = 100000000 };
     struct timespec until;
@@ -101,7 +101,7 @@ static bool is_needed(rival *r) {
     return needed;
 }
 
-/* Whatever is wrong, its turn will tell. */
+/* Failures are ignored here: the compilation itself reports them. */
 static void *run_rival(void *context) {
     rival *r = context;
     char description[192], *source = NULL;

@@ -7,7 +7,7 @@
 #include "codegen/generate.h"
 #include "plan/machine.h"
 
-/* How it is done: a compiler (a driver's, or NVRTC alone) and where the story goes. */
+/* The means: a compiler (a driver's, or NVRTC alone), and functions that are told what happens. */
 typedef struct vpps_specialiser {
     const vpps_model *model;
     const vpps_plan *pool;     /* where vectors and tables lie */
@@ -16,12 +16,12 @@ typedef struct vpps_specialiser {
     /* Compiles a source; fills in the report. The artifact is the caller's business. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
-    /* NULL, or the same for the disk cache alone, from another thread while `compile` runs: of what comes next if the kernel spills. */
+    /* NULL, or compiles to the disk cache alone, in another thread while `compile` runs: the kernel that is tried next if the present one
+     * spills. */
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
-    void (*log)(void *context, const char *line); /* may be NULL: a kernel was rejected, and why */
+    void (*log)(void *context, const char *line); /* may be NULL: told that a kernel was rejected, and why */
     void *context;
-    bool
-        spills; /* where every kernel does, the one with the fewest weights in registers will do: it is slower, not wrong */
+    bool spills; /* accept a kernel that spills where all do: it is slower, not wrong */
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose machine and cells are filled in; the rest is filled in here. *registers: that a thread may

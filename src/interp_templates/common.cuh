@@ -3,7 +3,7 @@
 #ifndef VPPS_SIMT
 #define VPPS_PART __device__ __forceinline__ /* weights are in registers only where all is one function */
 #else
-#define VPPS_PART static __noinline__ /* or a thread's stack would hold the values of all stages */
+#define VPPS_PART static __noinline__ /* else a thread's stack would hold the values of all stages */
 #endif
 
 #define VPPS_LANE (threadIdx.x % 32)
@@ -34,7 +34,7 @@ struct vpps_array {
     __device__ __forceinline__ unsigned operator[](unsigned i) const { return script[at + i]; }
 };
 
-/* What of a task a thread keeps in registers while the task runs. */
+/* The members of a task that a thread keeps in registers while the task runs. */
 struct vpps_kernel_task {
     unsigned kind, operands[3];
     unsigned wait, signals, signal;
@@ -48,19 +48,19 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
                             __float_as_uint(b.z), t};
 }
 
-/* Waits for what the task needs. A stage finds out where all lies before it does, so that its loads begin right after. */
+/* Waits for the task's barrier. A stage computes all addresses before that, so that its loads begin right after. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
     if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.end, a.watchdog_ns, t.at, t.wait, t.signals);
 }
 
-/* A task that the kernel does not know ends it. */
+/* Ends the kernel at a task of an unknown kind. */
 __device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_kernel_task &t) {
     if (threadIdx.x == 0) vpps_report(a.failure, a.end, VPPS_FAILURE_OPCODE, t.at->address, t.operands[0], 0, 0);
 }
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* Its share of n things that are dealt out whole. */
+/* A member's share of n things that are dealt. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
@@ -76,7 +76,7 @@ __device__ __forceinline__ float vpps_cta_sum(float x) {
     return x;
 }
 
-/* The sum of what each of some warps has put beside the others', in their order; four of them begin at a quad. */
+/* The sum of WARPS numbers, one from each warp, which lie side by side from a quad on; in the order of the warps. */
 template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
     float sum = 0.0f;
 #pragma unroll

@@ -1,5 +1,5 @@
-/* device.cuh - what a kernel uses of a GPU: memory order, a thread's place, who owns what, sums over a warp, barriers between VPs,
- * failing. */
+/* device.cuh - a kernel's use of the GPU: memory order, a thread's number, the rows that a VP owns, sums over a warp, barriers between VPs,
+ * failures. */
 
 #ifndef VPPS_SIMT
 /* PTX ISA 8.0, "Memory Consistency Model": the release makes visible at device scope what the CTA did before its barrier;
@@ -49,8 +49,8 @@ struct vpps_index {
 #define VPPS_READ_PLACE (void)0
 #endif
 
-/* Has the compiler find x before what is loaded after this: else a load that must wait for x may wait, too, for all that were begun
- * before it, as a thread counts few of them apart. (The assembler may still order otherwise.) */
+/* Makes the compiler compute x before loads that come after this. Else a load that needs x may also wait for all loads begun before, since
+ * a thread has few counters for loads in flight. (The assembler may still choose another order.) */
 __device__ __forceinline__ void vpps_know(unsigned &x) {
 #ifndef VPPS_SIMT
     asm volatile("" : "+r"(x)::"memory");
@@ -91,8 +91,8 @@ __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
     return x;
 }
 
-/* The first failure is kept. Who has failed, or learns that one has, goes on without waiting, with whatever it finds, and still signals:
- * what came before a signal is seen after the wait for it, so that every VP that comes to the update sees the failure, and updates
+/* The first failure is kept. A VP that has failed, or learns of a failure, goes on without waiting, computes with whatever it finds, and
+ * still signals. Writes before a signal are seen after the wait for it: so every VP that comes to the update sees the failure, and updates
  * nothing. */
 __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned long long launch_end, unsigned kind,
                                             unsigned address, unsigned value, unsigned have, unsigned wanted) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
         unsigned long long start = 0;
 #pragma unroll 1
         for (;;) {
-            unsigned have = 0, polls = 256; /* at once: what others have signalled is on its way */
+            unsigned have = 0, polls = 256; /* without a pause, since the signals are on their way */
 #pragma unroll 2
             while (have < wanted && polls--) have = VPPS_ACQUIRE_LOAD(counter);
             if (have >= wanted) break;
@@ -136,7 +136,8 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* What the VP adds one to when it signals, and by which thread. Found out here, and not after the barrier that comes next. */
+/* The counter that the VP adds one to when it signals, and the thread that does. They are computed here, not after the CTA's next
+ * barrier. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

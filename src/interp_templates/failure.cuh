@@ -1,4 +1,5 @@
-/* failure.cuh - how a launch ended, for VPs and for the host, and where barriers count. Read by the host's C compiler, too. */
+/* failure.cuh - how a launch ended, for VPs and for the host; and where the counters of barriers lie. Read by the host's C compiler,
+ * too. */
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 
@@ -13,7 +14,7 @@ typedef struct vpps_failure {
 /* BEFORE: nothing was done, because the preceding launch failed, or its loss or norm was not finite where both must be. */
 enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
 
-/* What the host is told without asking, in memory of its own; zeroed before the launch. Times: of the GPU's clock, of the first VP. */
+/* Results that the kernel writes to the host's memory; zeroed before the launch. Times: of the GPU's clock, of the first VP. */
 typedef struct vpps_launch_end {
     unsigned long long begin_ns, end_ns;
     unsigned failed;

@@ -24,7 +24,7 @@ __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->begin_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Is nothing to be done? All VPs come to the same. */
+/* Does the launch end at once? All VPs get the same answer. */
 __device__ __forceinline__ bool vpps_ends_at_once(const vpps_arguments &a) {
     if (vpps_before.failed) return true;
     return a.finite && (!isfinite(vpps_before.loss) || !isfinite(vpps_before.norm));
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     vpps_begin(a);
     a.script = vpps_copy_script(a.script, a.words, vpps_dynamic);
-    const bool resumes = VPPS_PACKS && a.resumes; /* it steps only, without weights */
+    const bool resumes = VPPS_PACKS && a.resumes; /* such a launch only steps, and needs no weights */
     if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
     if (!resumes) vpps_load_late_weights(a, vpps_dynamic);
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
                 if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);
                 break;
             case VPPS_TASK_NORM:
-            case VPPS_TASK_UPDATE: /* the last: weights may go from the registers */
+            case VPPS_TASK_UPDATE: /* the last task: the weights' registers are free */
                 vpps_step(a, t, vpps_load_task(t.at + 1));
                 return vpps_end(a);
             case VPPS_KERNEL_WEIGHTS: vpps_take_late_weights(w, vpps_dynamic); break;
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
         t = vpps_load_task(t.at + 1); /* there is one: the last ends the kernel */
-        __syncthreads();              /* what the task wrote is there for all threads */
+        __syncthreads();              /* all threads have written the task's results */
         vpps_send(signal);
     }
 }

@@ -1,5 +1,5 @@
-/* math.cuh - what formulas (isa/functions.h) want of a device: functions of one element. Accurate to a few units in the last
- * place, NaN gives NaN. */
+/* math.cuh - the functions of one element that formulas (isa/functions.h) call. Accurate to a few units in the last place, NaN gives
+ * NaN. */
 #define VPPS_INLINE __device__ __forceinline__
 
 VPPS_INLINE unsigned bits_of_float(float x) { return __float_as_uint(x); }
@@ -11,8 +11,8 @@ VPPS_INLINE float log_of(float x) { return logf(x); }
  * gives 0 for divisors beyond 2^126, where the true quotient is next to nothing. */
 VPPS_INLINE float sigmoid_of(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
 
-/* A polynomial near 0, else by the exponential, both always: a branch, which CUDA's has, would keep what surrounds it from being
- * interleaved. */
+/* By a polynomial near 0, else by the exponential. Both are always computed: a branch, as in CUDA's function, would keep the surrounding
+ * code from being interleaved. */
 VPPS_INLINE float tanh_of(float x) {
     const float size = fabsf(x), square = x * x;
     const float far = 1.0f - __fdividef(2.0f, expf(2.0f * size) + 1.0f);

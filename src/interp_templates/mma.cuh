@@ -1,10 +1,10 @@
 /* mma.cuh - products of operands in bf16, where VPPS_PARTS says of how many bf16 numbers an operand is the sum: 1, or 2 (bf16x3).
  * 0: products are in fp32.
  *
- * mma.sync.m16n8k16 (PTX ISA, "Warp-level matrix instructions"): a warp multiplies 16 vectors with 8 rows of weights, 16
- * elements of each, and adds to sums in fp32. Lane l has of the vectors l / 4 and l / 4 + 8, and of the row l / 4, four elements as two
- * words of two; of the sums those of the two vectors and the rows 2 (l % 4) and the next. Which four elements of the 16 is all the
- * same, if it is for both operands: here they are side by side, the elements from 4 (l % 4) on.
+ * mma.sync.m16n8k16 (PTX ISA, "Warp-level matrix instructions"): a warp multiplies 16 vectors with 8 rows of weights, 16 elements of each,
+ * and adds to sums in fp32. Lane l has of the vectors l / 4 and l / 4 + 8, and of the row l / 4, four elements as two words of two; of the
+ * sums those of the two vectors and the rows 2 (l % 4) and the next. Any four elements of the 16 will do, as long as both operands have the
+ * same ones: here they are the adjacent elements from 4 (l % 4) on.
  *
  * Operands are rounded as src/runtime/cpu/bf16.h has it. */
 #if VPPS_PARTS
@@ -30,7 +30,7 @@ VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     return pair;
 }
 
-/* Likewise, but a finite number stays finite, and an infinite one becomes the greatest: what is left of it is infinite. */
+/* Likewise, but a finite number stays finite, and an infinite one becomes the greatest finite number: the rest of it is infinite. */
 VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
     unsigned pair;
     asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
@@ -142,7 +142,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     return s;
 }
 
-/* What a lane has of 16 elements of vectors or rows: word `at` of each part, and the one two words or one word after it. */
+/* A lane's words of 16 elements of vectors or rows: of each part word `at`, and the one two words or one word after it. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
@@ -214,7 +214,7 @@ VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vp
     vpps_put_words<IN_PARTS>(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
-/* Of a word of two vectors, `at` and the next, those that are among n. */
+/* The mask of a word of two vectors, `at` and the next: the halves of those below n. */
 __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
@@ -235,7 +235,7 @@ VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4
     vpps_add_products(right_sums, right, b);
 }
 
-/* Sums of four columns of a row of a gradient, or what they add to it. */
+/* Sums of four columns of a row of a gradient, or of the terms that are added to it. */
 template <bool QUADS, unsigned LENGTH>
 VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
     if (QUADS) {

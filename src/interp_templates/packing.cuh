@@ -1,6 +1,6 @@
 /* packing.cuh - the factors of matrices' gradients for cuBLAS (codegen/packing.h), one vector after the other: in fp32, or rounded as
- * products in bf16 round them. In bf16x3 a vector is there three times: x as its high, its low and its high part, dy as high, high and low,
- * so that one product over all of these is the three that vpps_add_products adds up. */
+ * products in bf16 round them. In bf16x3 a vector is stored three times: x as its high, low and high part, dy as its high, high and low
+ * part. So one product over all of these is the sum of the three products that vpps_add_products adds up. */
 
 enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
 

@@ -1,5 +1,5 @@
-/* parameters.cuh - what is done for parameters: gradients of table entries, the norm, the update, the loss. Each VP works for
- * the rows and entries that it owns among all VPs. */
+/* parameters.cuh - the tasks on parameters: gradients of table entries, the norm, the update, the loss. Each VP works for the rows and
+ * entries that it owns among all VPs. */
 
 /* Of every parameter, in the model's order. Offsets are into the pool, a matrix's into the buffers of matrices. */
 struct vpps_param_entry {
@@ -42,7 +42,7 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* The first of the VP's elements of a matrix or vector, and as many after it as there are, as if no other team's were between. */
+/* The VP's elements of a matrix or vector: the first one, and how many there are, not counting those of other teams between them. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -199,7 +199,7 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     return sum;
 }
 
-/* What gradients are multiplied with, or a negative number: this batch must not update. All VPs come to the same. */
+/* The factor of all gradients, or a negative number: this batch must not update. All VPs get the same. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
     const float loss = out->loss;
@@ -317,9 +317,9 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
     }
 }
 
-/* The last task, `update`: steps with the gradients, whose norm the one before it published, if there is one. `norm`: the first of
- * both. A thread's first quads stay in registers from the norm to the update, so that loads of all that their update needs are under
- * way before the VP waits for the others' norms: the norm is of the last ones first. */
+/* Runs the task `update`, the last, which steps with the gradients; and, before it, the task NORM, if there is one. `norm`: the first of
+ * both. A thread's first quads stay in registers from the norm to the update, so that loads of all that their update needs are under way
+ * before the VP waits for the others' norms: the norm is of the last ones first. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
                                           const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;

@@ -2,7 +2,8 @@
 
 /* ---------------------------------------------------------------- products of one VP, of matrices in memory */
 
-/* Adds a matrix's row, WORDS between its elements, times x: by the lanes of a warp, whose sums are to be added up; by one thread. */
+/* Add a matrix's row, whose elements lie WORDS apart, times x: by the lanes of a warp, whose sums are still to be added up; and by one
+ * thread. */
 template <unsigned LENGTH, unsigned WORDS>
 __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, const float *row, const float *x) {
 #pragma unroll 8
@@ -20,7 +21,8 @@ __device__ __forceinline__ float vpps_multiply_column(float sum, const float *ro
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
-/* RUN words side by side: 1, 2 or 4. ALIGNED: they begin at a multiple of so many. No loop, so that registers stay registers. */
+/* Loads RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. There is no loop, so that the compiler keeps
+ * registers. */
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
     if constexpr (ALIGNED && RUN == 4) {
@@ -36,7 +38,7 @@ __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *fro
     }
 }
 
-/* Where weights are: in the thread's registers, in shared memory, and all of them in memory. */
+/* The places of weights: the thread's registers, shared memory, and memory, which has all of them. */
 struct vpps_weights {
     float (&registers)[VPPS_WEIGHTS + 1];
     const float *shared;
@@ -84,8 +86,8 @@ template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpp
 };
 
 /* Likewise, read from memory at each use. Row ROW of the thread's and the next ones, of a matrix of HEIGHT rows of LENGTH elements that
- * begins at word AT of all matrices; from one row to the next are ROW_WORDS, from one element to the next WORDS. Of a VP without such a row
- * it is another one, whose sums nobody reads. */
+ * begins at word AT of all matrices; from one row to the next are ROW_WORDS, from one element to the next WORDS. A VP without such a row
+ * multiplies another one, whose sums are not read. */
 template <unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BLOCKS, unsigned HEIGHT, unsigned LENGTH, unsigned AT,
           unsigned ROW_WORDS, unsigned WORDS>
 struct vpps_streamed_part {
@@ -132,7 +134,7 @@ struct vpps_operand {
     PLACE place;
 
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
-    /* All weights are loaded: straight-line code would begin with all their loads, in registers that there are not. */
+    /* Run as a loop, where all weights are loaded: straight-line code would begin with all their loads, and lack registers for them. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
     /* Registers for an item's columns, if they are loaded ahead; too many if they cannot be. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
@@ -186,7 +188,7 @@ struct vpps_operand {
         }
     }
 
-    /* Where rounds are not LOOPED: loads the columns of all of them; adds their products. */
+    /* Where rounds are not LOOPED: load the columns of all rounds; add their products. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void load(columns<ITEMS> &to, unsigned first, unsigned n, const float *copies,
                                          unsigned thread) const {
@@ -258,7 +260,7 @@ struct vpps_pass {
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
         if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass reads no copied operand any more */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* one or two items without work for others */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* for one or two items, without the work for more */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -470,7 +472,7 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* TILES times eight outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. */
+/* Makes TILES times eight outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
     vpps_weights weights;
     float *part; /* in shared memory: the sums */
@@ -505,8 +507,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Calls body(first, n) for CHUNK of n items after the other, and a barrier after each call; CHUNK 0: for all items at once, without a
- * barrier. */
+/* Calls body(first, n) for CHUNK items at a time, with a barrier after each call; CHUNK 0: for all items at once, without a barrier. */
 template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunks(unsigned n, const BODY &body) {
     if constexpr (CHUNK == 0) {
         body(0u, n);

@@ -1,5 +1,5 @@
-/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles: goes in front of the kernel's text.
- * Its first half, plain C, is what the kernel's library and the scheduler (runtime/simt/run.c) know of each other.
+/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles: goes in front of the kernel's text. Its first half,
+ * plain C, is the interface between the kernel's library and the scheduler (runtime/simt/run.c).
  */
 #ifndef VPPS_SIMT_CUDA_H
 #define VPPS_SIMT_CUDA_H
@@ -8,13 +8,13 @@ typedef struct vpps_simt_index {
     unsigned x, y, z;
 } vpps_simt_index;
 
-/* What a CUDA thread knows of itself. */
+/* A CUDA thread's built-in numbers. */
 typedef struct vpps_simt_thread {
     vpps_simt_index thread, block;
     float *dynamic_shared; /* of its CTA */
 } vpps_simt_thread;
 
-/* What all lanes that a mask names do together. */
+/* Operations of all lanes that a mask names. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
 /* The scheduler's part: in these calls, and only there, another thread may run. `line`: of the kernel's text. */
@@ -121,7 +121,7 @@ template <class T> static inline T vpps_simt_shuffle_down(unsigned line, unsigne
 
 /* ---------------------------------------------------------------- memory */
 
-/* All threads of all CTAs are one thread of the host, so nothing else comes between. */
+/* All threads of all CTAs run in one thread of the host, so that no other thread interferes. */
 #define VPPS_SIMT_ATOMIC(T, name, changed)                                                                             \
     static inline T name(T *at, T value) {                                                                             \
         const T before = *at;                                                                                          \

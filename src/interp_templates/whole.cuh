@@ -1,13 +1,13 @@
 /* whole.cuh - instructions that need a sum over whole vectors: to a scalar, or to a vector again. */
 
-/* What is made of all elements: the head, then the sum of an instruction's terms. */
+/* The totals of all elements: the head, then the sum of an instruction's terms. */
 struct vpps_totals {
     float head, sum;
     unsigned length;
 };
 
-/* What the head is of the first tensor: nothing; the greatest element (NaNs are passed over, as what is computed from it comes upon
- * them again); the same, or 0 where that is infinite; the sum of the squares. */
+/* Kinds of heads, of the first tensor: none; the greatest element (NaNs are skipped, since the sum meets them); the same, or 0 where that
+ * is infinite; the sum of the squares. */
 enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES };
 
 /* Operand u: is this element the class, and the class's element. */
@@ -49,8 +49,8 @@ template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned la
     for (unsigned k = lane; k < length; k += 32) body(k);
 }
 
-/* HEAD is one of VPPS_HEAD. TERM is summed up over the elements; FINISH is what becomes of the sum, and the result for instructions to
- * a scalar; VALUE is an element of the result, with t.sum what FINISH made. */
+/* HEAD is one of VPPS_HEAD. TERM is summed up over the elements. FINISH is applied to the sum: the result, for instructions to a scalar.
+ * VALUE is an element of the result, with t.sum the value of FINISH. */
 #define VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                 \
     enum { vpps_head_##ID = VPPS_HEAD_##HEAD };                                                                        \
     __device__ __forceinline__ float vpps_term_##ID ARGUMENTS { return TERM; }                                         \

@@ -21,7 +21,7 @@ static const struct fault {
     const char *what, *text, *with;
     where where;
 } faults[] = {
-    {"the barrier after every task removed", "__syncthreads();              /* what the task wrote", "/*", ONCE},
+    {"the barrier after every task removed", "__syncthreads();              /* all threads have written", "/*", ONCE},
     {"signals removed", "vpps_send(signal);", "", ONCE},
     {"waits removed", "if (t.wait != VPPS_NO_BARRIER)", "if (0)", ONCE},
     {"a wait that lets one signal too few do", "have = VPPS_ACQUIRE_LOAD(counter);",
