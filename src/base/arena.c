@@ -73,7 +73,7 @@ void vpps_arena_clear(vpps_arena *a) {
         return;
     }
     vpps_arena_free(a);
-    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* if there is no room, the next piece finds out */
+    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* a failure to allocate shows with the next piece */
 }
 
 void vpps_arena_free(vpps_arena *a) {

@@ -1,4 +1,4 @@
-/* base.h - what every folder uses: failing with a message, growing arrays, deterministic random numbers, time. */
+/* base.h - utilities of every folder: failing with a message, growing arrays, deterministic random numbers, time. */
 #ifndef VPPS_BASE_H
 #define VPPS_BASE_H
 
@@ -22,7 +22,7 @@ void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
-/* A number that is another one in a child of fork(), which has none of the threads that were started before. */
+/* A number that differs in a child of fork(), which has none of its parent's threads. */
 uint32_t vpps_process_number(void);
 
 /* Return the failure of an expression of type vpps_status. */
@@ -32,13 +32,13 @@ uint32_t vpps_process_number(void);
         if (try_status_ != VPPS_OK) return try_status_;                                                                \
     } while (0)
 
-/* A public function's pointer that must not be NULL: else it fails with ARGUMENT, naming both. */
+/* Fails with ARGUMENT, naming the public function and the argument, if the pointer is NULL. */
 #define VPPS_NEED(pointer)                                                                                             \
     do {                                                                                                               \
         if (!(pointer)) return vpps_fail(VPPS_ARGUMENT, "%s: %s is NULL", __func__, #pointer);                         \
     } while (0)
 
-/* The same for what returns no status, but `value` when it fails. */
+/* The same in a function that returns `value` on failure, not a status. */
 #define VPPS_NEED_OR(value, pointer)                                                                                   \
     do {                                                                                                               \
         if (!(pointer)) {                                                                                              \
@@ -47,10 +47,10 @@ uint32_t vpps_process_number(void);
         }                                                                                                              \
     } while (0)
 
-/* Structs of the public interface that begin with their `size`, which differs from version to version. `own`: a struct as large as it
- * is here, own_bytes; `least`: the size of its first version; `name`: for the message. Take: own becomes what the caller gave, and
- * keeps what it has after that. Give: the caller gets as much as it has room for; what it has beyond own becomes zero.
- * Fail with ARGUMENT: a size that is less than the first version's or above 4,096, or members set that are not known here. */
+/* Structs of the public interface that begin with their `size`, which differs from version to version. `own`: a struct as large as it is
+ * here, own_bytes; `least`: the size of its first version; `name`: for the message. Take: copies the caller's struct into own, whose
+ * further members stay. Give: copies own into the caller's struct, as far as that has room; the caller's further members become zero. Fail
+ * with ARGUMENT: a size that is less than the first version's or above 4,096, or members set that are not known here. */
 vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name);
 vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name);
 
@@ -68,11 +68,11 @@ static inline uint32_t vpps_max_u32(uint32_t a, uint32_t b) { return a > b ? a :
  * content. False: out of memory, and nothing has changed. */
 bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
 
-/* vpps_grow with the failure spelled out. */
+/* False: out of memory, and nothing has changed; see vpps_grow. */
 #define VPPS_RESERVE(array, capacity, needed)                                                                          \
     ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
 
-/* A whole number of decimal digits alone, up to `most`. False: the text is none, and *out is as it was. */
+/* Reads a whole number up to `most`, in decimal digits alone. False: the text is none, and *out is unchanged. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);
 
 /* Can graphs and scripts, whose counts and positions have 32 bits, hold so many? Fails with ARGUMENT, naming `where` and `what`. */

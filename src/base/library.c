@@ -16,7 +16,7 @@ static int distance(int major, int wanted) { return major <= wanted ? wanted - m
 
 typedef struct best_library {
     void *handle; /* NULL: none yet */
-    int distance; /* 0: it need not be looked further */
+    int distance; /* 0: the search ends */
 } best_library;
 
 /* Tries all names in a folder; NULL: where the loader looks. */
@@ -28,7 +28,7 @@ static void look_in(const vpps_library *library, const char *folder, int wanted,
         if (!handle) continue;
         const int far = wanted ? distance(library->major(handle), wanted) : 0;
         if (best->handle && far >= best->distance) {
-            dlclose(handle); /* of which no more than the version was needed */
+            dlclose(handle); /* of which only the version was needed */
             continue;
         }
         if (best->handle) dlclose(best->handle);

@@ -19,9 +19,9 @@ typedef struct vpps_library {
     char message[VPPS_MESSAGE_BYTES];
 } vpps_library;
 
-/* Said before the first library is looked for: the driver here is of that major version of CUDA. A driver loads what compilers of
- * its own major version and of earlier ones make (CUDA Compatibility, "Minor Version Compatibility"): so of several
- * libraries the first of that version is taken, else the latest before it, else the earliest after it. Thread-safe. */
+/* To be called before the first library is opened: the driver is of this major version of CUDA. A driver loads what compilers of its own
+ * major version and of earlier ones make (CUDA Compatibility, "Minor Version Compatibility"): so of several libraries the first of that
+ * version is taken, else the latest before it, else the earliest after it. Thread-safe. */
 void vpps_library_prefer(int major);
 
 /* Opens the library that the variable names; else one where the loader finds it, in lib64 of $CUDA_HOME, of $CUDA_PATH, of

@@ -1,5 +1,5 @@
-/* algebra.c - operations on constants, and operations that another one, or none, can stand for. Every rule keeps bits, but
- * that two factors become one, and that a zero may change its sign. */
+/* algebra.c - computes operations on constants, and replaces operations by simpler ones or none. Every rule keeps bits, except that two
+ * factors become one and that a zero may change its sign. */
 #include "cell/cell.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ static bool is_constant(const vpps_cell_number *n) { return n->kind == VPPS_NUMB
 
 static bool static_scale(const vpps_cell_value *v) { return vpps_is_run(v, VPPS_I_SCALE) && is_constant(&v->run.f); }
 
-/* The operation at hand: v, whose arguments are simple already. */
+/* The operation at hand: v, whose arguments have been simplified. */
 typedef struct operation {
     const vpps_compiled_cell *c;
     vpps_cell_value *v;
@@ -32,8 +32,8 @@ static vpps_cell_arg below(const operation *o, uint32_t k) {
     return a;
 }
 
-/* v becomes another instruction over the first n of its arguments, with f where it has such an operand. True, so that callers can
- * say what they return. */
+/* Makes v another instruction over the first n of its arguments, with f where the instruction has such an operand. Returns true, for
+ * callers to return. */
 static bool become(const operation *o, uint32_t opcode, uint32_t n, float f) {
     o->v->run = (vpps_cell_run){
         .opcode = (uint8_t)opcode, .op = o->v->run.op, .recompute = o->v->run.recompute, .table = VPPS_NO_PARAM};
@@ -46,7 +46,7 @@ static bool is_negation(const operation *o, uint32_t k) {
     return vpps_is_run(arg(o, k), VPPS_I_NEG) && below(o, k).value != VPPS_NONE;
 }
 
-/* The lower value first, where the order does not matter: then equal sums are found to be equal. */
+/* Puts the lower value first, where the order does not matter, so that equal sums are recognised. */
 static void sort_operands(const operation *o) {
     if (o->args[0].value <= o->args[1].value) return;
     const vpps_cell_arg first = o->args[0];
@@ -67,8 +67,7 @@ static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     return VPPS_NONE;
 }
 
-/* Values placed one below the other, which leave no row out, are added up as a stack of them: so are gradients of the parts that a
- * vector was sliced into. */
+/* The sum of values that are placed one below the other without gaps is their stack: as the gradients of a vector's slices. */
 static bool join_places(const operation *o) {
     uint32_t n = 0, k;
     for (uint32_t row = 0; row < o->v->rows; row += o->c->values[below(o, k).value].rows, n++)
@@ -197,7 +196,7 @@ static bool simplify_div(const operation *o, uint32_t *same) {
     return false;
 }
 
-/* Zeros are left out of a sum, the last one but. */
+/* Drops zero operands of a sum; keeps the last one if all are zero. */
 static bool leave_zeros_out(const operation *o) {
     uint32_t n = 0;
     float f;

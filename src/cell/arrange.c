@@ -1,5 +1,5 @@
-/* arrange.c - how the places of a cell's kept values lie in its record: operations of one kind and depth, forward or backward, could
- * run as one, so their operands are to lie together (pq_layout.h). What cannot is counted. */
+/* arrange.c - orders the places of a cell's kept values in its record. Operations of one kind and depth, forward or backward, can run as
+ * one if their operands lie together (pq_layout.h). Operands that cannot are counted. */
 #include "cell/cell.h"
 
 #define NONE VPPS_NONE

@@ -8,8 +8,8 @@
  *   order.c          which stages wait for what other VPs did
  *   program.c        what each stage does, step by step: program.h
  *
- * A compiled cell is the same for all devices. It knows nothing of batches: a value of a vertex lies at an offset in
- * the vertex's record of kept values, an input is where the batch's records say.
+ * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values; the
+ * batch's records say where an input lies.
  */
 #ifndef VPPS_CELL_H
 #define VPPS_CELL_H
@@ -36,14 +36,14 @@ typedef enum vpps_cell_kind {
 
 /* How a stage's work is shared out inside a group of VPs. */
 typedef enum vpps_split {
-    VPPS_SPLIT_ANY,      /* while compiling: either will do */
+    VPPS_SPLIT_ANY,      /* while compiling: not decided yet */
     VPPS_SPLIT_ROWS,     /* every VP does the rows it owns, for all vertices */
     VPPS_SPLIT_VERTICES, /* every VP does whole vertices */
     VPPS_SPLIT_OFF       /* of a value that no stage makes */
 } vpps_split;
 
-/* Records of kept values: one for each axis, and two of vertices, for values that only their own vertex reads, and only in
- * the pass that makes them. Those two need no room of their own before and after that. */
+/* Records of kept values: one for each axis, and two of vertices, for values that only their own vertex reads, and only in the pass that
+ * makes them. Those two take memory only while that pass runs. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
@@ -139,7 +139,7 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER */
         vpps_cell_run run; /* RUN */
         vpps_param bias;   /* PRODUCT: a vector, or VPPS_NO_PARAM */
-        bool by_columns;   /* PRODUCT_T by rows: whole, of the columns that a VP has as it has rows; in no shares */
+        bool by_columns;   /* PRODUCT_T by rows: made whole, not in shares, since VPs also own columns */
     };
 } vpps_cell_value;
 
@@ -158,8 +158,7 @@ typedef struct vpps_cell_outer {
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Sets of inputs or outputs, by their numbers: those of whose values a VP reads or makes no more than the rows that it owns, and the
- * others. */
+/* Sets of inputs or outputs, by their numbers: `own` has those of which a VP reads or makes only its own rows, `others` the rest. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -179,12 +178,12 @@ typedef struct vpps_cell_stage {
 typedef struct vpps_row_rule {
     uint32_t unit;        /* rows are dealt in blocks of so many */
     uint32_t least;       /* what has fewer is not dealt; 0: `unit` for each VP */
-    uint32_t enough;      /* with a least of 0: so many are dealt to groups of any size; 0: they are not */
-    bool columns;         /* VPs have columns of matrices as they have rows: backward's products make whole rows */
+    uint32_t enough;      /* with a least of 0: matrices of so many rows are dealt to groups of any size; 0: none are */
+    bool columns;         /* VPs also own columns of matrices, so that backward's products make whole rows */
     uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
 } vpps_row_rule;
 
-/* What the batch's types of vertices say about a cell: the key of a compiled one beside the cell itself. */
+/* What a batch needs of a cell: with the cell itself the key of a compiled cell. */
 typedef struct vpps_cell_needs {
     bool training;
     uint64_t frozen;       /* hash of which of its parameters are */
@@ -221,11 +220,11 @@ typedef struct vpps_cell_lookup {
 typedef struct vpps_cell_output {
     uint32_t value;
     uint32_t node; /* of the recorded cell */
-    /* Where the cell has a condition: the input that it is where that does not hold; VPPS_NONE: zeros. */
+    /* In a cell with a condition: the input that the output equals where the condition does not hold; VPPS_NONE: zeros. */
     uint32_t otherwise;
 } vpps_cell_output;
 
-/* What would be copied so that operations of one kind could run as one: words of a vertex. */
+/* The words of a vertex that would be copied so that operations of one kind could run as one. */
 typedef struct vpps_cell_copies {
     vpps_layout_copies forward, backward;
 } vpps_cell_copies;
@@ -264,7 +263,7 @@ typedef struct vpps_compiled_cell {
     uint64_t arrange_ns;                /* planning took */
     size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
     uint64_t last_used;            /* in which batch: types.h */
-    bool superseded;               /* another one of the type does all that it does, and more */
+    bool superseded;               /* another compiled cell of the type does all that this one does, and more */
     struct vpps_program *programs; /* of each stage: program.h */
     void *device_program;          /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
@@ -302,20 +301,20 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Are so many rows dealt to the VPs of a group where rows are shared out? Each reads the whole of less. */
+/* Are so many rows dealt to the VPs of a group where rows are shared out? If not, each VP reads all of them. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* May a device leave a stage out at vertices where the condition does not hold, but for the outputs that it makes, which become
- * what they are otherwise? Backward wants all that forward keeps; an eager part may come before the condition is known. */
+/* May a device skip a stage at vertices where the condition does not hold, and only give the stage's outputs their values for that case?
+ * Not in training, since backward needs all that forward keeps; nor in an eager part, which may run before the condition is known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->part == VPPS_PART_MAIN || s->part == VPPS_PART_LAZY);
 }
 
-/* Does the condition hold, whose input is x? */
+/* Does the condition hold, if its input is x? */
 static inline bool vpps_condition_holds(const vpps_condition_data *condition, float x) {
     if (!condition->is) return x > 0;
     const float off = x - condition->value;
@@ -333,7 +332,7 @@ static inline const char *vpps_table_name(const vpps_model *model, vpps_param ta
     return table == VPPS_NO_PARAM ? "kept values" : model->params[table].name;
 }
 
-/* Does a stage make it? Inputs, lookups and parameters lie where others left them. */
+/* Does a stage make the value? Inputs, lookups and parameters are made elsewhere. */
 static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
@@ -374,8 +373,7 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c);
 /* Appends a value; its arguments are appended after it by vpps_cell_add_arg. VPPS_NONE: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* The value of c that v, whose arguments are values of c, is equal to; VPPS_NONE: none that is there. v and its arguments may
- * become simpler ones. */
+/* The value of c that is equal to v, whose arguments are values of c; VPPS_NONE: there is none. v and its arguments may be simplified. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
@@ -386,7 +384,7 @@ void vpps_order_stages(vpps_compiled_cell *c);
 /* Does x read its argument i whole, where it makes rows? */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);
 
-/* Words of a vertex that lie apart, or in another order, though operations that could run as one read or make them. */
+/* Counts the words of a vertex that lie apart, or in another order, though operations that could run as one read or make them. */
 static inline uint64_t vpps_gathered_words(const vpps_compiled_cell *c) {
     const vpps_layout_copies *f = &c->arranged.forward, *b = &c->arranged.backward;
     return f->gathered + f->scattered + b->gathered + b->scattered;

@@ -1,9 +1,9 @@
-/* differentiate.c - the backward operations of a lowered cell, by the rows of ops.def. What a vertex reads gets a
- * contribution, what others read of it begins with the sum of theirs: gather and scatter, pull and push have changed
- * places (Cavs, section 3.1). Parameters' gradients are deferred: only their factors are named. */
+/* differentiate.c - the backward operations of a lowered cell, by the rows of ops.def. A vertex contributes to the gradients of its inputs,
+ * and the gradients of its outputs begin with the sum of the readers' contributions: gather and scatter, pull and push change places (Cavs,
+ * section 3.1). Parameters' gradients are deferred: only their factors are named. */
 #include "cell/cell.h"
 
-/* A part of a value's gradient. */
+/* One term of a value's gradient. */
 typedef struct part {
     uint32_t value, next;
     vpps_param matrix; /* the part is matrix^T value; VPPS_NO_PARAM: value itself */
@@ -12,11 +12,11 @@ typedef struct part {
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    /* Of each forward value, has it a gradient: is a trained parameter below it, an input with a gradient, or an output whose gradient
-     * the host reads? */
+    /* For each forward value: has it a gradient? It has if it is made of a trained parameter or of an input with a gradient, or is an
+     * output whose gradient the host reads. */
     bool *needs;
     uint32_t *first;      /* parts of each forward value's gradient, the newest first */
-    uint32_t *recomputed; /* a second making of a forward value, or VPPS_NONE */
+    uint32_t *recomputed; /* the recomputation of a forward value, or VPPS_NONE */
     part *parts;
     uint32_t n_parts;
     size_t parts_capacity;
@@ -27,7 +27,7 @@ static bool trained(const work *w, vpps_param p) {
     return p != VPPS_NO_PARAM && !w->c->needs.fixed && !w->model->params[p].frozen;
 }
 
-/* Outputs that a value is, and whose gradients the host reads. */
+/* The outputs that a value stands for and whose gradients the host reads. */
 static uint64_t asked_outputs(const vpps_compiled_cell *c, uint32_t v) {
     uint64_t asked = 0;
     for (uint64_t left = c->needs.asked_gradients; left; left &= left - 1)
@@ -211,7 +211,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     return at;
 }
 
-/* A gradient made for every member of what the vertex has once is added up. */
+/* Adds up a gradient that was made for every member, where the vertex has the value once. */
 static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     if (!w->ok || w->c->values[dx].axis == w->c->values[arg].axis) return dx;
     const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));

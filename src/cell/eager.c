@@ -1,5 +1,5 @@
-/* eager.c - products with what needs no child are separated from the others, so that they are made for all vertices at
- * once before the recurrence (Cavs, section 3.4; W x of a whole sequence is one product). */
+/* eager.c - separates products whose operands need no child from the others, so that they are made for all vertices at once before the
+ * recurrence (Cavs, section 3.4; W x of a whole sequence is one product). */
 #include "cell/cell.h"
 
 /* Forward values that need a child of the recurrence. */

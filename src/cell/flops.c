@@ -1,5 +1,5 @@
-/* flops.c - what a compiled cell costs, by the convention of vpps_cost: additions, multiplications, comparisons and calls
- * of a function count one each. */
+/* flops.c - the cost of a compiled cell, by the convention of vpps_cost: additions, multiplications, comparisons and calls of a function
+ * count one each. */
 #include "cell/flops.h"
 
 static uint64_t columns_of(const vpps_model *model, vpps_param p) { return model->params[p].cols; }

@@ -1,4 +1,4 @@
-/* flops.h - what compiled cells cost, and which products they make as one. */
+/* flops.h - the cost of compiled cells, and the products that they make as one. */
 #ifndef VPPS_CELL_FLOPS_H
 #define VPPS_CELL_FLOPS_H
 

@@ -52,7 +52,7 @@ static float bits_float(uint32_t bits) {
     return f;
 }
 
-/* Products of members with what belongs to the vertex alone are made once for the vertex, and added. */
+/* Products of operands that belong to the vertex alone are made once for the vertex, and added to the members' products. */
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;

@@ -1,10 +1,10 @@
-/* order.c - which stages of a cell wait for what other VPs did: at the same vertices, by what stages read and overwrite of each
- * other's values, and at others, by what they read of them and make for them. Where a VP reads what it has made itself, its own rows or
- * the values of its own vertices, it need not wait.
+/* order.c - decides which stages of a cell wait for other VPs: at the same vertices, because stages read and overwrite each other's values;
+ * and at other vertices, because they read these or contribute to them. A VP that reads only what it has made itself, its own rows or the
+ * values of its own vertices, need not wait.
  */
 #include "cell/cell.h"
 
-/* What a VP reads or writes of a value in a stage. */
+/* A VP's access to a value in a stage. */
 typedef enum extent {
     EXTENT_ROWS,     /* the rows that it owns */
     EXTENT_VERTICES, /* all, of its own vertices */
@@ -36,7 +36,7 @@ typedef struct access {
     extent extent;
 } access;
 
-/* b after a, if it is of a later stage. Vertices are shared out alike where stages run over the same ones. */
+/* Puts access b after a, if b's stage is later. Stages over the same vertices share them out alike. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
@@ -52,7 +52,7 @@ static bool meet(const vpps_compiled_cell *c, const vpps_cell_value *a, const vp
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* An access to a value: what is later made in its words comes after it. */
+/* Notes an access to a value: values that are later made in the same words come after it. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
@@ -80,7 +80,7 @@ static void add(vpps_stage_set *set, extent e, uint32_t i) {
     *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Inputs that a stage reads which may be left out: the condition, and what its outputs are where that does not hold. */
+/* The inputs that a stage reads because it may be left out: the condition, and its outputs' values where the condition does not hold. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);

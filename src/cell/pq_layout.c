@@ -1,6 +1,6 @@
-/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: a PQ tree of the sets of operands; what is known of one operand's order is
- * imposed on the others of its batch, until nothing changes; which nodes of the tree have the same order, by union-find with
- * transformations; a traversal. */
+/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: build a PQ tree of the sets of operands; impose the known order of one operand
+ * on the others of its batch, until nothing changes; find the nodes of the tree that have the same order, by union-find with
+ * transformations; traverse the tree. */
 #include "cell/pq_layout.h"
 
 #include "cell/pq_tree.h"
@@ -34,7 +34,7 @@ typedef struct planner {
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }
 
-/* Is a value in it twice? Then it is copied, wherever that lies. */
+/* Does an operand have a value twice? Then it is copied in any layout. */
 static bool is_broadcast(const uint32_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -50,13 +50,13 @@ static bool is_constrained(const planner *p, uint32_t batch, uint32_t o) {
     return can_lie_together(&p->batches[batch], o) && !(p->dropped[batch] >> o & 1);
 }
 
-/* The operand is copied: the tree is again as it was before it. */
+/* The operand must be copied: takes back its change to the tree. */
 static void drop(planner *p, uint32_t batch, uint32_t o, uint32_t root) {
     p->tree.root = root;
     p->dropped[batch] |= (uint64_t)1 << o;
 }
 
-/* Imposes what is meant by `members` of an operand. */
+/* Imposes that `members` of an operand are consecutive. */
 static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width, uint64_t members) {
     uint32_t set[VPPS_LAYOUT_WIDTH], n = 0;
     for (uint32_t i = 0; i < width; i++)
@@ -141,7 +141,7 @@ static void list_constraints(planner *p, subtree s) {
     for (uint32_t i = 0; i < s.n; i++) list_constraints(p, whole(&p->tree, children[i]));
 }
 
-/* What is known of an operand, imposed on the others. Did anything change? */
+/* Imposes the known order of an operand on the others. Did anything change? */
 static bool broadcast(planner *p, uint32_t batch) {
     const vpps_layout_batch *b = &p->batches[batch];
     bool changed = false;

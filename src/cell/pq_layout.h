@@ -1,5 +1,5 @@
-/* pq_layout.h - in which order values lie, so that the operands of operations which run as one lie together and in the same order
- * (Chen et al. 2023, "ED-Batch", section 3 and appendix B). */
+/* pq_layout.h - finds an order of values in which the operands of operations that run as one lie together and in the same order (Chen et
+ * al. 2023, "ED-Batch", section 3 and appendix B). */
 #ifndef VPPS_PQ_LAYOUT_H
 #define VPPS_PQ_LAYOUT_H
 
@@ -13,11 +13,11 @@ typedef struct vpps_layout_batch {
     const uint32_t *operands; /* operand o of operation i: [o * width + i] */
 } vpps_layout_batch;
 
-/* order[p] becomes the value that lies at place p of n: operands are consecutive, and in one order in all operands of a batch,
- * where that can be; what cannot is left as it comes, and earlier batches win. False: out of memory. */
+/* order[p] becomes the value that lies at place p of n. Operands become consecutive, and have one order in all operands of a batch, where
+ * possible; earlier batches take precedence, and the rest keep the given order. False: out of memory. */
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t *order);
 
-/* What must be copied so that operands lie together, in an order of values: a kernel for each operand. */
+/* The copies that are needed so that operands lie together, in an order of values: one kernel for each operand. */
 typedef struct vpps_layout_copies {
     uint32_t gathers, scatters; /* operands, and results, that lie apart or in another order than their batch runs in */
     uint32_t broadcasts;        /* operands that hold a value twice: no order can help */

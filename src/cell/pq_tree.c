@@ -11,7 +11,7 @@ static bool is_partial(const vpps_pq_tree *t, uint32_t node) { return !is_full(t
 
 /* ---------------------------------------------------------------- nodes */
 
-/* A node over n children; over one that one; NONE: out of memory. `children` may lie in scratch. */
+/* Makes a node over n children; with one child returns that one; NONE: out of memory. `children` may lie in scratch. */
 static uint32_t make(vpps_pq_tree *t, vpps_pq_kind kind, const uint32_t *children, uint32_t n) {
     if (n == 1) return children[0];
     if (!VPPS_RESERVE(t->nodes, t->nodes_capacity, t->n_nodes + 1u) ||
@@ -71,7 +71,7 @@ static bool push(vpps_pq_tree *t, uint32_t node) {
     return true;
 }
 
-/* The children for which `is` holds, as one node, pushed; nothing where there is none. */
+/* Pushes the children for which `is` holds, as one node; nothing if there is none. */
 static bool push_group(vpps_pq_tree *t, uint32_t node, bool (*is)(const vpps_pq_tree *, uint32_t)) {
     const uint32_t base = t->n_scratch;
     for (uint32_t i = 0; i < at(t, node)->n; i++) {

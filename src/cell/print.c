@@ -332,7 +332,7 @@ static void print_cost(printer *p) {
     fputc('\n', p->file);
 }
 
-/* The text is made in memory and written at once, so that errno is that of the write which failed. */
+/* The text is made in memory and written at once, so that errno is the failed write's. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
     char *text = NULL;
     size_t size = 0;

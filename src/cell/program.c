@@ -1,5 +1,5 @@
-/* program.c - see program.h: from a stage's values, in their order, to steps. A value is loaded when it is first read, since a later
- * one may be stored in its place (split.c), and stored when it is made. */
+/* program.c - see program.h: makes steps of a stage's values, in their order. A value is loaded when it is first read, since a later one
+ * may be stored in its place (split.c), and stored when it is made. */
 #include "cell/program.h"
 
 typedef struct builder {
@@ -70,7 +70,7 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Where it lies outside of the tile. Data are read from the script by the stage that makes the value, and from the record by others. */
+/* The value's place outside of the tile. Data are read from the script by the stage that makes the value, and from the record by others. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -129,7 +129,7 @@ static void take_slot(builder *b, uint32_t v) {
     b->ok = b->slot[v] != VPPS_NONE;
 }
 
-/* Nobody reads it after this place. */
+/* Releases the slot of a value that is not read after this place. */
 static void release(builder *b, uint32_t v, uint32_t place) {
     if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
     vpps_release_slot(&b->p->slots, b->slot[v]);
@@ -204,8 +204,8 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Where a product is made that its stage does not read again: in its place in the record, unless what it is made of lies there; a
- * transposed one as its one contribution. Else in a slot. */
+/* The place in which a product is made. A product that its stage does not read is made in its place in the record, unless its operands lie
+ * there; a transposed one in its only contribution. All others are made in a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -219,8 +219,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Is the value that a product starts from read where it lies? So it is if nothing else in the stage reads it, and it is a product's,
- * so that vectors lie at equal distances. */
+/* Is the value that a product starts from read from memory, without a slot? It is if nothing else in the stage reads it, and it is itself a
+ * product, so that its vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -267,7 +267,7 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
-/* From its slot to where it is kept and contributed. */
+/* Stores a value from its slot to its place in the record and its contributions. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));

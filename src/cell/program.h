@@ -1,5 +1,5 @@
-/* program.h - what each stage of a compiled cell does, step by step. No device decodes a cell any further: the CPU runs the steps
- * over tiles of vertices, a GPU's kernel is printed from them, verify executes them as formulas, and `vpps cell` shows them.
+/* program.h - the program of each stage of a compiled cell, as steps. No device decodes a cell any further: the CPU runs the steps over
+ * tiles of vertices, a GPU's kernel is printed from them, verify executes them as formulas, and `vpps cell` shows them.
  *
  * A step runs over items: the vertices that a task names, or the members of one of their lists (its list axis). Values that a
  * stage makes or loads are in slots. A slot has room for one value of each item; the device says where that is: in cache, in
@@ -22,7 +22,7 @@ typedef enum vpps_place {
     VPPS_PLACE_CONTRIBUTION /* the item's part of contribution `at` of the task */
 } vpps_place;
 
-/* Which elements of it an element of the result is made of. */
+/* The elements of the operand that an element of the result is made of. */
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e, for element e of the result */
     VPPS_ACCESS_SCALAR, /* element `element` */
@@ -103,7 +103,7 @@ typedef struct vpps_program {
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
-/* Slots are assigned as registers are: a slot that is released is taken by the next value like it. VPPS_NONE: out of memory. */
+/* Slots are assigned like registers: a released slot is taken by the next value of the same size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;

@@ -1,5 +1,5 @@
-/* simplify.c - equal values are made once, constants and algebra (algebra.c) leave operations out, and so is what nobody
- * reads. Forward and backward together. */
+/* simplify.c - merges equal values, removes operations by constants and algebra (algebra.c), and removes values that nothing reads, in
+ * forward and backward together. */
 #include "cell/cell.h"
 
 static bool equal_numbers(const vpps_cell_number *a, const vpps_cell_number *b) {
@@ -38,7 +38,7 @@ static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const v
     return true;
 }
 
-/* Marks what is read by what is read. */
+/* Marks the values that marked values read. */
 static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) used[c->outputs[k].value] = 1;

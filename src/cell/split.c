@@ -1,8 +1,8 @@
 /* split.c - where and when a cell's values are made: parts (Cavs, section 3.4), stages, what is kept and where.
  *
- * A stage is what a VP does without a result that another VP makes meanwhile. Where rows are shared out, a product wants
- * whole vectors, of which the VP has made its rows only: it begins a stage, and a product with a transposed matrix,
- * which leaves a share for every VP to add up, ends one. Where vertices are shared out a part is one stage.
+ * A stage is the work of a VP that needs no result that another VP makes meanwhile. Where rows are shared out, a product reads whole
+ * vectors, of which the VP has made its own rows only: so it begins a stage. A product with a transposed matrix, whose shares the VPs add
+ * up later, ends one. Where vertices are shared out a part is one stage.
  */
 #include "cell/cell.h"
 
@@ -48,7 +48,7 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Eager are products and what they are made of; elementwise work that needs no child stays with what reads it. */
+/* Products and their operands are eager; elementwise work that needs no child stays with its readers. */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
@@ -108,7 +108,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Is v read where it lies, by a product, for a parameter's gradient or by the host? Shares of it would be read, not their sum. */
+/* Is v read from its place by a product, for a parameter's gradient or by the host? They would read shares of v, not the sum. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -148,7 +148,7 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     return false;
 }
 
-/* What may be made either way is made as what it reads, where one of that is made like this. */
+/* A value whose split is not decided gets the split of a value that it reads. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -159,7 +159,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Is there something in its part that reads v, and all of it made by rows, of no more than a VP's own ones? */
+/* Do values of v's part read v, all of them made by rows and reading only a VP's own rows? */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -187,7 +187,7 @@ static void choose_splits(work *w) {
     for (uint32_t v = c->n_values; v-- > 0;) /* or by rows, as all that reads it */
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    for (uint32_t v = c->n_values; v-- > 0;) { /* or as what reads it, whatever that wants */
+    for (uint32_t v = c->n_values; v-- > 0;) { /* or as its readers are made */
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -315,9 +315,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Is all that a VP reads of u in v's stage read before it stores v? A product reads memory while it runs, and where rows are
- * shared out the whole vector, of which another VP may have stored its rows of v by then; what is read otherwise is loaded
- * once, the VP's own rows. */
+/* Has a VP read all that it reads of u in v's stage before it stores v? A product reads memory while it runs. Where rows are shared out it
+ * reads the whole vector, of which another VP may have stored its rows of v by then. All other readers load the VP's own rows once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -378,7 +377,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Places, in the order of their first values. */
+/* Lists the places, in the order of their first values. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {

@@ -1,4 +1,4 @@
-/* broadcast.c - values that are repeated in rows and columns, and the sums that are the gradients of that. */
+/* broadcast.c - broadcasts over rows and columns, and the sums that are their gradients. */
 #include "graph/graph.h"
 
 vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {

@@ -98,14 +98,14 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
-/* A node that was found to fit. Of the losses of many vertices, which a sum takes, most are the same node of few cells. */
+/* A node whose shape was found to fit. A sum of many vertices' losses takes mostly the same node of few cells. */
 typedef struct seen_node {
     uint32_t cell, number; /* number: the output, or the signature of a node that is of no cell; plus 1 */
 } seen_node;
 
 enum { SEEN_NODES = 4 };
 
-/* Is it known that the node fits, or will be when it was looked at? */
+/* Is the node known to fit? If not, notes it as known, since the caller checks it now. */
 static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     if (g->recording || x >= g->n_nodes) return false;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -502,7 +502,7 @@ vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, fl
     return make_classified(g, VPPS_OP_SMOOTH_LABEL, weights, label, smoothing);
 }
 
-/* Does what vpps_cross_entropy_with takes fit? So that a call that fails makes no node. */
+/* Checks the arguments of vpps_cross_entropy_with first, so that a failing call makes no node. */
 static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, uint32_t *rows) {
     static const char name[] = "cross_entropy_with";
     vpps_signature s, w;

@@ -27,7 +27,7 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
     return VPPS_OK;
 }
 
-/* The cell that is being recorded. NULL: the graph has failed, or fails now, as there is none. */
+/* The cell that is being recorded. NULL: the graph has failed, or fails now since it is no recorder. */
 static vpps_cell_data *recording_of(vpps_graph *g, const char *what) {
     if (g->status != VPPS_OK) return NULL;
     if (need_recording(g, what) != VPPS_OK) vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
@@ -172,7 +172,7 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
     return add_output(g, "scatter", x, &c->scattered, &c->n_scattered, &c->scattered_capacity);
 }
 
-/* What would be there where the cell does not run? */
+/* Fails if the cell has a condition: its outputs then need a value for the case that the condition does not hold. */
 static vpps_status need_no_condition(vpps_graph *g, const char *what) {
     if (!g->recording->condition.there) return VPPS_OK;
     vpps_graph_fail(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what, g->recording->name);
@@ -233,7 +233,7 @@ static uint32_t count_numbers(const vpps_cell_data *c) {
     return n + dropout;
 }
 
-/* Is there no more of anything than a compiled cell can have? */
+/* Checks that the cell is within the limits of compiled cells. */
 static vpps_status check_limits(const vpps_cell_data *c) {
     uint32_t lookups = 0;
     for (uint32_t t = 0; t < c->n_nodes; t++) lookups += op_of(c, t) == VPPS_OP_LOOKUP;
@@ -334,7 +334,7 @@ static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const v
     return input_node(vpps_cell_of(g, d->cell), g->words + d->at, offer->output & ~VPPS_CELL_INPUT);
 }
 
-/* What a source scatters, or what is wrong. Apart, so that callers need no frame for it. */
+/* The value of a source, or a failure. A function of its own, so that callers need no stack frame for it. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
     if (v >= g->n_vertices) {
@@ -426,7 +426,8 @@ static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps
     return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
-/* What the children of a list, or one child, offer to an input. Apart, so that cells without lists need no frame for it. */
+/* The values that the children of a list, or one child, offer to an input. A function of its own, so that cells without lists need no stack
+ * frame for it. */
 static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
                                                     const vpps_vertex *children, uint32_t first, uint32_t n,
                                                     uint32_t *to) {
@@ -527,7 +528,7 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
-/* Is it a cell without lists, and are there as many? The short way: false says nothing. */
+/* A quick check for cells without lists: true if all counts are right; false means nothing. */
 static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
     return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
            a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;
@@ -557,7 +558,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
     return status == VPPS_OK;
 }
 
-/* Is every array there that the application counts something in? */
+/* Is every array of the application that has a count above zero given? */
 static bool has_arrays(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a) {
     const char *missing = a->n_children && !a->children       ? "children"
                           : a->n_pulls && !a->pulls           ? "pulls"

@@ -1,5 +1,5 @@
-/* condition.c - control flow as data: cells with a condition, which run where a value says so, and hand on what they were
- * given where it does not (NNC's while and case..of); loops and cases made of their vertices.
+/* condition.c - control flow as data: cells with a condition, which run where it holds and hand on given values where it does not (NNC's
+ * while and case..of); loops and cases made of their vertices.
  *
  * What a cell with a condition scatters is x where the condition holds and `otherwise` where it does not, made by ordinary
  * operations. So every device computes the right thing by running all vertices, and gradients go the way that was taken; a

@@ -131,7 +131,7 @@ out_of_memory:
     return UINT32_MAX;
 }
 
-/* A program that keeps inventing shapes must not grow the table for ever. */
+/* Bounds the table for programs that use ever new shapes. */
 enum { SPARE_SIGNATURES = 4096 };
 
 void vpps_graph_clear(vpps_graph *g) {

@@ -72,7 +72,7 @@ vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
 vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const uint32_t *entries,
                                       const float *gradients);
 
-/* Does the model's copy say that a matrix or vector has a gradient: was there one, or has the user written one? */
+/* Has a matrix or vector a gradient in the model's copy, read from the device or written by the user? */
 bool vpps_writes_gradient(const vpps_parameter_data *p);
 
 /* Gives tables that are shared out so many arrays of state. Fails with MEMORY. */

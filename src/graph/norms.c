@@ -15,7 +15,7 @@ static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps
     return false;
 }
 
-/* Does what a normalisation takes fit? So that a call that fails makes no node. */
+/* Checks the arguments of a normalisation first, so that a failing call makes no node. */
 static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
     vpps_signature s;
     uint32_t axis;

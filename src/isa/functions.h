@@ -1,5 +1,5 @@
-/* functions.h - what the formulas of isa.def call. Written once for C and CUDA: a device includes it where VPPS_INLINE and its own
- * exp_of, log_of, tanh_of, sigmoid_of, expm1_of, multiply_add and bits_of_float are there. NaN gives NaN. */
+/* functions.h - the functions that the formulas of isa.def call. Written once for C and CUDA: a device includes it where VPPS_INLINE and
+ * its own exp_of, log_of, tanh_of, sigmoid_of, expm1_of, multiply_add and bits_of_float are there. NaN gives NaN. */
 
 /* x Phi(x) in its tanh form is x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
 VPPS_INLINE float gelu_gate(float x) { return sigmoid_of(1.5957691216f * (x + 0.044715f * (x * x * x))); }

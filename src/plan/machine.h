@@ -1,4 +1,4 @@
-/* machine.h - what a kernel's plan must know of a GPU: a real one, or one named by its architecture. */
+/* machine.h - the properties of a GPU that a kernel's plan depends on; of a real GPU, or of an architecture's name. */
 #ifndef VPPS_MACHINE_H
 #define VPPS_MACHINE_H
 

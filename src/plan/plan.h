@@ -1,4 +1,4 @@
-/* plan.h - who owns which rows, and where parameters lie: what schedulers and devices agree on. */
+/* plan.h - which VP owns which rows, and where parameters lie: common to schedulers and devices. */
 #ifndef VPPS_PLAN_PLAN_H
 #define VPPS_PLAN_PLAN_H
 
@@ -6,8 +6,8 @@
 
 #define VPPS_NO_OFFSET UINT32_MAX
 
-/* Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of row_block rows are
- * dealt out in order. So what reads and writes only its own rows needs no barrier against the same VP's other work. */
+/* Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of row_block rows are dealt out in order. So
+ * work that reads and writes only a VP's own rows needs no barrier against the same VP's other work. */
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
@@ -19,16 +19,16 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* Where parameters lie: what the scheduler and a device agree on. Matrices are the device's own business; vectors and
- * lookup tables lie in the pool, where scripts name them by their offsets. */
+/* Where parameters lie. Vectors and lookup tables lie in the pool, where scripts name them by their offsets; each device places matrices as
+ * it likes. */
 typedef struct vpps_plan {
     uint32_t n_vps;
     uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
     uint32_t *gradients; /* vector: offset of the gradient; else unused */
     uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
     uint32_t norms;      /* offset of n_vps words: the VPs' sums of squares */
-    /* The first words of the pool are, where lookup tables are shared out over processes, the places that these would have:
-     * a script names entries by them. These words have no memory. */
+    /* Where lookup tables are shared out over processes, the pool begins with as many words as whole tables would have. They have no
+     * memory: scripts use their offsets as names of entries. */
     uint32_t sharded;
     uint32_t batch;      /* first offset of a batch's tensors */
     uint32_t pool_words; /* there are */
