@@ -10,8 +10,8 @@
  *         label: softmax(W_s D(s_T) + b_s), where D is dropout
  *    (11) the training loss of a sentence has beside it --ponder times the sum of N(t) + R(t)
  *
- * A turn is a cell whose condition is that there is some of the word's probability left: the graph has all turns, and in inference the
- * device decides how many it takes. N(t) is a number of turns and has no gradient, R(t) has (equation 14).
+ * A turn is a cell whose condition is that some of the word's probability is left. The graph has all turns; in inference the device decides
+ * how many run. N(t) is a number of turns and has no gradient, R(t) has (equation 14).
  *
  * Parameters, with V words, C classes, e = embed, d = hidden: V e + d (e + d + 2) + d + 1 + C d + C.
  */
@@ -99,7 +99,7 @@ typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;
 
-/* A word's turns, which begin with the state and the cost of those before. The vertex after them. */
+/* Adds a word's turns, which begin with the state and the cost of the preceding words. Returns the last vertex. */
 static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, const beginning *b, vpps_node state,
                              vpps_node cost) {
     const uint32_t limit = n->base.config.turns;

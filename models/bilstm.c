@@ -38,7 +38,7 @@ void bilstm_free(bilstm *b) {
 
 /* ---------------------------------------------------------------- a sequence */
 
-/* What cannot grow keeps its size. */
+/* An array that cannot grow keeps its size. */
 static bool grow(uint32_t **array, uint32_t n) {
     uint32_t *grown = realloc(*array, n * sizeof *grown);
     if (grown) *array = grown;

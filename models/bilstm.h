@@ -9,8 +9,8 @@
 #include "crf.h"
 #include "sequence.h"
 
-/* What the two LSTMs of the last layer made of a sequence x_0 .. x_n-1: the vertex forward_at[k] has read x_0 .. x_k,
- * backward_at[k] x_n-1 .. x_k. */
+/* The vertices of the last layer's two LSTMs over a sequence x_0 .. x_n-1: forward_at[k] has read x_0 .. x_k, backward_at[k] x_n-1 ..
+ * x_k. */
 typedef struct bilstm {
     part_stack forward, backward;
     part_crf crf;   /* of a tagger, with net_config.crf */
@@ -36,13 +36,13 @@ void bilstm_free(bilstm *b);
 /* Makes room in x, forward_at and backward_at for a sequence of n; the caller then fills x. Fails with MEMORY. */
 vpps_status bilstm_reserve(bilstm *b, uint32_t n);
 
-/* Runs all layers over x_0 .. x_n-1. What x holds then is no longer the sequence. */
+/* Runs all layers over x_0 .. x_n-1, and overwrites x. */
 void bilstm_run(bilstm *b, vpps_graph *g, uint32_t n);
-/* What both vertices say together, by `join`. */
+/* Joins both vertices by the cell `join`. */
 vpps_node bilstm_join(const bilstm *b, vpps_graph *g, vpps_vertex forward, vpps_vertex backward);
 
-/* A tagger's second half, the same whatever x is: the tag of word k from [h_f(k); h_b(k)] of the last layer. The
- * parameters are forward.*, backward.* and the classifier's. Cells are called NAME forward, and so on. */
+/* A tagger's second half, independent of the origin of x: the tag of word k from [h_f(k); h_b(k)] of the last layer. The parameters are
+ * forward.*, backward.* and the classifier's. Cells are called NAME forward, and so on. */
 vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *model, const net_config *config);
 vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name);
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,

@@ -1,8 +1,8 @@
-/* bilstm_char_tagger.c - the bidirectional LSTM tagger that spells rare words: as bilstm_tagger.c, but the embedding of
- * a word that the training text has too seldom to learn one is made of its characters, by another bidirectional LSTM.
- * The network is the tagger with character-based features of Neubig et al., "DyNet: The Dynamic Neural Network Toolkit"
- * (2017), which VPPS (MICRO 2018) evaluates; spelling with the last states of two LSTMs is from Ling et al., "Finding
- * Function in Form: Compositional Character Models for Open Vocabulary Word Representation" (EMNLP 2015).
+/* bilstm_char_tagger.c - the bidirectional LSTM tagger that spells rare words: as bilstm_tagger.c, but the embedding of a rare word, which
+ * training could not learn, is made of the word's characters by another bidirectional LSTM. The network is the tagger with character-based
+ * features of Neubig et al., "DyNet: The Dynamic Neural Network Toolkit" (2017), which VPPS (MICRO 2018) evaluates; spelling with the last
+ * states of two LSTMs is from Ling et al., "Finding Function in Form: Compositional Character Models for Open Vocabulary Word
+ * Representation" (EMNLP 2015).
  *
  * For a rare word w of the characters z_1 .. z_l, with their embeddings Z:
  *     (g_f(j), .) = LSTM_sf(Z[z_j], g_f(j - 1), .)      from left to right, of embed - embed / 2 elements
@@ -102,7 +102,7 @@ static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
     bilstm_chain(&t->sentence, g, nodes);
 }
 
-/* A word's embedding has two halves: the size is 2 at least. */
+/* A word's embedding has two halves: the size is at least 2. */
 static const option_row options[] = {
     {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 2, 65536, true},
     {"character-embed", "N", "Size of a character's embedding", OPTION_U32, offsetof(net_config, character_embed), 1,

@@ -1,5 +1,5 @@
-/* crf.c - see crf.h. The forward algorithm keeps a_k, the log of the sums of e^s over the tags up to word k, less its own log sum exp, so
- * that it stays small however long the sentence is. What is taken off is how much the log of all sums has grown by word k. */
+/* crf.c - see crf.h. The forward algorithm keeps a_k: the log of the sums of e^s over the tags up to word k, minus its own log sum exp, so
+ * that it stays small however long the sentence is. The part that is subtracted is the growth of the log of all sums at word k. */
 #include "crf.h"
 
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config) {
@@ -17,7 +17,7 @@ static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Offers a, and pushes the loss of this word: what all paths have gained, less what the right one has. */
+/* Scatters a, and pushes the loss of this word: the gain of all paths minus the gain of the right one. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));
@@ -32,7 +32,7 @@ static vpps_status record_first(part_crf *c, vpps_model *model) {
     return vpps_cell_end(g, &c->first);
 }
 
-/* Column i of T + a is what leads to tag i. */
+/* Column i of T + a has the scores that lead to tag i. */
 static vpps_status record_next(part_crf *c, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "crf next", &g);

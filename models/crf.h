@@ -23,8 +23,8 @@ vpps_status part_crf_record(part_crf *c, vpps_model *model);
 /* The heads whose logits the network makes: a field needs those of every word. */
 net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
-/* Puts -log p(y) of a sentence in the place of scores' losses, whose logits are all there: word k's is what p's logarithm loses by it,
- * so that they add up. Where a tag is not one of the classes, there are none. */
+/* Replaces the losses of a sentence's scores, whose logits must all be there, by terms of -log p(y), one for each word, whose sum it is. If
+ * a tag is none of the classes, there are no losses. */
 void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
 
 /* T, b and f as nodes. */

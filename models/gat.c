@@ -186,7 +186,7 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- a graph */
 
-/* Where an example's vertices are, and what it has around each node. */
+/* An example's vertices, and the neighbours of each node. */
 typedef struct linked {
     uint32_t n;            /* nodes */
     vpps_vertex *at;       /* of each node, after the rounds so far */

@@ -1,6 +1,6 @@
-/* lattice_gru.c - translation from a lattice of words: Su, Tan, Xiong, Ji, Shi and Liu, "Lattice-Based Recurrent Neural
- * Network Encoders for Neural Machine Translation" (AAAI 2017), the deep word-lattice GRU (DWL-GRU) with the gating
- * operation. The source need not be cut into words: arcs offer several ways to do it, and the encoder reads them all.
+/* lattice_gru.c - translation from a lattice of words: Su, Tan, Xiong, Ji, Shi and Liu, "Lattice-Based Recurrent Neural Network Encoders
+ * for Neural Machine Translation" (AAAI 2017), the deep word-lattice GRU (DWL-GRU) with the gating operation. The source need not be
+ * segmented into words: the arcs offer several segmentations, and the encoder reads them all.
  *
  * Encoder. Every arc k into a node is a GRU step (sequence.h), with the same parameters, from the state of the node where
  * the arc begins with the embedding of its word or character. The states h_k of a node's arcs make the node's:

@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- examples */
 
-/* The data a network learns from, and what its positions are: the places where it says something, in order. */
+/* The kind of data that a network learns from, and its positions: the places for which the network predicts something, in order. */
 typedef enum net_kind {
     NET_TREES,         /* a labelled binary tree; its nodes */
     NET_TAGGING,       /* a sentence with a tag for every word; its words */
@@ -36,8 +36,8 @@ typedef struct net_edge {
     uint32_t from, to, type;
 } net_edge;
 
-/* One input with what is to be learned from it. All ids are the network's: words below net_config.words, and so on;
- * VPPS_NO_WORD stands for a tag that is not known. What a kind does not name is zero. */
+/* One input with its labels. All ids are the network's: words below net_config.words, and so on; VPPS_NO_WORD stands for an unknown tag.
+ * Members that a kind does not use are zero. */
 typedef struct net_example {
     const vpps_tree *tree;  /* TREES */
     vpps_sentence sentence; /* TAGGING, SENTENCES, TEXT, DEPENDENCIES, PAIRS: the source. SENTENCES: at least 1 word */
@@ -50,7 +50,7 @@ typedef struct net_example {
     const float *numbers; /* NODES, GRAPHS: net_config.numbers of each node */
 } net_example;
 
-/* Where an example's losses are taken, or what it is to say. */
+/* The positions at which an example's losses are taken, or predictions made. */
 typedef enum net_heads {
     NET_HEADS_LABELLED, /* every position whose label is known */
     NET_HEADS_ROOT,     /* TREES: the root, if it has a label; else as LABELLED */
@@ -79,7 +79,7 @@ static inline bool net_tags(net_kind kind) { return kind == NET_TAGGING || kind 
 /* The most layers that a network may have, of an LSTM, a GRU or a transformer. */
 #define NET_LAYERS 16
 
-/* What a network of pairs, or of text, keeps while it makes a target, or a text, word by word. */
+/* The state of a network of pairs, or of text, while it makes a target, or a text, word by word. */
 #define NET_STATES (2 * NET_LAYERS + 1) /* an LSTM's h and c of each layer, and what it fed to itself */
 typedef struct net_decoding {
     vpps_node states[NET_STATES]; /* vectors that change with every word */
@@ -89,7 +89,7 @@ typedef struct net_decoding {
     vpps_node logits; /* of the next word */
 } net_decoding;
 
-/* What greedy search says, all words as the device decides them. */
+/* The results of greedy search, of which the device decides all words. */
 typedef struct net_greedy {
     uint32_t end_word, limit; /* given: at most so many words, the end word counted */
     vpps_node *words; /* given, with room for `limit`: scalars, the numbers of the words; the end word has no others
@@ -97,16 +97,16 @@ typedef struct net_greedy {
     vpps_node log_p;  /* scalar: log-probability of these words, up to the end word */
 } net_greedy;
 
-/* Scores of a sentence's tags: classes x classes, of the tag before (a row) and the tag; and of the first and the last tag, a vector
+/* Scores of a sentence's tags: classes x classes, of the preceding tag (a row) and the tag; and of the first and the last tag, a vector
  * each. */
 enum { NET_CHAIN_NEXT, NET_CHAIN_BEGIN, NET_CHAIN_END, NET_CHAIN };
 
 /* ---------------------------------------------------------------- configuration */
 
-/* What a network on trees is trained on when no data is given, in the order of --generate's words. */
+/* The generated data that a network on trees is trained on without data, in the order of --generate's words. */
 typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } net_generator;
 
-/* What shapes a network. The first line follows from the data, the rest are options. */
+/* The sizes and options of a network. The members of the first line follow from the data, the rest are options. */
 typedef struct net_config {
     uint32_t words, characters, classes, edge_types;
     uint32_t embed, hidden;
@@ -117,7 +117,7 @@ typedef struct net_config {
     uint32_t character_embed; /* of a character; a spelled word is as large as the others' embeddings */
     uint32_t mlp;             /* of the classifier's hidden layer; 0: none */
     uint32_t steps;           /* TEXT: words of an example; 0: a sentence */
-    bool carry;               /* TEXT: an example begins with the states that the one before it has left */
+    bool carry;               /* TEXT: an example begins with the states that the preceding one has left */
     uint32_t turns;           /* of a network that decides how many it takes: the most */
     float ponder;             /* what such a turn costs */
     bool attention;
@@ -126,7 +126,7 @@ typedef struct net_config {
     float dropout;
     float label_smoothing;    /* of the training loss: vpps_cross_entropy_with */
     bool weighted;            /* so are its weights of classes: */
-    vpps_param class_weights; /* a vector that is frozen, which whoever makes the network has declared */
+    vpps_param class_weights; /* a frozen vector, which the caller has declared before it makes the network */
     uint32_t loss;            /* TREES: a net_heads, LABELLED or ROOT: where the training loss is taken */
 } net_config;
 

@@ -94,7 +94,7 @@ vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
     return vpps_cell_end(g, &c->cell);
 }
 
-/* Does the classifier know the label? It does not know none, nor one that only other data than the training's have. */
+/* Does the classifier know the label? It does not if there is none, or if the training data lack it. */
 static bool knows(const part_classifier *c, uint32_t label) { return label < c->config->classes; }
 
 /* Entry k of the scores is what the vertex pushed, if its label counts, or if all positions are asked for. */

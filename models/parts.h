@@ -1,4 +1,4 @@
-/* parts.h - what networks share: declaring parameters, the classifier, walking a tree, memory, options. */
+/* parts.h - common parts of networks: declaring parameters, the classifier, walking a tree, memory, options. */
 #ifndef VPPS_PARTS_H
 #define VPPS_PARTS_H
 
@@ -19,7 +19,7 @@ vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, s
 vpps_status parts_declare_layer(vpps_model *model, const char *name, uint32_t number, const part_parameter *parameters,
                                 size_t n);
 
-/* Embeddings begin uniform in +-0.05 (Tai, Socher and Manning 2015 train theirs from GloVe; without it, small). */
+/* Embeddings begin uniform in +-0.05, small (Tai, Socher and Manning 2015 begin with GloVe's). */
 extern const vpps_init part_small;
 /* Open forget gates at the start (Jozefowicz, Zaremba and Sutskever 2015). */
 extern const vpps_init part_one;
@@ -80,7 +80,7 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
 
 /* ---------------------------------------------------------------- a network's memory */
 
-/* What a network's struct may begin with. */
+/* Members that a network's struct may begin with. */
 typedef struct part_net {
     net_config config;
     part_classifier classifier;
@@ -100,7 +100,7 @@ void part_destroy(void *net);
 extern const option_row part_options[];
 extern const option_row part_root_options[]; /* without loss: networks that represent whole sentences only */
 
-/* The rows that are the same in many networks, for tables of their own. */
+/* Rows of option tables that many networks have. */
 #define PART_MOST_HIDDEN 65536
 #define PART_HIDDEN(help)                                                                                              \
     { "hidden", "N", help, OPTION_U32, offsetof(net_config, hidden), 1, PART_MOST_HIDDEN, true }

@@ -1,4 +1,4 @@
-/* pyramid.h - what the time-delay networks share: a sentence as a pyramid of vertices. */
+/* pyramid.h - a sentence as a pyramid of vertices, for the time-delay networks. */
 #ifndef VPPS_PYRAMID_H
 #define VPPS_PYRAMID_H
 

@@ -1,4 +1,4 @@
-/* sequence.h - what networks on sequences share: embeddings, and the steps of recurrent networks. */
+/* sequence.h - common parts of networks on sequences: embeddings, and the steps of recurrent networks. */
 #ifndef VPPS_SEQUENCE_H
 #define VPPS_SEQUENCE_H
 
@@ -68,7 +68,7 @@ typedef struct part_stack_shape {
     uint32_t layers;           /* up to NET_LAYERS; 0: one */
     uint32_t inputs, between;  /* elements that the first layer reads, and that every other one reads */
     uint32_t hidden;           /* elements of each layer's h */
-    const net_config *dropout; /* has that of what layers above the first read; NULL: none */
+    const net_config *dropout; /* its dropout is applied to the inputs of layers above the first; NULL: none */
 } part_stack_shape;
 
 /* LSTMs as the options say: of `embed`, `hidden` and `layers`, with dropout between them. */
@@ -80,7 +80,7 @@ vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name
 /* A vertex of each layer to go on from: with states of zero (start), or with part_stack_states() states of an earlier step (resume). */
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
 void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
-/* The step that reads x, in the place of the one before it. Its result is h of the last layer. */
+/* Adds the step that reads x, and replaces the preceding step's vertices by its own. Its result is h of the last layer. */
 vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, vpps_node x);
 
 /* How many states all layers have, an LSTM's h and c or a GRU's h each, from the first layer to the last; and hands them

@@ -1,6 +1,6 @@
 /* transformer_tagger.c - the encoder of Vaswani et al., "Attention Is All You Need" (NeurIPS 2017), section 3, that tags every word of a
- * sentence of any length. Its layers normalise what they read, not what they make (Xiong et al., "On Layer Normalization in the
- * Transformer Architecture", ICML 2020, figure 1 b), and have GELU (Hendrycks and Gimpel 2016) in the place of ReLU.
+ * sentence of any length. Its layers normalise their inputs, not their outputs (Xiong et al., "On Layer Normalization in the Transformer
+ * Architecture", ICML 2020, figure 1 b), and have GELU (Hendrycks and Gimpel 2016) in the place of ReLU.
  *
  * For the words w_1 .. w_n, with the embeddings E; D is dropout, norm(x) = gain * (x - mean(x)) / sqrt(variance(x) + 1e-5) + bias:
  *     p_k[2i] = sin(k / 10000^(2i / d))   p_k[2i + 1] = cos(k / 10000^(2i / d))      with k from 0
@@ -49,8 +49,8 @@ typedef struct transformer_net {
     uint32_t n_positions;
 } transformer_net;
 
-/* What a word scatters: x, q, and of each head k and v, so that a cell that reads them for each word of a sentence reads them where
- * they lie. */
+/* A word's outputs: x, q, and k and v of each head, so that a cell that reads them for each word of a sentence reads them where they
+ * lie. */
 enum { X, Q, HEADS };
 static uint32_t key_of(uint32_t head) { return HEADS + 2 * head; }
 static uint32_t value_of(uint32_t head) { return HEADS + 2 * head + 1; }
@@ -180,7 +180,7 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Makes p_k of all words up to number n, once for all sentences. False: out of memory. */
+/* Makes p_k of all words up to number n, for all sentences. False: out of memory. */
 static bool reserve_positions(transformer_net *t, uint32_t n) {
     const uint32_t d = t->base.config.hidden;
     if (n <= t->n_positions) return true;
@@ -197,7 +197,7 @@ static bool reserve_positions(transformer_net *t, uint32_t n) {
     return true;
 }
 
-/* A layer's vertices, in the place of those below it. children: room for one more than the words. */
+/* Replaces the vertices of the layer below by this layer's. children: room for one more than the words. */
 static void add_layer(const layer *l, vpps_graph *g, uint32_t n, vpps_vertex *at, vpps_vertex *children) {
     memcpy(children + 1, at, n * sizeof *at);
     for (uint32_t k = 0; k < n; k++) {

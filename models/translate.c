@@ -86,12 +86,12 @@ static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->fed_step);
 }
 
-/* What a turn of greedy search hands to the next: is there one, the word that was said, the log-probability of all so far, the
- * word's embedding, what the decoder's steps hand on. */
+/* Values that a turn of greedy search hands to the next: is there one, the latest word, the log-probability of all words so far, the word's
+ * embedding, the vectors of the decoder's steps. */
 enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
 
-/* Reads the preceding word, of which it gathers the embedding, and says the likeliest next one. Pulled: the end word's number, a
- * list, the memory. */
+/* Reads the preceding word's embedding, which it gathers, and predicts the likeliest next word. Pulled: the end word's number, a list, the
+ * memory. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     const uint32_t n = n_handed(t);
@@ -183,7 +183,7 @@ static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t w
     return vpps_scattered(g, p->at[0], n_handed(t) - 1);
 }
 
-/* Reads a word; what the output layer is to read: s~, or without attention s. */
+/* Reads a word and returns the output layer's input: s~, or without attention s. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
     if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));

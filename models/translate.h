@@ -1,19 +1,19 @@
-/* translate.h - what networks that translate share: the decoder, which makes the target's words one after the other.
- * The encoder is the network's own. Equations: translate.c. */
+/* translate.h - the decoder of networks that translate, which makes the target's words one after the other. Each network has its own
+ * encoder. Equations: translate.c. */
 #ifndef VPPS_TRANSLATE_H
 #define VPPS_TRANSLATE_H
 
 #include "sequence.h"
 
-/* What a translating network's struct begins with. The decoder is described by base.config (classes: the target's
- * words, embed, hidden, attention, input_feeding). */
+/* The first members of a translating network's struct. The decoder is described by base.config (classes: the target's words, embed, hidden,
+ * attention, input_feeding). */
 typedef struct translate_net {
     part_net base; /* its classifier is the output layer */
     part_embedding target;
     part_stack decoder;
     vpps_param W_a; /* with attention */
     vpps_cell attention;
-    vpps_cell fed_step;    /* with input feeding: the decoder's layers and attention, in the place of theirs */
+    vpps_cell fed_step;    /* with input feeding: replaces the decoder's layers and attention */
     vpps_cell turn;        /* of greedy search: a word */
     vpps_node *remembered; /* what attention reads of the latest source */
     uint32_t n_remembered;
@@ -25,9 +25,8 @@ vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_sh
 vpps_status translate_record(translate_net *t, vpps_model *model);
 void translate_destroy(void *net);
 
-/* What a network's `encode` ends with. The vertices scatter an LSTM's h and c or a GRU's h. The decoder starts from
- * `last`, a vertex for each of its layers. Attention reads h of at[1] to at[n - 1], or of at[0], the start, where there
- * is nothing else. */
+/* The last step of a network's `encode`. The vertices scatter an LSTM's h and c or a GRU's h. The decoder starts from `last`, a vertex for
+ * each of its layers. Attention reads h of at[1] to at[n - 1], or of at[0], the start, where there is nothing else. */
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d);
 
