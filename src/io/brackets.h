@@ -1,4 +1,4 @@
-/* brackets.h - what the readers of bracketed trees share: where they are in a text, and its white space. */
+/* brackets.h - common parts of the readers of bracketed trees: the position in a text, and its white space. */
 #ifndef VPPS_BRACKETS_H
 #define VPPS_BRACKETS_H
 

@@ -1,9 +1,8 @@
 /* constituents_binarise.c - n-ary trees made binary, without recursion.
  *
- * Nodes come in post-order, so the subtrees a node needs are complete when it is met: their roots lie on a stack. A
- * node with one child has no node of its own: it follows its child directly, and its label joins those of the chain.
- * To stay in post-order, a left-branching node is made as soon as its second child is complete, which is why a child
- * must know its parent and its place there. */
+ * Nodes come in post-order, so that a node's subtrees are complete when the node is met: their roots lie on a stack. A node with one child,
+ * which it follows directly, gets no node of its own: its label is joined to that child's. To stay in post-order, a left-branching node is
+ * made as soon as its second child is complete: so a child must know its parent and its place there. */
 #include "constituents.h"
 #include "treebank.h"
 

@@ -93,7 +93,7 @@ static const vpps_codec codecs[] = {
     {"zstd", zstd_begins, zstd_open, zstd_step, zstd_close},
 };
 
-/* Forms that people have, and that are told apart from text. */
+/* Common compressed forms that are not read, but reported. */
 static const struct {
     const char *name, *magic;
     size_t n;

@@ -49,7 +49,7 @@ static vpps_status fail_memory(const graph_reader *r) {
     return vpps_fail(VPPS_MEMORY, "%s: out of memory at line %u", r->t->name, r->line);
 }
 
-/* What is expected next on the line is not there. */
+/* Fails: the line lacks what is expected next. */
 static vpps_status fail_at(const graph_reader *r, const char *at, const vpps_line *line, const char *expected) {
     at = vpps_skip_blanks(at, line->end);
     return vpps_text_fail(r->t, at, expected, at == line->end ? "the end of the line" : NULL);

@@ -4,8 +4,7 @@
 
 #include "descriptor.h"
 
-/* The whole file, decompressed if it was compressed (stream.h), in memory that the caller frees. Fails with IO, FORMAT,
- * MEMORY. */
+/* Reads a whole file, decompressed if it is compressed (stream.h), into memory that the caller frees. Fails with IO, FORMAT, MEMORY. */
 vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct vpps_json {
 } vpps_json;
 
 typedef struct vpps_json_error {
-    bool memory;           /* none is left; else the text is at fault: */
+    bool memory;           /* out of memory; else the text is at fault: */
     uint32_t line, column; /* from 1, in bytes */
     const char *expected;
 } vpps_json_error;

@@ -85,8 +85,8 @@ static void coin(uint32_t word, char text[COINED_LETTERS]) {
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Words at the front of their class are drawn more often, by far among names. Names whose beginnings are alike are not
- * equally frequent. */
+/* Words at the front of their class are drawn more often, among names far more often. So names with the same beginning are not equally
+ * frequent. */
 static uint32_t draw_word(generator *g, symbol kind) {
     const size_t first = g->class_ends[kind - 1];
     const uint32_t n = (uint32_t)(g->class_ends[kind] - first);
@@ -104,7 +104,7 @@ static const rule *draw_rule(generator *g, symbol phrase) {
     return r;
 }
 
-/* In the translation so far, words begin .. end go after all that follow. */
+/* Moves words begin .. end of the translation so far to its end. */
 static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
     uint32_t moved[MAX_WORDS + 1];
     const uint32_t n = end - begin, rest = g->n - end;

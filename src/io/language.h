@@ -133,7 +133,8 @@ typedef struct rule {
     uint8_t parts[MAX_PARTS];
 } rule;
 
-/* Rules of one symbol stand together. A phrase is in itself only after words of its own: so what is too long ends. */
+/* Rules of one symbol stand together. A phrase contains itself only after words of its own: so a sentence that gets too long is given
+ * up. */
 static const rule rules[] = {
     {SENTENCE, 4, 0, {CLAUSE}},
     {SENTENCE, 2, 0, {TIME, CLAUSE}},

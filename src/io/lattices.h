@@ -1,4 +1,4 @@
-/* lattices.h - the inside of lattices, for what fills them: the reader and the builder. */
+/* lattices.h - the internals of lattices, for the reader and the builder that fill them. */
 #ifndef VPPS_LATTICES_H
 #define VPPS_LATTICES_H
 

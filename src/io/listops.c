@@ -17,8 +17,8 @@
 
 #define DEPTH_LIMIT 1000u      /* a C call a level: some 200 KiB of stack at the limit */
 #define LEAVES_LIMIT 1000000u  /* keeps the node indices of a tree far below 2^31 */
-#define DRAWS_LIMIT 100000u    /* per tree, and so is the next: options that fit hardly any tree end too, */
-#define WORK_LIMIT 100000000u  /* leaves drawn in all: and end within seconds */
+#define DRAWS_LIMIT 100000u    /* draws for a tree: ends the search where hardly any tree fits the options, */
+#define WORK_LIMIT 100000000u  /* leaves drawn in all: within seconds */
 #define SMALLEST_LIST_LEAVES 4 /* operator, two digits, bracket */
 
 static const char *const operator_tokens[] = {"[MAX", "[MIN", "[MED", "[SM"};

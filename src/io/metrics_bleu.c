@@ -16,7 +16,7 @@ static bool equal_ngrams(const uint32_t *a, const uint32_t *b, uint32_t n) {
     return true;
 }
 
-/* How many of the hypothesis' n-grams find one in the reference, where each can be found once: that is the clipping. */
+/* Counts the hypothesis' n-grams that match one of the reference, each of which can be matched once: that is the clipping. */
 static uint64_t count_matches(uint32_t n, uint32_t n_hypothesis, const uint32_t *hypothesis, uint32_t n_reference,
                               const uint32_t *reference, bool *taken) {
     uint64_t matches = 0;

@@ -105,7 +105,7 @@ static bool is_temporary_of(const char *name, const char *base) {
     return end > dash + 1 && !*end;
 }
 
-/* Nobody writes what nobody has locked. */
+/* A temporary file that is not locked is not being written. */
 static void remove_if_left(int folder, const char *name) {
     const int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
@@ -113,7 +113,7 @@ static void remove_if_left(int folder, const char *name) {
     close(fd);
 }
 
-/* What killed processes left beside the path; what cannot be removed stays. */
+/* Removes the files that killed processes left beside the path, as far as possible. */
 static void remove_left_over(const vpps_output *o) {
     const int copy = openat(o->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -127,7 +127,7 @@ static void remove_left_over(const vpps_output *o) {
     closedir(dir);
 }
 
-/* Is the new file ours? Who removes left-over files may have found it before it was locked. */
+/* Is the new file still there? Another process may have removed it as a left-over before it was locked. */
 static bool lock_temporary(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
@@ -163,7 +163,7 @@ static void close_output(vpps_output *o) {
     *o = (vpps_output){.fd = -1, .folder = -1};
 }
 
-/* *direct: what is there is no regular file, and is open now. A folder is left to rename, which refuses it. */
+/* *direct: the path is no regular file, and has been opened. For a folder the later rename fails. */
 static vpps_status open_directly(vpps_output *o, bool *direct) {
     struct stat info;
     const int descriptor = vpps_output_descriptor(o->target);
@@ -198,7 +198,7 @@ vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_byte
             at += n;
             n_bytes -= (uint64_t)n;
         } else if (n == 0) {
-            errno = ENOSPC; /* POSIX leaves open what a file that takes nothing means; retrying forever is worse */
+            errno = ENOSPC; /* POSIX does not define a write of 0 bytes; failing is better than retrying for ever */
             return fail_io(o->path, "cannot be written");
         } else if (errno != EINTR) {
             return fail_io(o->path, "cannot be written");
@@ -255,7 +255,7 @@ vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void 
     return status;
 }
 
-/* Not opened: a FIFO would wait for its reader, and tell it of an end. */
+/* The path is not opened: a FIFO would wait for its reader, which would then see an end. */
 static vpps_status check_directly(const char *path, const char *target, bool *direct) {
     struct stat info;
     const int descriptor = vpps_output_descriptor(target);

@@ -1,4 +1,4 @@
-/* output.h - files that are written whole or not at all. */
+/* output.h - files that are written atomically. */
 #ifndef VPPS_OUTPUT_H
 #define VPPS_OUTPUT_H
 
@@ -27,7 +27,7 @@ vpps_status vpps_output_open(vpps_output *o, const char *path);
 /* Fails with IO; the output is then to be discarded. */
 vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_bytes);
 
-/* Makes the path hold what was written, for good. Fails with IO; o is gone in any case. */
+/* Makes the written data the path's content, durably. Fails with IO; o is freed in any case. */
 vpps_status vpps_output_commit(vpps_output *o);
 
 /* Drops what was written, unless it was written directly. */
@@ -40,8 +40,7 @@ vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n
 vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void *context, FILE *f),
                               const void *context);
 
-/* Could the path be written? What an output does is tried, and leaves nothing. Fails as vpps_output_open does, and for a
- * folder. */
+/* Could the path be written? Tries the steps of an output and undoes them. Fails as vpps_output_open does, and for a folder. */
 vpps_status vpps_output_check(const char *path);
 
 /* Which descriptor of this process a path names (/dev/stdout is 1); -1: none. */

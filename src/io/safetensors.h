@@ -1,4 +1,4 @@
-/* safetensors.h - checkpoints on disk: the safetensors format, written atomically and read with distrust.
+/* safetensors.h - checkpoints on disk: the safetensors format, written atomically, and checked completely when it is read.
  *
  * Format (github.com/huggingface/safetensors, README section "Format"): 8 bytes, the header's length N as an unsigned
  * little-endian integer; N bytes of JSON that begin with '{' and may be padded with spaces; the tensors' bytes,
@@ -22,9 +22,9 @@ typedef struct vpps_safetensors_tensor {
     const float *data; /* borrowed during the write; may be NULL when a dimension is 0 */
 } vpps_safetensors_tensor;
 
-/* Where tensors come from that are in no memory: those without data. read: up to `room` elements of tensor number `i`, from
- * element `first` on, as many rows (of all dimensions but the outermost) as it likes, at least one; *got tells how many elements.
- * It is asked for a tensor's elements in their order. What it fails with, its caller fails with. */
+/* A source of tensors that are not in memory: those without data. read: up to `room` elements of tensor number `i`, from element `first`
+ * on, as many rows (of all dimensions but the outermost) as it likes, at least one; *got tells how many elements. Elements of a tensor are
+ * requested in their order. A failure of `read` is the caller's failure. */
 typedef struct vpps_safetensors_source {
     vpps_status (*read)(void *context, size_t i, uint64_t first, size_t room, float *out, size_t *got);
     void *context;
@@ -68,8 +68,8 @@ typedef struct vpps_safetensors_info {
  * and where), MEMORY. */
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path);
 
-/* The same without its content, which calls read when they need it: of a file that is replaced meanwhile the old one, as
- * vpps_output writes; tensors' `bytes` are NULL. */
+/* The same without the content, which calls read when they need it; tensors' `bytes` are NULL. If vpps_output replaces the file meanwhile,
+ * they read the old one. */
 vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *path);
 
 /* The same from memory, which is copied; `name` stands for the path in messages. */

@@ -1,4 +1,4 @@
-/* safetensors_header.c - the header: nothing in it is believed before it is checked against the file's own size. */
+/* safetensors_header.c - reads the header, and checks everything in it against the file's own size. */
 #include "safetensors_file.h"
 
 #include "base/base.h"

@@ -108,7 +108,7 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     return status;
 }
 
-/* What becomes of the tensors' bytes of a file that is opened. */
+/* How the tensors' bytes of an opened file are held. */
 typedef enum content_place { CONTENT_NONE, CONTENT_READ, CONTENT_ON_DISK } content_place;
 
 static vpps_status open_file(vpps_safetensors **out, const char *path, content_place content) {

@@ -1,4 +1,4 @@
-/* sequences.h - the inside of sentences, for the readers that fill them. */
+/* sequences.h - the internals of sentences, for the readers that fill them. */
 #ifndef VPPS_SEQUENCES_H
 #define VPPS_SEQUENCES_H
 
@@ -16,7 +16,7 @@ struct vpps_sentences {
     size_t words_capacity, tags_capacity, heads_capacity, lines_capacity, n_words;
     uint32_t line; /* of the words that are added next; 0: none */
     struct vpps_sentence_end {
-        size_t end; /* in words; a sentence begins where the one before ends */
+        size_t end; /* in words; a sentence begins where the preceding one ends */
         uint32_t line, label;
     } * ends;
     size_t ends_capacity;
@@ -61,7 +61,7 @@ typedef struct vpps_bars {
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                             const vpps_bars *bars);
 
-/* What a reader of columns saw that a user may want to know. Lines: 0 for none. */
+/* Oddities that a reader of columns found and a user may want to know. Lines: 0 for none. */
 typedef struct vpps_columns_seen {
     uint32_t odd; /* the first line that begins with '#' and became a word, with a tag that no other line has */
     uint32_t inside, n_inside; /* the first comment between the words of a sentence; how many there are */

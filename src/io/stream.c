@@ -1,5 +1,5 @@
-/* stream.c - see stream.h. Bytes go from the source (a file's are read in pieces) through a codec, when they are
- * compressed, to who reads, or into a buffer for who wants to look first. */
+/* stream.c - see stream.h. Bytes go from the source (a file is read in pieces), through a codec if they are compressed, to the reader, or
+ * into a buffer if the reader wants to look first. */
 #include "stream.h"
 
 #include "base/base.h"
@@ -38,7 +38,7 @@ static vpps_status fill_in(vpps_stream *s) {
     return VPPS_OK;
 }
 
-/* Bytes of a source that is not compressed, without a stay in the piece where that can be. */
+/* Bytes of an uncompressed source, where possible without a copy through the piece. */
 static vpps_status copy(vpps_stream *s, char *bytes, size_t n, size_t *got) {
     const size_t there = (size_t)(s->in_end - s->in);
     *got = n < there ? n : there;
@@ -144,7 +144,7 @@ vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *byte
 void vpps_stream_close(vpps_stream *s) {
     if (!s) return;
     if (s->state) s->codec->close(s->state);
-    if (s->fd >= 0) close(s->fd); /* nothing was written: its result says nothing */
+    if (s->fd >= 0) close(s->fd); /* the file was only read: the result of close does not matter */
     free(s->shown);
     free(s);
 }

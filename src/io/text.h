@@ -1,4 +1,4 @@
-/* text.h - what the readers of text share: lines, and failures that say where, what was expected and what was found. */
+/* text.h - common parts of the readers of text: lines, and failures that tell the place, what was expected and what was found. */
 #ifndef VPPS_TEXT_H
 #define VPPS_TEXT_H
 
@@ -35,7 +35,7 @@ vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expec
 #define vpps_text_fail(...) (vpps_text_fail(__VA_ARGS__), VPPS_FORMAT)
 #endif
 
-/* Fails when the text begins as UTF-16 does, whose every line would be an error that says less. */
+/* Fails when the text begins as UTF-16 does: errors about its lines would be less clear. */
 vpps_status vpps_text_check_encoding(const vpps_text *t);
 
 /* Fails as vpps_text_check_encoding, and at the first NUL, or CR that no LF follows: then lines end where vpps_text_next_line says. */

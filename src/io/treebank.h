@@ -1,4 +1,4 @@
-/* treebank.h - the treebank's inside, for what fills it: the reader and the generators. */
+/* treebank.h - the internals of a treebank, for the reader and the generators that fill it. */
 #ifndef VPPS_TREEBANK_H
 #define VPPS_TREEBANK_H
 

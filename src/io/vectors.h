@@ -1,4 +1,4 @@
-/* vectors.h - the inside of reading pretrained vectors, for the readers of their forms. */
+/* vectors.h - the internals of reading pretrained vectors, for the readers of their forms. */
 #ifndef VPPS_VECTORS_H
 #define VPPS_VECTORS_H
 

@@ -1,5 +1,5 @@
-/* vectors_look.c - which form a file of vectors has. A header says how many numbers a word has; then the lines, or the floats,
- * that follow it must bear it out. Without one the lines must agree with each other. */
+/* vectors_look.c - which form a file of vectors has. A header says how many numbers a word has; the lines, or the floats, that follow it
+ * must confirm that. Without a header the lines must agree with each other. */
 #include "vectors.h"
 
 #include "base/base.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* So much of a file is looked at, in which at least two of the longest vectors lie; so many lines or words of it. */
+/* The bytes of a file that are looked at, which hold at least two of the longest vectors; and the lines or words of them. */
 enum { LOOKED_AT = 1 << 22, MOST_SAMPLES = 64 };
 
 /* The beginning of a file. */
@@ -109,7 +109,8 @@ static bool are_floats(window w, uint32_t size) {
 
 /* ---------------------------------------------------------------- forms */
 
-/* After a header: what bears it out decides, else what the bytes are, and the reader says where they fail. */
+/* After a header, the form is the one that the following data confirm; else the one that the bytes suggest, whose reader reports the
+ * fault. */
 static vpps_status look_after_header(window rest, vpps_vectors_info *info) {
     if (are_lines(rest, info->size)) return VPPS_OK;
     const window few = {

@@ -1,4 +1,4 @@
-/* vocab.h - what the readers need of a vocabulary beyond vpps_data.h. */
+/* vocab.h - calls on vocabularies for readers, beyond those of vpps_data.h. */
 #ifndef VPPS_VOCAB_H
 #define VPPS_VOCAB_H
 
@@ -10,7 +10,7 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
 /* Forgets the words with ids from `size` on: how a failed reader puts the vocabulary back. Never fails. */
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size);
 
-/* Gives v the words of `by`, which goes, in place of its own. The text of its own stays as long as v. Never fails. */
+/* Replaces v's words by those of `by`, which is freed. The text of the old words lives as long as v. Never fails. */
 void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by);
 
 #endif
