@@ -86,7 +86,7 @@ static void print_tagged_line(const answer_printer *p, const asked *q, const cha
            after);
 }
 
-/* The lines as they were read, but for tags; lines without a word stay. */
+/* The lines as they were read, with other tags; lines without a word stay. */
 static void print_same_columns(const answer_printer *p, const asked *q, const char *text, size_t text_len) {
     const char *end = text + text_len, *line = q->text, *stop = q->text + q->len;
     tag_row row;
@@ -121,10 +121,10 @@ static void print_columns(const answer_printer *p, const asked *q, const char *t
 
 /* ---------------------------------------------------------------- records */
 
-/* Is it of what the text itself says? */
+/* Is the key one of the text's own labels? */
 static bool is_gold(const char *name) { return strncmp(name, "gold", 4) == 0; }
 
-/* What a network's answer has, as columns of a table. */
+/* The members of a network's answer, as columns of a table. */
 static const char *const *answer_columns(const settings *s) {
     static const char *const tags[] = {"words", "tags", "gold", NULL},
                              *const pairs[] = {"translation", "score", "gold_log_probability", NULL},

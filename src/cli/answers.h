@@ -1,4 +1,4 @@
-/* answers.h - what a network says of examples, one text each, to be printed in order. */
+/* answers.h - a network's answers to examples, one text each, to be printed in order. */
 #ifndef VPPS_CLI_ANSWERS_H
 #define VPPS_CLI_ANSWERS_H
 
@@ -10,7 +10,7 @@
 /* A text for every example, without a line's end. */
 typedef struct answers {
     bool json;               /* objects, else the form that people read and the readers take */
-    bool gold;               /* what the text says is told, too */
+    bool gold;               /* the text's own label is printed, too */
     bool rows;               /* of tagged words a row each (tags.h) */
     uint32_t top;            /* JSON: how many classes, the likeliest first; at most 1: none besides the likeliest */
     const vpps_vocab *names; /* of classes; NULL: they are numbers */

@@ -4,7 +4,7 @@
 
 #include "cli/task.h"
 
-/* Zero: nothing was measured yet. A run keeps one metric from its first measurement on: values of different metrics cannot be
+/* All zero: nothing was measured yet. A run keeps the metric of its first measurement, since values of different metrics cannot be
  * compared. */
 typedef struct best_measure {
     bool chosen;           /* is there a metric? */

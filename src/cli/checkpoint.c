@@ -78,7 +78,7 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     return VPPS_OK;
 }
 
-/* Hashes of what was read, and where from: nothing of data that were generated. */
+/* Hashes of the data files' contents, and their paths; none of generated data. */
 static void add_data(entry_list *list, const corpus *c, const char *folder) {
     bool files = false;
     for (int i = 0; i < N_SPLITS; i++) {
@@ -201,14 +201,14 @@ static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     return VPPS_OK;
 }
 
-/* What a resumed run takes from its command line beside its checkpoint. */
+/* The options of a resumed run's command line that differ from its checkpoint. */
 typedef struct resuming {
     bool by_content;    /* the checkpoint knows what its data hold: where they lie does not matter */
     bool from_files;    /* they were files */
     FILE *before, *now; /* options that are given otherwise than when the checkpoint was made */
 } resuming;
 
-/* Does the command take a saved option from a checkpoint? How the engine works is of interest for going on alone. */
+/* Does the command take a saved option from a checkpoint? Options of the engine are taken by --resume alone. */
 static bool is_taken(const settings *s, const cli_option *o) {
     return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
 }
@@ -292,7 +292,7 @@ static vpps_status look_at_data(const char *path, const settings *s, resuming *r
     return VPPS_OK;
 }
 
-/* Is there a file of that name, or a pair's? */
+/* Does a file of that name, or a pair's, exist? */
 static bool is_there(const settings *s, const char *path) {
     char ending[64] = "", name[4096];
     if (access(path, F_OK) == 0) return true;
@@ -300,7 +300,7 @@ static bool is_there(const settings *s, const char *path) {
     return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
 }
 
-/* Paths that the checkpoint gave are counted from the folder that it was made in, unless they are there from here. */
+/* Relative paths of the checkpoint are relative to the folder that it was made in, unless they exist from here. */
 static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
@@ -359,7 +359,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
-/* A checkpoint may come from anywhere: what it holds is never run as a command. */
+/* A checkpoint may come from anywhere: a command in it is never run unasked. */
 static vpps_status check_command(const char *path, const settings *s) {
     const char *tokenizer = tokenizer_command(s);
     if (!tokenizer || options_given(s, "tokenizer")) return VPPS_OK;
@@ -376,7 +376,7 @@ static vpps_status check_command(const char *path, const settings *s) {
     return VPPS_OK;
 }
 
-/* What is given otherwise than the checkpoint has it, and may be, is told. */
+/* Reports options that differ from the checkpoint's, where that is allowed. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
     char *before = NULL, *now = NULL;

@@ -1,4 +1,4 @@
-/* checkpoint.h - what a checkpoint says besides its tensors: options, vocabularies, position. */
+/* checkpoint.h - a checkpoint's contents besides its tensors: options, vocabularies, position. */
 #ifndef VPPS_CLI_CHECKPOINT_H
 #define VPPS_CLI_CHECKPOINT_H
 
@@ -18,7 +18,7 @@ typedef struct position {
     uint32_t lr_drops;        /* how often --lr-schedule plateau has lowered the learning rate */
 } position;
 
-/* Can a checkpoint hold the vocabularies and the names of files? They are metadata, which is UTF-8. Fails with FORMAT. */
+/* Checks that the vocabularies and the names of files are UTF-8, as a checkpoint's metadata must be. Fails with FORMAT. */
 vpps_status checkpoint_check(const settings *s, const corpus *c);
 
 /* `curves`: what a resumed run's plot is to begin with; `states`: what its next batch is to begin with, NULL: nothing. */

@@ -1,4 +1,4 @@
-/* classes.h - which classes a network takes for which: the confusion matrix, and each class's precision and recall. */
+/* classes.h - the confusion matrix of a network's classes, and each class's precision and recall. */
 #ifndef VPPS_CLI_CLASSES_H
 #define VPPS_CLI_CLASSES_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Row by row what is right, column by column what the network said. Row n: labels that training did not have. */
+/* Rows are the right classes, columns the network's. Row n: labels that training did not have. */
 typedef struct class_counts {
     uint32_t n;
     uint64_t *counts; /* (n + 1) x n */

@@ -91,7 +91,8 @@ static vpps_status take(settings *s, const char *path, const char *name, const j
     return VPPS_OK;
 }
 
-/* A run's own files, which another run must not write, or go on from, unasked; nor may it replace others' since that one might. */
+/* Options that a log does not hand on to another run: the run's own files, which the other must not write or go on from, and the permission
+ * to replace files. */
 static bool is_of_run(const settings *s, const char *name) {
     size_t at;
     const cli_option *o = find_row(s, name, &at);

@@ -1,4 +1,4 @@
-/* corpus.c - the parts of the data, whatever their kind. */
+/* corpus.c - the parts of the data, for all kinds. */
 #include "cli/corpus.h"
 #include "base/base.h"
 

@@ -74,7 +74,7 @@ typedef struct corpus {
 
 extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */
 
-/* What marks the end of a sentence that is to be said, and stands before its first word. */
+/* The word that marks the end of a sentence to be generated, and stands before its first word. */
 #define END_WORD "<eos>"
 
 /* How many sentences, trees or lattices were read, not counting the target's. */
@@ -92,7 +92,7 @@ void corpus_clear_split(corpus_split *split);
 /* Frees all that c holds, and clears it. */
 void corpus_close(corpus *c);
 
-/* Has what came from the checkpoint at `path` all that the network needs? Fails with FORMAT. */
+/* Checks that the checkpoint at `path` had all vocabularies that the network needs. Fails with FORMAT. */
 vpps_status corpus_check(const corpus *c, const settings *s, const char *path);
 
 /* Sets s->net's sizes that follow from the vocabularies. */

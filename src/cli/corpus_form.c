@@ -1,4 +1,4 @@
-/* corpus_form.c - data that were read without a failure, but hardly are what the network is for: of another form. */
+/* corpus_form.c - finds data that were read without a failure, but seem to be of another form. */
 #include "cli/corpus_form.h"
 #include "base/base.h"
 #include "cli/corpus_notes.h"

@@ -1,4 +1,4 @@
-/* corpus_form.h - notes of data that were read without a failure, but hardly are what the network is for. */
+/* corpus_form.h - notes about data that were read without a failure, but seem to be of another form. */
 #ifndef VPPS_CLI_CORPUS_FORM_H
 #define VPPS_CLI_CORPUS_FORM_H
 

@@ -1,4 +1,4 @@
-/* corpus_notes.h - what is odd about data that were read, with its place: no failure, but to be told. */
+/* corpus_notes.h - notes about oddities of data that were read, with their places, which are no failures. */
 #ifndef VPPS_CLI_CORPUS_NOTES_H
 #define VPPS_CLI_CORPUS_NOTES_H
 

@@ -1,4 +1,4 @@
-/* corpus_read.c - reading and generating, whatever the kind; what a kind means is in its task. */
+/* corpus_read.c - reads and generates data of all kinds; their differences are in the tasks. */
 #include "cli/corpus_read.h"
 #include "base/base.h"
 #include "cli/corpus_form.h"

@@ -4,7 +4,7 @@
 
 #include "cli/task.h"
 
-/* What s trains on or measures, for people: a path or the generator. */
+/* The data that s trains on or measures, for people: a path or the generator's name. */
 const char *corpus_name(const settings *s);
 
 /* Reads or generates what s asks for: for training all parts there are, for the other commands one part (train for
@@ -13,8 +13,8 @@ const char *corpus_name(const settings *s);
  * FORMAT, MEMORY, ARGUMENT; free with corpus_close in any case. */
 vpps_status corpus_open(corpus *c, settings *s);
 
-/* Tells `see` of every file, and every folder whose files are all read, that s names as data, with the option that names
- * it; ends with its first failure. What cannot be found is left to corpus_open. */
+/* Calls `see` for every file, and every folder whose files are all read, that s names as data, with the option that names it; ends with the
+ * first failure. Files that cannot be found are left to corpus_open. */
 vpps_status corpus_list_files(const settings *s,
                               vpps_status (*see)(void *context, const char *option, const char *path), void *context);
 

@@ -1,4 +1,4 @@
-/* data_files.h - which file holds which part of the data. */
+/* data_files.h - finds the files of each part of the data. */
 #ifndef VPPS_CLI_DATA_FILES_H
 #define VPPS_CLI_DATA_FILES_H
 

@@ -277,7 +277,7 @@ static vpps_status keep(batch *b, source *s, const candidate *c) {
     return VPPS_OK;
 }
 
-/* What all words that may still come can do for a hypothesis is to be certain, and many. */
+/* The best score that a hypothesis can still reach: all words to come are certain, and as many as allowed. */
 static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
     return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
 }
@@ -288,7 +288,8 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
     size_t n;
     VPPS_TRY(continue_all(b, s, made, at, &n));
     s->n_live = 0;
-    /* A hypothesis ends in one way only: of twice as many, at least `beam` go on, where there are so many. */
+    /* Each hypothesis has a single continuation that ends it: so of the 2 * beam best continuations at least `beam` go on, if there are so
+     * many. */
     for (size_t rank = 0; rank < n; rank++) {
         const candidate *c = &b->choices[rank];
         if (c->word != d->end_word) {

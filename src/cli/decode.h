@@ -1,4 +1,4 @@
-/* decode.h - what a network of pairs says to a source: greedy search and beam search. */
+/* decode.h - translations of a network of pairs: greedy search and beam search. */
 #ifndef VPPS_CLI_DECODE_H
 #define VPPS_CLI_DECODE_H
 
@@ -39,13 +39,12 @@ typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 /* Translates n sources together. Greedy search, where the device can decide (decode_by_device): one forward pass for all.
  * Else one for all encoders, then one for each word of all hypotheses.
  *
- * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha,
- * of Wu et al. 2016 ("Google's Neural Machine Translation System", eq. 14 without the coverage of sources); |Y| counts
- * the end word. At every step a source keeps the `beam` best hypotheses that go on; one that ends counts if it is among
- * the `beam` best of the step. A hypothesis that goes on is dropped once its score cannot become better than that of the last
- * of the n_best best ended ones; a source is done when it has none left, or max_words. What has not ended by then counts only if nothing
- * has. Of equals the hypothesis that was the better one before wins, then the word with the lower id, and an ended one
- * against later ones.
+ * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha, of Wu et al. 2016
+ * ("Google's Neural Machine Translation System", eq. 14 without the coverage of sources); |Y| counts the end word. At every step a source
+ * keeps the `beam` best hypotheses that go on; one that ends counts if it is among the `beam` best of the step. A hypothesis that goes on
+ * is dropped once its score cannot become better than that of the last of the n_best best ended ones; a source is done when it has none
+ * left, or max_words. What has not ended by then counts only if nothing has. Among equals, the continuation of the better hypothesis wins,
+ * then the word with the lower id, and a hypothesis that ended earlier.
  *
  * Frees with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (their
  * number), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */

@@ -28,7 +28,7 @@ static void set_not_ready(json_t *device) {
     json_object_set_new(device, "ready", json_false());
 }
 
-/* "13.0" of the driver that is there; it has been opened before. */
+/* The driver's version, as "13.0"; the driver has been opened before. */
 static void driver_version(char *text, size_t n) {
     vpps_cuda api;
     int version = 0;
@@ -99,7 +99,7 @@ static bool first_line(const char *path, char *text, size_t n) {
     return got;
 }
 
-/* What lies where among the CPUs of this process. */
+/* The sockets, nodes and caches of this process's CPUs. */
 static void add_places(json_t *processor) {
     vpps_places p = {0};
     if (vpps_places_here(&p) != VPPS_OK) return;

@@ -1,4 +1,4 @@
-/* export.c - `vpps export`: a checkpoint's parameters, and what they mean, without what belongs to the training. */
+/* export.c - `vpps export`: a checkpoint's parameters, sizes and vocabularies, without the state of training. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -8,7 +8,7 @@
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
-/* The network, its sizes, its vocabularies; and what is not ours. Not where training stands, nor its data and options. */
+/* Keeps the network, its sizes, its vocabularies, and entries of other programs; drops training's position, data and options. */
 static bool is_kept(const settings *s, const char *key) {
     static const char option[] = "option.";
     if (strncmp(key, "train.", 6) == 0 || strncmp(key, "data.", 5) == 0) return false;

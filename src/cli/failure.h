@@ -13,7 +13,7 @@ void report_failure(vpps_status status);
 /* `vpps COMMAND: MESSAGE` and where help is, on stderr; EXIT_USAGE. NULL command: vpps itself. */
 int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Brings out what was printed on stdout. Fails with IO. */
+/* Flushes stdout. Fails with IO. */
 vpps_status flush_stdout(void);
 
 #endif

@@ -37,7 +37,7 @@ static const char *const *usual_texts(net_kind kind) {
     return net_tags(kind) ? of_tags : kind == NET_TREES ? of_trees : is_pair(kind) ? of_pairs : others;
 }
 
-/* Of what is learned from it; NULL: that is in the text. */
+/* The names of the field with the labels; NULL: labels are in the text. */
 static const char *const *usual_labels(net_kind kind) {
     static const char *const of_tags[] = {"gold", "tags", "labels", NULL},
                              *const of_pairs[] = {"target", "translation", NULL},
@@ -211,7 +211,7 @@ static vpps_status find_text(const field_reader *r, const json_t *object, const 
     return *value ? VPPS_OK : fail_missing(object, text_name(r->s), "text-field");
 }
 
-/* What is learned of an example; NULL: there is none, and none is needed. */
+/* An example's label; NULL: there is none, and none is needed. */
 static vpps_status find_label(const field_reader *r, const json_t *object, const json_t **value, const char **name) {
     *value = find(object, r->s->label_field, usual_labels(r->s->network->kind), name);
     if (*value || !r->labels) return VPPS_OK;

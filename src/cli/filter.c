@@ -41,7 +41,7 @@ static vpps_status next_bytes(filter *f, char *room, size_t n, const char **byte
     return VPPS_OK;
 }
 
-/* False: the command reads no more. */
+/* Writes to the command. False: it reads no more. */
 static bool write_all(int fd, const char *bytes, size_t n) {
     while (n) {
         const ssize_t written = write(fd, bytes, n);

@@ -14,7 +14,7 @@ vpps_status filter_open(filter **out, const char *command, vpps_stream *source, 
  * lines of it. */
 vpps_status filter_end(filter *f, uint64_t n);
 
-/* Frees it; what still runs is stopped. NULL is fine. */
+/* Frees the filter, and stops the command if it still runs. NULL is fine. */
 void filter_close(filter *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* finite.h - values that a network which has diverged holds and gives. */
+/* finite.h - checks for values that are not finite, as of a network that has diverged. */
 #ifndef VPPS_CLI_FINITE_H
 #define VPPS_CLI_FINITE_H
 

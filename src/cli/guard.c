@@ -17,7 +17,7 @@
 
 volatile pid_t guard;
 
-/* In memory of both: the child stops itself. NULL: there is no such memory. */
+/* In memory that both processes share: the child stops itself. NULL: there is no such memory. */
 static atomic_bool *shared;
 
 enum {
@@ -87,7 +87,7 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* A library of MPI that finds another process gone may abort its own: only a kill is no other's consequence. */
+    /* An MPI library may abort its process when another process is gone: only a kill is not caused by another process. */
     const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
     if (first) {
         tell(rank, WTERMSIG(status));

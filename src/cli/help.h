@@ -1,4 +1,4 @@
-/* help.h - what --help prints: commands, networks, and a command's options, from their tables. */
+/* help.h - the text of --help: commands, networks, and a command's options, from their tables. */
 #ifndef VPPS_CLI_HELP_H
 #define VPPS_CLI_HELP_H
 

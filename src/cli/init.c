@@ -92,7 +92,7 @@ static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, co
                : 0;
 }
 
-/* Why nothing of it was taken. */
+/* The reason why no row of a tensor was taken. */
 static const char *why_not(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
                            const shape *here) {
     if (!t) return "";
@@ -162,7 +162,7 @@ static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f
     }
 }
 
-/* Fails where what was taken is no more of a network than its words. */
+/* Fails if nothing but embeddings was taken. */
 static vpps_status check_taken(const source *s, const char *path) {
     char *sizes = NULL;
     size_t n;

@@ -1,4 +1,4 @@
-/* init_rows.h - whose the rows of a network's parameters are. */
+/* init_rows.h - finds the word, character or class that each row of a network's parameters belongs to. */
 #ifndef VPPS_CLI_INIT_ROWS_H
 #define VPPS_CLI_INIT_ROWS_H
 
@@ -9,9 +9,9 @@ typedef struct init_rows {
     bool by_row; /* there is a row for each of them, in their order; else it is shaped in another way */
 } init_rows;
 
-/* Of each parameter of x's network, in the model's order; freed by the caller in any case. What a name says does not count:
- * the network is made again with one word more, one character, one class, and what is larger then tells. Fails with MEMORY, and as
- * the network does. */
+/* Of each parameter of x's network, in the model's order; freed by the caller in any case. Names are not relied upon: the network is made
+ * again with one more word, one more character and one more class, and the parameters that are then larger are the ones. Fails with MEMORY,
+ * and as the network does. */
 vpps_status init_find_rows(const session *x, init_rows **out);
 
 #endif

@@ -49,7 +49,7 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* What other forms' lines look like, counted over a text. */
+/* Counts over a text of lines that look like each other form. */
 typedef struct shapes {
     uint64_t lines, words, barred; /* barred: word|TAG */
     uint64_t with_one_tab, with_tabs;

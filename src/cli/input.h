@@ -1,11 +1,11 @@
-/* input.h - which form the examples of a file have, by what was asked for, by its name, or by its first lines. */
+/* input.h - finds the form of a file's examples: by the options, the file's name, or its first lines. */
 #ifndef VPPS_CLI_INPUT_H
 #define VPPS_CLI_INPUT_H
 
 #include "cli/task.h"
 #include "io/text.h"
 
-/* What a file's name says of its form, also when it is compressed; AUTO: nothing. */
+/* The form that a file's name suggests, also when it is compressed; AUTO: none. */
 input_form input_form_of_name(const char *name);
 
 /* What form each line of a text looks like that is read as plain text: trees, word|TAG or columns; NULL: none. */

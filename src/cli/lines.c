@@ -35,7 +35,7 @@ void lines_close(line_reader *r) {
     *r = (line_reader){0};
 }
 
-/* What is here of the line that is skipped goes. Has it ended? */
+/* Drops the bytes of a skipped line that have been read. Has the line ended? */
 static bool skip_rest(line_reader *r) {
     const char *lf = r->end > r->begin ? memchr(r->buffer + r->begin, '\n', r->end - r->begin) : NULL;
     r->begin = r->searched = lf ? (size_t)(lf - r->buffer) + 1 : r->end;

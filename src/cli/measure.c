@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* This process's examples of the part. What they count is added up by the measures themselves. */
+/* This process's examples of the part. The measures themselves add up the counts of all processes. */
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     const task *kind = task_for(x->settings);
     if (!x->team) return kind->measure(x, c, split, stop, m);

@@ -1,4 +1,4 @@
-/* options.c - what was said, and values of options as text. */
+/* options.c - which options were given, and values of options as text. */
 #include "cli/options.h"
 #include "base/base.h"
 

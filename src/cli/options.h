@@ -1,4 +1,4 @@
-/* options.h - the options: one table, from which the command line is parsed (parse.h) and checkpoints are described. */
+/* options.h - the table of options, from which the command line is parsed (parse.h) and checkpoints are described. */
 #ifndef VPPS_CLI_OPTIONS_H
 #define VPPS_CLI_OPTIONS_H
 
@@ -33,7 +33,7 @@ enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 /* --lr-schedule, in the order of its words. */
 enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHEDULE_PLATEAU };
 
-/* Everything the options say, with the defaults filled in. */
+/* The values of all options, with the defaults filled in. */
 typedef struct settings {
     command_bit command;
     const network *network; /* NULL for a command without one */
@@ -132,7 +132,7 @@ enum {
     OPTION_LIST = 512
 };
 
-/* What people type for an option who come from elsewhere. */
+/* Names of other programs' options, for hints. */
 typedef struct option_alias {
     const char *alias, *name; /* name NULL: it is no option, but the hint is */
     const char *hint;

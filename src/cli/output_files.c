@@ -123,7 +123,7 @@ static const struct {
              {"csv", "class,gold,predicted"},
              {"log", "{\"version\":"}};
 
-/* A file that begins otherwise is something else, and not to be lost. */
+/* A file with another beginning is not this program's, and must not be lost. */
 static vpps_status check_content(const settings *s, const char *option, const char *path) {
     struct stat info;
     char begin[32] = "";

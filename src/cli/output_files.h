@@ -1,5 +1,5 @@
-/* output_files.h - what a command is to write must not be what it reads, nor two outputs one file, nor may somebody else's file be
- * lost. */
+/* output_files.h - checks outputs: a command must not overwrite its inputs, write two outputs to one file, or replace a file of another
+ * program. */
 #ifndef VPPS_CLI_OUTPUT_FILES_H
 #define VPPS_CLI_OUTPUT_FILES_H
 

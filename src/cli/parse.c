@@ -1,4 +1,4 @@
-/* parse.c - see parse.h. getopt_long(3) takes the line apart; what it makes of it is said here. */
+/* parse.c - see parse.h. getopt_long(3) takes the line apart; errors are reported here. */
 #include "cli/parse.h"
 #include "base/base.h"
 #include "cli/answer_print.h"

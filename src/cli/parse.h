@@ -9,7 +9,7 @@
  * message on stderr). */
 void options_parse(settings *s, const command *c, int argc, char **argv);
 
-/* What options are that nothing says otherwise, for s's command, network and action. */
+/* The defaults of options for s's command, network and action. */
 settings options_defaults(const settings *s);
 
 /* The files that --model, --resume (or another option with OPTION_NAMES_NETWORK) and --config name on a command line whose

@@ -1,5 +1,5 @@
-/* plan.h - what `vpps plan` and `vpps kernel` share: the cells of a network's first batch, compiled for a GPU, and the kernel that is
- * made of them. No GPU is needed. */
+/* plan.h - for `vpps plan` and `vpps kernel`: the cells of a network's first batch, compiled for a GPU, and the kernel that is made of
+ * them. No GPU is needed. */
 #ifndef VPPS_CLI_PLAN_H
 #define VPPS_CLI_PLAN_H
 

@@ -20,8 +20,8 @@ typedef struct plot {
     char title[160];
     const task *task;
     plot_curve loss, measures[PLOT_CURVES]; /* dev's, then test's */
-    /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run takes no
-     * more room than a short one; of the next point there are `pending` batches yet. */
+    /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run takes no more memory
+     * than a short one; `pending` batches of the next point have been seen. */
     uint32_t per, pending;
     double pending_x, pending_y; /* sums */
 } plot;

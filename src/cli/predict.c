@@ -1,4 +1,4 @@
-/* predict.c - `vpps predict`: what a checkpoint's network says of examples from files or standard input, a line out for each line in.
+/* predict.c - `vpps predict`: the answers of a checkpoint's network to examples from files or standard input, a line out for each line in.
  *
  * Lines become a batch as long as more are there; once a pipe or a terminal has none for now, what is there is run and
  * printed. So a program that writes a line gets its answer, and a file is run in whole batches. */
@@ -61,7 +61,7 @@ static bool is_of_line(vpps_status status) {
            status == VPPS_ARGUMENT;
 }
 
-/* OK: an empty line answers the bad one, and it was told. Else the failure. */
+/* OK: the bad line was reported, and an empty line answers it. Else the failure. */
 static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t number) {
     place_failure(p, status, number);
     if (!is_of_line(status)) return status;
@@ -101,7 +101,7 @@ static vpps_status answer(predictor *p, uint32_t first, uint32_t n) {
     return session_check_scores(p->x);
 }
 
-/* One by one, after all together failed: whose fault was it? */
+/* Answers the examples one by one after the batch failed, to find the one that fails. */
 static vpps_status answer_each(predictor *p) {
     answers_clear(&p->answers);
     for (size_t i = 0; i < p->n_lines; i++) {
@@ -117,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (failed == VPPS_OK) continue;
         char why[VPPS_MESSAGE_BYTES];
         snprintf(why, sizeof why, "%s", vpps_error_message());
-        VPPS_TRY(print_answers(p, i)); /* what was before it is answered */
+        VPPS_TRY(print_answers(p, i)); /* the preceding examples are answered */
         return vpps_fail(failed, "%s", why);
     }
     return VPPS_OK;

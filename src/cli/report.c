@@ -45,7 +45,7 @@ static const measures *final_measures(const train_summary *t) {
     return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
 }
 
-/* What the network is worth, and how the field states its way of measuring. */
+/* The metric's value, and the usual notation of how it was measured. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
     if (t == task_of(NET_TREES))

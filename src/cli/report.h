@@ -1,4 +1,4 @@
-/* report.h - what a command says at its end: results as text or JSON. */
+/* report.h - the results of a command, as text or JSON. */
 #ifndef VPPS_CLI_REPORT_H
 #define VPPS_CLI_REPORT_H
 
@@ -14,7 +14,7 @@ typedef struct saved_file {
     uint32_t epoch, batch;
 } saved_file;
 
-/* What a training run did. Means are over the batches of this run. */
+/* The results of a training run. Means are over the batches of this run. */
 typedef struct train_summary {
     const settings *settings;
     saved_file saved, saved_best;

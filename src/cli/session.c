@@ -149,7 +149,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         net_decoding states;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
-        /* one more than there are, so that an example without positions has arrays, too */
+        /* one more than needed, so that an example without positions has arrays, too */
         if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions + i + 1) ||
             !VPPS_RESERVE(x->scores.labels, x->labels_capacity, at + positions + 1) ||

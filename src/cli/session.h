@@ -71,8 +71,8 @@ typedef vpps_status session_see(void *context, const corpus_split *split, uint32
 vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
                                 session_see *see, void *context);
 
-/* What all processes counted of their parts of a split, in place of what this one did. Each measure calls it, in the same
- * order, when it needs no more of the engine for what is counted. */
+/* Replaces this process's counts of a split by the sums over all processes. Each measure calls it, in the same order, after its last use of
+ * the engine for these counts. */
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);
 
 /* The likeliest class by a position's logits; of equals the first. */

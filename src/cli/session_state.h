@@ -1,4 +1,4 @@
-/* session_state.h - a network at work: what session.c opens, and its parts fill in. */
+/* session_state.h - the state of a session: session.c opens it, and other files fill in their parts. */
 #ifndef VPPS_CLI_SESSION_STATE_H
 #define VPPS_CLI_SESSION_STATE_H
 

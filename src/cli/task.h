@@ -52,7 +52,7 @@ typedef struct task {
     /* Reads a file of a part, after those before; targets only where paired, and not for prediction (NULL then). */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
-    /* Makes what all files of a part together make; may be NULL. */
+    /* Called once all files of a part have been read; may be NULL. */
     vpps_status (*finish)(corpus *c, const settings *s, corpus_split *split);
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
     /* Makes the vocabularies, and classes, from the training part. */
@@ -67,7 +67,7 @@ typedef struct task {
 
     /* Sets the values and counts of m, which are 0, for a split; ends early once *stop is not 0 (stop may be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
-    /* What the network says of n examples, from number `first` on: an answer each. */
+    /* The network's answers to n examples, from number `first` on. */
     vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a);
 } task;
 

@@ -1,4 +1,4 @@
-/* lattice_data.h - what the tasks on lattices share: the ids of characters and of the words on arcs. */
+/* lattice_data.h - common parts of the tasks on lattices: the ids of characters and of the words on arcs. */
 #ifndef VPPS_CLI_TASKS_LATTICE_DATA_H
 #define VPPS_CLI_TASKS_LATTICE_DATA_H
 
@@ -17,7 +17,7 @@ vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, ne
 /* Names the ids of lattices that were read as numbers: makes split->numbers. */
 vpps_status lattice_number(corpus_split *split);
 
-/* What the ids of characters, of words on arcs, or of tags stand for. */
+/* The names of the ids of characters, of words on arcs, or of tags. */
 const vpps_vocab *lattice_names(const corpus *c, const corpus_split *split, int which);
 
 #endif

@@ -1,4 +1,4 @@
-/* words.h - words and their ids, as several tasks read and map them. */
+/* words.h - reading and mapping words, for several tasks. */
 #ifndef VPPS_CLI_TASKS_WORDS_H
 #define VPPS_CLI_TASKS_WORDS_H
 
