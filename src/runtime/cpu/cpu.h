@@ -9,6 +9,7 @@
  *   vp.c       a VP's loop over its tasks
  *   stage.c      stages of cells, tile after tile, but for vertices whose condition does not hold
  *   tile.c       how tiles are laid out: tile.h
+ *   in_place.c   what need not be copied into tiles
  *   steps.c, tile_products.c  the steps of a stage's program over a tile
  *   params.c   parameters: their gradients and updates
  *   packs.c    operands of products in bf16

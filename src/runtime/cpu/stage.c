@@ -89,7 +89,7 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {
     vpps_tile t = {.vp = vp,
                    .kernels = cpu->kernels,
                    .c = c,
-                   .p = &c->programs[stage],
+                   .p = vpps_placed_program(c, stage),
                    .layout = vpps_tiles_of(c, stage, member),
                    .view = view,
                    .stage = stage,

@@ -92,14 +92,17 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* An operand's values of the item, its vertex, or the first of the vertex's members. */
+/* The number of the operand's item in the part: the step's item, its vertex, or the first of the vertex's members. */
+static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
+    if (o->access == VPPS_ACCESS_MEMBERS) return first_member(t, o->axis, at->vertex) - t->first[o->axis];
+    return o->axis != axis ? at->in_part : at->number;
+}
+
 static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
-    uint32_t number = at->number;
-    if (o->access == VPPS_ACCESS_MEMBERS)
-        number = first_member(t, o->axis, at->vertex) - t->first[o->axis];
-    else if (o->axis != axis)
-        number = at->in_part;
-    return vpps_slot_of(t, o) + (size_t)number * t->layout->slots[o->at].width;
+    const uint32_t number = number_of(t, o, axis, at);
+    if (o->place == VPPS_PLACE_SLOT) return vpps_slot_of(t, o) + (size_t)number * t->layout->slots[o->at].width;
+    const vpps_span w = vpps_span_of(t, o, false);
+    return vpps_span_at(&w, number);
 }
 
 /* False: out of memory. */
@@ -111,7 +114,14 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
         const uint32_t n = x->access == VPPS_ACCESS_MEMBERS ? members_of(t, x->axis, at->vertex) : 1;
         if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, (size_t)o->n_list + n + 1)) return false;
         const float *values = operand_at(t, x, s->axis, at);
-        for (uint32_t m = 0; m < n; m++) vp->pointers[o->n_list++] = values + (size_t)m * t->layout->slots[x->at].width;
+        if (x->place == VPPS_PLACE_SLOT) {
+            for (uint32_t m = 0; m < n; m++)
+                vp->pointers[o->n_list++] = values + (size_t)m * t->layout->slots[x->at].width;
+            continue;
+        }
+        const vpps_span span = vpps_span_of(t, x, false);
+        const uint32_t first = number_of(t, x, s->axis, at);
+        for (uint32_t m = 0; m < n; m++) vp->pointers[o->n_list++] = vpps_span_at(&span, first + m);
     }
     o->list = vp->pointers;
     return true;
@@ -144,6 +154,50 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
+/* Elements that the kernel takes of an item, of all columns. */
+static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
+    const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
+    return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
+}
+
+/* ---------------------------------------------------------------- members of lists */
+
+enum { MOST_PLAIN = 5 }; /* tensors and scalars of an instruction */
+
+/* A step over members that differ in nothing but tensors and scalars. */
+static bool is_plain(const vpps_program_step *s) {
+    const vpps_cell_run *of = &s->run.of;
+    const vpps_form form = vpps_instructions[of->opcode].form;
+    return s->axis && !s->run.uniform && s->n == s->run.tensors + s->run.scalars && s->n <= MOST_PLAIN &&
+           !s->run.positions.place && (form == VPPS_FORM_EW || form == VPPS_FORM_REDUCE) && vpps_step_columns(s) == 1 &&
+           of->f.kind <= VPPS_NUMBER_CONSTANT && of->u.kind <= VPPS_NUMBER_CONSTANT;
+}
+
+/* The members of a vertex, one after the other. */
+static void run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
+    const vpps_operand *x = operands_of(t, s);
+    const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
+    const uint32_t length = length_of(t, s);
+    const vpps_span to = vpps_span_of(t, &s->to, false);
+    vpps_span from[MOST_PLAIN];
+    for (uint32_t k = 0; k < s->n; k++) from[k] = vpps_span_of(t, &x[k], false);
+    o->f = s->run.of.f.real;
+    o->u = s->run.of.u.whole;
+    for (uint32_t i = 0, m = 0; i < t->n[0]; i++) {
+        const uint32_t end = m + members_of(t, s->axis, t->first[0] + i);
+        for (; m < end; m++) {
+            for (uint32_t k = 0; k < s->n; k++) {
+                const float *at = vpps_span_at(&from[k], x[k].axis ? m : i);
+                if (k < s->run.tensors)
+                    o->t[k] = at;
+                else
+                    o->s[k - s->run.tensors] = at[x[k].element];
+            }
+            kernel(length, false, vpps_span_at(&to, m), o);
+        }
+    }
+}
+
 /* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side. */
 static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
@@ -153,12 +207,6 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
         for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, operands_of(t, s) + k) + first;
         if (n) kernel(n, false, vpps_slot_of(t, &s->to) + first, &o);
     }
-}
-
-/* Elements that the kernel takes of an item, of all columns. */
-static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
-    const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
-    return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
 }
 
 /* An item's columns, one by one. */
@@ -184,6 +232,10 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         run_over_lists(t, s, kernel);
         return true;
     }
+    if (is_plain(s)) {
+        run_members(t, s, &o);
+        return true;
+    }
     const vpps_form form = vpps_instructions[opcode].form;
     if (form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE) {
         const vpps_operand *a = operands_of(t, s);
@@ -191,15 +243,16 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         o.c = s->to.cols;
         o.k = opcode == VPPS_I_MATMUL || opcode == VPPS_I_MATMUL_NT ? a->cols : a->rows;
     }
-    const uint32_t length = s->run.uniform ? n * width : length_of(t, s);
-    float *to = vpps_slot_of(t, &s->to);
-    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += width) {
+    const vpps_span to = vpps_span_of(t, &s->to, false);
+    const bool at_once = s->run.uniform && to.stride == width && !to.live;
+    const uint32_t length = at_once ? n * width : length_of(t, s);
+    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at);) {
         if (!set_operands(t, s, &at, &o)) return false;
         if (vpps_step_columns(s) > 1)
-            run_columns(t, s, &at, &o, to);
+            run_columns(t, s, &at, &o, vpps_span_at(&to, at.number));
         else
-            kernel(length, false, to, &o);
-        if (s->run.uniform) break;
+            kernel(length, false, vpps_span_at(&to, at.number), &o);
+        if (at_once) break;
     }
     return true;
 }
@@ -217,8 +270,9 @@ static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float 
 static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
     const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;
-    float *to = vpps_slot_of(t, &s->to);
-    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += (size_t)rows * cols) {
+    const vpps_span made = vpps_span_of(t, &s->to, false);
+    for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at);) {
+        float *to = vpps_span_at(&made, at.number);
         uint32_t row = first;
         if (opcode == VPPS_I_PLACE || (list && !slice)) memset(to, 0, (size_t)rows * cols * sizeof *to);
         for (uint32_t k = 0; k < s->n; k++) {

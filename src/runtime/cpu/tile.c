@@ -3,11 +3,16 @@
 
 /* ---------------------------------------------------------------- layouts */
 
-/* Those of program s and member m at s * group + m. */
+/* Layouts of program s and member m at s * group + m. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
-    uint32_t n;
+    vpps_program *placed; /* of each stage: as it runs */
+    uint32_t n, n_placed;
 } tile_cell;
+
+const vpps_program *vpps_placed_program(const vpps_compiled_cell *c, uint32_t stage) {
+    return &((const tile_cell *)c->device_program)->placed[stage];
+}
 
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member) {
     return &((const tile_cell *)c->device_program)->layouts[stage * c->needs.group + member];
@@ -49,6 +54,11 @@ static void free_tiles(void *program) {
         free(t->layouts[i].slots);
         free(t->layouts[i].own);
     }
+    for (uint32_t i = 0; t && i < t->n_placed; i++) {
+        free(t->placed[i].steps);
+        free(t->placed[i].operands);
+    }
+    if (t) free(t->placed);
     if (t) free(t->layouts);
     free(t);
 }
@@ -58,7 +68,10 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     const uint32_t group = c->needs.group, n = c->n_stages * group;
     tile_cell *t = calloc(1, sizeof *t);
     if (t) t->layouts = calloc(n + 1u, sizeof *t->layouts);
-    bool ok = t && t->layouts;
+    if (t) t->placed = calloc(c->n_stages + 1u, sizeof *t->placed);
+    bool ok = t && t->layouts && t->placed;
+    for (; ok && t->n_placed < c->n_stages; t->n_placed++)
+        ok = vpps_place_in_memory(&c->programs[t->n_placed], &t->placed[t->n_placed]);
     for (; ok && t->n < n; t->n++) ok = lay_out(c, &c->programs[t->n / group], t->n % group, most, &t->layouts[t->n]);
     if (!ok) {
         free_tiles(t);
