@@ -129,6 +129,38 @@ START_TEST(vectors_are_multiplied_with_each_other)
     }
 END_TEST
 
+/* Bit for bit what the instructions make of one vector after the other. */
+START_TEST(many_vectors_are_taken_as_one_is)
+    {
+        enum { MOST = 35, GAP = 3 };
+        for (int isa = 0; isa < N_ISAS; isa++)
+            for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
+                const vpps_kernels *kernels = kernels_to_try(isa);
+                const uint32_t n = sizes[s / MOST], count = (uint32_t)(s % MOST) + 1;
+                if (!kernels || count % 8 > 2) continue;
+                const float *x[MOST];
+                float *y = drawn(n, -1, 1), *scales = drawn(count, -2, 2), *to = floats(count);
+                float *scaled = floats((size_t)count * (n + GAP) - GAP), *one = floats(n);
+                for (uint32_t i = 0; i < count; i++) x[i] = drawn(n, -1, 1);
+                kernels->dots(count, n, x, y, to);
+                kernels->scale_each(count, n, x, scales, scaled, n + GAP);
+                for (uint32_t i = 0; i < count; i++) {
+                    float dot;
+                    kernels->run[VPPS_I_DOT](n, false, &dot, &(vpps_operands){.t = {x[i], y}});
+                    ck_assert_uint_eq(bits(to[i]), bits(dot));
+                    kernels->run[VPPS_I_SCALE_BY](n, false, one, &(vpps_operands){.t = {x[i]}, .s = {scales[i]}});
+                    ck_assert_mem_eq(scaled + (size_t)i * (n + GAP), one, n * sizeof *one);
+                    release((float *)(uintptr_t)x[i], n);
+                }
+                release(y, n);
+                release(scales, count);
+                release(to, count);
+                release(scaled, (size_t)count * (n + GAP) - GAP);
+                release(one, n);
+            }
+    }
+END_TEST
+
 START_TEST(transpose_moves_every_element)
     {
         static const uint32_t lengths[] = {1, 15, 16, 33, 100};
@@ -183,6 +215,7 @@ int main(void) {
     tcase_add_test(tests, functions_are_accurate_to_the_last_places);
     tcase_add_loop_test(tests, products_match_a_plain_loop, 0, 3 * N_ISAS);
     tcase_add_test(tests, product_over_nothing_is_zero);
+    tcase_add_test(tests, many_vectors_are_taken_as_one_is);
     tcase_add_test(tests, transpose_moves_every_element);
     tcase_add_test(tests, sums_of_squares_and_addition);
     tcase_add_test(tests, vectors_are_multiplied_with_each_other);

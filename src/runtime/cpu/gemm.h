@@ -206,6 +206,22 @@ VPPS_INLINE vector lane_sums(vector *v) {
     return v[0];
 }
 
+/* The same, added up as lanes that are folded in halves are. */
+VPPS_INLINE vector lane_sums_by_halves(vector *v) {
+#define HALVE(d)                                                                                                       \
+    for (uint32_t i = 0; i < (d); i++) v[i] = SHUFFLE_LOW(v[i], v[i + (d)], d) + SHUFFLE_HIGH(v[i], v[i + (d)], d);
+#if defined(__AVX512F__)
+    HALVE(8)
+#endif
+#if defined(__AVX2__)
+    HALVE(4)
+#endif
+    HALVE(2)
+    HALVE(1)
+#undef HALVE
+    return v[0];
+}
+
 VPPS_INLINE void transpose_square(vector *v) {
 #define EXCHANGE(d)                                                                                                    \
     for (uint32_t i = 0; i < VECTOR; i++)                                                                              \

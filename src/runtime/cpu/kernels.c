@@ -249,6 +249,42 @@ REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
 
+/* DOT's lanes of whole blocks, folded down to one vector. */
+VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
+    vector lanes[LANES / VECTOR];
+    for (uint32_t i = 0; i < LANES / VECTOR; i++) lanes[i] = (vector){0};
+    uint32_t first = 0;
+    for (; first + LANES <= n; first += LANES)
+        for (uint32_t i = 0; i < LANES / VECTOR; i++)
+            lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
+    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* not by an index that varies, so that lanes are registers */
+        if (first + i * VECTOR < n)
+            lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
+    for (uint32_t width = LANES / VECTOR / 2; width > 0; width /= 2)
+        for (uint32_t i = 0; i < width; i++) lanes[i] += lanes[i + width];
+    return lanes[0];
+}
+
+static void dots(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to) {
+    uint32_t i = 0;
+    for (; n % BLOCK == 0 && i < count; i += VECTOR) {
+        const uint32_t here = vpps_min_u32(count - i, VECTOR);
+        vector sums[VECTOR];
+        float pad[VECTOR];
+        for (uint32_t j = 0; j < VECTOR; j++) sums[j] = j < here ? dot_lanes(n, x[i + j], y) : (vector){0};
+        vector_store(pad, lane_sums_by_halves(sums));
+        memcpy(to + i, pad, here * sizeof *to);
+    }
+    for (; i < count; i++) DOT_kernel(n, false, to + i, &(vpps_operands){.t = {x[i], y}});
+}
+
+static void scale_each(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld) {
+    for (uint32_t i = 0; i < count; i++) {
+        const vpps_operands o = {.t = {x[i]}, .s = {s[i]}};
+        SCALE_BY_blocks(n, false, to + i * ld, &o);
+    }
+}
+
 /* ---------------------------------------------------------------- whole vectors: a sum, then element by element */
 
 /* s[0]: the greatest element; s[1]: the sum of e^(x - greatest). */
@@ -452,6 +488,8 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .outer = outer,
     .pack_bf16 = pack_bf16,
     .product_bf16 = product_bf16,
+    .dots = dots,
+    .scale_each = scale_each,
     .add = add,
     .sum_squares = sum_squares,
     .gram = gram,

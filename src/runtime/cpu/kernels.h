@@ -147,6 +147,10 @@ typedef struct vpps_kernels {
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
+    /* to[i] = DOT of x[i] and y, and to[i * ld ...] = SCALE_BY of x[i] and s[i], for `count` vectors of n elements: as `run` has them. */
+    void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
+    void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
+
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     double (*sum_squares)(uint32_t n, const float *x);
     /* g[i * n + j] = the product of elements [skip, skip + rows) of vectors x[i] and x[j], in double. */

@@ -173,18 +173,47 @@ static bool is_plain(const vpps_program_step *s) {
            of->f.kind <= VPPS_NUMBER_CONSTANT && of->u.kind <= VPPS_NUMBER_CONSTANT;
 }
 
+/* Where tensor k of `count` members of vertex i lies, from member m on. */
+static const float *const *point_at(const vpps_tile *t, const vpps_span *from, bool list, uint32_t i, uint32_t m,
+                                    uint32_t count) {
+    const float **to = t->vp->pointers;
+    for (uint32_t j = 0; j < count; j++) to[j] = vpps_span_at(from, list ? m + j : i);
+    return to;
+}
+
+/* DOT of a member's tensor and the vertex's, or SCALE_BY by a member's scalar. */
+static bool is_dot(const vpps_program_step *s, const vpps_operand *x, const vpps_span *to) {
+    return s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to->stride == 1;
+}
+static bool is_scale(const vpps_program_step *s, const vpps_operand *x, const vpps_span *by) {
+    return s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && by->stride == 1 && !by->offsets;
+}
+
 /* The members of a vertex, one after the other. */
-static void run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
+static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
     const uint32_t length = length_of(t, s);
     const vpps_span to = vpps_span_of(t, &s->to, false);
-    vpps_span from[MOST_PLAIN];
+    vpps_span from[MOST_PLAIN] = {{0}};
     for (uint32_t k = 0; k < s->n; k++) from[k] = vpps_span_of(t, &x[k], false);
     o->f = s->run.of.f.real;
     o->u = s->run.of.u.whole;
-    for (uint32_t i = 0, m = 0; i < t->n[0]; i++) {
-        const uint32_t end = m + members_of(t, s->axis, t->first[0] + i);
+    if (!VPPS_RESERVE(t->vp->pointers, t->vp->pointers_capacity, t->n[s->axis] + 1u)) return false;
+    const bool dot = is_dot(s, x, &to), scale = is_scale(s, x, &from[1]);
+    const uint32_t list = dot && x[1].axis ? 1 : 0; /* the tensor that members have */
+    for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
+        end = m + members_of(t, s->axis, t->first[0] + i);
+        if (m == end) continue;
+        if (dot || scale) {
+            const float *const *at = point_at(t, &from[list], x[list].axis != 0, i, m, end - m);
+            if (dot)
+                t->kernels->dots(end - m, length, at, vpps_span_at(&from[!list], i), vpps_span_at(&to, m));
+            else
+                t->kernels->scale_each(end - m, length, at, vpps_span_at(&from[1], m) + x[1].element,
+                                       vpps_span_at(&to, m), to.stride);
+            continue;
+        }
         for (; m < end; m++) {
             for (uint32_t k = 0; k < s->n; k++) {
                 const float *at = vpps_span_at(&from[k], x[k].axis ? m : i);
@@ -196,6 +225,7 @@ static void run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
             kernel(length, false, vpps_span_at(&to, m), o);
         }
     }
+    return true;
 }
 
 /* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side. */
@@ -232,10 +262,7 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         run_over_lists(t, s, kernel);
         return true;
     }
-    if (is_plain(s)) {
-        run_members(t, s, &o);
-        return true;
-    }
+    if (is_plain(s)) return run_members(t, s, &o);
     const vpps_form form = vpps_instructions[opcode].form;
     if (form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE) {
         const vpps_operand *a = operands_of(t, s);
