@@ -406,6 +406,8 @@ static void open_decided(batch *b) {
 START_TEST(every_refusal_is_met)
     {
         enum { MOST = 300, WORDS = 1500, EVERY_WORD = 61, EVERY_FIELD = 2 };
+        /* Seeds whose scripts met a refusal that no other before them had; where they no longer do, all are gone through. */
+        static const uint64_t telling[] = {154, 30, 28, 26, 25, 24, 0, 1, 3, 11, 13, 16, 17};
         void (*const opened[])(batch *) = {open_recurrent, open_decided};
         batch b;
         for (size_t i = 0; i < VPPS_COUNT(opened); i++) {
@@ -414,7 +416,8 @@ START_TEST(every_refusal_is_met)
             mutate_all(&b.job, i);
             close_batch(&b);
         }
-        for (uint64_t seed = 0; seed < MOST && !all_are_met(); seed++) {
+        for (uint64_t n = 0; n < MOST + VPPS_COUNT(telling) && !all_are_met(); n++) {
+            const uint64_t seed = n < VPPS_COUNT(telling) ? telling[n] : n - VPPS_COUNT(telling);
             rg_case c;
             rg_built built;
             job j;
