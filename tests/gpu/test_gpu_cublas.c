@@ -40,18 +40,18 @@ static const char *text_of(const vpps_options *o, int number) {
 /* With values of several columns, lists and shared matrices. */
 START_TEST(random_graphs_agree)
     {
-        enum { CASES = 3 };
+        enum { CASES = 2 };
         static const uint32_t sizes[RG_SIZES] = {33, 5, 16, 1};
         const uint32_t n = test_scaled(CASES);
         for (uint32_t i = 0; i < n; i++) {
             rg_case c;
-            rg_draw(&c, test_seed() * 1000003 + 77000 + (uint32_t)_i * 100 + i, 8 + i % 20);
+            rg_draw(&c, test_seed() * 1000003 + 77000 + (uint32_t)_i * 100 + i, 12 + i);
             memcpy(c.sizes, sizes, sizeof c.sizes);
-            c.columns = 2 + i % 3;
+            c.columns = 2 + (uint32_t)_i % 3;
             c.alike = true;
             vpps_options o = options_of(_i, i % 2 ? VPPS_ADAM : VPPS_MOMENTUM);
             if (o.precision != VPPS_PRECISION_FP32) o.optimizer = gpu_optimizer(VPPS_SGD);
-            o.slices = 1 + i % 3;
+            o.slices = 1 + (i + (uint32_t)_i) % 3;
             expect_agreement_on(&c, &o, layout_of(_i), i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
         }
     }
@@ -59,7 +59,7 @@ END_TEST
 
 START_TEST(shapes_agree)
     {
-        static const uint32_t chains[] = {1, 5, 3}, size[] = {31, 40, 33, 8};
+        static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* as many: one kernel */
         episode x;
         gpu_zoo zoo = zoo_of(size, 5);
         zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
