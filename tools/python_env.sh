@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints the Python that the package is built and tested with: $VPPS_PYTHON, or that of a virtual environment in BUILD/python-env,
-# made here with what the tests need from the package index. Fails, and tells why, where there is none.
+# made here with what the tests need from the package index; its modules are compiled when they are first imported, which few of them
+# are. Fails, and tells why, where there is none.
 #
 #     tools/python_env.sh
 set -euo pipefail
@@ -20,9 +21,9 @@ if [ "$(cat "$env/wanted" 2> /dev/null)" != "$needed $useful" ]; then
     {
         python3 -m venv "$env" && "$env/bin/python" -c 'import os, sysconfig, sys
 sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' &&
-            timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install "${names[@]}"
+            timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install --no-compile "${names[@]}"
     } >&2 || { echo "no environment for the tests: Python.h, or packages from the index, are missing" >&2; exit 1; }
-    timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install "${more[@]}" >&2 || echo "some packages are missing" >&2
+    timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install --no-compile "${more[@]}" >&2 || echo "some packages are missing" >&2
     echo "$needed $useful" > "$env/wanted"
 fi
 realpath -s "$env/bin/python"

@@ -13,7 +13,8 @@ if MYPYPATH=python "$python" -m mypy --cache-dir "$BUILD/mypy" python/vpps examp
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-PYTHONPATH=$(realpath "$BUILD/python") PYTHONDONTWRITEBYTECODE=1 HF_HOME=$(realpath -m "$BUILD/hf") HF_HUB_OFFLINE=1 \
+unset PYTHONDONTWRITEBYTECODE # compiled modules go to the build folder
+PYTHONPATH=$(realpath "$BUILD/python") PYTHONPYCACHEPREFIX=$(realpath -m "$BUILD/pycache") HF_HOME=$(realpath -m "$BUILD/hf") HF_HUB_OFFLINE=1 \
     "$python" -X faulthandler -m pytest -p no:cacheprovider -rs tests/python |
     tee "$log"
 of() { sed -nE "s/.*\\b([0-9]+) $1\\b.*/\\1/p" <<< "$(tail -n 1 "$log")" | grep . || echo 0; }
