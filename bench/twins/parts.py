@@ -1,6 +1,7 @@
 """What the networks beside VPPS's share: data, tables, LSTMs, and the parameters of a checkpoint of `vpps train`."""
 import collections
 import json
+import math
 import os
 import sys
 
@@ -70,10 +71,22 @@ class Saved:
 
     def __init__(self, path):
         with open(path, "rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-            data = bytearray(file.read())
-        self.tensors = {name: torch.frombuffer(data[slice(*t["data_offsets"])], dtype=torch.float32).view(t["shape"])
-                        for name, t in header.items() if name != "__metadata__" and not name.startswith("optimizer.")}
+            self.header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            self.data = bytearray(file.read())
+        self.metadata = self.header.pop("__metadata__")
+        self.tensors = {name: torch.frombuffer(self.data, dtype=torch.float32, offset=t["data_offsets"][0], count=math.prod(t["shape"])).view(t["shape"])
+                        for name, t in self.header.items() if not name.startswith("optimizer.")}
+
+    def enlarge(self, path):
+        """Adds noise to biases, which begin as zeros, and to tables, whose values are small, so that all of them matter, and writes
+        the file for --init."""
+        for name, tensor in self.tensors.items():
+            if name.split(".")[-1][0] not in "WU":
+                tensor.add_(torch.empty_like(tensor).uniform_(-0.2, 0.2))
+        del self.metadata["vpps.checksum"]
+        header = json.dumps({"__metadata__": self.metadata, **self.header}).encode()
+        with open(path, "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header + self.data)
 
     def take(self, parameter, *rows):
         """Names of a row are those of tensors side by side."""

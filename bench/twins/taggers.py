@@ -133,7 +133,7 @@ class FieldTagger(Tagger):
 
     def take(self, saved):
         super().take(saved)
-        saved.take(self.next, "crf.transitions")
+        saved.take(self.next.t(), "crf.transitions")  # a table's matrices lie by columns
         saved.take(self.begin, "crf.begin")
         saved.take(self.end, "crf.end")
 
