@@ -11,7 +11,8 @@ over its number of sentences; a word that a batch does not use costs nothing. nn
 have: it is zero, and not trained. Lines are answered as by peers.py, in two ways:
 
     eager     one example after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
-              sentence is one call of nn.LSTM, or one transformer; a graph is a call of each round
+              sentence is one call of nn.LSTM, or one transformer, and each rare word one more; a graph is a call of each round; a
+              level of a time-delay network is an operation for each of its steps
     batched   what a user writes by hand when that is too slow. Trees: vertices of all trees of a batch by their height, each height
               at once, weights of a vertex's gates joined into one matrix; states that a vertex above still needs are carried
               along. Sentences: packed into one call of nn.LSTM each way, or padded where it reads one way alone, which is faster;

@@ -238,4 +238,8 @@ class TdRnn(TimeDelay, Recursive):
 
 
 class TdLstm(TimeDelay, TreeLstm):
-    pass
+    """By open forget gates c would double from level to level."""
+
+    def declare(self, embed, hidden):
+        super().declare(embed, hidden)
+        nn.init.zeros_(self.forget_bias)
