@@ -192,7 +192,7 @@ struct vpps_weight_row {
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
-    const unsigned number = r.number < own.end - own.first ? own.first + r.number : 0;
+    const unsigned number = vpps_least(own.first + r.number, own.end - (own.end > 0));
     const float *row = (const float *)a.matrices + (r.at + number * r.row_words);
     if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row, element);
     vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
