@@ -7,7 +7,7 @@
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_AFTER(X) X(device) X(common) X(outer) X(mma) X(packing) X(whole) X(products) X(stage) X(parameters)
+#define TEMPLATES_AFTER(X) X(device) X(common) X(mma) X(whole) X(products) X(stage) X(parameters) X(outer) X(packing)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_AFTER(X)
@@ -46,23 +46,6 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->needs.training && (c->needs.gradient_out >> k & 1))
             fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u);\n", k, k);
-}
-
-uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
-                             const char *item) {
-    const vpps_cell_value *x = &c->values[v];
-    switch (x->kind) {
-    case VPPS_VALUE_INPUT: fprintf(out, "in%u[%s]", x->input, item); return 0;
-    case VPPS_VALUE_LOOKUP: fprintf(out, "lk%u[%s]", x->lookup, item); return 0;
-    case VPPS_VALUE_PARAMETER: fprintf(out, "%uu", g->pool->values[x->vector]); return 0;
-    default: break;
-    }
-    if (vpps_is_pass_record(x->record)) {
-        fprintf(out, "pass_record + (%s) * %uu", item, c->kept_words[x->record]);
-        return x->offset;
-    }
-    fprintf(out, "k%u + (%s) * %uu", x->axis, item, c->kept_words[x->axis]);
-    return x->offset;
 }
 
 /* ---------------------------------------------------------------- constants */

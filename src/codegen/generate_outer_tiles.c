@@ -49,7 +49,9 @@ static const vpps_cell_outer *outer_of(const tiles *t, uint32_t i) { return &t->
 static uint32_t length_of(const tiles *t, uint32_t i) { return t->w->c->values[outer_of(t, i)->x].rows; }
 static uint32_t height_of(const tiles *t, uint32_t i) { return t->w->c->values[outer_of(t, i)->dy].rows; }
 static uint32_t rows_of(const tiles *t, uint32_t i) { return vpps_outer_rows(t->w, t->outers[i]); }
-static uint32_t columns_of(const tiles *t, uint32_t i) { return vpps_outer_columns(t->w, t->outers[i]); }
+static uint32_t columns_of(const tiles *t, uint32_t i) {
+    return vpps_min_u32(length_of(t, i), vpps_outer_blocks(t->w, t->outers[i]) * VPPS_OUTER_COLUMNS);
+}
 
 static uint32_t next_of_x(const tiles *t, uint32_t i) {
     const uint32_t x = t->x_of[i];
@@ -175,40 +177,14 @@ static bool lay_out(tiles *t) {
 
 /* ---------------------------------------------------------------- text */
 
-/* The x's columns of the vectors from `from` on: a unit's lanes a vector. */
 static void put_columns(const tiles *t, const pass *p) {
-    bool quads = true;
-    for (uint32_t b = 0; b < p->n_blocks; b++) quads &= vpps_has_quads(&t->w->c->values[outer_of(t, p->x[b])->x]);
-    for (uint32_t b = 0; b < p->n_blocks; b++) {
-        const uint32_t i = p->x[b], length = length_of(t, i), before = 4 * t->lanes * p->block[b];
-        fprintf(t->w->out,
-                "#pragma unroll 1\nfor (unsigned k = unit; k < there; k += %u)\nvpps_copy_columns<%s>(to + "
-                "k * %u + "
-                "%u, pool + (",
-                t->at_once, quads ? "true" : "false", p->words, 4 * t->lanes * b);
-        vpps_outer_vector(t->w, outer_of(t, i)->x, "vpps_least(from + k, n - 1)");
-        fprintf(t->w->out, " + l%u.first + %u), lane * 4, l%u.end - l%u.first", length, before, length, length);
-        if (before) fprintf(t->w->out, " - vpps_least(%u, l%u.end - l%u.first)", before, length, length);
-        fprintf(t->w->out, ");\n");
-    }
-}
-
-/* The VP's rows of a dy, the slots from `slot` on: a lane a row, by `n` warps from number `warp` on. */
-static void put_rows(const tiles *t, const pass *p, uint32_t i, uint32_t slot, uint32_t warp, uint32_t n) {
-    const uint32_t rows = rows_of(t, i), height = height_of(t, i), vectors = WARP / rows;
-    fprintf(t->w->out,
-            "if (VPPS_WARP - %u < %u && VPPS_LANE < %u) {\nconst unsigned row = VPPS_LANE %% %u;\n"
-            "float *const slot = to + %u + (%u + row) / %u * %u + (%u + row) %% %u;\n#pragma unroll 1\n"
-            "for (unsigned k = (VPPS_WARP - %u) * %u + VPPS_LANE / %u; k < there; k += %u)\n"
-            "vpps_copy_word(slot + k * %u, pool + (",
-            warp, n, vectors * rows, rows, slot, t->slot_of[i], t->slots, vpps_quads_up(t->slots), t->slot_of[i],
-            t->slots, warp, vectors, rows, n * vectors, p->words);
-    vpps_outer_vector(t->w, outer_of(t, i)->dy, "vpps_least(from + k, n - 1)");
-    fprintf(t->w->out, " + m%u.first + row), row < m%u.end - m%u.first && from + k < n);\n}\n", height, height, height);
+    for (uint32_t b = 0; b < p->n_blocks; b++)
+        fprintf(t->w->out, ",\nvpps_staged_columns<v%u, %u, %u>", outer_of(t, p->x[b])->x, 4 * t->lanes * p->block[b],
+                4 * t->lanes * b);
 }
 
 /* Warps share out the dys, and the vectors of one where there are more warps. */
-static void put_slots(const tiles *t, const pass *p) {
+static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;
     for (uint32_t l = 0; l < p->n_lists; l++)
@@ -216,7 +192,8 @@ static void put_slots(const tiles *t, const pass *p) {
     const uint32_t share = dys && dys < warps ? warps / dys : 1;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
-            put_rows(t, p, i, p->list_at[l], k++ * share % warps, share);
+            fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u>", outer_of(t, i)->dy, rows_of(t, i),
+                    p->list_at[l], t->slot_of[i], t->slots, k++ * share % warps, share);
 }
 
 /* The outer that a slot of an x belongs to. */
@@ -226,125 +203,53 @@ static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     return i;
 }
 
-/* A constant for every unit, or every slot of all of them, as `value` has it. */
-static void put_table(const tiles *t, const pass *p, const char *name, uint32_t slots,
-                      uint32_t (*value)(const tiles *t, const pass *p, const unit *u, uint32_t slot)) {
-    fprintf(t->w->out, "static __constant__ const unsigned %s[] = {", name);
-    for (uint32_t k = p->first; k < p->end; k++)
-        for (uint32_t s = 0; s < slots; s++)
-            fprintf(t->w->out, "%s%uu", k + s > p->first ? ", " : "", value(t, p, &t->units[k], s));
-    fprintf(t->w->out, "};\n");
-}
-
-/* Of a unit: where its columns of an x and its slots begin in a staged vector, the x's length, and the VP's columns before these. */
-static uint32_t x_at(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)slot;
-    return 4 * t->lanes * block_in(p, u);
-}
-static uint32_t d_at(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)slot;
-    return p->list_at[list_in(p, t->list_of[u->x])] + u->first / t->slots * vpps_quads_up(t->slots);
-}
-static uint32_t length(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)p, (void)slot;
-    return length_of(t, u->x);
-}
-static uint32_t before(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)p, (void)slot;
-    return 4 * t->lanes * u->block;
-}
-
-/* Of a slot: where its matrix's gradient begins; which of the VP's rows it is, of a matrix of so many, none of 0; and the parameter, to
- * whose gradient it is added if there is one, VPPS_NONE: in any case. */
-static uint32_t matrix(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)p;
-    return slot < u->n ? t->w->g->matrix_at[outer_of(t, outer_of_slot(t, u->x, u->first + slot))->param] : 0;
-}
-static uint32_t row(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)p;
-    return slot < u->n ? u->first + slot - t->slot_of[outer_of_slot(t, u->x, u->first + slot)] : 0;
-}
-static uint32_t height(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)p;
-    return slot < u->n ? height_of(t, outer_of_slot(t, u->x, u->first + slot)) : 0;
-}
-static uint32_t added_to(const tiles *t, const pass *p, const unit *u, uint32_t slot) {
-    (void)p;
-    if (slot >= u->n) return 0;
-    const uint32_t i = outer_of_slot(t, u->x, u->first + slot);
-    return vpps_outer_is_first(t->w->c, t->outers[i]) ? outer_of(t, i)->param : VPPS_NONE;
-}
-
-/* What the thread's unit is, and in lane s of its lanes where the gradients of its slot s begin. */
+/* Tables of the pass's units, and of their slots. */
 static void put_units(const tiles *t, const pass *p) {
-    const uint32_t units = p->end - p->first;
-    put_table(t, p, "xs", 1, x_at);
-    put_table(t, p, "ds", 1, d_at);
-    put_table(t, p, "lengths", 1, length);
-    put_table(t, p, "befores", 1, before);
-    put_table(t, p, "matrices", p->slots, matrix);
-    put_table(t, p, "rows", p->slots, row);
-    put_table(t, p, "heights", p->slots, height);
-    put_table(t, p, "params", p->slots, added_to);
-    fprintf(t->w->out,
-            "const unsigned thread = vpps_thread(), unit = thread / %u, lane = thread %% %u;\nconst unsigned number = "
-            "vpps_least(unit, %u), x_at = xs[number], d_at = ds[number];\nunsigned columns = 0, to_row = VPPS_NONE;\n"
-            "bool add = false;\nif (unit < %u) {\nconst vpps_rows l = vpps_matrix_columns(lengths[unit], vp);\ncolumns "
-            "= l.end - l.first;\ncolumns -= vpps_least(columns, befores[unit]);\n",
-            t->lanes, t->lanes, units - 1, units);
-    fprintf(t->w->out,
-            "if (lane < %u) {\nconst unsigned s = unit * %u + lane;\nconst vpps_rows m = vpps_matrix_rows(heights[s], "
-            "vp);\nif (rows[s] < m.end - m.first) {\nto_row = matrices[s] + (m.first + rows[s]) * lengths[unit] + "
-            "l.first + befores[unit];\nadd = params[s] == VPPS_NONE || vpps_touched[params[s]];\n}\n}\n}\n",
-            p->slots, p->slots);
+    FILE *out = t->w->out;
+    fprintf(out, "static __constant__ const vpps_unit units[] = {");
+    for (uint32_t k = p->first; k < p->end; k++) {
+        const unit *u = &t->units[k];
+        const uint32_t d_at = p->list_at[list_in(p, t->list_of[u->x])] + u->first / t->slots * vpps_quads_up(t->slots);
+        fprintf(out, "{%u, %u, %u, %u}, ", 4 * t->lanes * block_in(p, u), d_at, length_of(t, u->x),
+                4 * t->lanes * u->block);
+    }
+    fprintf(out, "};\nstatic __constant__ const vpps_unit_slot slots[] = {");
+    for (uint32_t k = p->first * p->slots; k < p->end * p->slots; k++) {
+        const unit *u = &t->units[k / p->slots];
+        const uint32_t slot = u->first + k % p->slots;
+        if (k % p->slots >= u->n) {
+            fprintf(out, "{0, 0, 0, 0}, ");
+            continue;
+        }
+        const uint32_t i = outer_of_slot(t, u->x, slot);
+        fprintf(out, "{%uu, %u, %u, %uu}, ", t->w->g->matrix_at[outer_of(t, i)->param], slot - t->slot_of[i],
+                height_of(t, i), vpps_outer_added_to(t->w, t->outers[i]));
+    }
+    fprintf(out, "};\n");
 }
 
 /* The vectors' gradients are made while the first copies go on. */
 static void put_pass(const tiles *t, const pass *p) {
-    FILE *out = t->w->out;
-    const bool vectors = t->w->vectors_due;
     bool quads = true;
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;
-    fprintf(out, "{\n");
+    fprintf(t->w->out, "{\n");
     put_units(t, p);
-    fprintf(
-        out,
-        "float q[%u];\n#pragma unroll\nfor (int k = 0; k < %u; k++) q[k] = 0.0f;\nunsigned i = 0, from = 0, ready = "
-        "0;\n%s#pragma unroll 1\nfor (unsigned turn = 0;; turn ^= 1) "
-        "{\nvpps_wait_for_copies();\n__syncthreads();\nconst "
-        "bool more = i < n_tasks;\nunsigned coming = 0;\nif (more) {\nconst vpps_task t = tasks[i];\n",
-        4 * p->slots, 4 * p->slots, vectors ? "bool first = true;\n" : "");
-    vpps_outer_vectors(t->w, outer_of(t, 0)->dy);
-    fprintf(out,
-            "coming = vpps_least(n - from, %u);\nconst unsigned there = (coming + %d) / %d * %d;\nfloat *const to = "
-            "staged + "
-            "turn * %u;\n",
-            p->vectors, AT_ONCE - 1, AT_ONCE, AT_ONCE, p->vectors * p->words);
+    fprintf(t->w->out, "vpps_unit_sums<%u, %u, %u, %u, %d, %s, %s, %u", p->slots, t->lanes, p->words, p->vectors,
+            AT_ONCE, vpps_truth(quads), vpps_truth(t->w->vectors_due), t->w->c->values[outer_of(t, 0)->dy].axis);
+    t->w->vectors_due = false;
     put_columns(t, p);
-    put_slots(t, p);
-    fprintf(out, "from += %u;\nif (from >= n) from = 0, i++;\n}\n", p->vectors);
-    if (vectors) {
-        fprintf(out, "if (first) {\n");
-        vpps_outer_sum_vectors(t->w);
-        fprintf(out, "}\nfirst = false;\n");
-    }
-    fprintf(
-        out,
-        "if (ready) vpps_add_outers<%u, %u, %d>(staged + (turn ^ 1) * %u, x_at + lane * 4, d_at, ready, q);\nif "
-        "(!more) break;\nready = coming;\n}\nvpps_store_slots<%u, %u, %s>((float *)a.gradients, to_row, add, lane * "
-        "4, columns, q);\n}\n",
-        p->slots, p->words, AT_ONCE, p->vectors * p->words, p->slots, t->lanes, quads ? "true" : "false");
+    put_rows(t, p);
+    fprintf(t->w->out, ">::run(*this, units, slots);\n}\n");
 }
 
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     tiles t = {.w = w, .outers = list, .n = n};
     if (!lay_out(&t)) return false;
-    fprintf(w->out, "{\n");
     for (pass p = {0}; p.first < t.n_units; p.first = p.end) {
         fill(&t, &p);
         put_pass(&t, &p);
         w->shared_words = vpps_max_u32(w->shared_words, 2 * p.vectors * p.words);
     }
-    fprintf(w->out, "__syncthreads();\n}\n");
+    fprintf(w->out, "__syncthreads();\n");
     return true;
 }

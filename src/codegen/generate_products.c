@@ -40,8 +40,6 @@ static bool has_quads(const work *w, uint32_t v) {
     return !vpps_in_slot(w, v) && vpps_has_quads(vpps_stage_value(w, v));
 }
 
-static const char *truth(bool is) { return is ? "true" : "false"; }
-
 /* Ends the template arguments of an operand: where an item's vector lies, of those that are multiplied at once. */
 static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, ">([&](unsigned item) { return ");
@@ -87,7 +85,7 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     const vpps_resident *m = put_matrices(w, p, v, streamed, false);
     if (!m) return false;
     fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
-            m->columns / m->run, w->g->plan->threads / p->blocks * m->run, truth(has_quads(w, v)));
+            m->columns / m->run, w->g->plan->threads / p->blocks * m->run, vpps_truth(has_quads(w, v)));
     if (w->copy_item_words && w->copy_at[v] != VPPS_NONE && !streamed) {
         fprintf(w->out, "%u", w->copy_at[v]);
     } else {
@@ -189,12 +187,12 @@ static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && 
 
 static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
     if (f->level != VPPS_RESIDENT_STREAM) {
-        fprintf(w->out, ", vpps_fragment<%u, %u, %s>", tile, f->at, truth(f->level == VPPS_RESIDENT_SHARED));
+        fprintf(w->out, ", vpps_fragment<%u, %u, %s>", tile, f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
         return;
     }
     const vpps_fragment_rows rows = vpps_rows_of_fragment(w->g, f);
     fprintf(w->out, ", vpps_streamed_fragment<%u, %u, %u, %u, %s>", tile,
-            (uint32_t)(f - w->g->plan->residents.fragments), rows.height, rows.words, truth(rows.quads));
+            (uint32_t)(f - w->g->plan->residents.fragments), rows.height, rows.words, vpps_truth(rows.quads));
 }
 
 /* Writes an operand's fragments of weights: the streamed or the resident ones. Returns one of them; NULL: there are none. */
@@ -217,7 +215,7 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
     if (!f) return false;
     fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, vpps_stage_value(w, operand)->rows, f->steps,
-            truth(in_parts(w, operand)), truth(has_quads(w, operand)));
+            vpps_truth(in_parts(w, operand)), vpps_truth(has_quads(w, operand)));
     put_fragments(w, tiles, n, operand, streamed, true);
     put_place(w, operand);
     return true;

@@ -123,7 +123,8 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
     bool ok = true;
     fputs("\n/* cell ", w->out);
     vpps_generate_name(w->out, w->c->name);
-    fprintf(w->out, ", stage %u */\nVPPS_PART void vpps_stage_%u(VPPS_STAGE_PARAMETERS) {\n", w->s.stage, number);
+    fprintf(w->out, ", stage %u */\nVPPS_PART void vpps_stage_%u(VPPS_STAGE_PARAMETERS) {\nVPPS_READ_PLACE;\n",
+            w->s.stage, number);
     vpps_generate_view(w->out, w->c, "t.operands[0]");
     fprintf(
         w->out,

@@ -62,9 +62,7 @@ static inline bool vpps_has_quads(const vpps_cell_value *x) {
     return x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
 }
 
-/* Where item ITEM of a value lies in memory, counted in the block: an index of the pool. Word 0 is as many words after it as
- * are returned. */
-uint32_t vpps_generate_place(FILE *out, const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v,
-                             const char *item);
+/* In a kernel's text. */
+static inline const char *vpps_truth(bool is) { return is ? "true" : "false"; }
 
 #endif

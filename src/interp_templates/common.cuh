@@ -123,3 +123,29 @@ __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, uns
     }
     return low;
 }
+
+/* Copies that go on while the thread does. cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
+#if !defined(VPPS_SIMT) && __CUDA_ARCH__ >= 800
+/* A zero, where there is nothing. */
+__device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 4 : 0)
+                 : "memory");
+}
+__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+                 : "memory");
+}
+__device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+/* What was begun up to here is one group; all groups but the last are there. */
+__device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+#else
+__device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
+__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
+    *(vpps_quad *)to = *(const vpps_quad *)from;
+}
+__device__ __forceinline__ void vpps_wait_for_copies() {}
+__device__ __forceinline__ void vpps_close_copies() {}
+__device__ __forceinline__ void vpps_wait_for_copies_before() {}
+#endif

@@ -255,4 +255,5 @@ VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps
 }
 #else
 __device__ __forceinline__ float vpps_multiply_add(float w, float x, float sum) { return sum + w * x; }
+__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* no value is kept in parts */
 #endif

@@ -1,4 +1,6 @@
-/* outer.cuh - gradients of matrices: which tasks are one sum; in fp32, factors to shared memory, and sums of their products. */
+/* outer.cuh - gradients of parameters: of matrices, sums of dy x^T over all vectors dy and x of a cell's vertices, of the rows and columns
+ * that the VP has; of vectors, sums of dy; of matrices that are values, too. Tasks that follow each other, as groups' blocks do, are one
+ * sum. */
 
 /* How many tasks from this one on are of one kind, without a barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
@@ -8,31 +10,188 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
     return n;
 }
 
-/* Copies that go on while the thread does. cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
-#if !defined(VPPS_SIMT) && __CUDA_ARCH__ >= 800
-/* A zero, where there is nothing. */
-__device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(there ? 4 : 0)
-                 : "memory");
+/* ---------------------------------------------------------------- the vectors of a sum */
+
+/* A sum's tasks. A cell has a struct of its own, derived from this one, whose task(i) finds the vectors of task i. */
+struct vpps_sum {
+    const vpps_arguments &a;
+    float *staged; /* in shared memory */
+    const vpps_task *tasks;
+    unsigned n, vp;
+};
+
+/* Where a task's vectors lie: of each axis the first item, how many there are, and the word where item 0's record would begin; arrays that
+ * say where items lie. */
+template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
+    float *pool;
+    unsigned first[AXES], n[AXES], kept[AXES];
+    vpps_array arrays[ARRAYS + 1];
+};
+
+/* A value's vectors: COLUMNS of them, of LENGTH elements, an item. QUADS: they begin and end at a quad. IN_PARTS: each element is kept as
+ * its bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of STRIDE words; 0: all are one. From a word of the pool
+ * that is asked for here it is OFFSET words to the element: added last, to an address, they become part of the load's instruction. */
+template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
+          unsigned STRIDE, unsigned WORD>
+struct vpps_vectors {
+    static constexpr unsigned AXIS = VALUE_AXIS, LENGTH = ROWS, COLUMNS = COLS, OFFSET = WORD;
+    static constexpr bool QUADS = AT_QUADS, IN_PARTS = AS_PARTS;
+
+    /* Of a task: how many vectors; where item i begins, and vector k. */
+    template <class TASK> static __device__ __forceinline__ unsigned count(const TASK &t) {
+        return t.n[AXIS] * COLUMNS;
+    }
+    template <class TASK> static __device__ __forceinline__ unsigned item(const TASK &t, unsigned i) {
+        if constexpr (ARRAY != VPPS_NONE) return t.arrays[ARRAY][t.first[AXIS] + i];
+        return STRIDE ? t.kept[AXIS] + (t.first[AXIS] + i) * STRIDE : 0;
+    }
+    template <class TASK> static __device__ __forceinline__ unsigned vector(const TASK &t, unsigned k) {
+        return item(t, k / COLUMNS) + k % COLUMNS * LENGTH;
+    }
+    static __device__ __forceinline__ float element(float kept) { return IN_PARTS ? vpps_whole_of(kept) : kept; }
+};
+
+/* Is there a gradient to add to? VPPS_NONE: in any case. */
+__device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == VPPS_NONE || vpps_touched[param]; }
+
+/* The gradients of these parameters are begun, if there are vertices. */
+template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
+    VPPS_READ_PLACE;
+    __syncthreads();
+    if (threadIdx.x < sum.n && sum.tasks[threadIdx.x].operands[2]) ((vpps_touched[PARAMS] = 1), ...);
 }
-__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
-                 : "memory");
+
+/* ---------------------------------------------------------------- of vectors, and of matrices that are values */
+
+/* A vector's gradient, which begins at word GRADIENT of the pool: the sum of dys number BEGIN to END. */
+template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
+    static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
+};
+
+/* Constant number i. */
+template <unsigned... CONSTANTS> struct vpps_constants {
+    static __device__ __forceinline__ unsigned get(unsigned i) {
+        unsigned k = 0, got = 0;
+        ((got = i == k++ ? CONSTANTS : got), ...);
+        return got;
+    }
+};
+
+/* Sums of dys that lie like DY, but so many words further on as WORDS say. A warp has a row of one of them: the VP has MOST rows at most;
+ * lanes go over vectors. BEFORE: rows of other sums, so that their warps are others. ADDS: some are added to what sums before have made. */
+template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
+__device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
+    VPPS_READ_PLACE;
+    const vpps_rows own = vpps_rows_of(DY::LENGTH, VPPS_VPS, sum.vp);
+    if (ADDS) __syncthreads();
+#pragma unroll 1
+    for (unsigned at = (VPPS_WARP + VPPS_WARPS - BEFORE % VPPS_WARPS) % VPPS_WARPS; at < sizeof...(SUMS) * MOST;
+         at += VPPS_WARPS) {
+        const unsigned which = at / MOST, row = own.first + at % MOST;
+        if (row >= own.end) continue;
+        const unsigned end = vpps_constants<SUMS::END...>::get(which);
+        const bool begun = vpps_is_begun(vpps_constants<SUMS::PARAM...>::get(which));
+        float *const to = (float *)sum.a.pool + vpps_constants<SUMS::GRADIENT...>::get(which) + row;
+        const float before = VPPS_LANE == 0 && begun ? *to : 0.0f;
+        float total = 0.0f;
+#pragma unroll 1
+        for (unsigned j = vpps_constants<SUMS::BEGIN...>::get(which); j < end; j++) {
+            const unsigned offset = WORDS::get(j);
+#pragma unroll 1
+            for (unsigned i = 0; i < sum.n; i++) {
+                const auto t = sum.task(i);
+                for (unsigned k = VPPS_LANE; k < DY::count(t); k += 32)
+                    total += DY::element(t.pool[DY::vector(t, k) + DY::OFFSET + offset + row]);
+            }
+        }
+        total = vpps_warp_sum(total);
+        if (VPPS_LANE == 0) *to = before + total;
+    }
 }
-__device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* What was begun up to here is one group; all groups but the last are there. */
-__device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
-#else
-__device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
-__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
-    *(vpps_quad *)to = *(const vpps_quad *)from;
+
+/* The gradient at word MATRIX of a matrix that is a value, as each item of DY is: a thread an element, neighbours one below the other. */
+template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
+__device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
+    VPPS_READ_PLACE;
+    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp), columns = vpps_matrix_columns(DY::COLUMNS, sum.vp);
+    const unsigned height = own.end - own.first;
+#pragma unroll 1
+    for (unsigned e = threadIdx.x; e < height * (columns.end - columns.first); e += VPPS_THREADS) {
+        const unsigned row = own.first + e % height, column = columns.first + e / height;
+        float *const to = (float *)sum.a.gradients + MATRIX + row * DY::COLUMNS + column;
+        float total = vpps_is_begun(PARAM) ? *to : 0.0f;
+#pragma unroll 1
+        for (unsigned i = 0; i < sum.n; i++) {
+            const auto t = sum.task(i);
+#pragma unroll 1
+            for (unsigned k = 0; k < t.n[DY::AXIS]; k++)
+                total += DY::element(t.pool[DY::item(t, k) + DY::OFFSET + column * DY::LENGTH + row]);
+        }
+        *to = total;
+    }
+    __syncthreads();
 }
-__device__ __forceinline__ void vpps_wait_for_copies() {}
-__device__ __forceinline__ void vpps_close_copies() {}
-__device__ __forceinline__ void vpps_wait_for_copies_before() {}
-#endif
+
+/* ---------------------------------------------------------------- of one matrix that nothing below is for
+ *
+ * A thread has some rows and columns at a time. The gradient begins at word MATRIX. */
+template <class DY, class X, unsigned MATRIX, unsigned PARAM, class SUM>
+__device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
+    enum { ROWS = 8, NEEDED = (X::LENGTH + VPPS_THREADS - 1) / VPPS_THREADS, COLUMNS = NEEDED < 4 ? NEEDED : 4 };
+    VPPS_READ_PLACE;
+    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp), columns = vpps_matrix_columns(X::LENGTH, sum.vp);
+#pragma unroll 1
+    for (unsigned row = own.first; row < own.end; row += ROWS) {
+#pragma unroll 1
+        for (unsigned column = columns.first + threadIdx.x; column < columns.end; column += COLUMNS * VPPS_THREADS) {
+            float q[ROWS][COLUMNS];
+#pragma unroll
+            for (unsigned k = 0; k < ROWS * COLUMNS; k++) q[k / COLUMNS][k % COLUMNS] = 0.0f;
+#pragma unroll 1
+            for (unsigned i = 0; i < sum.n; i++) {
+                const auto t = sum.task(i);
+#pragma unroll 1
+                for (unsigned k = 0; k < X::count(t); k++) {
+                    const float *const from = t.pool + (X::vector(t, k) + X::OFFSET + column), *const d =
+                                                                                                   t.pool +
+                                                                                                   (DY::vector(t, k) +
+                                                                                                    DY::OFFSET + row);
+                    float x[COLUMNS];
+#pragma unroll
+                    for (unsigned j = 0; j < COLUMNS; j++)
+                        x[j] = column + j * VPPS_THREADS < columns.end ? from[j * VPPS_THREADS] : 0.0f;
+#pragma unroll
+                    for (unsigned r = 0; r < ROWS; r++) {
+                        const float y = row + r < own.end ? d[r] : 0.0f;
+#pragma unroll
+                        for (unsigned j = 0; j < COLUMNS; j++) q[r][j] = vpps_multiply_add(y, x[j], q[r][j]);
+                    }
+                }
+            }
+            float *const to = (float *)sum.a.gradients + MATRIX + row * X::LENGTH + column;
+#pragma unroll
+            for (unsigned k = 0; k < ROWS * COLUMNS; k++) {
+                const unsigned r = k / COLUMNS, j = k % COLUMNS, at = r * X::LENGTH + j * VPPS_THREADS;
+                if (row + r < own.end && column + j * VPPS_THREADS < columns.end)
+                    to[at] = vpps_is_begun(PARAM) ? to[at] + q[r][j] : q[r][j];
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- of matrices, in fp32
+ *
+ * codegen/generate_outer_tiles.c says what units and slots are. */
+
+/* Where a unit's columns of an x and its slots begin in a staged vector, the x's length, and the VP's columns before these. */
+struct vpps_unit {
+    unsigned x_at, d_at, length, before;
+};
+
+/* A slot of a unit: where its matrix's gradient begins; which of the VP's rows it is, of a matrix of so many, none of 0; the parameter. */
+struct vpps_unit_slot {
+    unsigned matrix, row, height, param;
+};
 
 /* Four elements from `column` on of so many. QUADS: they lie at quads, and so does the end. */
 template <bool QUADS>
@@ -100,3 +259,279 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
         }
     }
 }
+
+/* Where staged vectors go, so many, from number `from` of a task on. */
+struct vpps_staging {
+    float *to;
+    unsigned from, there, vp, thread;
+};
+
+/* Brings columns of vectors of X, those that a unit's lanes have at once, from column BEFORE of the VP's on, to word AT of staged vectors: a
+ * unit a vector. */
+template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
+    template <unsigned LANES, unsigned WORDS, class TASK>
+    static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
+        const vpps_rows own = vpps_matrix_columns(X::LENGTH, s.vp);
+        const unsigned columns = own.end - own.first, lane = s.thread % LANES;
+#pragma unroll 1
+        for (unsigned k = s.thread / LANES; k < s.there; k += VPPS_THREADS / LANES)
+            vpps_copy_columns<X::QUADS>(
+                s.to + k * WORDS + AT,
+                t.pool + (X::vector(t, vpps_least(s.from + k, X::count(t) - 1)) + X::OFFSET + own.first + BEFORE),
+                lane * 4, columns - vpps_least(BEFORE, columns));
+    }
+};
+
+/* Brings the VP's rows of vectors of DY, ROWS at most, to slots FIRST and the next of those that begin at word AT, SLOTS a unit: a lane a
+ * row, by WARPS warps from number WARP on. Beyond the last vector are zeros. */
+template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS>
+struct vpps_staged_rows {
+    template <unsigned LANES, unsigned WORDS, class TASK>
+    static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
+        constexpr unsigned VECTORS = 32 / ROWS; /* of a warp at once */
+        const unsigned warp = s.thread / 32, lane = s.thread % 32;
+        if (warp - WARP >= WARPS || lane >= VECTORS * ROWS) return;
+        const vpps_rows own = vpps_matrix_rows(DY::LENGTH, s.vp);
+        const unsigned row = lane % ROWS, slot = FIRST + row, n = DY::count(t);
+        float *const slots = s.to + AT + slot / SLOTS * ((SLOTS + 3) / 4 * 4) + slot % SLOTS;
+#pragma unroll 1
+        for (unsigned k = (warp - WARP) * VECTORS + lane / ROWS; k < s.there; k += WARPS * VECTORS)
+            vpps_copy_word(slots + k * WORDS,
+                           t.pool + (DY::vector(t, vpps_least(s.from + k, n - 1)) + DY::OFFSET + own.first + row),
+                           row < own.end - own.first && s.from + k < n);
+    }
+};
+
+/* Sums of units of LANES, which have SLOTS each. Staged vectors have WORDS; VECTORS are brought at once, while those before them are added
+ * up, AT_ONCE after the other. WITH_VECTORS: the gradients of vectors are made while the first copies go on. STAGED: what is brought. */
+template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, bool QUADS,
+          bool WITH_VECTORS, unsigned AXIS, class... STAGED>
+struct vpps_unit_sums {
+    /* All threads. */
+    template <class SUM, int UNITS, int ALL_SLOTS>
+    static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit (&units)[UNITS],
+                                               const vpps_unit_slot (&slots)[ALL_SLOTS]) {
+        const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
+        const vpps_unit &unit = units[vpps_least(number, UNITS - 1)];
+        const unsigned x_at = unit.x_at + lane * 4, d_at = unit.d_at;
+        unsigned columns = 0, to_row = VPPS_NONE; /* of a lane's slot */
+        bool add = false;
+        if (number < UNITS) {
+            const vpps_rows l = vpps_matrix_columns(unit.length, sum.vp);
+            columns = l.end - l.first;
+            columns -= vpps_least(columns, unit.before);
+            if (lane < SLOTS) {
+                const vpps_unit_slot &s = slots[number * SLOTS + lane];
+                const vpps_rows own = vpps_matrix_rows(s.height, sum.vp);
+                if (s.row < own.end - own.first) {
+                    to_row = s.matrix + (own.first + s.row) * unit.length + l.first + unit.before;
+                    add = vpps_is_begun(s.param);
+                }
+            }
+        }
+        float q[4 * SLOTS];
+#pragma unroll
+        for (unsigned k = 0; k < 4 * SLOTS; k++) q[k] = 0.0f;
+        unsigned i = 0, from = 0, ready = 0;
+        bool first = true;
+#pragma unroll 1
+        for (unsigned turn = 0;; turn ^= 1) {
+            vpps_wait_for_copies();
+            __syncthreads();
+            const bool more = i < sum.n;
+            unsigned coming = 0;
+            if (more) {
+                VPPS_READ_PLACE;
+                const auto t = sum.task(i);
+                coming = vpps_least(t.n[AXIS] - from, VECTORS);
+                const unsigned there = (coming + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
+                const vpps_staging to = {sum.staged + turn * (VECTORS * WORDS), from, there, sum.vp, threadIdx.x};
+                (STAGED::template copy<LANES, WORDS>(to, t), ...);
+                from += VECTORS;
+                if (from >= t.n[AXIS]) from = 0, i++;
+            }
+            if (WITH_VECTORS && first) sum.vectors();
+            first = false;
+            if (ready)
+                vpps_add_outers<SLOTS, WORDS, AT_ONCE>(sum.staged + (turn ^ 1) * (VECTORS * WORDS), x_at, d_at, ready,
+                                                       q);
+            if (!more) break;
+            ready = coming;
+        }
+        vpps_store_slots<SLOTS, LANES, QUADS>((float *)sum.a.gradients, to_row, add, lane * 4, columns, q);
+    }
+};
+
+/* ---------------------------------------------------------------- of matrices, in bf16
+ *
+ * codegen/generate_outer_strips.c says what strips are. */
+#if VPPS_PARTS
+
+/* The lane's four of a task's n vectors, from number `at` on, or the last one; masks for words of two of them, zero where there is none. */
+struct vpps_four_vectors {
+    unsigned lane, number[4], low, high;
+    __device__ __forceinline__ vpps_four_vectors(unsigned lane, unsigned at, unsigned n)
+        : lane(lane), low(vpps_pair_mask(at, n)), high(vpps_pair_mask(at + 2, n)) {
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++) number[k] = vpps_least(at + k, n - 1);
+    }
+};
+
+/* Where the gradient of a tile's matrix begins. */
+struct vpps_tile_gradient {
+    unsigned matrix, param;
+};
+
+/* Eight of the VP's rows of DY: tile NUMBER of them. */
+template <class DY, unsigned NUMBER> struct vpps_row_tile {
+    using V = DY;
+
+    /* Has the VP rows of it? */
+    static __device__ __forceinline__ bool is_there(unsigned vp) {
+        const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
+        return own.first + NUMBER * 8 < own.end;
+    }
+
+    /* The lane's row of four vectors. */
+    template <class TASK>
+    static __device__ __forceinline__ void load(float (&d)[4], const TASK &t, const vpps_four_vectors &v, unsigned vp) {
+        const unsigned row =
+            vpps_least(vpps_matrix_rows(DY::LENGTH, vp).first + v.lane / 4 + NUMBER * 8, DY::LENGTH - 1);
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + DY::vector(t, v.number[k]) + row)[DY::OFFSET];
+    }
+
+    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. */
+    template <unsigned LENGTH>
+    static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
+                                                 const vpps_tile_gradient &g, unsigned column, unsigned lane) {
+        const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp);
+        const unsigned row = own.first + NUMBER * 8 + lane % 4 * 2;
+        const bool add = vpps_is_begun(g.param);
+        float *const to = (float *)sum.a.gradients + g.matrix + row * LENGTH;
+#pragma unroll
+        for (unsigned r = 0; r < 2; r++)
+            if (row + r < own.end)
+                vpps_add_gradient<LENGTH % 4 == 0, LENGTH>(to + r * LENGTH, column, add,
+                                                           vpps_quad{left[r], left[2 + r], right[r], right[2 + r]});
+    }
+};
+
+/* Columns of vectors of VALUE, 32 a warp: slots SLOT and the next. GRADIENTS: of each tile the members of its gradient. */
+template <class VALUE, unsigned SLOT, unsigned... GRADIENTS> struct vpps_strip {
+    using X = VALUE;
+
+    /* False: slot `slot` is none of the strip's. Else the first of its columns. */
+    static __device__ __forceinline__ bool find(unsigned slot, unsigned vp, unsigned &column) {
+        constexpr unsigned BLOCKS = ((X::LENGTH + 31) / 32 + VPPS_TEAMS - 1) / VPPS_TEAMS;
+        if (slot < SLOT || slot >= SLOT + BLOCKS) return false;
+        column = vpps_matrix_columns(X::LENGTH, vp).first + (slot - SLOT) * 32;
+        return true;
+    }
+    template <int TILES> static __device__ __forceinline__ void know(vpps_tile_gradient (&tiles)[TILES]) {
+        constexpr unsigned all[] = {GRADIENTS...};
+#pragma unroll
+        for (unsigned k = 0; k < TILES; k++) tiles[k] = vpps_tile_gradient{all[2 * k], all[2 * k + 1]};
+    }
+    template <class TASK>
+    static __device__ __forceinline__ void place(unsigned (&at)[4], const TASK &t, const vpps_four_vectors &v) {
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++) at[k] = X::vector(t, v.number[k]) + X::OFFSET;
+    }
+};
+
+/* Strips whose xs are multiplied with the same tiles of rows, by the same instructions. */
+template <class... TILES> struct vpps_row_tiles;
+template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
+template <class... TILES, class STRIP, class... OTHERS>
+struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
+    using X = typename STRIP::X;
+
+    static __device__ __forceinline__ bool is_there(unsigned vp) { return (TILES::is_there(vp) || ...); }
+
+    /* Adds products of 16 vectors. */
+    template <int SUMS, class TASK>
+    static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
+                                               unsigned slot, unsigned vp) {
+        unsigned column = VPPS_NONE, at[4] = {0, 0, 0, 0};
+        if (STRIP::find(slot, vp, column)) STRIP::place(at, t, v);
+        ((OTHERS::find(slot, vp, column) ? OTHERS::place(at, t, v) : (void)0), ...);
+        if (column >= vpps_matrix_columns(X::LENGTH, vp).end) return;
+        column += v.lane / 4 * 4;
+        vpps_quad x[4];
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            x[k] = vpps_four<X::QUADS, X::LENGTH % 32 == 0, X::LENGTH>(t.pool + at[k], column);
+        float d[sizeof...(TILES)][4];
+        unsigned k = 0;
+        (TILES::load(d[k++], t, v, vp), ...);
+        vpps_words left, right;
+        vpps_turn_quads<X::IN_PARTS>(x, left, right);
+        k = 0;
+        ((vpps_add_factors<TILES::V::IN_PARTS>(q[2 * k], q[2 * k + 1], left, right, d[k], v.low, v.high), k++), ...);
+    }
+
+    template <int SUMS>
+    static __device__ __forceinline__ void store(const float (&q)[SUMS][4], const vpps_sum &sum, unsigned slot) {
+        VPPS_READ_PLACE;
+        unsigned column = VPPS_NONE;
+        vpps_tile_gradient gradients[sizeof...(TILES)];
+        STRIP::know(gradients);
+        STRIP::find(slot, sum.vp, column);
+        ((OTHERS::find(slot, sum.vp, column) ? OTHERS::know(gradients) : (void)0), ...);
+        if (column >= vpps_matrix_columns(X::LENGTH, sum.vp).end) return;
+        column += VPPS_LANE / 4 * 4;
+        unsigned k = 0;
+        ((TILES::template store<X::LENGTH>(q[2 * k], q[2 * k + 1], sum, gradients[k], column, VPPS_LANE), k++), ...);
+    }
+};
+
+/* Sums of strips of TILES each, for which there are warps at the same time: of slots FIRST and the next, SLOTS. Warps that are left share
+ * out the vectors with these: each strip has PARTS. */
+template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
+struct vpps_strip_sums {
+    /* All threads. */
+    template <class SUM> static __device__ __forceinline__ void run(const SUM &sum) {
+        VPPS_READ_PLACE;
+        if (!(ALIKE::is_there(sum.vp) || ...)) return;
+        const unsigned part = VPPS_WARP / SLOTS, slot = part < PARTS ? VPPS_WARP % SLOTS + FIRST : VPPS_NONE;
+        float q[2 * TILES][4];
+#pragma unroll
+        for (unsigned k = 0; k < 8 * TILES; k++) q[k / 4][k % 4] = 0.0f;
+#pragma unroll 1
+        for (unsigned i = 0; i < sum.n; i++) {
+            const auto t = sum.task(i);
+#pragma unroll 1
+            for (unsigned from = part * 16; from < t.n[AXIS]; from += 16 * PARTS) {
+                const vpps_four_vectors v(VPPS_LANE, from + VPPS_LANE % 4 * 4, t.n[AXIS]);
+                (ALIKE::add(q, t, v, slot, sum.vp), ...);
+            }
+        }
+        if constexpr (PARTS > 1) add_parts(q, (vpps_quad *)sum.staged, part);
+        if (part == 0) (ALIKE::store(q, sum, slot), ...);
+        __syncthreads();
+    }
+
+  private:
+    /* Warps of the other parts leave their sums in shared memory, and those of the first add them to theirs, in order. */
+    static __device__ __forceinline__ void add_parts(float (&q)[2 * TILES][4], vpps_quad *staged, unsigned part) {
+        constexpr unsigned QUADS = 2 * TILES * 32;
+        VPPS_READ_PLACE;
+        vpps_quad *const own = staged + VPPS_WARP % SLOTS * QUADS + VPPS_LANE;
+        if (part && part < PARTS) {
+#pragma unroll
+            for (unsigned k = 0; k < 2 * TILES; k++)
+                own[(part - 1) * (SLOTS * QUADS) + k * 32] = vpps_quad{q[k][0], q[k][1], q[k][2], q[k][3]};
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned other = 0; other < PARTS - 1 && !part; other++) {
+#pragma unroll
+            for (unsigned k = 0; k < 2 * TILES; k++) {
+                const vpps_quad sums = own[other * (SLOTS * QUADS) + k * 32];
+                q[k][0] += sums.x, q[k][1] += sums.y, q[k][2] += sums.z, q[k][3] += sums.w;
+            }
+        }
+    }
+};
+#endif

@@ -32,3 +32,21 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
     *(vpps_quad *)(to + (unsigned long long)vector * words + element) = q;
 #endif
 }
+
+/* Copies vectors of V, operand NUMBER of the cell: all VPs share out their elements, by fours. */
+template <class V, unsigned NUMBER, class SUM> __device__ __forceinline__ void vpps_pack(const SUM &sum) {
+    enum { QUADS = VPPS_PARTS ? 2 : 1, FOURS = (V::LENGTH + 4 * QUADS - 1) / (4 * QUADS) * QUADS };
+    const unsigned *const script = (const unsigned *)sum.a.script;
+#pragma unroll 1
+    for (unsigned i = 0; i < sum.n; i++) {
+        VPPS_READ_PLACE;
+        const auto t = sum.task(i);
+        float *const to = (float *)sum.a.packed + script[sum.tasks[i].pass_record + NUMBER];
+#pragma unroll 4
+        for (unsigned q = sum.vp * VPPS_THREADS + threadIdx.x; q < V::count(t) * FOURS; q += VPPS_VPS * VPPS_THREADS) {
+            const unsigned k = q / FOURS;
+            vpps_pack_four<NUMBER % 2, V::IN_PARTS, V::QUADS, V::LENGTH>(to, t.pool + (V::vector(t, k) + V::OFFSET), k,
+                                                                         q % FOURS * 4);
+        }
+    }
+}

@@ -9,7 +9,6 @@
  * The arrays of a block (script/task.h) follow each other: VPPS_VIEW begins with the one after its vertices, and each VPPS_ARRAY
  * names the next one. */
 #define VPPS_VIEW(block)                                                                                               \
-    VPPS_READ_PLACE;                                                                                                   \
     const unsigned *const script = (const unsigned *)a.script;                                                         \
     float *const pool = (float *)a.pool;                                                                               \
     const vpps_block *const b = (const vpps_block *)a.blocks + block;                                                  \

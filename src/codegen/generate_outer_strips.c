@@ -1,0 +1,151 @@
+/* generate_outer_strips.c - gradients of a cell's matrices in bf16: sums of dy x^T, of the rows and columns that the VP has.
+ *
+ * A warp multiplies a block of an x's columns with some tiles of rows, of all dys that are multiplied with this x. A strip is such tiles
+ * and all of the VP's blocks of columns: so many warps have it, its slots. */
+#include "codegen/generate_outer.h"
+
+enum {
+    TILE = 8,           /* of mma: rows of dy */
+    TILE_THREADS = 1536 /* of a CTA, times tiles of these at a time: what there are registers for */
+};
+
+/* Outers are known by their numbers here, an x by that of its first outer. Of strips of as many tiles as are summed up at a time: so many
+ * tiles; slots first to end, for which there are warps at the same time. Warps that are left share out the vectors with these: each strip
+ * has so many parts. */
+typedef struct strips {
+    vpps_outer_work *w;
+    const uint32_t *outers;
+    uint32_t n, tiles, first, end, parts;
+} strips;
+
+/* Tiles first to end of those of x. */
+typedef struct strip {
+    uint32_t x, first, end, slot, slots;
+} strip;
+
+/* A tile of rows of an outer. */
+typedef struct row_tile {
+    uint32_t outer, number;
+} row_tile;
+
+static const vpps_cell_outer *outer_of(const strips *all, uint32_t i) { return &all->w->c->outers[all->outers[i]]; }
+static const vpps_cell_value *x_of(const strips *all, uint32_t i) { return &all->w->c->values[outer_of(all, i)->x]; }
+
+/* Number k of the tiles that are multiplied with x; false: there are not so many. */
+static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
+    for (uint32_t i = x; i < all->n; i++) {
+        const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
+        if (outer_of(all, i)->x != outer_of(all, x)->x) continue;
+        *out = (row_tile){i, k};
+        if (k < tiles) return true;
+        k -= tiles;
+    }
+    return false;
+}
+
+static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
+
+/* Steps to the x after this one; false: there is none. */
+static bool next_x(const strips *all, strip *s) {
+    bool seen = true;
+    while (seen && ++s->x < all->n) {
+        seen = false;
+        for (uint32_t i = 0; i < s->x; i++) seen |= outer_of(all, i)->x == outer_of(all, s->x)->x;
+    }
+    s->end = 0;
+    return !seen;
+}
+
+/* Steps to the next strip of so many tiles, from {0} to the first. False: there is none. */
+static bool next_strip(const strips *all, strip *s) {
+    row_tile t;
+    s->slot += s->slots;
+    do {
+        if (!find_tile(all, s->x, s->end, &t) && !next_x(all, s)) return false;
+        s->first = s->end;
+        while (s->end < s->first + most_tiles(all) && find_tile(all, s->x, s->end, &t)) s->end++;
+    } while (s->end - s->first != all->tiles);
+    s->slots = vpps_outer_blocks(all->w, all->outers[s->x]);
+    return true;
+}
+
+static bool is_among(const strips *all, const strip *s) {
+    return s->slot < all->end && s->slot + s->slots > all->first;
+}
+
+/* Do warps of both do the same, but for where x is? */
+static bool are_alike(const strips *all, const strip *a, const strip *b) {
+    const vpps_cell_value *x = x_of(all, a->x), *other_x = x_of(all, b->x);
+    if (x->rows != other_x->rows || vpps_has_quads(x) != vpps_has_quads(other_x) ||
+        vpps_is_kept_in_parts(all->w->g, all->w->c, outer_of(all, a->x)->x) !=
+            vpps_is_kept_in_parts(all->w->g, all->w->c, outer_of(all, b->x)->x))
+        return false;
+    for (uint32_t k = 0; k < all->tiles; k++) {
+        row_tile t, other;
+        if (!find_tile(all, a->x, a->first + k, &t) || !find_tile(all, b->x, b->first + k, &other) ||
+            outer_of(all, t.outer)->dy != outer_of(all, other.outer)->dy || t.number != other.number)
+            return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- text */
+
+/* A strip, and where the gradients of its tiles begin. */
+static void put_strip(const strips *all, const strip *s) {
+    const vpps_outer_work *w = all->w;
+    row_tile t;
+    fprintf(w->out, ", vpps_strip<v%u, %u", outer_of(all, s->x)->x, s->slot);
+    for (uint32_t k = s->first; k < s->end && find_tile(all, s->x, k, &t); k++)
+        fprintf(w->out, ", %u, %uu", w->g->matrix_at[outer_of(all, t.outer)->param],
+                vpps_outer_added_to(w, all->outers[t.outer]));
+    fprintf(w->out, ">");
+}
+
+static void put_tiles(const strips *all, const strip *s) {
+    row_tile t;
+    fprintf(all->w->out, ",\nvpps_strips_alike<vpps_row_tiles<");
+    for (uint32_t k = s->first; k < s->end && find_tile(all, s->x, k, &t); k++)
+        fprintf(all->w->out, "%svpps_row_tile<v%u, %u>", k > s->first ? ", " : "", outer_of(all, t.outer)->dy,
+                t.number);
+    fprintf(all->w->out, ">");
+}
+
+/* The strips alike of which s is the first; nothing, if it is not. */
+static void put_alike(const strips *all, const strip *s) {
+    bool begun = false;
+    for (strip a = {0}; next_strip(all, &a);) {
+        if (!is_among(all, &a) || !are_alike(all, &a, s)) continue;
+        if (!begun && a.slot != s->slot) return;
+        if (!begun) put_tiles(all, s);
+        begun = true;
+        put_strip(all, &a);
+    }
+    fprintf(all->w->out, ">");
+}
+
+static void put_sums(const strips *all) {
+    enum { LANES = 32, SUMS = 8 /* of a lane and tile */ };
+    vpps_outer_work *w = all->w;
+    const uint32_t busy = all->end - all->first;
+    fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts, x_of(all, 0)->axis);
+    for (strip s = {0}; next_strip(all, &s);)
+        if (is_among(all, &s)) put_alike(all, &s);
+    fprintf(w->out, ">::run(*this);\n");
+    w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
+}
+
+/* Strips of as many tiles at a time, so that warps have as much to do. */
+void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
+    const uint32_t warps = w->g->plan->threads / 32;
+    strips all = {.w = w, .outers = list, .n = n};
+    for (all.tiles = most_tiles(&all); all.tiles; all.tiles--) {
+        uint32_t slots = 0;
+        for (strip s = {0}; next_strip(&all, &s);) slots = s.slot + s.slots;
+        for (all.first = 0; all.first < slots; all.first = all.end) {
+            all.end = vpps_min_u32(slots, all.first + warps);
+            all.parts = warps / (all.end - all.first);
+            put_sums(&all);
+        }
+    }
+}
