@@ -106,18 +106,16 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- products by one VP */
 
-/* A warp an element, or, of transposed matrices, a thread. */
+/* Of each element the terms, and what it starts from. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);
     const vpps_operand *start = vpps_start_of(s);
-    fprintf(w->out, "vpps_by_turns(%s, n%u * %uu, %s, [&](unsigned i) {\n", transposed ? "threadIdx.x" : "VPPS_WARP",
-            s->axis, words, transposed ? "VPPS_THREADS" : "VPPS_WARPS");
-    fprintf(
-        w->out,
-        "const unsigned item = i / %uu, element = i %% %uu, row = element %% %uu, column = element / %uu;\nconst float "
-        "first = 0.0f",
-        words, words, s->to.rows, s->to.rows);
+    fprintf(w->out,
+            "vpps_multiply_by_%s(s%u, n%u * %uu, [&](unsigned i, float &start) {\nconst unsigned item = i / %uu, "
+            "element = i %% %uu, "
+            "row = element %% %uu, column = element / %uu;\nstart = 0.0f",
+            transposed ? "threads" : "warps", s->to.value, s->axis, words, words, words, s->to.rows, s->to.rows);
     if (s->product.start.place == VPPS_PLACE_PARAMETER)
         fprintf(w->out, " + pool[%uu + row]", w->g->pool->values[s->product.start.at]);
     if (start) {
@@ -134,8 +132,5 @@ void vpps_put_matrices(const work *w, const vpps_program_step *s) {
         vpps_put_pointer(w, o->value, "item");
         fprintf(w->out, " + column * %uu);\n", o->rows);
     }
-    fprintf(w->out,
-            transposed ? "s%u[i] = sum + first;\n});\n"
-                       : "sum = vpps_warp_sum(sum);\nif (VPPS_LANE == 0) s%u[i] = sum + first;\n});\n",
-            s->to.value);
+    fprintf(w->out, "return sum;\n});\n");
 }

@@ -135,45 +135,64 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 /* ---------------------------------------------------------------- of one matrix that nothing below is for
  *
  * A thread has some rows and columns at a time. The gradient begins at word MATRIX. */
+
+/* Adds AT_ONCE vectors from k on of a task, all of which are loaded before the first is used. */
+template <unsigned AT_ONCE, class DY, class X, int ROWS, int COLUMNS, class TASK>
+__device__ __forceinline__ void vpps_add_block(float (&q)[ROWS][COLUMNS], const TASK &t, unsigned k, unsigned row,
+                                               unsigned rows, unsigned column, unsigned columns) {
+    float x[AT_ONCE][COLUMNS], d[AT_ONCE][ROWS];
+#pragma unroll
+    for (int v = 0; v < AT_ONCE; v++) {
+        const float *const from = t.pool + (X::vector(t, k + v) + X::OFFSET + column);
+        const float *const rows_of = t.pool + (DY::vector(t, k + v) + DY::OFFSET + row);
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) x[v][j] = j * VPPS_THREADS < columns ? from[j * VPPS_THREADS] : 0.0f;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) d[v][r] = r < rows ? rows_of[r] : 0.0f;
+    }
+#pragma unroll
+    for (int v = 0; v < AT_ONCE; v++)
+#pragma unroll
+        for (int e = 0; e < ROWS * COLUMNS; e++)
+            q[e / COLUMNS][e % COLUMNS] =
+                vpps_multiply_add(d[v][e / COLUMNS], x[v][e % COLUMNS], q[e / COLUMNS][e % COLUMNS]);
+}
+
 template <class DY, class X, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
-    enum { ROWS = 8, NEEDED = (X::LENGTH + VPPS_THREADS - 1) / VPPS_THREADS, COLUMNS = NEEDED < 4 ? NEEDED : 4 };
+    enum {
+        ROWS = 8,
+        NEEDED = (X::LENGTH + VPPS_THREADS - 1) / VPPS_THREADS,
+        COLUMNS = NEEDED < 4 ? NEEDED : 4,
+        AT_ONCE = 4
+    };
     VPPS_READ_PLACE;
-    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp), columns = vpps_matrix_columns(X::LENGTH, sum.vp);
+    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp), own_columns = vpps_matrix_columns(X::LENGTH, sum.vp);
 #pragma unroll 1
     for (unsigned row = own.first; row < own.end; row += ROWS) {
 #pragma unroll 1
-        for (unsigned column = columns.first + threadIdx.x; column < columns.end; column += COLUMNS * VPPS_THREADS) {
+        for (unsigned column = own_columns.first + threadIdx.x; column < own_columns.end;
+             column += COLUMNS * VPPS_THREADS) {
+            const unsigned rows = own.end - row, columns = own_columns.end - column;
             float q[ROWS][COLUMNS];
 #pragma unroll
-            for (unsigned k = 0; k < ROWS * COLUMNS; k++) q[k / COLUMNS][k % COLUMNS] = 0.0f;
+            for (int e = 0; e < ROWS * COLUMNS; e++) q[e / COLUMNS][e % COLUMNS] = 0.0f;
 #pragma unroll 1
             for (unsigned i = 0; i < sum.n; i++) {
                 const auto t = sum.task(i);
+                const unsigned n = X::count(t);
+                unsigned k = 0;
 #pragma unroll 1
-                for (unsigned k = 0; k < X::count(t); k++) {
-                    const float *const from = t.pool + (X::vector(t, k) + X::OFFSET + column), *const d =
-                                                                                                   t.pool +
-                                                                                                   (DY::vector(t, k) +
-                                                                                                    DY::OFFSET + row);
-                    float x[COLUMNS];
-#pragma unroll
-                    for (unsigned j = 0; j < COLUMNS; j++)
-                        x[j] = column + j * VPPS_THREADS < columns.end ? from[j * VPPS_THREADS] : 0.0f;
-#pragma unroll
-                    for (unsigned r = 0; r < ROWS; r++) {
-                        const float y = row + r < own.end ? d[r] : 0.0f;
-#pragma unroll
-                        for (unsigned j = 0; j < COLUMNS; j++) q[r][j] = vpps_multiply_add(y, x[j], q[r][j]);
-                    }
-                }
+                for (; k + AT_ONCE <= n; k += AT_ONCE)
+                    vpps_add_block<AT_ONCE, DY, X>(q, t, k, row, rows, column, columns);
+#pragma unroll 1
+                for (; k < n; k++) vpps_add_block<1, DY, X>(q, t, k, row, rows, column, columns);
             }
             float *const to = (float *)sum.a.gradients + MATRIX + row * X::LENGTH + column;
 #pragma unroll
-            for (unsigned k = 0; k < ROWS * COLUMNS; k++) {
-                const unsigned r = k / COLUMNS, j = k % COLUMNS, at = r * X::LENGTH + j * VPPS_THREADS;
-                if (row + r < own.end && column + j * VPPS_THREADS < columns.end)
-                    to[at] = vpps_is_begun(PARAM) ? to[at] + q[r][j] : q[r][j];
+            for (unsigned e = 0; e < ROWS * COLUMNS; e++) {
+                const unsigned r = e / COLUMNS, j = e % COLUMNS, at = r * X::LENGTH + j * VPPS_THREADS;
+                if (r < rows && j * VPPS_THREADS < columns) to[at] = vpps_is_begun(PARAM) ? to[at] + q[r][j] : q[r][j];
             }
         }
     }

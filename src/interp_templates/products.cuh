@@ -17,6 +17,35 @@ __device__ __forceinline__ float vpps_multiply_column(float sum, const float *ro
     return sum;
 }
 
+/* Elements below n of a product: a warp has several at a time, whose operands it loads before it adds up the first. product(i, start) is the
+ * lane's share of element i, and says what the element starts from. */
+template <class PRODUCT>
+__device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, const PRODUCT &product) {
+    enum { AT_ONCE = 4 };
+#pragma unroll 1
+    for (unsigned first = VPPS_WARP * AT_ONCE; first < n; first += VPPS_WARPS * AT_ONCE) {
+        float sums[AT_ONCE], starts[AT_ONCE];
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; k++) sums[k] = product(vpps_least(first + k, n - 1), starts[k]);
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; k++) sums[k] = vpps_warp_sum(sums[k]);
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; k++)
+            if (VPPS_LANE == 0 && first + k < n) to[first + k] = sums[k] + starts[k];
+    }
+}
+
+/* Elements below n of a product with a transposed matrix: a thread has one at a time. */
+template <class PRODUCT>
+__device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, const PRODUCT &product) {
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS) {
+        float start;
+        const float sum = product(i, start);
+        to[i] = sum + start;
+    }
+}
+
 /* ---------------------------------------------------------------- products of rows that are dealt
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */

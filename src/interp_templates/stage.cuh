@@ -161,7 +161,7 @@ struct vpps_gradient {
 template <unsigned DEPTH, class LEFT, class RIGHT>
 __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right) {
     float sum = 0.0f;
-#pragma unroll 1
+#pragma unroll 8
     for (unsigned k = 0; k < DEPTH; k++) sum += left(k) * right(k);
     return sum;
 }
