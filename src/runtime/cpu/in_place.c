@@ -130,8 +130,8 @@ bool vpps_place_in_memory(const vpps_program *given, vpps_program *out) {
     p.operands = malloc((given->n_operands + (size_t)1) * sizeof *p.operands);
     *out = p;
     if (!p.steps || !p.operands) return false;
-    memcpy(p.steps, given->steps, given->n * sizeof *p.steps);
-    memcpy(p.operands, given->operands, given->n_operands * sizeof *p.operands);
+    if (given->n) memcpy(p.steps, given->steps, given->n * sizeof *p.steps);
+    if (given->n_operands) memcpy(p.operands, given->operands, given->n_operands * sizeof *p.operands);
     for (uint32_t i = p.n; i-- > 0;)
         if (read_in_place(&p, i) || sum_scaled(&p, i)) drop(&p, i);
     for (uint32_t i = 0; i < p.n; i++)
