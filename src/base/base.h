@@ -22,7 +22,7 @@ void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
-/* A number that differs in a child of fork(), which has none of its parent's threads. */
+/* The number of this process. A child of fork() has another one, and none of its parent's threads. */
 uint32_t vpps_process_number(void);
 
 /* Return the failure of an expression of type vpps_status. */

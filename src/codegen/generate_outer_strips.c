@@ -95,7 +95,7 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
 static void put_strip(const strips *all, const strip *s) {
     const vpps_outer_work *w = all->w;
     row_tile t;
-    fprintf(w->out, ", vpps_strip<v%u, %u", outer_of(all, s->x)->x, s->slot);
+    fprintf(w->out, ", vpps_strip<v%u, %u, %u", outer_of(all, s->x)->x, s->slot, s->slots);
     for (uint32_t k = s->first; k < s->end && find_tile(all, s->x, k, &t); k++)
         fprintf(w->out, ", %u, %uu", w->g->matrix_at[outer_of(all, t.outer)->param],
                 vpps_outer_added_to(w, all->outers[t.outer]));

@@ -5,6 +5,8 @@
 void vpps_generate_packing(const vpps_outer_work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
         const uint32_t v = vpps_packed_value(w->c, number);
-        if (v != VPPS_NONE) fprintf(w->out, "vpps_pack<v%u, %u>(*this);\n", v, number);
+        if (v != VPPS_NONE)
+            fprintf(w->out, "vpps_pack<v%u, %u, %u>(*this);\n", v, number,
+                    vpps_packed_stride(w->c->values[v].rows, w->g->plan->parts) / 4);
     }
 }

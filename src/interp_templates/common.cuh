@@ -60,6 +60,13 @@ __device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
 
+/* body(i) for i = first, first + step ... below n. */
+template <class BODY>
+__device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsigned step, const BODY &body) {
+#pragma unroll 1
+    for (unsigned i = first; i < n; i += step) body(i);
+}
+
 /* A member's share of n things that are dealt. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),

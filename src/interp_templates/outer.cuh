@@ -29,8 +29,8 @@ template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
 };
 
 /* A value's vectors: COLUMNS of them, of LENGTH elements, an item. QUADS: they begin and end at a quad. IN_PARTS: each element is kept as
- * its bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of STRIDE words; 0: all are one. From a word of the pool
- * that is asked for here it is OFFSET words to the element: added last, to an address, they become part of the load's instruction. */
+ * its bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of STRIDE words; 0: all are one. Functions here
+ * return a word of the pool that lies OFFSET words before the element: added last, to an address, OFFSET becomes part of the load. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
@@ -436,15 +436,14 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* Columns of vectors of VALUE, 32 a warp: slots SLOT and the next. GRADIENTS: of each tile the members of its gradient. */
-template <class VALUE, unsigned SLOT, unsigned... GRADIENTS> struct vpps_strip {
+/* Columns of vectors of VALUE, 32 a warp: slots FIRST and the next, SLOTS. GRADIENTS: of each tile the members of its gradient. */
+template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
     /* False: slot `slot` is none of the strip's. Else the first of its columns. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned vp, unsigned &column) {
-        constexpr unsigned BLOCKS = ((X::LENGTH + 31) / 32 + VPPS_TEAMS - 1) / VPPS_TEAMS;
-        if (slot < SLOT || slot >= SLOT + BLOCKS) return false;
-        column = vpps_matrix_columns(X::LENGTH, vp).first + (slot - SLOT) * 32;
+        if (slot < FIRST || slot >= FIRST + SLOTS) return false;
+        column = vpps_matrix_columns(X::LENGTH, vp).first + (slot - FIRST) * 32;
         return true;
     }
     template <int TILES> static __device__ __forceinline__ void know(vpps_tile_gradient (&tiles)[TILES]) {

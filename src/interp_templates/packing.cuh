@@ -33,9 +33,9 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Copies vectors of V, operand NUMBER of the cell: all VPs share out their elements, by fours. */
-template <class V, unsigned NUMBER, class SUM> __device__ __forceinline__ void vpps_pack(const SUM &sum) {
-    enum { QUADS = VPPS_PARTS ? 2 : 1, FOURS = (V::LENGTH + 4 * QUADS - 1) / (4 * QUADS) * QUADS };
+/* Copies vectors of V, operand NUMBER of the cell: all VPs share out their elements, FOURS times four a vector. */
+template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
+__device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;
 #pragma unroll 1
     for (unsigned i = 0; i < sum.n; i++) {

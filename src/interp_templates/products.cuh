@@ -22,8 +22,7 @@ __device__ __forceinline__ float vpps_multiply_column(float sum, const float *ro
 template <class PRODUCT>
 __device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, const PRODUCT &product) {
     enum { AT_ONCE = 4 };
-#pragma unroll 1
-    for (unsigned first = VPPS_WARP * AT_ONCE; first < n; first += VPPS_WARPS * AT_ONCE) {
+    vpps_by_turns(VPPS_WARP * AT_ONCE, n, VPPS_WARPS * AT_ONCE, [&](unsigned first) {
         float sums[AT_ONCE], starts[AT_ONCE];
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++) sums[k] = product(vpps_least(first + k, n - 1), starts[k]);
@@ -32,18 +31,17 @@ __device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, co
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++)
             if (VPPS_LANE == 0 && first + k < n) to[first + k] = sums[k] + starts[k];
-    }
+    });
 }
 
 /* Elements below n of a product with a transposed matrix: a thread has one at a time. */
 template <class PRODUCT>
 __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, const PRODUCT &product) {
-#pragma unroll 1
-    for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS) {
+    vpps_by_turns(threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
         float start;
         const float sum = product(i, start);
         to[i] = sum + start;
-    }
+    });
 }
 
 /* ---------------------------------------------------------------- products of rows that are dealt

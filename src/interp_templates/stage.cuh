@@ -99,13 +99,6 @@ __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_
     }
 }
 
-/* body(i) for i = first, first + step ... below n. */
-template <class BODY>
-__device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsigned step, const BODY &body) {
-#pragma unroll 1
-    for (unsigned i = first; i < n; i += step) body(i);
-}
-
 /* ---------------------------------------------------------------- lists */
 
 __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsigned vertex) {

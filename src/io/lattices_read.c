@@ -59,7 +59,7 @@ static vpps_status read_arcs(number_reader *r, uint32_t i) {
     return vpps_lattices_end_node(r->l, i);
 }
 
-/* The line of the last number. Lines are counted on from the number asked for before, so numbers must not go back. */
+/* The line of the last number. Counting goes on from where the preceding call ended, so calls must go forward through the text. */
 static uint32_t line_of_number(number_reader *r) {
     for (; r->counted < r->number; r->counted++) r->line += *r->counted == '\n';
     return r->line;

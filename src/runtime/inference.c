@@ -25,6 +25,6 @@ vpps_status vpps_handle_refresh(vpps_handle *h) {
     const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
     const vpps_status status = h->device->table->write_parameters(h->device, parameters);
     vpps_snapshot_unlock(h->snapshot);
-    if (status != VPPS_OK) h->version = 0; /* the device's contents are unknown: everything is written anew */
+    if (status != VPPS_OK) h->version = 0; /* the device's contents are unknown: all parameters are written again */
     return status;
 }

@@ -37,7 +37,7 @@ typedef struct reader {
     vpps_seed *seeds;
     loss_sum *sums; /* that are being taken apart */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* of each vertex, where gradients are asked for: is the loss not taken apart beyond it? */
+    bool *whole; /* of each vertex, if the request has gradients of nodes: is the loss not taken apart beyond it? */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }

@@ -1,5 +1,5 @@
 /* copies.c - transposed copies of matrices. Backward multiplies with transposes: few vectors with the rows as they lie, many vectors faster
- * with a transposed copy, which every update has to make anew. So a batch uses a copy of a matrix if it multiplies enough vectors with it,
+ * with a transposed copy, which every update has to bring up to date. So a batch uses a copy of a matrix if it multiplies enough vectors with it,
  * in tasks of enough vectors each. That depends on the batch's script and the choices alone, not on earlier batches, so that a resumed run
  * gives the same bits. */
 #include "runtime/cpu/cpu.h"

@@ -417,7 +417,7 @@ bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 /* Decides by its script alone which matrices' transposed copies this launch uses, and makes those that are out of date: see copies.c. */
 void vpps_choose_copies(vpps_cpu *cpu);
 
-/* Does a VP use copies of the matrix in this launch? They are made anew with each block that is updated. */
+/* Does a VP use copies of the matrix in this launch? The update of a block also updates its copy. */
 static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
     const bool needed = cpu->precision.parts && !cpu->precision.unit.product_t;
     return needed || cpu->matrices[param].wanted == cpu->launch;

@@ -45,9 +45,9 @@ static void drop(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- inputs */
 
-/* Does the step find each item's operand by itself? Others take items side by side. */
+/* Does a step of kind RUN find each item's operand by itself? Others take items side by side. */
 static bool takes_items(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
-    if (s->kind != VPPS_STEP_RUN || s->run.uniform || (s->run.of.over_list && s->axis)) return false;
+    if (s->run.uniform || (s->run.of.over_list && s->axis)) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     const bool weights = s->run.weights && o == &p->operands[s->first + s->run.tensors + s->run.scalars];
     const bool parts = form == VPPS_FORM_PARTS && o->access == VPPS_ACCESS_MEMBERS;

@@ -113,12 +113,6 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
         const vpps_operand *x = operands_of(t, s) + k;
         const uint32_t n = x->access == VPPS_ACCESS_MEMBERS ? members_of(t, x->axis, at->vertex) : 1;
         if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, (size_t)o->n_list + n + 1)) return false;
-        const float *values = operand_at(t, x, s->axis, at);
-        if (x->place == VPPS_PLACE_SLOT) {
-            for (uint32_t m = 0; m < n; m++)
-                vp->pointers[o->n_list++] = values + (size_t)m * t->layout->slots[x->at].width;
-            continue;
-        }
         const vpps_span span = vpps_span_of(t, x, false);
         const uint32_t first = number_of(t, x, s->axis, at);
         for (uint32_t m = 0; m < n; m++) vp->pointers[o->n_list++] = vpps_span_at(&span, first + m);
@@ -189,6 +183,18 @@ static bool is_scale(const vpps_program_step *s, const vpps_operand *x, const vp
     return s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && by->stride == 1 && !by->offsets;
 }
 
+/* Tensors and scalars of member m, which is one of vertex i. */
+static void set_member(const vpps_program_step *s, const vpps_operand *x, const vpps_span *from, uint32_t i, uint32_t m,
+                       vpps_operands *o) {
+    for (uint32_t k = 0; k < s->n; k++) {
+        const float *at = vpps_span_at(&from[k], x[k].axis ? m : i);
+        if (k < s->run.tensors)
+            o->t[k] = at;
+        else
+            o->s[k - s->run.tensors] = at[x[k].element];
+    }
+}
+
 /* The members of a vertex, one after the other. */
 static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = operands_of(t, s);
@@ -199,9 +205,9 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     for (uint32_t k = 0; k < s->n; k++) from[k] = vpps_span_of(t, &x[k], false);
     o->f = s->run.of.f.real;
     o->u = s->run.of.u.whole;
-    if (!VPPS_RESERVE(t->vp->pointers, t->vp->pointers_capacity, t->n[s->axis] + 1u)) return false;
     const bool dot = is_dot(s, x, &to), scale = is_scale(s, x, &from[1]);
     const uint32_t list = dot && x[1].axis ? 1 : 0; /* the tensor that members have */
+    if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->vp->pointers_capacity, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);
         if (m == end) continue;
@@ -215,13 +221,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
             continue;
         }
         for (; m < end; m++) {
-            for (uint32_t k = 0; k < s->n; k++) {
-                const float *at = vpps_span_at(&from[k], x[k].axis ? m : i);
-                if (k < s->run.tensors)
-                    o->t[k] = at;
-                else
-                    o->s[k - s->run.tensors] = at[x[k].element];
-            }
+            set_member(s, x, from, i, m, o);
             kernel(length, false, vpps_span_at(&to, m), o);
         }
     }

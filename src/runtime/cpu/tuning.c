@@ -36,8 +36,8 @@ static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
                                             cpu->precision.parts ? (vpps_bf16_unit_id)c->unit : VPPS_BF16_VECTORS);
 }
 
-/* All processes take the first one's choice, so that all make the same bits. A process that was asked for another precision, or lacks the
- * unit, keeps its own choice, and vpps_share_open reports the difference. */
+/* All processes take the first one's choice, so that all make the same bits. A process whose options name another precision, or which lacks
+ * the unit, keeps its own choice, and vpps_share_open reports the difference. */
 static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *units, vpps_precision asked,
                                 vpps_cpu_choice *choice) {
     char text[VPPS_SHARE_TEXT] = "";

@@ -216,8 +216,8 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* Until the first VP has reported its end, the kernel runs. The driver is asked only now and then, since a kernel that was killed reports
- * nothing. */
+/* The kernel runs until the first VP has reported its end. A kernel that was killed reports nothing, so the driver is queried, too, now and
+ * then. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;

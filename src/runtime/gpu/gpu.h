@@ -165,7 +165,7 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* The precision of products on a machine: the one asked for, or, for AUTO, the choice for batches of so many examples (0: not known); *why
+/* The precision of products on a machine: `asked`, or, for AUTO, the choice for batches of so many examples (0: not known); *why
  * gives the reason. Fails with DEVICE where the machine does not have it. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
@@ -298,7 +298,7 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* To be told how the making of the current candidate's kernel, and of memory for its tiles, ended. Returns that status; POOL where the
- * kernel cannot be made, and vpps_gpu_tune takes another candidate, for which the batch's script must be made anew. */
+ * kernel cannot be made, and vpps_gpu_tune takes another candidate, which needs another script of the batch. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* For the device's table. The current candidate stays while the next one's kernel is on its way. */
