@@ -126,8 +126,8 @@ static bool write_in_place(vpps_program *p, uint32_t i) {
 
 bool vpps_place_in_memory(const vpps_program *given, vpps_program *out) {
     vpps_program p = *given;
-    p.steps = malloc((given->n + (size_t)1) * sizeof *p.steps);
-    p.operands = malloc((given->n_operands + (size_t)1) * sizeof *p.operands);
+    p.steps = calloc(given->n + (size_t)1, sizeof *p.steps);
+    p.operands = calloc(given->n_operands + (size_t)1, sizeof *p.operands);
     *out = p;
     if (!p.steps || !p.operands) return false;
     if (given->n) memcpy(p.steps, given->steps, given->n * sizeof *p.steps);
