@@ -486,6 +486,7 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .outer_stride = outer_stride,
     .pack_outer = pack_outer,
     .outer = outer,
+    .round_bf16 = round_bf16,
     .pack_bf16 = pack_bf16,
     .product_bf16 = product_bf16,
     .dots = dots,

@@ -143,7 +143,8 @@ typedef struct vpps_kernels {
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 
-    /* The same with operands of bf16: see bf16.h. */
+    /* The same with operands of bf16: see bf16.h. round_bf16 makes of n elements what products with one part take of them. */
+    void (*round_bf16)(uint32_t n, const float *x, float *to);
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 

@@ -265,14 +265,14 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
 }
 
 /* A matrix's gradient that few vectors of one block make is not written to memory: the update makes it, a block of rows at a
- * time, while it is in the cache. Clipping needs the gradient's norm before: of few vectors in fp32 it follows from the vectors; in
- * bf16 it would be that of vectors that are not rounded. Other processes need the whole gradient. */
+ * time, while it is in the cache. Clipping needs the gradient's norm before: of few vectors it follows from the vectors. Other
+ * processes need the whole gradient. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
     const bool clip = cpu->task_header.clip > 0;
     const uint32_t most = clip ? GRAM_VECTORS : PACKED_VECTORS;
     memset(cpu->uses, 0, n_params * sizeof *cpu->uses);
-    if ((clip && cpu->precision.parts) || !cpu->task_header.lasting || cpu->share) return;
+    if (!cpu->task_header.lasting || cpu->share) return;
     for (uint32_t b = 0; b < n_blocks; b++)
         for (uint32_t i = 0; i < cpu->views[b].cell->n_outers && cpu->views[b].block->n; i++)
             cpu->uses[cpu->views[b].cell->outers[i].param]++;
@@ -373,8 +373,10 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             pointers += 2 * (size_t)vectors_of(view, c->outers[i].dy, at, count, &item);
             if (x == VPPS_NONE) continue;
             const uint32_t k = c->values[x].rows;
-            const size_t wanted = packed_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
-            if (wanted > floats) floats = wanted;
+            const size_t packed = packed_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
+            const size_t rounded = side * vpps_max_u32(k, c->values[c->outers[i].dy].rows);
+            if (packed > floats) floats = packed;
+            if (rounded > floats) floats = rounded;
         }
         if (!need_outer(vp, pointers + 1, c->n_outers, floats, 2 * c->n_outers * side * side)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
@@ -543,14 +545,23 @@ static const double *gram_of(vpps_vp *vp, const vpps_block_view *view, uint32_t 
                                 : vpps_rows_of_vp(cpu, outers[i].param, vp->index);
     const uint32_t n = vectors_of(view, value, 0, view->block->n, &first);
     point(cpu, view, value, first, n / view->cell->values[value].cols, vp->pointers);
-    cpu->kernels->gram(n, rows.end - rows.first, vp->pointers, rows.first, to);
+    const uint32_t count = rows.end - rows.first;
+    const bool round = cpu->precision.parts == 1;
+    for (uint32_t v = 0; round && v < n; v++) {
+        float *rounded = vp->scratch + (size_t)v * count;
+        cpu->kernels->round_bf16(count, vp->pointers[v] + rows.first, rounded);
+        vp->pointers[v] = rounded;
+    }
+    cpu->kernels->gram(n, count, vp->pointers, round ? 0 : rows.first, to);
     return to;
 }
 
 /* The sum of the squares of the gradients of a block that the update makes: |sum over i of d_i x_i^T|^2 is the sum over i and j of
  * (d_i d_j) (x_i x_j). A product of two floats is exact in double, and n^2 such terms of at most B^2 = sum |d_i|^2 sum |x_i|^2 in all
  * are off by less than (rows + cols + n^2) 2^-53 B^2. So the norm is off by less than 2^-20 B for sums of up to 2^12 terms, where the
- * gradient itself, made in float, may be off by n 2^-24 B. Of a B beyond float the gradient may not be finite. */
+ * gradient itself, made in float, may be off by n 2^-24 B. Vectors are rounded as products in bf16 round them. With two parts they are
+ * not: the norm is the exact gradient's then, from which the one that is made is less than 2^-14 B away (bf16.h). Of a B beyond float
+ * the gradient may not be finite. */
 static double squares_by_grams(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
