@@ -13,9 +13,16 @@ typedef void (*cblas_sgemm_t)(int order, int op_a, int op_b, int m, int n, int k
 typedef int (*dnnl_sgemm_t)(char op_a, char op_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                             int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
+/* libxsmm 1.17: a kernel for a shape, columns after columns, made once and found again. */
+typedef void (*xsmm_kernel)(const float *a, const float *b, float *c, ...);
+typedef xsmm_kernel (*xsmm_dispatch_t)(int m, int n, int k, const int *lda, const int *ldb, const int *ldc,
+                                       const float *alpha, const float *beta, const int *flags, const int *prefetch);
+enum { XSMM_TRANSPOSE_B = 2, XSMM_SIDE = 64 /* of a kernel's tile */ };
+
 struct blas {
     cblas_sgemm_t cblas;
     dnnl_sgemm_t dnnl;
+    xsmm_dispatch_t xsmm;
 };
 
 static void *find(void *library, const char *name, void *function, size_t size) {
@@ -36,15 +43,38 @@ blas *blas_open(const char *path) {
         exit(EXIT_FAILURE);
     }
     if (!find(library, "cblas_sgemm", &b->cblas, sizeof b->cblas) &&
-        !find(library, "dnnl_sgemm", &b->dnnl, sizeof b->dnnl)) {
-        fprintf(stderr, "bench_kernels: %s: has neither cblas_sgemm nor dnnl_sgemm\n", path);
+        !find(library, "dnnl_sgemm", &b->dnnl, sizeof b->dnnl) &&
+        !find(library, "libxsmm_smmdispatch", &b->xsmm, sizeof b->xsmm)) {
+        fprintf(stderr, "bench_kernels: %s: has none of cblas_sgemm, dnnl_sgemm and libxsmm_smmdispatch\n", path);
         exit(EXIT_FAILURE);
     }
     return b;
 }
 
+/* Of columns after columns: c' = b' op(a)'. */
+static void run_tiles(xsmm_dispatch_t dispatch, const blas_product *p) {
+    const int lda = (int)p->ldb, ldb = (int)p->lda, ldc = (int)p->ldc;
+    const int flags = p->transposed ? XSMM_TRANSPOSE_B : 0;
+    const float one = 1, zero = 0;
+    for (uint32_t i = 0; i < p->n; i += XSMM_SIDE) {
+        for (uint32_t j = 0; j < p->m; j += XSMM_SIDE) {
+            const uint32_t rows = p->n - i < XSMM_SIDE ? p->n - i : XSMM_SIDE;
+            const uint32_t columns = p->m - j < XSMM_SIDE ? p->m - j : XSMM_SIDE;
+            const xsmm_kernel kernel =
+                dispatch((int)rows, (int)columns, (int)p->k, &lda, &ldb, &ldc, &one, &zero, &flags, NULL);
+            if (!kernel) {
+                fprintf(stderr, "bench_kernels: libxsmm has no kernel for %u x %u\n", rows, columns);
+                exit(EXIT_FAILURE);
+            }
+            kernel(p->b + i, p->a + (p->transposed ? j : (size_t)j * p->lda), p->c + i + (size_t)j * p->ldc);
+        }
+    }
+}
+
 void blas_run(const blas *library, const blas_product *p) {
-    if (library->cblas)
+    if (library->xsmm)
+        run_tiles(library->xsmm, p);
+    else if (library->cblas)
         library->cblas(BY_ROWS, p->transposed ? TRANSPOSED : AS_IT_LIES, AS_IT_LIES, (int)p->m, (int)p->n, (int)p->k, 1,
                        p->a, (int)p->lda, p->b, (int)p->ldb, 0, p->c, (int)p->ldc);
     else

@@ -7,8 +7,8 @@
 
 typedef struct blas blas;
 
-/* Opens a shared library that has cblas_sgemm (BLIS, OpenBLAS, MKL) or dnnl_sgemm (oneDNN), to run on one thread. Exits with a message if
- * it has neither. Stays open until the program ends. */
+/* Opens a shared library that has cblas_sgemm (BLIS, OpenBLAS, MKL), dnnl_sgemm (oneDNN) or libxsmm_smmdispatch (libxsmm), to run on one
+ * thread. Exits with a message if it has none of them. Stays open until the program ends. */
 blas *blas_open(const char *path);
 
 /* c = op(a) b: m x n from k products each, all by rows; each row of a (of a' if transposed), b and c follows the one before after so many
