@@ -72,7 +72,7 @@ static vpps_status try_once(search *x) {
 
 static uint32_t first_waves(const search *x) {
     const vpps_batching *b = &x->b->schedule->batching;
-    const uint64_t most = x->machine->wave_words;
+    const uint64_t most = x->machine->waves.kept_words;
     if (x->request->waves) return x->request->waves;
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
@@ -80,13 +80,13 @@ static uint32_t first_waves(const search *x) {
 /* Waves whose memory stays in the machine's caches, if their steps are not too narrow then; of the steps at hand. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
-    const vpps_task_plan *m = x->machine;
+    const vpps_wave_rule *rule = &x->machine->waves;
     uint64_t vertices = 0;
-    if (x->request->waves || !m->cached_words || !steps->n_steps) return 0;
+    if (x->request->waves || !rule->cached_words || !steps->n_steps) return 0;
     for (uint32_t i = 0; i < steps->n_blocks; i++) vertices += steps->blocks[i].n;
     const uint64_t wide =
-        vertices * steps->n_waves / steps->n_steps / (m->cached_vertices * steps->batching->group_size);
-    const uint64_t small = vpps_passed_words(steps->batching) / m->cached_words + 1;
+        vertices * steps->n_waves / steps->n_steps / (rule->cached_vertices * steps->batching->group_size);
+    const uint64_t small = vpps_passed_words(steps->batching) / rule->cached_words + 1;
     return (uint32_t)(small < wide ? small : wide);
 }
 

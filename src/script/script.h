@@ -73,6 +73,13 @@ typedef struct vpps_batch_extent {
 /* The number of groups in which a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is at least 1. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
+/* How much of a batch is one wave, unless the request says how many waves there are. 0: no limit. */
+typedef struct vpps_wave_rule {
+    uint64_t kept_words;      /* that a wave's vertices keep */
+    uint64_t cached_words;    /* that they keep and contribute, as long as its steps stay wide enough */
+    uint32_t cached_vertices; /* for each VP: a step that is wide enough */
+} vpps_wave_rule;
+
 /* What the scheduler knows of a device. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
@@ -83,10 +90,7 @@ typedef struct vpps_task_plan {
     bool recompiles;                /* a new compiled cell makes a new kernel: cells and numbers of groups are reused */
     uint32_t most_groups;           /* a batch runs in no more groups, unless its request says how many */
     vpps_group_rule *choose_groups; /* of a batch, where most_groups is more than 1 */
-    /* Unless the request says how many waves: a wave's vertices keep no more than wave_words; and keep and contribute no more than
-     * cached_words, as long as its steps have cached_vertices for each VP. 0: no limit. */
-    uint64_t wave_words, cached_words;
-    uint32_t cached_vertices;
+    vpps_wave_rule waves;
 } vpps_task_plan;
 
 struct vpps_schedule;

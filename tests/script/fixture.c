@@ -58,8 +58,7 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
                              .clip = seed % 2 ? 5.0f : 0.0f}};
     VPPS_TRY(machine_create(&j->machine, g->model, j->optimizer.kind, w.n_vps, w.split_elems,
                             w.pool_words ? w.pool_words : POOL_WORDS));
-    j->machine.cached_words = w.cached_words;
-    j->machine.cached_vertices = w.cached_vertices;
+    j->machine.waves = w.wave_rule;
     j->request = (vpps_batch_request){.loss = loss,
                                       .part = w.keeps ? VPPS_STEP_GRADIENTS : VPPS_STEP_WHOLE,
                                       .optimizer = &j->optimizer,

@@ -38,9 +38,9 @@ typedef struct way {
     bool accumulate;        /* gradients of parameters, level by level */
     bool keeps;             /* training: gradients are kept for a later update */
     bool inference;
-    uint32_t pool_words;                    /* 0: many */
-    uint32_t cached_words, cached_vertices; /* of the machine */
-    const vpps_node *wanted;                /* inference: outputs; NULL: some are drawn */
+    uint32_t pool_words;      /* 0: many */
+    vpps_wave_rule wave_rule; /* of the machine */
+    const vpps_node *wanted;  /* inference: outputs; NULL: some are drawn */
     uint32_t n_wanted;
 } way;
 

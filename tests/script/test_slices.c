@@ -250,18 +250,17 @@ START_TEST(waves_stay_in_caches)
         way w = machines[_i];
         open_batch(&b, SENTENCES, 5, 10, false);
         ck_assert_uint_eq(waves_of(&b, w), 1);
-        w.cached_vertices = 1;
-        w.cached_words = MANY;
+        w.wave_rule = (vpps_wave_rule){.cached_words = MANY, .cached_vertices = 1};
         ck_assert_uint_eq(waves_of(&b, w), 1);
-        w.cached_words = 1;
-        for (; w.cached_vertices < 4;
-             w.cached_vertices++) { /* a step has about as many vertices as there are sentences */
-            const uint32_t waves = waves_of(&b, w), wide = SENTENCES / w.n_vps / w.cached_vertices;
+        w.wave_rule.cached_words = 1;
+        for (uint32_t n = 1; n < 4; n++) { /* a step has about as many vertices as there are sentences */
+            w.wave_rule.cached_vertices = n;
+            const uint32_t waves = waves_of(&b, w), wide = SENTENCES / w.n_vps / n;
             ck_assert_msg(waves >= wide / 2 + 1 && waves <= 2 * wide, "%u waves; expected about %u", waves, wide);
         }
-        w.cached_vertices = MANY;
+        w.wave_rule.cached_vertices = MANY;
         ck_assert_uint_eq(waves_of(&b, w), 1);
-        w.cached_vertices = 1;
+        w.wave_rule.cached_vertices = 1;
         w.waves = 2;
         ck_assert_uint_eq(waves_of(&b, w), 2);
         close_batch(&b);

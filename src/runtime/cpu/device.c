@@ -226,9 +226,9 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS},
                                     .most_groups = cpu->n_vps,
                                     .choose_groups = vpps_cpu_groups,
-                                    .wave_words = WAVE_BYTES / 4,
-                                    .cached_words = (uint64_t)cpu->n_vps * CACHE_BYTES / 4,
-                                    .cached_vertices = CACHED_VERTICES};
+                                    .waves = {.kept_words = WAVE_BYTES / 4,
+                                              .cached_words = (uint64_t)cpu->n_vps * CACHE_BYTES / 4,
+                                              .cached_vertices = CACHED_VERTICES}};
     vpps_cpu_open_splits(cpu);
     VPPS_TRY(vpps_cpu_choose_places(cpu));
     VPPS_TRY(start_threads(cpu));
