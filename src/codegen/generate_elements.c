@@ -180,49 +180,44 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* A stack of the vertex's members, or a member's rows of one. */
-static void make_members(const work *w, const vpps_program_step *s) {
+/* Rows of an operand; of a list's stack the member's own. */
+static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
-    const uint32_t v = s->to.value;
-    char element[128], item[48];
-    if (s->run.of.opcode == VPPS_I_STACK) {
-        snprintf(element, sizeof element, "element / %uu * %uu + element %% %uu", s->to.rows, o->rows, o->rows);
-        snprintf(item, sizeof item, "m%u - f%u", v, o->axis);
-        fprintf(w->out,
-                "const unsigned m%u = ls%u[f0 + item] + element %% %uu / %uu;\nfloat v%u = 0.0f;\nif (m%u < ls%u[f0 + "
-                "item + 1]) v%u = ",
-                v, o->axis, s->to.rows, o->rows, v, v, o->axis, v);
+    const bool list = s->run.of.over_list;
+    char first[64], element[128];
+    if (list) {
+        snprintf(first, sizeof first, "(f%u + item - ls%u[f0 + vx]) * %uu", s->axis, s->axis, s->to.rows);
     } else {
-        snprintf(element, sizeof element, "vpps_moved<%u, %u>(element, (f%u + item - ls%u[f0 + vx]) * %uu)", s->to.rows,
-                 o->rows, s->axis, s->axis, s->to.rows);
-        snprintf(item, sizeof item, "vx");
-        fprintf(w->out, "const float v%u = ", v);
+        snprintf(first, sizeof first, "%uu", s->run.of.u.whole);
     }
-    vpps_put_at(w, o->value, item, element);
+    snprintf(element, sizeof element, "vpps_moved<%u, %u>(element, %s)", s->to.rows, o->rows, first);
+    fprintf(w->out, "const float v%u = ", s->to.value);
+    vpps_put_at(w, o->value, list ? "vx" : vpps_item_for(s->axis, o), element);
     fprintf(w->out, ";\n");
 }
 
-/* Element `element` of the value is row element % rows of column element / rows. */
-static void make_parts(const work *w, const vpps_program_step *s) {
-    const uint32_t v = s->to.value, opcode = s->run.of.opcode, rows = s->to.rows;
-    uint32_t row = opcode == VPPS_I_STACK ? 0 : s->run.of.u.whole;
-    char element[64];
+/* Operands one below the other, or a list's members. */
+static void make_stack(const work *w, const vpps_program_step *s) {
+    const vpps_operand *o = vpps_step_operand(w, s, 0);
+    fprintf(w->out, "const float v%u = ", s->to.value);
     if (s->run.of.over_list) {
-        make_members(w, s);
+        fprintf(w->out,
+                "vpps_of_stack<%u, %u>(ls%u, f0 + item, f%u, element, [&](unsigned m, unsigned element) { return ",
+                s->to.rows, o->rows, o->axis, o->axis);
+        vpps_put_at(w, o->value, "m", "element");
+        fprintf(w->out, "; });\n");
         return;
     }
-    fprintf(w->out, "float v%u = 0.0f;\n", v);
+    fprintf(w->out, "vpps_of_parts<%u, %u", s->to.rows, s->run.of.opcode == VPPS_I_PLACE ? s->run.of.u.whole : 0);
+    for (uint32_t i = 0; i < s->n; i++) fprintf(w->out, ", %u", vpps_step_operand(w, s, i)->rows);
+    fprintf(w->out, ">(element");
     for (uint32_t i = 0; i < s->n; i++) {
-        const vpps_operand *o = vpps_step_operand(w, s, i);
-        if (opcode != VPPS_I_SLICE) fprintf(w->out, "if (element %% %uu - %uu < %uu) ", rows, row, o->rows);
-        snprintf(element, sizeof element,
-                 opcode == VPPS_I_SLICE ? "vpps_moved<%u, %u>(element, %uu)" : "vpps_moved<%u, %u>(element, 0u - %uu)",
-                 rows, o->rows, row);
-        fprintf(w->out, "v%u = ", v);
-        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), element);
-        fprintf(w->out, ";\n");
-        row += o->rows;
+        o = vpps_step_operand(w, s, i);
+        fprintf(w->out, ", [&](unsigned element) { return ");
+        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), "element");
+        fprintf(w->out, "; }");
     }
+    fprintf(w->out, ");\n");
 }
 
 static void make_element(const work *w, const vpps_program_step *s) {
@@ -233,7 +228,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
         vpps_put_memory(w, s->to.value, "item", "element");
         fprintf(w->out, ";\n");
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_PARTS) {
-        make_parts(w, s);
+        (s->run.of.opcode == VPPS_I_SLICE ? make_slice : make_stack)(w, s);
     } else if (s->run.of.opcode == VPPS_I_MATRIX) {
         fprintf(w->out, "const float v%u = ((const float *)a.matrices)[%uu + vpps_turned<%u, %u>(element)];\n",
                 s->to.value, w->g->matrix_at[s->run.of.table], s->to.rows, s->to.cols);

@@ -166,6 +166,27 @@ __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first)
     return element / ROWS * OTHER_ROWS + (element % ROWS + first);
 }
 
+/* Of a value of ROWS rows the element that is one of parts, which lie one below the other, from row FIRST on, of PART_ROWS rows each; 0: of
+ * none. part(element) is a part's element. */
+template <unsigned ROWS, unsigned FIRST, unsigned... PART_ROWS, class... PARTS>
+__device__ __forceinline__ float vpps_of_parts(unsigned element, const PARTS &...part) {
+    float x = 0.0f;
+    unsigned row = FIRST;
+    ((x = element % ROWS - row < PART_ROWS ? part(vpps_moved<ROWS, PART_ROWS>(element, 0u - row)) : x,
+      row += PART_ROWS),
+     ...);
+    return x;
+}
+
+/* Likewise, where the parts are the members of the vertex's list, of MEMBER_ROWS rows each: member(m, element) is an element of one. */
+template <unsigned ROWS, unsigned MEMBER_ROWS, class MEMBER>
+__device__ __forceinline__ float vpps_of_stack(const vpps_array &starts, unsigned vertex, unsigned first,
+                                               unsigned element, const MEMBER &member) {
+    const unsigned row = element % ROWS, m = starts[vertex] + row / MEMBER_ROWS;
+    if (m >= starts[vertex + 1]) return 0.0f;
+    return member(m - first, element / ROWS * MEMBER_ROWS + row % MEMBER_ROWS);
+}
+
 /* Where the transpose of a value of ROWS x COLS has its element. */
 template <unsigned ROWS, unsigned COLS> __device__ __forceinline__ unsigned vpps_turned(unsigned element) {
     return element % ROWS * COLS + element / ROWS;
