@@ -7,7 +7,8 @@
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_AFTER(X) X(device) X(common) X(mma) X(whole) X(products) X(stage) X(parameters) X(outer) X(packing)
+#define TEMPLATES_AFTER(X)                                                                                             \
+    X(device) X(common) X(mma) X(whole) X(products) X(loads) X(stage) X(parameters) X(outer) X(packing)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_AFTER(X)
@@ -102,16 +103,6 @@ static void put_entries(const vpps_generation *g) {
 
 /* ---------------------------------------------------------------- weights */
 
-/* Word i of the thread's. */
-static void put_weight(const vpps_generation *g, const vpps_resident *m, uint32_t i) {
-    if (m->level == VPPS_RESIDENT_REGISTERS) {
-        fprintf(g->out, "w[%u]", m->at + i);
-    } else {
-        const uint32_t load = i / m->run * g->plan->threads * m->run + i % m->run;
-        fprintf(g->out, "(shared + threadIdx.x * %u)[%u]", m->run, m->at * g->plan->threads + load);
-    }
-}
-
 /* Backward's weights in fp32 may be loaded late. Those for registers go through shared memory, if it has room for them. */
 static bool is_staged(const vpps_kernel_plan *p, const vpps_resident *m) {
     return p->staged_words && m->transposed && m->level == VPPS_RESIDENT_REGISTERS;
@@ -131,109 +122,38 @@ static void plan_late_weights(vpps_kernel_plan *plan, const vpps_kernel_room *ro
     for (uint32_t i = 0; i < r->n; i++) plan->late |= is_late(plan, &r->list[i]);
 }
 
-/* Opens a block that declares `m`, the address of the VP's first row. */
-static void open_matrix(const vpps_generation *g, const vpps_resident *m) {
-    const vpps_parameter_data *p = &g->model->params[m->matrix];
-    const uint32_t rows = m->transposed ? p->cols : p->rows;
-    put_parameter_name(g->out, p, m->transposed);
-    fprintf(g->out,
-            "\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nconst float *const m = (const "
-            "float *)a.matrices + %uu + vpps_least(own.first, %uu) * %uu;\n",
-            rows, g->matrix_at[m->matrix], rows - 1, m->transposed ? 1 : p->cols);
+void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed) {
+    const vpps_parameter_data *p = &g->model->params[matrix];
+    fprintf(g->out, "vpps_matrix<%u, %u, %uu, %u, %u>", transposed ? p->cols : p->rows, transposed ? p->rows : p->cols,
+            g->matrix_at[matrix], transposed ? 1 : p->cols, transposed ? p->cols : 1);
 }
 
-/* Declares a thread's first column, too. */
-static void put_first(const vpps_generation *g, const vpps_resident *m) {
-    fprintf(g->out, "const unsigned block = VPPS_LANE / %u, first = ", vpps_lanes_of_block(m->blocks));
-    vpps_put_first_column(g->out, m);
-    fprintf(g->out, ";\n");
+/* The thread's words of a matrix: loads.cuh has what is done with them. */
+static void put_resident(const vpps_generation *g, const vpps_resident *m) {
+    put_parameter_name(g->out, &g->model->params[m->matrix], m->transposed);
+    fprintf(g->out, "\nvpps_resident_matrix<");
+    vpps_put_matrix(g, m->matrix, m->transposed);
+    fprintf(g->out, ", %u, %u, %u, %u>(a, member)", vpps_rows_of_thread(m), m->columns, m->run, m->blocks);
 }
 
-/* Loads weights to registers, `run` elements at a time: by one load along a row, one by one along a column. `staged`: to shared memory
- * instead, from word `at` of the thread's on. */
-static void put_load(const vpps_generation *g, const vpps_resident *m, bool staged, uint32_t at) {
-    const vpps_parameter_data *p = &g->model->params[m->matrix];
-    const uint32_t stride = p->cols, cols = m->transposed ? p->rows : p->cols, span = g->plan->threads / m->blocks;
-    const char *const type = vpps_run_type(m->run);
-    open_matrix(g, m);
-    put_first(g, m);
-    for (uint32_t i = 0; i < vpps_words_of_thread(m); i += m->run) {
-        const uint32_t row = i / m->columns * m->blocks, column = i % m->columns * span;
-        fprintf(g->out,
-                "{ const unsigned row = block + %u, column = first + %u;\nconst bool there = row < own.end - own.first",
-                row, column);
-        if (column + span * m->run > cols) fprintf(g->out, " && column < %u", cols);
-        fprintf(g->out, ";\n");
-        if (!m->transposed)
-            fprintf(g->out, "const %s x = *(const %s *)(m + (there ? row * %u + column : 0));\n", type, type, stride);
-        for (uint32_t k = 0; k < m->run; k++) {
-            if (staged) {
-                fprintf(g->out, "vpps_copy_word(staged + %uu, m + (there ? row + (column + %u) * %u : 0), there);\n",
-                        (at + i + k) * g->plan->threads, k, stride);
-                continue;
-            }
-            put_weight(g, m, i + k);
-            fprintf(g->out, " = there ? ");
-            if (m->transposed) {
-                fprintf(g->out, "m[row + (column + %u) * %u]", k, stride);
-            } else {
-                fprintf(g->out, "x%s", vpps_run_element(m->run, k));
-            }
-            fprintf(g->out, " : 0.0f;\n");
-        }
-        fprintf(g->out, "}\n");
-    }
-    fprintf(g->out, "}\n");
+static void put_copy_to_shared(const vpps_generation *g, const vpps_resident *m) {
+    put_resident(g, m);
+    fprintf(g->out, ".copy_to(shared + %uu);\n", m->at * g->plan->threads);
 }
 
-/* Loads weights to shared memory, by a loop: straight-line code would begin with all loads at once, and lack registers for them.
- * Neighbouring threads load adjacent elements. */
-static void put_load_to_shared(const vpps_generation *g, const vpps_resident *m) {
-    const vpps_parameter_data *p = &g->model->params[m->matrix];
-    const uint32_t stride = p->cols, cols = m->transposed ? p->rows : p->cols, span = g->plan->threads / m->blocks;
-    const uint32_t height = vpps_rows_of_thread(m) * m->blocks, width = m->columns * span;
-    const uint32_t lanes = vpps_lanes_of_block(m->blocks);
-    open_matrix(g, m);
-    fprintf(g->out,
-            "float *const to = shared + %uu;\n#pragma unroll 4\nfor (unsigned i = threadIdx.x; i < %u; i += "
-            "VPPS_THREADS) {\n",
-            m->at * g->plan->threads, height * width);
-    if (m->transposed) {
-        fprintf(g->out, "const unsigned row = i %% %u, column = i / %u;\n", height, height);
-    } else {
-        fprintf(g->out, "const unsigned row = i / %u, column = i %% %u;\n", width, width);
-    }
-    fprintf(
-        g->out,
-        "const bool there = row < own.end - own.first && column < %u;\nconst unsigned place = column %% %u / "
-        "%u;\nvpps_copy_word(to + ((row / %u * %u + column / %u) * VPPS_THREADS + place / %u * 32 + row %% %u * %u + "
-        "place %% %u) * %u + column %% %u, m + (there ? row * %u + column * %u : 0), there);\n}\n}\n",
-        cols, span * m->run, m->run, m->blocks, m->columns / m->run, span * m->run, lanes, m->blocks, lanes, lanes,
-        m->run, m->run, m->transposed ? 1 : stride, m->transposed ? stride : 1);
-}
-
-/* Loads the VP's elements of the vectors that products start from, one for each thread. */
+/* Loads the VP's elements of the vectors that products start from. */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < r->n_vectors; i++) n += r->vectors[i].rows;
-    fprintf(g->out,
-            "#pragma unroll 1\nfor (unsigned i = threadIdx.x; i < %u; i += VPPS_THREADS) {\nunsigned from = VPPS_NONE; "
-            "/* none: zero, "
-            "for a VP with "
-            "fewer rows */\n",
-            n);
+    if (!r->n_vectors) return;
+    const vpps_resident_vector *last = &r->vectors[r->n_vectors - 1];
+    fprintf(g->out, "vpps_load_vectors<%u", last->at + last->rows);
     for (uint32_t i = 0; i < r->n_vectors; i++) {
         const vpps_resident_vector *x = &r->vectors[i];
         const vpps_parameter_data *p = &g->model->params[x->vector];
+        fprintf(g->out, ",\nvpps_resident_vector<%u, %u, %uu> ", p->rows, x->at, g->pool->values[x->vector]);
         put_parameter_name(g->out, p, false);
-        fprintf(
-            g->out,
-            "\n{ const vpps_rows own = vpps_rows_of(%u, VPPS_GROUP, member);\nif (i - %u < own.end - own.first) from "
-            "= %uu + own.first + (i - %u); }\n",
-            p->rows, x->at, g->pool->values[x->vector], x->at);
     }
-    fprintf(g->out, "shared[i] = from == VPPS_NONE ? 0.0f : ((const float *)a.pool)[from];\n}\n");
+    fprintf(g->out, ">(a, shared, member);\n");
 }
 
 /* Writes the table of the rows of all fragments. */
@@ -257,102 +177,64 @@ static void put_weight_rows(const vpps_generation *g) {
     fprintf(g->out, "    {0, 0, 0, 0, 0}};\n");
 }
 
-vpps_fragment_rows vpps_rows_of_fragment(const vpps_generation *g, const vpps_fragment *f) {
+void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    vpps_fragment_rows all = {VPPS_NONE, VPPS_NONE, f->length % QUAD == 0};
+    uint32_t height = VPPS_NONE, words = VPPS_NONE; /* of all rows' matrices; 0: they differ */
+    bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
         if (x->matrix == VPPS_NO_PARAM) continue;
         const vpps_parameter_data *p = &g->model->params[x->matrix];
-        const uint32_t height = x->transposed ? p->cols : p->rows, words = x->transposed ? p->cols : 1;
-        all.height = all.height == VPPS_NONE || all.height == height ? height : 0;
-        all.words = all.words == VPPS_NONE || all.words == words ? words : 0;
-        all.quads &= !x->transposed && p->cols % QUAD == 0;
+        const uint32_t own_height = x->transposed ? p->cols : p->rows, own_words = x->transposed ? p->cols : 1;
+        height = height == VPPS_NONE || height == own_height ? own_height : 0;
+        words = words == VPPS_NONE || words == own_words ? own_words : 0;
+        quads &= !x->transposed && p->cols % QUAD == 0;
     }
-    return all;
+    fprintf(g->out, "vpps_fragment_rows<%u, %u, %u, %s>", (uint32_t)(f - g->plan->residents.fragments), height, words,
+            vpps_truth(quads));
 }
 
-/* A step of a fragment: the lane's four elements of a row. */
-typedef struct fragment_step {
-    uint32_t fragment, step;
-} fragment_step;
-
-static void put_step_load(const vpps_generation *g, fragment_step at, uint32_t number) {
-    const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
-    const vpps_fragment_rows all = vpps_rows_of_fragment(g, f);
-    char rows[32], words[32];
-    snprintf(rows, sizeof rows, all.height ? "%u" : "r%u.rows", all.height ? all.height : number);
-    snprintf(words, sizeof words, all.words ? "%u" : "r%u.element_words", all.words ? all.words : number);
-    fprintf(
-        g->out,
-        "const vpps_weight_row &r%u = vpps_weight_rows[%u + VPPS_LANE / 4];\nconst vpps_rows o%u = "
-        "vpps_rows_of(%s, VPPS_GROUP, member);\nconst vpps_quad q%u = vpps_four_weights<%s, %s, %u>(a, r%u, o%u, %s, "
-        "(VPPS_WARP * %u + %u) * 16 + VPPS_LANE %% 4 * 4);\n",
-        number, at.fragment * VPPS_FRAGMENT_ROWS, number, rows, number, all.quads ? "true" : "false",
-        f->steps * VPPS_FRAGMENT_DEPTH * (g->plan->threads / 32) <= f->length ? "true" : "false", f->length, number,
-        number, words, f->steps, at.step);
-}
-
-/* Two words of each part. */
-static void put_step_store(const vpps_generation *g, fragment_step at, uint32_t number) {
-    const vpps_fragment *f = &g->plan->residents.fragments[at.fragment];
-    const uint32_t words = 2 * g->plan->parts, threads = g->plan->threads;
-    const bool shared = f->level == VPPS_RESIDENT_SHARED;
-    fprintf(g->out, "{ const vpps_split low = vpps_split_of(q%u.x, q%u.y), high = vpps_split_of(q%u.z, q%u.w);\n",
-            number, number, number, number);
-    if (shared) {
-        const char *const type = vpps_run_type(words);
-        fprintf(g->out, "((%s *)(shared + %u) + threadIdx.x)[%u] = %s{", type, f->at * threads, at.step * threads,
-                type);
-    }
-    for (uint32_t k = 0; k < words; k++) {
-        if (!shared) fprintf(g->out, "w[%u] = ", f->at + at.step * words + k);
-        fprintf(g->out, "__uint_as_float(%s.part[%u])%s", k % 2 ? "high" : "low", k / 2,
-                !shared         ? ";\n"
-                : k + 1 < words ? ", "
-                                : "};\n");
-    }
-    fprintf(g->out, "}\n");
-}
-
-/* All loads at once. */
-static void put_steps(const vpps_generation *g, const fragment_step *at, uint32_t n) {
-    fprintf(g->out, "{\n");
-    for (uint32_t k = 0; k < n; k++) put_step_load(g, at[k], k);
-    for (uint32_t k = 0; k < n; k++) put_step_store(g, at[k], k);
-    fprintf(g->out, "}\n");
+void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f) {
+    fprintf(g->out, "vpps_fragment_words<%u, %s>", f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
 }
 
 /* Loads the words of all fragments, those of some steps at a time. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
-    fragment_step at[AT_ONCE];
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_fragments; i++) {
-        for (uint32_t s = 0; s < r->fragments[i].steps && r->fragments[i].level != VPPS_RESIDENT_STREAM; s++) {
-            at[n++] = (fragment_step){i, s};
-            if (n == AT_ONCE) put_steps(g, at, n);
-            n %= AT_ONCE;
+        const vpps_fragment *f = &r->fragments[i];
+        for (uint32_t step = 0; step < f->steps && f->level != VPPS_RESIDENT_STREAM; step++, n++) {
+            fprintf(g->out, n % AT_ONCE ? ",\n" : n ? ">(weights);\nvpps_load_fragments<" : "vpps_load_fragments<");
+            fprintf(g->out, "vpps_fragment_step<");
+            vpps_put_fragment_rows(g, f);
+            fprintf(g->out, ", ");
+            vpps_put_fragment_words(g, f);
+            fprintf(g->out, ", %u, %u, %u>", f->length, f->steps, step);
         }
     }
-    if (n) put_steps(g, at, n);
+    if (n) fprintf(g->out, ">(weights);\n");
 }
 
 static void put_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (r->n_fragments) put_weight_rows(g);
     fprintf(g->out,
-            "\n/* Loads the resident weights, except the late ones; zeros where a VP has fewer rows, or a row fewer "
-            "columns. */\n__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
-            "(&w)[VPPS_WEIGHTS + 1], "
-            "float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
+            "\n/* Loads the resident weights, except the late ones. */\n__device__ __forceinline__ void "
+            "vpps_load_weights(const vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared) {\nconst unsigned "
+            "member = blockIdx.x %% VPPS_GROUP;\n");
+    if (r->n_fragments)
+        fprintf(g->out, "const vpps_weights weights = {w, shared, threadIdx.x, a, vpps_weight_rows};\n");
     put_fragments(g);
     for (uint32_t i = 0; i < r->n && !r->parts; i++) {
         const vpps_resident *m = &r->list[i];
         if (is_late(g->plan, m)) continue;
-        if (m->level == VPPS_RESIDENT_REGISTERS) put_load(g, m, false, 0);
-        if (m->level == VPPS_RESIDENT_SHARED) put_load_to_shared(g, m);
+        if (m->level == VPPS_RESIDENT_SHARED) put_copy_to_shared(g, m);
+        if (m->level == VPPS_RESIDENT_REGISTERS) {
+            put_resident(g, m);
+            fprintf(g->out, ".load<%u>(w);\n", m->at);
+        }
     }
     put_vector_loads(g);
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
@@ -364,24 +246,28 @@ static void put_late_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t at = 0;
     fprintf(g->out, "\n__device__ __forceinline__ void vpps_load_late_weights(const vpps_arguments &a, float *shared) "
-                    "{\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\nfloat *const staged = shared + "
-                    "VPPS_STAGED_AT + threadIdx.x;\n");
-    for (uint32_t i = 0; i < r->n && !r->parts; i++) {
+                    "{\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
+    for (uint32_t i = 0; i < r->n; i++) {
         const vpps_resident *m = &r->list[i];
         if (!is_late(g->plan, m)) continue;
-        if (m->level == VPPS_RESIDENT_SHARED) put_load_to_shared(g, m);
-        if (m->level == VPPS_RESIDENT_REGISTERS) put_load(g, m, true, at), at += vpps_words_of_thread(m);
+        if (m->level == VPPS_RESIDENT_SHARED) put_copy_to_shared(g, m);
+        if (m->level == VPPS_RESIDENT_REGISTERS) {
+            put_resident(g, m);
+            fprintf(g->out, ".stage(shared + VPPS_STAGED_AT + %uu);\n", at * g->plan->threads);
+            at += vpps_words_of_thread(m);
+        }
     }
-    fprintf(g->out, "(void)member, (void)staged;\n}\n\n__device__ __forceinline__ void vpps_take_late_weights(float "
-                    "(&w)[VPPS_WEIGHTS + 1], float *shared) {\nconst float *const staged = shared + VPPS_STAGED_AT + "
-                    "threadIdx.x;\nvpps_wait_for_copies();\n");
+    fprintf(g->out, "(void)member, (void)shared;\n}\n\n__device__ __forceinline__ void vpps_take_late_weights(float "
+                    "(&w)[VPPS_WEIGHTS + 1], const float *shared) {\nvpps_wait_for_copies();\n");
     at = 0;
-    for (uint32_t i = 0; i < r->n && !r->parts; i++) {
+    for (uint32_t i = 0; i < r->n; i++) {
         const vpps_resident *m = &r->list[i];
-        for (uint32_t k = 0; k < vpps_words_of_thread(m) && is_staged(g->plan, m); k++)
-            fprintf(g->out, "w[%u] = staged[%uu];\n", m->at + k, at++ * g->plan->threads);
+        if (!is_staged(g->plan, m)) continue;
+        fprintf(g->out, "vpps_take_staged<%u, %u>(w, shared + VPPS_STAGED_AT + %uu);\n", m->at, vpps_words_of_thread(m),
+                at * g->plan->threads);
+        at += vpps_words_of_thread(m);
     }
-    fprintf(g->out, "(void)w, (void)staged;\n}\n");
+    fprintf(g->out, "(void)w, (void)shared;\n}\n");
 }
 
 /* ---------------------------------------------------------------- the kernel */

@@ -50,12 +50,9 @@ static void put_place(const work *w, uint32_t operand) {
 /* A matrix that products read from memory at each use. */
 static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint32_t rows, vpps_param matrix) {
     const output *o = &p->outputs[first];
-    const vpps_cell_value *x = vpps_stage_value(w, o->value);
-    const vpps_parameter_data *data = &w->g->model->params[matrix];
-    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
-    fprintf(w->out, ", vpps_streamed_part<%u, %u, %u, %u, %u, %u, %uu, %u, %u>", first, rows, o->row, p->blocks,
-            x->rows, transposed ? data->rows : data->cols, w->g->matrix_at[matrix], transposed ? 1 : data->cols,
-            transposed ? data->cols : 1);
+    fprintf(w->out, ", vpps_streamed_part<");
+    vpps_put_matrix(w->g, matrix, vpps_stage_value(w, o->value)->kind == VPPS_VALUE_PRODUCT_T);
+    fprintf(w->out, ", %u, %u, %u, %u>", first, rows, o->row, p->blocks);
 }
 
 /* Writes the matrices that an operand of a pass is multiplied with: the streamed or the resident ones. A product's outputs are consecutive
@@ -186,13 +183,10 @@ bool vpps_place_products(const work *w) {
 static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->g, w->c, v); }
 
 static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
-    if (f->level != VPPS_RESIDENT_STREAM) {
-        fprintf(w->out, ", vpps_fragment<%u, %u, %s>", tile, f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
-        return;
-    }
-    const vpps_fragment_rows rows = vpps_rows_of_fragment(w->g, f);
-    fprintf(w->out, ", vpps_streamed_fragment<%u, %u, %u, %u, %s>", tile,
-            (uint32_t)(f - w->g->plan->residents.fragments), rows.height, rows.words, vpps_truth(rows.quads));
+    const bool streamed = f->level == VPPS_RESIDENT_STREAM;
+    fprintf(w->out, streamed ? ", vpps_streamed_fragment<%u, " : ", vpps_resident_fragment<%u, ", tile);
+    (streamed ? vpps_put_fragment_rows : vpps_put_fragment_words)(w->g, f);
+    fprintf(w->out, ">");
 }
 
 /* Writes an operand's fragments of weights: the streamed or the resident ones. Returns one of them; NULL: there are none. */

@@ -36,13 +36,11 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
     return g->plan->parts && vpps_only_products_read(c, v);
 }
 
-/* What a fragment's rows have in common: rows of their matrices, and words from one element to the next, or 0 where they differ; all begin
- * and end at a quad. */
-typedef struct vpps_fragment_rows {
-    uint32_t height, words;
-    bool quads;
-} vpps_fragment_rows;
-vpps_fragment_rows vpps_rows_of_fragment(const vpps_generation *g, const vpps_fragment *f);
+/* Types of the kernel's text (products.cuh): a matrix in memory, or its transpose; the rows of a fragment in memory; the thread's resident
+ * words of a fragment. */
+void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
+void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
+void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 
 /* Words up to the next quad. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }

@@ -61,21 +61,6 @@ static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
     return run;
 }
 
-const char *vpps_run_type(uint32_t run) {
-    static const char *const types[] = {"float", "vpps_pair", "", "vpps_quad"};
-    return types[run - 1];
-}
-
-const char *vpps_run_element(uint32_t run, uint32_t k) {
-    static const char *const names[] = {".x", ".y", ".z", ".w"};
-    return run == 1 ? "" : names[k];
-}
-
-void vpps_put_first_column(FILE *out, const vpps_resident *m) {
-    const uint32_t lanes = vpps_lanes_of_block(m->blocks);
-    fprintf(out, "(VPPS_WARP * %u + VPPS_LANE %% %u) * %u", lanes, lanes, m->run);
-}
-
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads) {
     const uint32_t blocks = vpps_blocks_of_rows(rows, transposed, threads), span = threads / blocks;
     return (vpps_resident){

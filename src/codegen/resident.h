@@ -12,8 +12,6 @@
 
 #include "codegen/fragments.h"
 
-#include <stdio.h>
-
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
     VPPS_RESIDENT_SHARED, /* of the CTA, a word a thread side by side */
@@ -62,16 +60,8 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads);
 
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
-static inline uint32_t vpps_lanes_of_block(uint32_t blocks) { return 32 / blocks; }
-
-/* In a kernel's text: the first column that a thread holds. */
-void vpps_put_first_column(FILE *out, const vpps_resident *m);
 
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
-
-/* In a kernel's text: the type of so many columns side by side, and what names column k of them. */
-const char *vpps_run_type(uint32_t run);
-const char *vpps_run_element(uint32_t run, uint32_t k);
 
 /* Adds the matrices that the cell's stages multiply with row by row, and what such products start from. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,

@@ -48,7 +48,7 @@ __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, 
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
-/* Loads RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. There is no loop, so that the compiler keeps
+/* Load and store RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. There is no loop, so that the compiler keeps
  * registers. */
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
@@ -64,11 +64,23 @@ __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *fro
         if constexpr (RUN > 2) to[2] = from[2], to[3] = from[3];
     }
 }
+template <bool ALIGNED, unsigned RUN>
+__device__ __forceinline__ void vpps_store_run(float *to, const float (&from)[RUN]) {
+    if constexpr (ALIGNED && RUN == 4) {
+        *(vpps_quad *)to = vpps_quad{from[0], from[1], from[2], from[3]};
+    } else if constexpr (ALIGNED && RUN == 2) {
+        *(vpps_pair *)to = vpps_pair{from[0], from[1]};
+    } else {
+        to[0] = from[0];
+        if constexpr (RUN > 1) to[1] = from[1];
+        if constexpr (RUN > 2) to[2] = from[2], to[3] = from[3];
+    }
+}
 
 /* The places of weights: the thread's registers, shared memory, and memory, which has all of them. */
 struct vpps_weights {
     float (&registers)[VPPS_WEIGHTS + 1];
-    const float *shared;
+    float *shared;
     unsigned thread;
     const vpps_arguments &a;
 #if VPPS_PARTS
@@ -80,6 +92,22 @@ struct vpps_weights {
  *
  * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
  * thread multiplies its columns, and a block of lanes adds up its sums. */
+
+/* A matrix, or its transpose: ROWS rows of COLUMNS elements, from word FROM of all matrices on, and the words from one row to the next, and
+ * from one element to the next. */
+template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
+    static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
+
+    /* Loads RUN elements of a row, of which the first is at `from`. */
+    template <unsigned RUN> static __device__ __forceinline__ void load(float (&to)[RUN], const float *from) {
+        if constexpr (WORDS == 1) {
+            vpps_load_run<true>(to, from);
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < RUN; k++) to[k] = from[k * WORDS];
+        }
+    }
+};
 
 /* The first of the thread's RUN columns of a round, where a block of lanes shares out SPAN columns a round. */
 template <unsigned RUN, unsigned SPAN>
@@ -112,12 +140,9 @@ template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpp
     }
 };
 
-/* Likewise, read from memory at each use. Row ROW of the thread's and the next ones, of a matrix of HEIGHT rows of LENGTH elements that
- * begins at word AT of all matrices; from one row to the next are ROW_WORDS, from one element to the next WORDS. A VP without such a row
+/* Likewise row ROW of the thread's and the next ones of MATRIX, a vpps_matrix, read from memory at each use. A VP without such a row
  * multiplies another one, whose sums are not read. */
-template <unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BLOCKS, unsigned HEIGHT, unsigned LENGTH, unsigned AT,
-          unsigned ROW_WORDS, unsigned WORDS>
-struct vpps_streamed_part {
+template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BLOCKS> struct vpps_streamed_part {
     static constexpr bool LOADED = true;
 
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
@@ -126,20 +151,14 @@ struct vpps_streamed_part {
         constexpr unsigned SPAN = VPPS_THREADS / BLOCKS * RUN;
         const unsigned column = vpps_column<RUN, SPAN>(weights.thread, round),
                        block = weights.thread % 32 / (32 / BLOCKS),
-                       first = vpps_rows_of(HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + block;
-        const bool there = ROUNDS * SPAN <= LENGTH || column < LENGTH;
+                       first = vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, blockIdx.x % VPPS_GROUP).first + block;
+        const bool there = ROUNDS * SPAN <= MATRIX::LENGTH || column < MATRIX::LENGTH;
         float w[ROWS][RUN];
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++) {
-            const unsigned number = vpps_least(first + (ROW + row) * BLOCKS, HEIGHT - 1);
-            const float *const from =
-                (const float *)weights.a.matrices + (AT + number * ROW_WORDS + (there ? column : 0) * WORDS);
-            if constexpr (WORDS == 1) {
-                vpps_load_run<true>(w[row], from);
-            } else {
-#pragma unroll
-                for (unsigned k = 0; k < RUN; k++) w[row][k] = from[there ? k * WORDS : 0];
-            }
+            const unsigned number = vpps_least(first + (ROW + row) * BLOCKS, MATRIX::HEIGHT - 1);
+            MATRIX::load(w[row], (const float *)weights.a.matrices +
+                                     (MATRIX::AT + number * MATRIX::ROW_WORDS + (there ? column : 0) * MATRIX::WORDS));
         }
 #pragma unroll
         for (unsigned row = 0; row < ROWS; row++)
@@ -415,34 +434,43 @@ struct vpps_pass {
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* Eight rows of weights of an operand, which belong to tile TILE of the pass: codegen/fragments.h. The thread's words of them begin at AT,
- * in its registers or in shared memory. */
-template <unsigned TILE, unsigned AT, bool SHARED> struct vpps_fragment {
-    static constexpr bool STREAMED = false;
+/* A thread's words of 16 elements of eight rows of weights, four of one row (codegen/fragments.h): of each part two. */
+enum { VPPS_STEP_WORDS = 2 * VPPS_PARTS };
 
-    /* Adds products with 16 elements of 16 items. */
-    template <int TILES>
-    static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
-                                               const vpps_weights &weights) {
-        constexpr unsigned WORDS = 2 * VPPS_PARTS;
-        float w[WORDS];
-        unsigned bits[WORDS];
-        if constexpr (SHARED) {
-            vpps_load_run<true>(w, weights.shared + (AT + step * WORDS) * VPPS_THREADS + weights.thread * WORDS);
-        } else {
-            vpps_load_run<false>(w, weights.registers + (AT + step * WORDS));
-        }
+__device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_WORDS], vpps_quad q) {
+    const vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);
 #pragma unroll
-        for (unsigned i = 0; i < WORDS; i++) bits[i] = __float_as_uint(w[i]);
-        vpps_add_products(sums[TILE], x, bits);
+    for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
+}
+
+/* A fragment's resident words: they begin at AT of the thread's, in its registers or in shared memory. */
+template <unsigned AT, bool SHARED> struct vpps_fragment_words {
+    static __device__ __forceinline__ void load(unsigned (&words)[VPPS_STEP_WORDS], unsigned step,
+                                                const vpps_weights &weights) {
+        float w[VPPS_STEP_WORDS];
+        vpps_load_run<SHARED>(w, place(step, weights));
+#pragma unroll
+        for (unsigned i = 0; i < VPPS_STEP_WORDS; i++) words[i] = __float_as_uint(w[i]);
+    }
+    static __device__ __forceinline__ void store(const unsigned (&words)[VPPS_STEP_WORDS], unsigned step,
+                                                 const vpps_weights &weights) {
+        float w[VPPS_STEP_WORDS];
+#pragma unroll
+        for (unsigned i = 0; i < VPPS_STEP_WORDS; i++) w[i] = __uint_as_float(words[i]);
+        vpps_store_run<SHARED>(place(step, weights), w);
+    }
+
+  private:
+    static __device__ __forceinline__ float *place(unsigned step, const vpps_weights &weights) {
+        const unsigned at = AT + step * VPPS_STEP_WORDS;
+        if constexpr (!SHARED) return weights.registers + at;
+        return weights.shared + at * VPPS_THREADS + weights.thread * VPPS_STEP_WORDS;
     }
 };
 
-/* Likewise fragment NUMBER, read from memory at each use. HEIGHT rows have the matrices of its rows, and WORDS are from one element to
- * the next; 0: they differ. ALIGNED: rows begin and end at a quad. */
-template <unsigned TILE, unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_streamed_fragment {
-    static constexpr bool STREAMED = true;
-
+/* The rows of fragment NUMBER in memory. HEIGHT rows have the matrices of its rows, and WORDS are from one element to the next; 0: they
+ * differ. ALIGNED: rows begin and end at a quad. */
+template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_fragment_rows {
     /* Four of 16 elements of a row. */
     template <bool WHOLE, unsigned LENGTH>
     static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights) {
@@ -451,15 +479,30 @@ template <unsigned TILE, unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool 
         return vpps_four_weights<ALIGNED, WHOLE, LENGTH>(weights.a, row, own, WORDS ? WORDS : row.element_words,
                                                          element);
     }
+};
 
-    /* Adds their products. */
+/* A fragment that is multiplied with an operand, for tile TILE of the pass: its resident words, or its rows in memory, read at each use. */
+template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
+    static constexpr bool STREAMED = false;
+
+    /* Adds products with 16 elements of 16 items. */
+    template <int TILES>
+    static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
+                                               const vpps_weights &weights) {
+        unsigned words[VPPS_STEP_WORDS];
+        RESIDENT::load(words, step, weights);
+        vpps_add_products(sums[TILE], x, words);
+    }
+};
+template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
+    static constexpr bool STREAMED = true;
+
+    /* Adds products with the four elements that the lane has loaded. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, vpps_quad q) {
-        const vpps_split low = vpps_split_of(q.x, q.y), high = vpps_split_of(q.z, q.w);
-        unsigned bits[2 * VPPS_PARTS];
-#pragma unroll
-        for (unsigned p = 0; p < VPPS_PARTS; p++) bits[2 * p] = low.part[p], bits[2 * p + 1] = high.part[p];
-        vpps_add_products(sums[TILE], x, bits);
+        unsigned words[VPPS_STEP_WORDS];
+        vpps_split_weights(words, q);
+        vpps_add_products(sums[TILE], x, words);
     }
 };
 

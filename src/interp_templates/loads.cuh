@@ -1,0 +1,127 @@
+/* loads.cuh - loads the resident weights, when a launch begins. codegen/resident.h and codegen/fragments.h say which thread has which. Zeros
+ * stand where a VP has fewer rows, or a row fewer columns. */
+
+/* ---------------------------------------------------------------- in fp32 */
+
+/* A thread has COLUMNS elements, RUN side by side, of each of ROWS rows of MATRIX, a vpps_matrix; its lane's block is one of BLOCKS. */
+template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned BLOCKS> struct vpps_resident_matrix {
+    vpps_rows own;
+    const float *from; /* the VP's first row */
+
+    __device__ __forceinline__ vpps_resident_matrix(const vpps_arguments &a, unsigned member)
+        : own(vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, member)),
+          from((const float *)a.matrices + MATRIX::AT + vpps_least(own.first, MATRIX::HEIGHT - 1) * MATRIX::ROW_WORDS) {
+    }
+
+    /* Loads the thread's words to its registers from number AT on. */
+    template <unsigned AT> __device__ __forceinline__ void load(float (&w)[VPPS_WEIGHTS + 1]) const {
+        each_run([&](unsigned i, const float *at, bool there) {
+            float x[RUN];
+            MATRIX::load(x, at);
+#pragma unroll
+            for (unsigned k = 0; k < RUN; k++) w[AT + i + k] = there ? x[k] : 0.0f;
+        });
+    }
+
+    /* Begins to copy the thread's words to shared memory, on their way to its registers: vpps_take_staged. */
+    __device__ __forceinline__ void stage(float *to) const {
+        each_run([&](unsigned i, const float *at, bool there) {
+#pragma unroll
+            for (unsigned k = 0; k < RUN; k++)
+                vpps_copy_word(to + (i + k) * VPPS_THREADS + threadIdx.x, at + k * MATRIX::WORDS, there);
+        });
+    }
+
+    /* Begins to copy all threads' words to shared memory, where they stay. Neighbouring threads copy adjacent elements. A loop:
+     * straight-line code would begin with all loads at once, and lack registers for them. */
+    __device__ __forceinline__ void copy_to(float *to) const {
+        constexpr unsigned HEIGHT = ROWS * BLOCKS, WIDTH = COLUMNS / RUN * SPAN;
+#pragma unroll 4
+        for (unsigned i = threadIdx.x; i < HEIGHT * WIDTH; i += VPPS_THREADS) {
+            const unsigned row = MATRIX::WORDS == 1 ? i / WIDTH : i % HEIGHT,
+                           column = MATRIX::WORDS == 1 ? i % WIDTH : i / HEIGHT;
+            const bool there = row < own.end - own.first && column < MATRIX::LENGTH;
+            const unsigned place = column % SPAN / RUN;
+            vpps_copy_word(to +
+                               ((row / BLOCKS * (COLUMNS / RUN) + column / SPAN) * VPPS_THREADS + place / LANES * 32 +
+                                row % BLOCKS * LANES + place % LANES) *
+                                   RUN +
+                               column % RUN,
+                           from + (there ? word_of(row, column) : 0), there);
+        }
+    }
+
+  private:
+    static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN; /* of a block; elements */
+
+    static __device__ __forceinline__ unsigned word_of(unsigned row, unsigned column) {
+        return row * MATRIX::ROW_WORDS + column * MATRIX::WORDS;
+    }
+
+    /* body(i, at, there) for each RUN of the thread's words, from its word i on: they are at `at`. Padding is not there, but like the matrix's
+     * first elements. */
+    template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
+#pragma unroll
+        for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {
+            const unsigned round = i % COLUMNS / RUN, row = VPPS_LANE / LANES + i / COLUMNS * BLOCKS,
+                           column = vpps_column<RUN, SPAN>(threadIdx.x, round);
+            const bool there =
+                row < own.end - own.first && ((round + 1) * SPAN <= MATRIX::LENGTH || column < MATRIX::LENGTH);
+            body(i, from + (there ? word_of(row, column) : 0), there);
+        }
+    }
+};
+
+/* Takes WORDS words of the thread, which stage() has copied, to its registers from number AT on. */
+template <unsigned AT, unsigned WORDS>
+__device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], const float *staged) {
+#pragma unroll
+    for (unsigned i = 0; i < WORDS; i++) w[AT + i] = staged[i * VPPS_THREADS + threadIdx.x];
+}
+
+/* ---------------------------------------------------------------- in bf16 */
+#if VPPS_PARTS
+
+/* Step STEP of STEPS of a fragment: 16 elements of its rows, of LENGTH each, which FROM, a vpps_fragment_rows, has, become words of TO, a
+ * vpps_fragment_words. */
+template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> struct vpps_fragment_step {
+    static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights) {
+        constexpr bool WHOLE = STEPS * 16 * VPPS_WARPS <= LENGTH;
+        return FROM::template load<WHOLE, LENGTH>((VPPS_WARP * STEPS + STEP) * 16 + VPPS_LANE % 4 * 4, weights);
+    }
+    static __device__ __forceinline__ void store(vpps_quad q, const vpps_weights &weights) {
+        unsigned words[VPPS_STEP_WORDS];
+        vpps_split_weights(words, q);
+        TO::store(words, STEP, weights);
+    }
+};
+
+/* Loads the words of some steps, all at once. */
+template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights) {
+    const vpps_quad q[] = {STEPS::load(weights)...};
+    unsigned i = 0;
+    (STEPS::store(q[i++], weights), ...);
+}
+#endif
+
+/* ---------------------------------------------------------------- vectors */
+
+/* The VP's rows, of HEIGHT, of a vector that products start from: from word FROM of the pool on, to word AT of shared memory and the next. */
+template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
+    /* Where word i comes from, if it is one of these. */
+    static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {
+        const vpps_rows own = vpps_rows_of(HEIGHT, VPPS_GROUP, member);
+        if (i - AT < own.end - own.first) from = FROM + own.first + (i - AT);
+    }
+};
+
+/* Loads the first WORDS words of shared memory, which vectors have: one for each thread. */
+template <unsigned WORDS, class... VECTORS>
+__device__ __forceinline__ void vpps_load_vectors(const vpps_arguments &a, float *shared, unsigned member) {
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < WORDS; i += VPPS_THREADS) {
+        unsigned from = VPPS_NONE;
+        (VECTORS::find(from, i, member), ...);
+        shared[i] = from == VPPS_NONE ? 0.0f : ((const float *)a.pool)[from];
+    }
+}
