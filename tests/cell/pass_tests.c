@@ -137,76 +137,66 @@ static void check_passes(const subject *s) {
 
 /* ---------------------------------------------------------------- cells of networks */
 
-START_TEST(networks)
-    {
-        cells x = cells_open();
-        for (uint32_t group = 1; group <= 3; group++) {
-            for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
-                const vpps_cell cell = x.cell[_i];
-                const bool list = x.model->cells[cell]->n_lists > 0;
-                /* the gated sum of none is 0 / 0 */
-                const uint32_t least = list && _i != CELL_gated_list ? x.model->cells[cell]->min_members[1] : 1;
-                for (uint32_t members = least; members <= (list ? 3u : 1u); members++) {
-                    subject s = {x.g, cell, x.model->cells[cell]->name, cells_needs(), members, test_seed() + members};
-                    if (recurrent) s.needs = cells_recurrent(x.g, cell, group);
-                    s.needs.group = group;
-                    check_passes(&s);
-                    s.needs.rows.split_elems = UINT32_MAX; /* vertices are shared out */
-                    check_passes(&s);
-                }
+TEST(networks) {
+    cells x = cells_open();
+    for (uint32_t group = 1; group <= 3; group++) {
+        for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
+            const vpps_cell cell = x.cell[_i];
+            const bool list = x.model->cells[cell]->n_lists > 0;
+            /* the gated sum of none is 0 / 0 */
+            const uint32_t least = list && _i != CELL_gated_list ? x.model->cells[cell]->min_members[1] : 1;
+            for (uint32_t members = least; members <= (list ? 3u : 1u); members++) {
+                subject s = {x.g, cell, x.model->cells[cell]->name, cells_needs(), members, test_seed() + members};
+                if (recurrent) s.needs = cells_recurrent(x.g, cell, group);
+                s.needs.group = group;
+                check_passes(&s);
+                s.needs.rows.split_elems = UINT32_MAX; /* vertices are shared out */
+                check_passes(&s);
             }
         }
-        cells_close(&x);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* Frozen parameters, and inputs and outputs without a gradient: what is left is the same. */
-START_TEST(partly_differentiated)
-    {
-        cells x = cells_open();
-        uint64_t random = vpps_mix64(test_seed() + (uint64_t)_i);
-        for (uint32_t trial = 0; trial < 4; trial++) {
-            for (uint32_t p = 0; p < x.model->n_params; p++)
-                TEST_OK(vpps_freeze(x.model, p, vpps_random_below(&random, 2)));
-            const vpps_cell cell = x.cell[_i];
-            subject s = {x.g,
-                         cell,
-                         x.model->cells[cell]->name,
-                         cells_recurrent(x.g, cell, 1 + trial % 3),
-                         2,
-                         vpps_random(&random)};
-            s.needs.gradient_in = vpps_random(&random);
-            s.needs.gradient_out = vpps_random(&random);
-            if (trial % 2) s.needs.recurrent_in = vpps_random(&random) & s.needs.recurrent_in;
-            check_passes(&s);
-        }
-        cells_close(&x);
+TEST(partly_differentiated) {
+    cells x = cells_open();
+    uint64_t random = vpps_mix64(test_seed() + (uint64_t)_i);
+    for (uint32_t trial = 0; trial < 4; trial++) {
+        for (uint32_t p = 0; p < x.model->n_params; p++)
+            TEST_OK(vpps_freeze(x.model, p, vpps_random_below(&random, 2)));
+        const vpps_cell cell = x.cell[_i];
+        subject s = {
+            x.g, cell, x.model->cells[cell]->name, cells_recurrent(x.g, cell, 1 + trial % 3), 2, vpps_random(&random)};
+        s.needs.gradient_in = vpps_random(&random);
+        s.needs.gradient_out = vpps_random(&random);
+        if (trial % 2) s.needs.recurrent_in = vpps_random(&random) & s.needs.recurrent_in;
+        check_passes(&s);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* Inference: no backward, and outputs as they were. */
-START_TEST(inference)
-    {
-        cells x = cells_open();
-        for (uint32_t group = 1; group <= 3; group++) {
-            const vpps_cell cell = x.cell[_i];
-            vpps_cell_needs needs = cells_recurrent(x.g, cell, group);
-            needs.training = false;
-            vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
-            vertex *v = cells_vertex(x.g, cell, 3, test_seed());
-            ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
-            ck_assert_uint_eq(c->n_forward, c->n_values);
-            results *want = evaluate(base, v), *got = evaluate_stages(c, v, group % 2);
-            results_compare(x.model->cells[cell]->name, got, want, EXACT);
-            results_destroy(want);
-            results_destroy(got);
-            vertex_destroy(v, base);
-            vpps_compiled_cell_free(base);
-            vpps_compiled_cell_free(c);
-        }
-        cells_close(&x);
+TEST(inference) {
+    cells x = cells_open();
+    for (uint32_t group = 1; group <= 3; group++) {
+        const vpps_cell cell = x.cell[_i];
+        vpps_cell_needs needs = cells_recurrent(x.g, cell, group);
+        needs.training = false;
+        vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
+        vertex *v = cells_vertex(x.g, cell, 3, test_seed());
+        ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
+        ck_assert_uint_eq(c->n_forward, c->n_values);
+        results *want = evaluate(base, v), *got = evaluate_stages(c, v, group % 2);
+        results_compare(x.model->cells[cell]->name, got, want, EXACT);
+        results_destroy(want);
+        results_destroy(got);
+        vertex_destroy(v, base);
+        vpps_compiled_cell_free(base);
+        vpps_compiled_cell_free(c);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- central differences */
 
@@ -230,71 +220,67 @@ static void check_slope(const char *name, const char *what, uint32_t number, dou
 }
 
 /* Contributions and deferred products, multiplied out, are central differences of the cell: at elements drawn at random. */
-START_TEST(central_differences)
-    {
-        enum { INPUT_ELEMS = 12, PARAM_ELEMS = 4 };
-        cells x = cells_open();
-        const vpps_cell cell = x.cell[_i];
-        const vpps_cell_needs needs = cells_recurrent(x.g, cell, 2);
-        vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_lower(x.g, cell, &needs);
-        vertex *v = cells_vertex(x.g, cell, 3, test_seed() + 7);
-        uint64_t random = vpps_mix64(test_seed());
-        TEST_OK(vpps_separate_eager(c));
-        TEST_OK(vpps_differentiate(x.model, c));
-        results *got = evaluate(c, v);
-        for (uint32_t i = 0; i < base->n_inputs; i++) {
-            for (uint32_t k = 0; k < INPUT_ELEMS; k++) {
-                const uint32_t at = vpps_random_below(&random, (uint32_t)got->input_elems[i]);
-                check_slope(base->name, "input", i, got->inputs[i][at], slope(base, v, v->inputs[i] + at));
-            }
+TEST(central_differences) {
+    enum { INPUT_ELEMS = 12, PARAM_ELEMS = 4 };
+    cells x = cells_open();
+    const vpps_cell cell = x.cell[_i];
+    const vpps_cell_needs needs = cells_recurrent(x.g, cell, 2);
+    vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_lower(x.g, cell, &needs);
+    vertex *v = cells_vertex(x.g, cell, 3, test_seed() + 7);
+    uint64_t random = vpps_mix64(test_seed());
+    TEST_OK(vpps_separate_eager(c));
+    TEST_OK(vpps_differentiate(x.model, c));
+    results *got = evaluate(c, v);
+    for (uint32_t i = 0; i < base->n_inputs; i++) {
+        for (uint32_t k = 0; k < INPUT_ELEMS; k++) {
+            const uint32_t at = vpps_random_below(&random, (uint32_t)got->input_elems[i]);
+            check_slope(base->name, "input", i, got->inputs[i][at], slope(base, v, v->inputs[i] + at));
         }
-        for (uint32_t p = 0; p < x.model->n_params; p++) {
-            for (uint32_t k = 0; k < PARAM_ELEMS; k++) {
-                const uint32_t at = vpps_random_below(&random, (uint32_t)vpps_param_elems(&x.model->params[p]));
-                check_slope(base->name, "parameter", p, got->params[p][at], slope(base, v, v->params[p] + at));
-            }
-        }
-        results_destroy(got);
-        vertex_destroy(v, base);
-        vpps_compiled_cell_free(base);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
     }
-END_TEST
+    for (uint32_t p = 0; p < x.model->n_params; p++) {
+        for (uint32_t k = 0; k < PARAM_ELEMS; k++) {
+            const uint32_t at = vpps_random_below(&random, (uint32_t)vpps_param_elems(&x.model->params[p]));
+            check_slope(base->name, "parameter", p, got->params[p][at], slope(base, v, v->params[p] + at));
+        }
+    }
+    results_destroy(got);
+    vertex_destroy(v, base);
+    vpps_compiled_cell_free(base);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- random cells */
 
-START_TEST(random_cells)
-    {
-        const uint64_t seed = test_seed() * 1000 + (uint64_t)_i;
-        rg_case drawn;
-        rg_built built;
-        uint64_t random = vpps_mix64(seed);
-        rg_draw(&drawn, seed, 8);
-        TEST_OK(rg_build(&built, &drawn, NULL));
-        for (vpps_cell cell = 0; cell < built.model->n_cells; cell++) {
-            const vpps_cell_data *data = built.model->cells[cell];
-            const uint32_t first = data->n_lists && data->gathered[1] ? data->list_first : 0;
-            const uint32_t members = vpps_max_u32(data->min_children - vpps_min_u32(first, data->min_children),
-                                                  vpps_random_below(&random, 4)),
-                           least = data->n_lists ? data->min_members[1] : 1;
-            char name[64];
-            snprintf(name, sizeof name, "random case %llu, cell %u", (unsigned long long)seed, cell);
-            subject s = {built.g[0],
-                         cell,
-                         name,
-                         cells_recurrent(built.g[0], cell, 1 + vpps_random_below(&random, 3)),
-                         vpps_max_u32(members, least),
-                         vpps_random(&random)};
-            if (vpps_random_below(&random, 2)) s.needs.gradient_in = vpps_random(&random);
-            if (vpps_random_below(&random, 2)) s.needs.gradient_out = vpps_random(&random);
-            if (vpps_random_below(&random, 2)) s.needs.recurrent_in &= vpps_random(&random);
-            if (vpps_random_below(&random, 4) == 0) s.needs.rows.split_elems = UINT32_MAX;
-            check_passes(&s);
-        }
-        rg_destroy(&built);
+TEST(random_cells) {
+    const uint64_t seed = test_seed() * 1000 + (uint64_t)_i;
+    rg_case drawn;
+    rg_built built;
+    uint64_t random = vpps_mix64(seed);
+    rg_draw(&drawn, seed, 8);
+    TEST_OK(rg_build(&built, &drawn, NULL));
+    for (vpps_cell cell = 0; cell < built.model->n_cells; cell++) {
+        const vpps_cell_data *data = built.model->cells[cell];
+        const uint32_t first = data->n_lists && data->gathered[1] ? data->list_first : 0;
+        const uint32_t members = vpps_max_u32(data->min_children - vpps_min_u32(first, data->min_children),
+                                              vpps_random_below(&random, 4)),
+                       least = data->n_lists ? data->min_members[1] : 1;
+        char name[64];
+        snprintf(name, sizeof name, "random case %llu, cell %u", (unsigned long long)seed, cell);
+        subject s = {built.g[0],
+                     cell,
+                     name,
+                     cells_recurrent(built.g[0], cell, 1 + vpps_random_below(&random, 3)),
+                     vpps_max_u32(members, least),
+                     vpps_random(&random)};
+        if (vpps_random_below(&random, 2)) s.needs.gradient_in = vpps_random(&random);
+        if (vpps_random_below(&random, 2)) s.needs.gradient_out = vpps_random(&random);
+        if (vpps_random_below(&random, 2)) s.needs.recurrent_in &= vpps_random(&random);
+        if (vpps_random_below(&random, 4) == 0) s.needs.rows.split_elems = UINT32_MAX;
+        check_passes(&s);
     }
-END_TEST
+    rg_destroy(&built);
+}
 
 TCase *pass_tests(void) {
     TCase *t = tcase_create("passes");

@@ -22,76 +22,72 @@ static void check_says(const char *text, const char *line) {
 
 /* ---------------------------------------------------------------- what is said */
 
-START_TEST(lstm_by_rows)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_lstm], 2);
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_lstm], &needs);
-        char *text = printed(&x, c);
-        static const char *const lines[] = {
-            "in0       40 x 1     pulled 0                     gradient\n",
-            "in1       48 x 1     child 0, output 0            gradient, recurrent\n",
-            "stage 0: forward eager, by rows, 15,552 flops a vertex\n",
-            "stacked: 192 x 40 times [in0] gives",
-            "b_i + W_i in0",
-            "stage 1: forward main, by rows,",
-            "stacked: 192 x 48 times [in1] gives",
-            "tanh(",
-            "recomputed in backward: t",
-            "stage 3: backward lazy, by rows, 15,360 flops a vertex\n",
-            "product: 192 x 40 transposed times [",
-            "48 x 1, kept, out0\n",
-            "      load       s",
-            "      product    s0 = record 0 + U_i in1\n",
-            "      gradient   s",
-            " = out0\n",
-            "      run        s",
-            " = tanh s",
-            "      product    in1, in shares = U_",
-            "      store      record ",
-            "40 x 1, to in0\n",
-            "  eager: t",
-            "  lazy: t",
-            "kept: 288 words a vertex, 1,152 bytes a vertex\n",
-            "to in1, 48 words, a share from every VP\n",
-            "W_i += t",
-            " in0^T ",
-            "48 x 40\n",
-        };
-        for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
-        ck_assert_ptr_null(strstr(text, " \n"));
-        free(text);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
-    }
-END_TEST
+TEST(lstm_by_rows) {
+    cells x = cells_open();
+    const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_lstm], 2);
+    vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_lstm], &needs);
+    char *text = printed(&x, c);
+    static const char *const lines[] = {
+        "in0       40 x 1     pulled 0                     gradient\n",
+        "in1       48 x 1     child 0, output 0            gradient, recurrent\n",
+        "stage 0: forward eager, by rows, 15,552 flops a vertex\n",
+        "stacked: 192 x 40 times [in0] gives",
+        "b_i + W_i in0",
+        "stage 1: forward main, by rows,",
+        "stacked: 192 x 48 times [in1] gives",
+        "tanh(",
+        "recomputed in backward: t",
+        "stage 3: backward lazy, by rows, 15,360 flops a vertex\n",
+        "product: 192 x 40 transposed times [",
+        "48 x 1, kept, out0\n",
+        "      load       s",
+        "      product    s0 = record 0 + U_i in1\n",
+        "      gradient   s",
+        " = out0\n",
+        "      run        s",
+        " = tanh s",
+        "      product    in1, in shares = U_",
+        "      store      record ",
+        "40 x 1, to in0\n",
+        "  eager: t",
+        "  lazy: t",
+        "kept: 288 words a vertex, 1,152 bytes a vertex\n",
+        "to in1, 48 words, a share from every VP\n",
+        "W_i += t",
+        " in0^T ",
+        "48 x 40\n",
+    };
+    for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
+    ck_assert_ptr_null(strstr(text, " \n"));
+    free(text);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
-START_TEST(attention_over_a_list)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_needs();
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_attention], &needs);
-        char *text = printed(&x, c);
-        static const char *const lines[] = {
-            "all children, output 0",
-            "t2  = dot(in0, in1)",
-            "1 x 1 a member\n",
-            "t3  = max_of(t2...)",
-            "t4  = positions of t3",
-            "t7  = sum(t6...)",
-            "t11 = [t10; in1]",
-            "[0:48]",
-            "== member ? ",
-            "words a vertex and 16 words a member,",
-            "words a member, a share", /* not by vertices */
-        };
-        for (size_t i = 0; i + 1 < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
-        ck_assert_ptr_null(strstr(text, lines[VPPS_COUNT(lines) - 1]));
-        free(text);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
-    }
-END_TEST
+TEST(attention_over_a_list) {
+    cells x = cells_open();
+    const vpps_cell_needs needs = cells_needs();
+    vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_attention], &needs);
+    char *text = printed(&x, c);
+    static const char *const lines[] = {
+        "all children, output 0",
+        "t2  = dot(in0, in1)",
+        "1 x 1 a member\n",
+        "t3  = max_of(t2...)",
+        "t4  = positions of t3",
+        "t7  = sum(t6...)",
+        "t11 = [t10; in1]",
+        "[0:48]",
+        "== member ? ",
+        "words a vertex and 16 words a member,",
+        "words a member, a share", /* not by vertices */
+    };
+    for (size_t i = 0; i + 1 < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
+    ck_assert_ptr_null(strstr(text, lines[VPPS_COUNT(lines) - 1]));
+    free(text);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* What is said of cells with lists. */
 static const struct {
@@ -108,95 +104,86 @@ static const struct {
       " words a member of list 2"}},
 };
 
-START_TEST(operations_over_lists)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_needs();
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
-        char *text = printed(&x, c);
-        for (size_t i = 0; i < VPPS_COUNT(lists[_i].lines) && lists[_i].lines[i]; i++)
-            check_says(text, lists[_i].lines[i]);
-        free(text);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
-    }
-END_TEST
+TEST(operations_over_lists) {
+    cells x = cells_open();
+    const vpps_cell_needs needs = cells_needs();
+    vpps_compiled_cell *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
+    char *text = printed(&x, c);
+    for (size_t i = 0; i < VPPS_COUNT(lists[_i].lines) && lists[_i].lines[i]; i++) check_says(text, lists[_i].lines[i]);
+    free(text);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* Every value of every cell has a text, and none holds what only stands for something else. */
-START_TEST(every_operation)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[_i], 2);
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[_i], &needs);
-        for (uint32_t v = 0; v < c->n_values; v++) {
-            char *text = vpps_value_text(x.model, c, v), *name = vpps_value_name(x.model, c, v);
-            ck_assert(text && name && *text && *name);
-            ck_assert_msg(!strchr(text, '$') && !strstr(text, "429496"), "%s: %s = %s", c->name, name, text);
-            free(text);
-            free(name);
-        }
-        char *text = printed(&x, c);
-        check_says(text, "flops a vertex");
+TEST(every_operation) {
+    cells x = cells_open();
+    const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[_i], 2);
+    vpps_compiled_cell *c = cells_compile(x.g, x.cell[_i], &needs);
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        char *text = vpps_value_text(x.model, c, v), *name = vpps_value_name(x.model, c, v);
+        ck_assert(text && name && *text && *name);
+        ck_assert_msg(!strchr(text, '$') && !strstr(text, "429496"), "%s: %s = %s", c->name, name, text);
         free(text);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
+        free(name);
     }
-END_TEST
+    char *text = printed(&x, c);
+    check_says(text, "flops a vertex");
+    free(text);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- what is counted */
 
 /* Products of a graph that is one vertex and a loss: no more than vpps_graph_cost counts, as many where nothing is a list
  * (what belongs to the vertex alone is not multiplied for every member). */
-START_TEST(products_as_the_graph_counts)
-    {
-        cells x = cells_open();
-        const vpps_cell cell = x.cell[_i];
-        vpps_cell_needs needs = cells_needs();
-        needs.gradient_in = 0; /* inputs are data */
-        vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
-        vertex *v = cells_vertex(x.g, cell, 3, 1);
-        results_destroy(cells_reference(x.g, cell, v, base, UINT64_MAX));
-        vpps_cost graph = {.size = sizeof graph};
-        TEST_OK(vpps_graph_cost(x.g, &graph));
-        const vpps_cell_cost cost = vpps_cost_of_cell(x.model, c);
-        uint64_t products = 0;
-        for (uint32_t axis = 0; axis <= c->n_lists; axis++)
-            products += vpps_members(v->members, axis) *
-                        (cost.forward.products[axis] + cost.backward.products[axis] + cost.parameters.products[axis]);
-        if (x.model->cells[cell]->n_lists) {
-            ck_assert_uint_le(products, graph.product_flops);
-        } else {
-            ck_assert_uint_eq(products, graph.product_flops);
-        }
-        vertex_destroy(v, base);
-        vpps_compiled_cell_free(base);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
+TEST(products_as_the_graph_counts) {
+    cells x = cells_open();
+    const vpps_cell cell = x.cell[_i];
+    vpps_cell_needs needs = cells_needs();
+    needs.gradient_in = 0; /* inputs are data */
+    vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
+    vertex *v = cells_vertex(x.g, cell, 3, 1);
+    results_destroy(cells_reference(x.g, cell, v, base, UINT64_MAX));
+    vpps_cost graph = {.size = sizeof graph};
+    TEST_OK(vpps_graph_cost(x.g, &graph));
+    const vpps_cell_cost cost = vpps_cost_of_cell(x.model, c);
+    uint64_t products = 0;
+    for (uint32_t axis = 0; axis <= c->n_lists; axis++)
+        products += vpps_members(v->members, axis) *
+                    (cost.forward.products[axis] + cost.backward.products[axis] + cost.parameters.products[axis]);
+    if (x.model->cells[cell]->n_lists) {
+        ck_assert_uint_le(products, graph.product_flops);
+    } else {
+        ck_assert_uint_eq(products, graph.product_flops);
     }
-END_TEST
+    vertex_destroy(v, base);
+    vpps_compiled_cell_free(base);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* A stage's products by their operands: gates that read the same are one. */
-START_TEST(stacks)
-    {
-        cells x = cells_open();
-        const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_gru], 2);
-        vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_gru], &needs);
-        uint32_t sizes[5] = {0}; /* stacks by the number of their products */
-        for (uint32_t v = 0; v < c->n_forward; v++) {
-            if (c->values[v].kind != VPPS_VALUE_PRODUCT) continue;
-            const vpps_cell_stack s = vpps_stack_of(c, v);
-            ck_assert_uint_le(s.n, 4);
-            ck_assert_uint_eq(s.rows, s.n * HIDDEN);
-            ck_assert_uint_eq(s.cols, c->values[v].part == VPPS_PART_EAGER ? EMBED : HIDDEN);
-            if (s.first == v) sizes[s.n]++;
-        }
-        ck_assert_uint_eq(sizes[1], 1); /* U_u (r * h) */
-        ck_assert_uint_eq(sizes[2], 1); /* U_r, U_z */
-        ck_assert_uint_eq(sizes[3], 1); /* W_r, W_z, W_u */
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
+TEST(stacks) {
+    cells x = cells_open();
+    const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_gru], 2);
+    vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_gru], &needs);
+    uint32_t sizes[5] = {0}; /* stacks by the number of their products */
+    for (uint32_t v = 0; v < c->n_forward; v++) {
+        if (c->values[v].kind != VPPS_VALUE_PRODUCT) continue;
+        const vpps_cell_stack s = vpps_stack_of(c, v);
+        ck_assert_uint_le(s.n, 4);
+        ck_assert_uint_eq(s.rows, s.n * HIDDEN);
+        ck_assert_uint_eq(s.cols, c->values[v].part == VPPS_PART_EAGER ? EMBED : HIDDEN);
+        if (s.first == v) sizes[s.n]++;
     }
-END_TEST
+    ck_assert_uint_eq(sizes[1], 1); /* U_u (r * h) */
+    ck_assert_uint_eq(sizes[2], 1); /* U_r, U_z */
+    ck_assert_uint_eq(sizes[3], 1); /* W_r, W_z, W_u */
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 TCase *print_tests(void) {
     TCase *t = tcase_create("print");

@@ -52,26 +52,24 @@ static void follow(const vpps_compiled_cell *c, uint32_t stage, uint32_t *of_lis
 }
 
 /* Of every cell, in training and inference, by one VP and by several: of values of lists, too. */
-START_TEST(slots_hold_what_is_read)
-    {
-        cells x = cells_open();
-        uint32_t of_lists = 0;
-        for (uint32_t id = 0; id < N_CELLS; id++) {
-            for (uint32_t group = 1; group <= 3; group++) {
-                for (uint32_t recurrent = 0; recurrent < 3; recurrent++) {
-                    vpps_cell_needs needs = recurrent ? cells_recurrent(x.g, x.cell[id], group) : cells_needs();
-                    needs.group = group;
-                    if (recurrent == 2) needs.training = false, needs.gradient_in = needs.gradient_out = 0;
-                    vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
-                    for (uint32_t s = 0; s < c->n_stages; s++) follow(c, s, &of_lists);
-                    vpps_compiled_cell_free(c);
-                }
+TEST(slots_hold_what_is_read) {
+    cells x = cells_open();
+    uint32_t of_lists = 0;
+    for (uint32_t id = 0; id < N_CELLS; id++) {
+        for (uint32_t group = 1; group <= 3; group++) {
+            for (uint32_t recurrent = 0; recurrent < 3; recurrent++) {
+                vpps_cell_needs needs = recurrent ? cells_recurrent(x.g, x.cell[id], group) : cells_needs();
+                needs.group = group;
+                if (recurrent == 2) needs.training = false, needs.gradient_in = needs.gradient_out = 0;
+                vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+                for (uint32_t s = 0; s < c->n_stages; s++) follow(c, s, &of_lists);
+                vpps_compiled_cell_free(c);
             }
         }
-        ck_assert_uint_gt(of_lists, 100);
-        cells_close(&x);
     }
-END_TEST
+    ck_assert_uint_gt(of_lists, 100);
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- places */
 
@@ -94,56 +92,52 @@ static uint64_t copied(const vpps_cell_copies *x) {
 }
 
 /* Where another order saves copies the places are in it, and not in the one in which values are made. */
-START_TEST(places_are_as_planned)
-    {
-        cells x = cells_open();
-        uint32_t better = 0, moved = 0;
-        for (uint32_t id = 0; id < N_CELLS; id++) {
-            const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], 1);
-            vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
-            ck_assert(copied(&c->arranged) <= copied(&c->as_made));
-            const bool planned = copied(&c->arranged) < copied(&c->as_made);
-            better += planned;
-            moved += planned && has_swapped(c);
-            vpps_compiled_cell_free(c);
-        }
-        ck_assert_uint_gt(better, 2);
-        ck_assert_uint_gt(moved, 0);
-        cells_close(&x);
+TEST(places_are_as_planned) {
+    cells x = cells_open();
+    uint32_t better = 0, moved = 0;
+    for (uint32_t id = 0; id < N_CELLS; id++) {
+        const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], 1);
+        vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+        ck_assert(copied(&c->arranged) <= copied(&c->as_made));
+        const bool planned = copied(&c->arranged) < copied(&c->as_made);
+        better += planned;
+        moved += planned && has_swapped(c);
+        vpps_compiled_cell_free(c);
     }
-END_TEST
+    ck_assert_uint_gt(better, 2);
+    ck_assert_uint_gt(moved, 0);
+    cells_close(&x);
+}
 
 /* Two tanh and two sigmoid functions, made in turn, and multiplied in pairs: each two lie next to each other. */
-START_TEST(operations_that_are_alike_lie_together)
-    {
-        cells x = cells_open();
-        vpps_graph *r = begin_cell(x.model, "turns");
-        vpps_node in[4], made[4];
-        for (uint32_t k = 0; k < 4; k++) in[k] = vpps_pull(r, HIDDEN, 1);
-        for (uint32_t k = 0; k < 4; k++) made[k] = k % 2 ? vpps_sigmoid(r, in[k]) : vpps_tanh(r, in[k]);
-        for (uint32_t k = 0; k < 4; k++) TEST_OK(vpps_push(r, made[k])); /* so that they are kept */
-        TEST_OK(vpps_scatter(r, vpps_add(r, vpps_mul(r, made[0], made[1]), vpps_mul(r, made[2], made[3]))));
-        const vpps_cell cell = end_cell(r);
-        const vpps_cell_needs needs = cells_needs();
-        vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
-        uint32_t n = 0, values[4];
-        for (uint32_t v = 0; v < c->n_forward; v++) {
-            const vpps_cell_value *value = &c->values[v];
-            if (value->kind != VPPS_VALUE_RUN || !value->kept || value->n_args != 1) continue;
-            ck_assert_uint_lt(n, 4);
-            values[n++] = v;
-        }
-        ck_assert_uint_eq(n, 4);
-        for (uint32_t k = 0; k < 2; k++) {
-            const vpps_cell_value *a = &c->values[values[k]], *b = &c->values[values[k + 2]];
-            ck_assert_uint_eq(a->run.opcode, b->run.opcode);
-            ck_assert_uint_eq(b->offset > a->offset ? b->offset - a->offset : a->offset - b->offset, HIDDEN);
-        }
-        ck_assert_uint_ne(c->values[values[0]].run.opcode, c->values[values[1]].run.opcode);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
+TEST(operations_that_are_alike_lie_together) {
+    cells x = cells_open();
+    vpps_graph *r = begin_cell(x.model, "turns");
+    vpps_node in[4], made[4];
+    for (uint32_t k = 0; k < 4; k++) in[k] = vpps_pull(r, HIDDEN, 1);
+    for (uint32_t k = 0; k < 4; k++) made[k] = k % 2 ? vpps_sigmoid(r, in[k]) : vpps_tanh(r, in[k]);
+    for (uint32_t k = 0; k < 4; k++) TEST_OK(vpps_push(r, made[k])); /* so that they are kept */
+    TEST_OK(vpps_scatter(r, vpps_add(r, vpps_mul(r, made[0], made[1]), vpps_mul(r, made[2], made[3]))));
+    const vpps_cell cell = end_cell(r);
+    const vpps_cell_needs needs = cells_needs();
+    vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+    uint32_t n = 0, values[4];
+    for (uint32_t v = 0; v < c->n_forward; v++) {
+        const vpps_cell_value *value = &c->values[v];
+        if (value->kind != VPPS_VALUE_RUN || !value->kept || value->n_args != 1) continue;
+        ck_assert_uint_lt(n, 4);
+        values[n++] = v;
     }
-END_TEST
+    ck_assert_uint_eq(n, 4);
+    for (uint32_t k = 0; k < 2; k++) {
+        const vpps_cell_value *a = &c->values[values[k]], *b = &c->values[values[k + 2]];
+        ck_assert_uint_eq(a->run.opcode, b->run.opcode);
+        ck_assert_uint_eq(b->offset > a->offset ? b->offset - a->offset : a->offset - b->offset, HIDDEN);
+    }
+    ck_assert_uint_ne(c->values[values[0]].run.opcode, c->values[values[1]].run.opcode);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 TCase *program_tests(void) {
     TCase *t = tcase_create("program");

@@ -162,21 +162,19 @@ static const struct {
     {slice_across_stack, "[in0; in1]; t2[47:49]; tanh(t3)"},
 };
 
-START_TEST(rules)
-    {
-        training t = training_of(1);
-        vpps_graph *r = begin_cell(t.model, "rule");
-        const vpps_node x = vpps_pull(r, HIDDEN, 1), y = vpps_pull(r, HIDDEN, 1);
-        TEST_OK(vpps_push(r, vpps_tanh(r, recorded[_i].make(r, x, y))));
-        const vpps_cell cell = end_cell(r);
-        vpps_compiled_cell *c = cells_lower(t.g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
-        vertex *v = cells_vertex(t.g, cell, 1, test_seed());
-        check(recorded[_i].expected, t.model, c, v, recorded[_i].expected);
-        vertex_destroy(v, c);
-        vpps_compiled_cell_free(c);
-        training_end(&t);
-    }
-END_TEST
+TEST(rules) {
+    training t = training_of(1);
+    vpps_graph *r = begin_cell(t.model, "rule");
+    const vpps_node x = vpps_pull(r, HIDDEN, 1), y = vpps_pull(r, HIDDEN, 1);
+    TEST_OK(vpps_push(r, vpps_tanh(r, recorded[_i].make(r, x, y))));
+    const vpps_cell cell = end_cell(r);
+    vpps_compiled_cell *c = cells_lower(t.g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
+    vertex *v = cells_vertex(t.g, cell, 1, test_seed());
+    check(recorded[_i].expected, t.model, c, v, recorded[_i].expected);
+    vertex_destroy(v, c);
+    vpps_compiled_cell_free(c);
+    training_end(&t);
+}
 
 /* ---------------------------------------------------------------- constants */
 
@@ -252,44 +250,37 @@ static void check_by_hand(vpps_compiled_cell *c, const char *expected) {
     vpps_model_destroy(model);
 }
 
-START_TEST(constant_rules)
-    {
-        const uint32_t opcode = constants[_i].opcode;
-        const uint32_t n = vpps_instructions[opcode].operands[1] == 't' ? 2 : 1;
-        const float operands[] = {constants[_i].a, constants[_i].b};
-        vpps_compiled_cell *c = open_by_hand();
-        uint32_t args[2];
-        for (uint32_t k = 0; k < n; k++)
-            args[k] = operands[k] == IN ? 0 : add_run(c, VPPS_I_FILL, operands[k], 0, NULL);
-        const uint32_t y = add_run(c, opcode, opcode == VPPS_I_SCALE ? operands[1] : 0, n, args);
-        give(c, add_run(c, VPPS_I_TANH, 0, 1, &y));
-        check_by_hand(c, constants[_i].expected);
-    }
-END_TEST
+TEST(constant_rules) {
+    const uint32_t opcode = constants[_i].opcode;
+    const uint32_t n = vpps_instructions[opcode].operands[1] == 't' ? 2 : 1;
+    const float operands[] = {constants[_i].a, constants[_i].b};
+    vpps_compiled_cell *c = open_by_hand();
+    uint32_t args[2];
+    for (uint32_t k = 0; k < n; k++) args[k] = operands[k] == IN ? 0 : add_run(c, VPPS_I_FILL, operands[k], 0, NULL);
+    const uint32_t y = add_run(c, opcode, opcode == VPPS_I_SCALE ? operands[1] : 0, n, args);
+    give(c, add_run(c, VPPS_I_TANH, 0, 1, &y));
+    check_by_hand(c, constants[_i].expected);
+}
 
-START_TEST(scale_by_a_constant)
-    {
-        vpps_compiled_cell *c = open_by_hand();
-        const uint32_t three = add_run(c, VPPS_I_FILL, 3, 0, NULL);
-        c->values[three].rows = 1;
-        const uint32_t args[] = {0, three}, y = add_run(c, VPPS_I_SCALE_BY, 0, 2, args);
-        give(c, add_run(c, VPPS_I_TANH, 0, 1, &y));
-        check_by_hand(c, "3 * in0; tanh(t1)");
-    }
-END_TEST
+TEST(scale_by_a_constant) {
+    vpps_compiled_cell *c = open_by_hand();
+    const uint32_t three = add_run(c, VPPS_I_FILL, 3, 0, NULL);
+    c->values[three].rows = 1;
+    const uint32_t args[] = {0, three}, y = add_run(c, VPPS_I_SCALE_BY, 0, 2, args);
+    give(c, add_run(c, VPPS_I_TANH, 0, 1, &y));
+    check_by_hand(c, "3 * in0; tanh(t1)");
+}
 
 /* A chain of rules, one after the other: -(2 * (-(x * 1 + 0))). */
-START_TEST(rules_follow_rules)
-    {
-        vpps_compiled_cell *c = open_by_hand();
-        const uint32_t one = add_run(c, VPPS_I_FILL, 1, 0, NULL), zero = add_run(c, VPPS_I_FILL, 0, 0, NULL);
-        const uint32_t product[] = {0, one}, y = add_run(c, VPPS_I_MUL, 0, 2, product);
-        const uint32_t sum[] = {zero, y}, z = add_run(c, VPPS_I_ADD, 0, 2, sum);
-        const uint32_t minus = add_run(c, VPPS_I_NEG, 0, 1, &z), twice = add_run(c, VPPS_I_SCALE, 2, 1, &minus);
-        give(c, add_run(c, VPPS_I_NEG, 0, 1, &twice));
-        check_by_hand(c, "2 * in0");
-    }
-END_TEST
+TEST(rules_follow_rules) {
+    vpps_compiled_cell *c = open_by_hand();
+    const uint32_t one = add_run(c, VPPS_I_FILL, 1, 0, NULL), zero = add_run(c, VPPS_I_FILL, 0, 0, NULL);
+    const uint32_t product[] = {0, one}, y = add_run(c, VPPS_I_MUL, 0, 2, product);
+    const uint32_t sum[] = {zero, y}, z = add_run(c, VPPS_I_ADD, 0, 2, sum);
+    const uint32_t minus = add_run(c, VPPS_I_NEG, 0, 1, &z), twice = add_run(c, VPPS_I_SCALE, 2, 1, &minus);
+    give(c, add_run(c, VPPS_I_NEG, 0, 1, &twice));
+    check_by_hand(c, "2 * in0");
+}
 
 /* ---------------------------------------------------------------- parts that are placed */
 
@@ -318,37 +309,33 @@ static const struct {
      "t2 + t4 + t6; tanh(t7)"},
 };
 
-START_TEST(placed_parts_are_stacked)
-    {
-        vpps_compiled_cell *c = open_by_hand();
-        uint32_t args[3];
-        for (uint32_t k = 0; k < placed[_i].n; k++) {
-            const uint32_t zero = 0, part = add_run(c, VPPS_I_SLICE, 0, 1, &zero);
-            c->values[part].rows = placed[_i].parts[k].rows;
-            c->values[part].run.u = vpps_whole_number(placed[_i].parts[k].from);
-            args[k] = add_run(c, VPPS_I_PLACE, 0, 1, &part);
-            c->values[args[k]].run.u = vpps_whole_number(placed[_i].parts[k].at);
-        }
-        const uint32_t sum = add_run(c, placed[_i].n == 2 ? VPPS_I_ADD : VPPS_I_SUM, 1, placed[_i].n, args);
-        give(c, add_run(c, VPPS_I_TANH, 0, 1, &sum));
-        check_by_hand(c, placed[_i].expected);
+TEST(placed_parts_are_stacked) {
+    vpps_compiled_cell *c = open_by_hand();
+    uint32_t args[3];
+    for (uint32_t k = 0; k < placed[_i].n; k++) {
+        const uint32_t zero = 0, part = add_run(c, VPPS_I_SLICE, 0, 1, &zero);
+        c->values[part].rows = placed[_i].parts[k].rows;
+        c->values[part].run.u = vpps_whole_number(placed[_i].parts[k].from);
+        args[k] = add_run(c, VPPS_I_PLACE, 0, 1, &part);
+        c->values[args[k]].run.u = vpps_whole_number(placed[_i].parts[k].at);
     }
-END_TEST
+    const uint32_t sum = add_run(c, placed[_i].n == 2 ? VPPS_I_ADD : VPPS_I_SUM, 1, placed[_i].n, args);
+    give(c, add_run(c, VPPS_I_TANH, 0, 1, &sum));
+    check_by_hand(c, placed[_i].expected);
+}
 
 /* ---------------------------------------------------------------- outputs */
 
 /* An output has a place of its own, even if it is equal to another value. */
-START_TEST(outputs_have_places)
-    {
-        vpps_compiled_cell *c = open_by_hand();
-        const uint32_t zero = 0, y = add_run(c, VPPS_I_TANH, 0, 1, &zero), z = add_run(c, VPPS_I_TANH, 0, 1, &zero);
-        give(c, y);
-        give(c, z);
-        give(c, add_run(c, VPPS_I_COPY, 0, 1, &y));
-        c->needs.read_out = 7;
-        check_by_hand(c, "tanh(in0); tanh(in0); t1");
-    }
-END_TEST
+TEST(outputs_have_places) {
+    vpps_compiled_cell *c = open_by_hand();
+    const uint32_t zero = 0, y = add_run(c, VPPS_I_TANH, 0, 1, &zero), z = add_run(c, VPPS_I_TANH, 0, 1, &zero);
+    give(c, y);
+    give(c, z);
+    give(c, add_run(c, VPPS_I_COPY, 0, 1, &y));
+    c->needs.read_out = 7;
+    check_by_hand(c, "tanh(in0); tanh(in0); t1");
+}
 
 /* ---------------------------------------------------------------- outputs that nobody reads */
 
@@ -378,22 +365,20 @@ static void check_against_all(const cells *x, const vpps_compiled_cell *c) {
 }
 
 /* Its outputs are h, c, logits and loss. In inference nobody asks for the loss, or for nothing but the state. */
-START_TEST(dead_in_inference)
-    {
-        cells x = cells_open();
-        vpps_compiled_cell *logits = compile_tagger(&x, false, 7), *state = compile_tagger(&x, false, 3);
-        ck_assert_uint_eq(logits->outputs[3].value, VPPS_NONE);
-        ck_assert_uint_eq(count_runs(logits, VPPS_I_CROSS_ENTROPY), 0);
-        ck_assert_uint_ne(logits->outputs[2].value, VPPS_NONE);
-        for (uint32_t i = 0; i < state->n_args; i++) ck_assert_uint_ne(state->args[i].matrix, cells_param(&x, "C"));
-        for (uint32_t i = 0; i < state->n_stages; i++) ck_assert_uint_ne(state->stages[i].part, VPPS_PART_LAZY);
-        check_against_all(&x, logits);
-        check_against_all(&x, state);
-        vpps_compiled_cell_free(logits);
-        vpps_compiled_cell_free(state);
-        cells_close(&x);
-    }
-END_TEST
+TEST(dead_in_inference) {
+    cells x = cells_open();
+    vpps_compiled_cell *logits = compile_tagger(&x, false, 7), *state = compile_tagger(&x, false, 3);
+    ck_assert_uint_eq(logits->outputs[3].value, VPPS_NONE);
+    ck_assert_uint_eq(count_runs(logits, VPPS_I_CROSS_ENTROPY), 0);
+    ck_assert_uint_ne(logits->outputs[2].value, VPPS_NONE);
+    for (uint32_t i = 0; i < state->n_args; i++) ck_assert_uint_ne(state->args[i].matrix, cells_param(&x, "C"));
+    for (uint32_t i = 0; i < state->n_stages; i++) ck_assert_uint_ne(state->stages[i].part, VPPS_PART_LAZY);
+    check_against_all(&x, logits);
+    check_against_all(&x, state);
+    vpps_compiled_cell_free(logits);
+    vpps_compiled_cell_free(state);
+    cells_close(&x);
+}
 
 /* Does another value lie in the place of the logits, the operand of CROSS_ENTROPY? */
 static bool logits_share(const vpps_compiled_cell *c) {
@@ -410,17 +395,15 @@ static bool logits_share(const vpps_compiled_cell *c) {
 }
 
 /* In training nobody reads the logits but the loss: their place is free for their gradient. */
-START_TEST(unread_output_shares_its_place)
-    {
-        cells x = cells_open();
-        vpps_compiled_cell *all = compile_tagger(&x, true, 15), *loss = compile_tagger(&x, true, 11);
-        ck_assert(!logits_share(all) && logits_share(loss));
-        check_against_all(&x, loss);
-        vpps_compiled_cell_free(all);
-        vpps_compiled_cell_free(loss);
-        cells_close(&x);
-    }
-END_TEST
+TEST(unread_output_shares_its_place) {
+    cells x = cells_open();
+    vpps_compiled_cell *all = compile_tagger(&x, true, 15), *loss = compile_tagger(&x, true, 11);
+    ck_assert(!logits_share(all) && logits_share(loss));
+    check_against_all(&x, loss);
+    vpps_compiled_cell_free(all);
+    vpps_compiled_cell_free(loss);
+    cells_close(&x);
+}
 
 TCase *simplify_tests(void) {
     TCase *t = tcase_create("simplify");

@@ -23,236 +23,216 @@ static const char *matrix_of(const cells *x, const vpps_compiled_cell *c, const 
 /* ---------------------------------------------------------------- stages */
 
 /* A product wants whole vectors: of the children's it has them, of r * h it has not. */
-START_TEST(stages_by_rows)
-    {
-        cells x = cells_open();
-        static const struct {
-            cell_id id;
-            uint32_t forward, backward;
-        } expected[] = {{CELL_lstm, 1, 1}, {CELL_gru, 2, 2}, {CELL_inner, 1, 1}, {CELL_child_sum, 2, 2}};
-        for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
-            for (uint32_t group = 2; group <= 3; group++) {
-                vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
-                ck_assert_msg(count_stages(c, VPPS_PART_MAIN) == expected[i].forward,
-                              "%s: %u forward stages; expected %u", c->name, count_stages(c, VPPS_PART_MAIN),
-                              expected[i].forward);
-                ck_assert_msg(count_stages(c, VPPS_PART_BACK_MAIN) == expected[i].backward,
-                              "%s: %u backward stages; expected %u", c->name, count_stages(c, VPPS_PART_BACK_MAIN),
-                              expected[i].backward);
-                for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_ROWS);
-                vpps_compiled_cell_free(c);
-            }
+TEST(stages_by_rows) {
+    cells x = cells_open();
+    static const struct {
+        cell_id id;
+        uint32_t forward, backward;
+    } expected[] = {{CELL_lstm, 1, 1}, {CELL_gru, 2, 2}, {CELL_inner, 1, 1}, {CELL_child_sum, 2, 2}};
+    for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
+        for (uint32_t group = 2; group <= 3; group++) {
+            vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
+            ck_assert_msg(count_stages(c, VPPS_PART_MAIN) == expected[i].forward, "%s: %u forward stages; expected %u",
+                          c->name, count_stages(c, VPPS_PART_MAIN), expected[i].forward);
+            ck_assert_msg(count_stages(c, VPPS_PART_BACK_MAIN) == expected[i].backward,
+                          "%s: %u backward stages; expected %u", c->name, count_stages(c, VPPS_PART_BACK_MAIN),
+                          expected[i].backward);
+            for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_ROWS);
+            vpps_compiled_cell_free(c);
         }
-        cells_close(&x);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* Where vertices are shared out nobody waits: one stage a part. So it is for one VP, for a small model, for rows too few to
  * share out, and for matrices as values. */
-START_TEST(stages_by_vertices)
-    {
-        cells x = cells_open();
-        for (uint32_t id = 0; id < N_CELLS; id++) {
-            for (uint32_t way = 0; way < 4; way++) {
-                vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], way == 0 ? 1 : 2);
-                if (way == 1) needs.rows.split_elems = UINT32_MAX;
-                if (way == 2) needs.group = 4; /* 48 rows are not 16 for each */
-                if (way == 3 && id != CELL_matrices) continue;
-                vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
-                for (uint32_t part = 0; part < VPPS_PARTS; part++)
-                    ck_assert_msg(count_stages(c, part) <= 1, "%s: %u stages of part %u", c->name,
-                                  count_stages(c, part), part);
-                for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_VERTICES);
-                vpps_compiled_cell_free(c);
-            }
-        }
-        cells_close(&x);
-    }
-END_TEST
-
-/* A product of the one's before begins a stage each, however many there are; a stage's values are all made alike. */
-START_TEST(chains_of_any_length)
-    {
-        static const uint32_t lengths[] = {31, 32, 33, 150};
-        cells x = cells_open();
-        for (size_t i = 0; i < VPPS_COUNT(lengths); i++) {
-            vpps_graph *r = begin_cell(x.model, "chain");
-            vpps_node at = vpps_pull(r, HIDDEN, 1);
-            for (uint32_t k = 0; k < lengths[i]; k++)
-                at = vpps_softmax(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), at));
-            TEST_OK(vpps_scatter(r, at));
-            const vpps_cell cell = end_cell(r);
-            vpps_cell_needs needs = cells_needs();
-            needs.group = 2;
-            vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
-            ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN),
-                              2 * lengths[i]); /* products by rows, softmax by vertices */
-            ck_assert_uint_ge(count_stages(c, VPPS_PART_BACK_MAIN), 2 * lengths[i] - 1);
-            uint32_t placed = 0;
-            for (uint32_t s = 0; s < c->n_stages; s++) {
-                const vpps_cell_stage *stage = &c->stages[s];
-                ck_assert_uint_eq(stage->first, placed);
-                placed += stage->n;
-                for (uint32_t k = 0; k < stage->n; k++) {
-                    const vpps_cell_value *value = &c->values[c->order[stage->first + k]];
-                    ck_assert_uint_eq(value->stage, s);
-                    ck_assert_uint_eq(value->split, stage->split);
-                    ck_assert_uint_eq(value->part, stage->part);
-                }
-            }
+TEST(stages_by_vertices) {
+    cells x = cells_open();
+    for (uint32_t id = 0; id < N_CELLS; id++) {
+        for (uint32_t way = 0; way < 4; way++) {
+            vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], way == 0 ? 1 : 2);
+            if (way == 1) needs.rows.split_elems = UINT32_MAX;
+            if (way == 2) needs.group = 4; /* 48 rows are not 16 for each */
+            if (way == 3 && id != CELL_matrices) continue;
+            vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
+            for (uint32_t part = 0; part < VPPS_PARTS; part++)
+                ck_assert_msg(count_stages(c, part) <= 1, "%s: %u stages of part %u", c->name, count_stages(c, part),
+                              part);
+            for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_VERTICES);
             vpps_compiled_cell_free(c);
         }
-        cells_close(&x);
     }
-END_TEST
+    cells_close(&x);
+}
 
-/* Forward a softmax, then a product of it; backward the product's transpose, then the softmax. A second softmax has a stage with the
- * first in either pass: stages are numbered apart in each. */
-START_TEST(parts_have_stages_of_their_own)
-    {
-        cells x = cells_open();
-        vpps_graph *r = begin_cell(x.model, "two softmaxes");
-        const vpps_node a = vpps_softmax(r, vpps_pull(r, HIDDEN, 1)), b = vpps_softmax(r, vpps_pull(r, HIDDEN, 1));
-        TEST_OK(vpps_scatter(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), a)));
-        TEST_OK(vpps_push(r, b));
+/* A product of the one's before begins a stage each, however many there are; a stage's values are all made alike. */
+TEST(chains_of_any_length) {
+    static const uint32_t lengths[] = {31, 32, 33, 150};
+    cells x = cells_open();
+    for (size_t i = 0; i < VPPS_COUNT(lengths); i++) {
+        vpps_graph *r = begin_cell(x.model, "chain");
+        vpps_node at = vpps_pull(r, HIDDEN, 1);
+        for (uint32_t k = 0; k < lengths[i]; k++)
+            at = vpps_softmax(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), at));
+        TEST_OK(vpps_scatter(r, at));
         const vpps_cell cell = end_cell(r);
         vpps_cell_needs needs = cells_needs();
         needs.group = 2;
         vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
-        ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2);
-        ck_assert_uint_eq(count_stages(c, VPPS_PART_BACK_MAIN), 2);
+        ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2 * lengths[i]); /* products by rows, softmax by vertices */
+        ck_assert_uint_ge(count_stages(c, VPPS_PART_BACK_MAIN), 2 * lengths[i] - 1);
+        uint32_t placed = 0;
+        for (uint32_t s = 0; s < c->n_stages; s++) {
+            const vpps_cell_stage *stage = &c->stages[s];
+            ck_assert_uint_eq(stage->first, placed);
+            placed += stage->n;
+            for (uint32_t k = 0; k < stage->n; k++) {
+                const vpps_cell_value *value = &c->values[c->order[stage->first + k]];
+                ck_assert_uint_eq(value->stage, s);
+                ck_assert_uint_eq(value->split, stage->split);
+                ck_assert_uint_eq(value->part, stage->part);
+            }
+        }
         vpps_compiled_cell_free(c);
-        cells_close(&x);
     }
-END_TEST
+    cells_close(&x);
+}
+
+/* Forward a softmax, then a product of it; backward the product's transpose, then the softmax. A second softmax has a stage with the
+ * first in either pass: stages are numbered apart in each. */
+TEST(parts_have_stages_of_their_own) {
+    cells x = cells_open();
+    vpps_graph *r = begin_cell(x.model, "two softmaxes");
+    const vpps_node a = vpps_softmax(r, vpps_pull(r, HIDDEN, 1)), b = vpps_softmax(r, vpps_pull(r, HIDDEN, 1));
+    TEST_OK(vpps_scatter(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), a)));
+    TEST_OK(vpps_push(r, b));
+    const vpps_cell cell = end_cell(r);
+    vpps_cell_needs needs = cells_needs();
+    needs.group = 2;
+    vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+    ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2);
+    ck_assert_uint_eq(count_stages(c, VPPS_PART_BACK_MAIN), 2);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- eager and lazy */
 
 /* All W x are made before the recurrence, U h in it; without a recurrence there is nothing to separate. */
-START_TEST(products_of_inputs_are_eager)
-    {
-        cells x = cells_open();
-        static const cell_id with_inputs[] = {CELL_lstm, CELL_gru, CELL_child_sum, CELL_tagger};
-        for (size_t i = 0; i < VPPS_COUNT(with_inputs); i++) {
-            const vpps_cell cell = x.cell[with_inputs[i]];
-            vpps_compiled_cell *c = compiled(&x, with_inputs[i], 2);
-            uint32_t n_eager = 0;
-            for (uint32_t v = 0; v < c->n_forward; v++) {
-                const vpps_cell_value *value = &c->values[v];
-                if (value->kind != VPPS_VALUE_PRODUCT) continue;
-                for (uint32_t k = 0; k < value->n_args; k++) {
-                    const char matrix = *matrix_of(&x, c, value, k);
-                    const vpps_part part = matrix == 'W'   ? VPPS_PART_EAGER
-                                           : matrix == 'C' ? VPPS_PART_LAZY
-                                                           : VPPS_PART_MAIN;
-                    if (matrix)
-                        ck_assert_msg(value->part == part, "%s: %c... in part %u", c->name, matrix, value->part);
-                    n_eager += matrix == 'W';
-                }
+TEST(products_of_inputs_are_eager) {
+    cells x = cells_open();
+    static const cell_id with_inputs[] = {CELL_lstm, CELL_gru, CELL_child_sum, CELL_tagger};
+    for (size_t i = 0; i < VPPS_COUNT(with_inputs); i++) {
+        const vpps_cell cell = x.cell[with_inputs[i]];
+        vpps_compiled_cell *c = compiled(&x, with_inputs[i], 2);
+        uint32_t n_eager = 0;
+        for (uint32_t v = 0; v < c->n_forward; v++) {
+            const vpps_cell_value *value = &c->values[v];
+            if (value->kind != VPPS_VALUE_PRODUCT) continue;
+            for (uint32_t k = 0; k < value->n_args; k++) {
+                const char matrix = *matrix_of(&x, c, value, k);
+                const vpps_part part = matrix == 'W'   ? VPPS_PART_EAGER
+                                       : matrix == 'C' ? VPPS_PART_LAZY
+                                                       : VPPS_PART_MAIN;
+                if (matrix) ck_assert_msg(value->part == part, "%s: %c... in part %u", c->name, matrix, value->part);
+                n_eager += matrix == 'W';
             }
-            ck_assert_uint_eq(n_eager, with_inputs[i] == CELL_gru ? 3 : 4);
-            vpps_compiled_cell_free(c);
-
-            const vpps_cell_needs needs = cells_needs();
-            c = cells_compile(x.g, cell, &needs);
-            for (uint32_t v = 0; v < c->n_forward; v++) {
-                const vpps_cell_value *value = &c->values[v];
-                ck_assert_uint_eq(value->part, VPPS_PART_MAIN);
-                if (value->kind == VPPS_VALUE_PRODUCT && *matrix_of(&x, c, value, 0) == 'W')
-                    ck_assert_uint_eq(value->n_args, with_inputs[i] == CELL_child_sum ? value->n_args : 2);
-            }
-            vpps_compiled_cell_free(c);
         }
-        cells_close(&x);
+        ck_assert_uint_eq(n_eager, with_inputs[i] == CELL_gru ? 3 : 4);
+        vpps_compiled_cell_free(c);
+
+        const vpps_cell_needs needs = cells_needs();
+        c = cells_compile(x.g, cell, &needs);
+        for (uint32_t v = 0; v < c->n_forward; v++) {
+            const vpps_cell_value *value = &c->values[v];
+            ck_assert_uint_eq(value->part, VPPS_PART_MAIN);
+            if (value->kind == VPPS_VALUE_PRODUCT && *matrix_of(&x, c, value, 0) == 'W')
+                ck_assert_uint_eq(value->n_args, with_inputs[i] == CELL_child_sum ? value->n_args : 2);
+        }
+        vpps_compiled_cell_free(c);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* A classifier in the cell: logits and loss are made once, over all vertices, and so is what they send back to h. The
  * gradient of x, for which no vertex waits, comes last. */
-START_TEST(classifier_is_lazy)
-    {
-        cells x = cells_open();
-        vpps_compiled_cell *c = compiled(&x, CELL_tagger, 2);
-        uint32_t n_lazy = 0, n_eager = 0, n_last = 0;
-        for (uint32_t k = 2; k < 4; k++) ck_assert_uint_eq(c->values[c->outputs[k].value].part, VPPS_PART_LAZY);
-        for (uint32_t v = 0; v < c->n_values; v++) {
-            const vpps_cell_value *value = &c->values[v];
-            const char matrix =
-                value->n_args && value->kind >= VPPS_VALUE_PRODUCT && value->kind <= VPPS_VALUE_PRODUCT_T
-                    ? *matrix_of(&x, c, value, 0)
-                    : 0;
-            if (vpps_is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->part == VPPS_PART_LAZY;
-            if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'C') n_eager += value->part == VPPS_PART_BACK_EAGER;
-            if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'W') n_last += value->part == VPPS_PART_BACK_LAZY;
-        }
-        ck_assert_uint_eq(n_lazy, 1);
-        ck_assert_uint_eq(n_eager, 1);
-        ck_assert_uint_eq(n_last, 1);
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
+TEST(classifier_is_lazy) {
+    cells x = cells_open();
+    vpps_compiled_cell *c = compiled(&x, CELL_tagger, 2);
+    uint32_t n_lazy = 0, n_eager = 0, n_last = 0;
+    for (uint32_t k = 2; k < 4; k++) ck_assert_uint_eq(c->values[c->outputs[k].value].part, VPPS_PART_LAZY);
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *value = &c->values[v];
+        const char matrix = value->n_args && value->kind >= VPPS_VALUE_PRODUCT && value->kind <= VPPS_VALUE_PRODUCT_T
+                                ? *matrix_of(&x, c, value, 0)
+                                : 0;
+        if (vpps_is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->part == VPPS_PART_LAZY;
+        if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'C') n_eager += value->part == VPPS_PART_BACK_EAGER;
+        if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'W') n_last += value->part == VPPS_PART_BACK_LAZY;
     }
-END_TEST
+    ck_assert_uint_eq(n_lazy, 1);
+    ck_assert_uint_eq(n_eager, 1);
+    ck_assert_uint_eq(n_last, 1);
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- what is kept */
 
 /* Places of 48 words: gates, whose gradients follow them there, and the outputs; tanh(c) is recomputed from c, in the stage
  * that reads it. */
-START_TEST(kept_places)
-    {
-        cells x = cells_open();
-        static const struct {
-            cell_id id;
-            uint32_t places;
-        } expected[] = {{CELL_leaf, 5}, {CELL_lstm, 6}, {CELL_inner, 7}};
-        for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
-            for (uint32_t group = 1; group <= 2; group++) {
-                vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
-                uint32_t n_recomputed = 0;
-                for (uint32_t v = 0; v < c->n_values; v++) {
-                    const vpps_cell_value *value = &c->values[v];
-                    const bool recomputed = value->kind == VPPS_VALUE_RUN && value->run.recompute;
-                    n_recomputed += recomputed;
-                    if (recomputed) ck_assert(vpps_is_run(value, VPPS_I_TANH) && !value->kept && v >= c->n_forward);
-                    if (recomputed) ck_assert_uint_eq(value->part, VPPS_PART_BACK_MAIN);
-                    if (value->kept) ck_assert(value->kind != VPPS_VALUE_PRODUCT || value->part == VPPS_PART_EAGER);
-                }
-                ck_assert_msg(n_recomputed == 1, "%s: %u values recomputed", c->name, n_recomputed);
-                ck_assert_msg(c->kept_words[0] == expected[i].places * HIDDEN, "%s: %u words kept; expected %u",
-                              c->name, c->kept_words[0], expected[i].places * HIDDEN);
-                ck_assert_uint_eq(c->kept_words[1], 0);
-                vpps_compiled_cell_free(c);
+TEST(kept_places) {
+    cells x = cells_open();
+    static const struct {
+        cell_id id;
+        uint32_t places;
+    } expected[] = {{CELL_leaf, 5}, {CELL_lstm, 6}, {CELL_inner, 7}};
+    for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
+        for (uint32_t group = 1; group <= 2; group++) {
+            vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
+            uint32_t n_recomputed = 0;
+            for (uint32_t v = 0; v < c->n_values; v++) {
+                const vpps_cell_value *value = &c->values[v];
+                const bool recomputed = value->kind == VPPS_VALUE_RUN && value->run.recompute;
+                n_recomputed += recomputed;
+                if (recomputed) ck_assert(vpps_is_run(value, VPPS_I_TANH) && !value->kept && v >= c->n_forward);
+                if (recomputed) ck_assert_uint_eq(value->part, VPPS_PART_BACK_MAIN);
+                if (value->kept) ck_assert(value->kind != VPPS_VALUE_PRODUCT || value->part == VPPS_PART_EAGER);
             }
+            ck_assert_msg(n_recomputed == 1, "%s: %u values recomputed", c->name, n_recomputed);
+            ck_assert_msg(c->kept_words[0] == expected[i].places * HIDDEN, "%s: %u words kept; expected %u", c->name,
+                          c->kept_words[0], expected[i].places * HIDDEN);
+            ck_assert_uint_eq(c->kept_words[1], 0);
+            vpps_compiled_cell_free(c);
         }
-        cells_close(&x);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* Where rows are shared out, other VPs may still multiply with r * h when this one has its rows of the next value: in
  * inference, where nobody wants r * h afterwards, its place is not taken in that stage. */
-START_TEST(operands_of_products_stay)
-    {
-        cells x = cells_open();
-        static const cell_id ids[] = {CELL_gru, CELL_child_sum};
-        for (size_t i = 0; i < VPPS_COUNT(ids); i++) {
-            vpps_cell_needs needs = cells_recurrent(x.g, x.cell[ids[i]], 2);
-            needs.training = false;
-            vpps_compiled_cell *c = cells_compile(x.g, x.cell[ids[i]], &needs);
-            for (uint32_t v = 0; v < c->n_values; v++) {
-                const vpps_cell_value *value = &c->values[v];
-                for (uint32_t k = 0; value->kind == VPPS_VALUE_PRODUCT && k < value->n_args; k++) {
-                    const vpps_cell_arg *a = &c->args[value->first_arg + k];
-                    for (uint32_t u = v; u < c->n_values && a->matrix != VPPS_NO_PARAM && c->values[a->value].kept; u++)
-                        ck_assert_msg(!c->values[u].kept || c->values[u].stage != value->stage ||
-                                          c->values[u].record != c->values[a->value].record ||
-                                          c->values[u].offset != c->values[a->value].offset,
-                                      "%s: value %u takes the place of %u", c->name, u, a->value);
-                }
+TEST(operands_of_products_stay) {
+    cells x = cells_open();
+    static const cell_id ids[] = {CELL_gru, CELL_child_sum};
+    for (size_t i = 0; i < VPPS_COUNT(ids); i++) {
+        vpps_cell_needs needs = cells_recurrent(x.g, x.cell[ids[i]], 2);
+        needs.training = false;
+        vpps_compiled_cell *c = cells_compile(x.g, x.cell[ids[i]], &needs);
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            const vpps_cell_value *value = &c->values[v];
+            for (uint32_t k = 0; value->kind == VPPS_VALUE_PRODUCT && k < value->n_args; k++) {
+                const vpps_cell_arg *a = &c->args[value->first_arg + k];
+                for (uint32_t u = v; u < c->n_values && a->matrix != VPPS_NO_PARAM && c->values[a->value].kept; u++)
+                    ck_assert_msg(!c->values[u].kept || c->values[u].stage != value->stage ||
+                                      c->values[u].record != c->values[a->value].record ||
+                                      c->values[u].offset != c->values[a->value].offset,
+                                  "%s: value %u takes the place of %u", c->name, u, a->value);
             }
-            vpps_compiled_cell_free(c);
         }
-        cells_close(&x);
+        vpps_compiled_cell_free(c);
     }
-END_TEST
+    cells_close(&x);
+}
 
 /* ---------------------------------------------------------------- frozen parameters */
 
@@ -279,37 +259,35 @@ static uint32_t count_transposed(const cells *x, const vpps_compiled_cell *c, ch
 }
 
 /* A frozen parameter has no gradient, and what is only on the way to one has none. Inputs of the LSTM: x, h, c. */
-START_TEST(frozen_costs_nothing)
-    {
-        cells x = cells_open();
-        vpps_compiled_cell *c = compile_frozen(&x, "", 7);
-        ck_assert_uint_eq(count_outers(&x, c, 'W'), 4);
-        ck_assert_uint_eq(count_outers(&x, c, 'b'), 4);
-        ck_assert_uint_eq(count_transposed(&x, c, 'W'), 4);
-        vpps_compiled_cell_free(c);
+TEST(frozen_costs_nothing) {
+    cells x = cells_open();
+    vpps_compiled_cell *c = compile_frozen(&x, "", 7);
+    ck_assert_uint_eq(count_outers(&x, c, 'W'), 4);
+    ck_assert_uint_eq(count_outers(&x, c, 'b'), 4);
+    ck_assert_uint_eq(count_transposed(&x, c, 'W'), 4);
+    vpps_compiled_cell_free(c);
 
-        c = compile_frozen(&x, "Wb", 7); /* the gradient of x is still wanted */
-        ck_assert_uint_eq(count_outers(&x, c, 'W') + count_outers(&x, c, 'b'), 0);
-        ck_assert_uint_eq(count_outers(&x, c, 'U'), 4);
-        ck_assert_uint_eq(count_transposed(&x, c, 'W'), 4);
-        vpps_compiled_cell_free(c);
+    c = compile_frozen(&x, "Wb", 7); /* the gradient of x is still wanted */
+    ck_assert_uint_eq(count_outers(&x, c, 'W') + count_outers(&x, c, 'b'), 0);
+    ck_assert_uint_eq(count_outers(&x, c, 'U'), 4);
+    ck_assert_uint_eq(count_transposed(&x, c, 'W'), 4);
+    vpps_compiled_cell_free(c);
 
-        c = compile_frozen(&x, "Wb", 6); /* and now it is not */
-        ck_assert_uint_eq(count_transposed(&x, c, 'W'), 0);
-        ck_assert_uint_eq(count_transposed(&x, c, 'U'), 4);
-        vpps_compiled_cell_free(c);
+    c = compile_frozen(&x, "Wb", 6); /* and now it is not */
+    ck_assert_uint_eq(count_transposed(&x, c, 'W'), 0);
+    ck_assert_uint_eq(count_transposed(&x, c, 'U'), 4);
+    vpps_compiled_cell_free(c);
 
-        c = compile_frozen(&x, "WUb", 0);
-        ck_assert_uint_eq(c->n_values, c->n_forward);
-        ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
-        for (uint32_t v = 0; v < c->n_values; v++) { /* nor is anything kept for it */
-            const bool output = v == c->outputs[0].value || v == c->outputs[1].value;
-            ck_assert(!c->values[v].kept || output || c->values[v].part == VPPS_PART_EAGER);
-        }
-        vpps_compiled_cell_free(c);
-        cells_close(&x);
+    c = compile_frozen(&x, "WUb", 0);
+    ck_assert_uint_eq(c->n_values, c->n_forward);
+    ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
+    for (uint32_t v = 0; v < c->n_values; v++) { /* nor is anything kept for it */
+        const bool output = v == c->outputs[0].value || v == c->outputs[1].value;
+        ck_assert(!c->values[v].kept || output || c->values[v].part == VPPS_PART_EAGER);
     }
-END_TEST
+    vpps_compiled_cell_free(c);
+    cells_close(&x);
+}
 
 TCase *split_tests(void) {
     TCase *t = tcase_create("split");

@@ -62,195 +62,181 @@ static void check_counts(uint32_t good, uint32_t damaged) {
 
 /* ---------------------------------------------------------------- entries */
 
-START_TEST(round_trip)
-    {
-        static const size_t sizes[] = {1, 0, 7, 100000, 3};
-        static char payload[100000];
-        const vpps_cache_key key = make_key("source");
-        cache_folder_make();
-        for (size_t i = 0; i < sizeof payload; i++) payload[i] = (char)(i * 7 + i / 256);
-        check_none(&key, "");
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            TEST_OK(vpps_cache_write(&key, payload, sizes[i]));
-            check_entry(&key, payload, sizes[i]);
-        }
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
-        folder_remove();
+TEST(round_trip) {
+    static const size_t sizes[] = {1, 0, 7, 100000, 3};
+    static char payload[100000];
+    const vpps_cache_key key = make_key("source");
+    cache_folder_make();
+    for (size_t i = 0; i < sizeof payload; i++) payload[i] = (char)(i * 7 + i / 256);
+    check_none(&key, "");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        TEST_OK(vpps_cache_write(&key, payload, sizes[i]));
+        check_entry(&key, payload, sizes[i]);
     }
-END_TEST
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
+    folder_remove();
+}
 
 /* Every member tells keys apart, and bytes cannot move from one member to the next. */
-START_TEST(keys_apart)
-    {
-        const vpps_cache_key keys[] = {{"cubin", "ab", "c", "s", 1}, {"simt", "ab", "c", "s", 1},
-                                       {"cubin", "a", "bc", "s", 1}, {"cubin", "ab", "cs", "", 0},
-                                       {"cubin", "ab", "c", "t", 1}, {"cubin", "ab", "c", "s\0", 2},
-                                       {"cubin", "ab", "c", "", 0},  {"cubin", "ab", "", "cs", 2}};
-        enum { N = sizeof keys / sizeof *keys };
-        cache_folder_make();
-        for (int i = 0; i < N; i++) {
-            check_none(&keys[i], "");
-            TEST_OK(vpps_cache_write(&keys[i], &i, sizeof i));
-        }
-        for (int i = 0; i < N; i++) check_entry(&keys[i], &i, sizeof i);
-        check_counts(N, 0);
-        folder_remove();
+TEST(keys_apart) {
+    const vpps_cache_key keys[] = {{"cubin", "ab", "c", "s", 1}, {"simt", "ab", "c", "s", 1},
+                                   {"cubin", "a", "bc", "s", 1}, {"cubin", "ab", "cs", "", 0},
+                                   {"cubin", "ab", "c", "t", 1}, {"cubin", "ab", "c", "s\0", 2},
+                                   {"cubin", "ab", "c", "", 0},  {"cubin", "ab", "", "cs", 2}};
+    enum { N = sizeof keys / sizeof *keys };
+    cache_folder_make();
+    for (int i = 0; i < N; i++) {
+        check_none(&keys[i], "");
+        TEST_OK(vpps_cache_write(&keys[i], &i, sizeof i));
     }
-END_TEST
+    for (int i = 0; i < N; i++) check_entry(&keys[i], &i, sizeof i);
+    check_counts(N, 0);
+    folder_remove();
+}
 
-START_TEST(text_with_line_breaks)
-    {
-        cache_folder_make();
-        const vpps_cache_key key = {"cubin", "two\nlines\r", "key 0\nchecksum 0\n", "s", 1};
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        check_entry(&key, "payload", 7);
-        check_counts(1, 0);
-        folder_remove();
-    }
-END_TEST
+TEST(text_with_line_breaks) {
+    cache_folder_make();
+    const vpps_cache_key key = {"cubin", "two\nlines\r", "key 0\nchecksum 0\n", "s", 1};
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    check_entry(&key, "payload", 7);
+    check_counts(1, 0);
+    folder_remove();
+}
 
 /* Each byte changed in turn, each shorter file, and a longer one: none is trusted, each is replaced. */
-START_TEST(damaged_entries)
-    {
-        char path[600];
-        size_t n;
-        const vpps_cache_key key = make_key("source"), other = make_key("other");
-        cache_folder_make();
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-        char *file = folder_load(path, &n);
-        ck_assert_uint_gt(n, 150);
-        for (size_t i = 0; i < n; i++) {
-            file[i] ^= (char)(1 << (i % 8));
-            folder_store(path, file, n);
-            check_none(&key, path);
-            file[i] ^= (char)(1 << (i % 8));
-            folder_store(path, file, i);
-            check_none(&key, path);
-        }
-        check_counts(0, 1);
-        file[n] = 'x';
-        folder_store(path, file, n + 1);
-        check_none(&key, "longer or shorter");
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        check_entry(&key, "payload", 7);
-        check_counts(1, 0);
-
-        unlink(path); /* a whole entry under another one's name */
-        TEST_OK(vpps_cache_write(&other, "other", 5));
-        char misplaced[600];
-        ck_assert_int_eq(cache_folder_count(misplaced, sizeof misplaced), 1);
-        ck_assert_int_eq(rename(misplaced, path), 0);
-        check_none(&key, "it is another key's");
-        check_none(&other, "");
-        check_counts(0, 1);
-
-        unlink(path);
-        ck_assert_int_eq(mkdir(path, 0777), 0);
-        check_none(&key, "it is no regular file");
-        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "cannot be replaced");
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 1); /* no temporary file */
-        free(file);
-        folder_remove();
+TEST(damaged_entries) {
+    char path[600];
+    size_t n;
+    const vpps_cache_key key = make_key("source"), other = make_key("other");
+    cache_folder_make();
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+    char *file = folder_load(path, &n);
+    ck_assert_uint_gt(n, 150);
+    for (size_t i = 0; i < n; i++) {
+        file[i] ^= (char)(1 << (i % 8));
+        folder_store(path, file, n);
+        check_none(&key, path);
+        file[i] ^= (char)(1 << (i % 8));
+        folder_store(path, file, i);
+        check_none(&key, path);
     }
-END_TEST
+    check_counts(0, 1);
+    file[n] = 'x';
+    folder_store(path, file, n + 1);
+    check_none(&key, "longer or shorter");
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    check_entry(&key, "payload", 7);
+    check_counts(1, 0);
+
+    unlink(path); /* a whole entry under another one's name */
+    TEST_OK(vpps_cache_write(&other, "other", 5));
+    char misplaced[600];
+    ck_assert_int_eq(cache_folder_count(misplaced, sizeof misplaced), 1);
+    ck_assert_int_eq(rename(misplaced, path), 0);
+    check_none(&key, "it is another key's");
+    check_none(&other, "");
+    check_counts(0, 1);
+
+    unlink(path);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    check_none(&key, "it is no regular file");
+    TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "cannot be replaced");
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 1); /* no temporary file */
+    free(file);
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- folder */
 
-START_TEST(folders)
-    {
-        char path[600];
-        const char *folder;
-        const vpps_cache_key key = make_key("source");
-        const char *cache = cache_folder_make();
-        TEST_OK(vpps_cache_list(NULL, NULL, &folder));
-        ck_assert_str_eq(folder, cache);
-        setenv("HOME", cache_folder_path("home"), 1);
-        setenv("XDG_CACHE_HOME", cache_folder_path("xdg"), 1);
-        setenv("VPPS_CACHE_DIR", "", 1);
-        TEST_OK(vpps_cache_list(NULL, NULL, &folder));
-        ck_assert_str_eq(folder, cache_folder_path("xdg/vpps"));
-        setenv("XDG_CACHE_HOME", "relative", 1);
-        TEST_OK(vpps_cache_list(NULL, NULL, &folder));
-        ck_assert_str_eq(folder, cache_folder_path("home/.cache/vpps"));
-        check_counts(0, 0); /* no folder: no entries, and no failure */
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        check_entry(&key, "payload", 7);
-        snprintf(path, sizeof path, "%s", cache_folder_path("home/.cache"));
-        struct stat info;
-        ck_assert_int_eq(stat(path, &info), 0);
-        ck_assert_int_eq(info.st_mode & 077, 0);
-        unsetenv("VPPS_CACHE_DIR");
-        unsetenv("XDG_CACHE_HOME");
-        check_entry(&key, "payload", 7);
-        unsetenv("HOME");
-        check_none(&key, "VPPS_CACHE_DIR");
-        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "VPPS_CACHE_DIR");
-        TEST_FAILS(vpps_cache_list(count_entry, NULL, NULL), VPPS_IO, "VPPS_CACHE_DIR");
-        folder_remove();
-    }
-END_TEST
+TEST(folders) {
+    char path[600];
+    const char *folder;
+    const vpps_cache_key key = make_key("source");
+    const char *cache = cache_folder_make();
+    TEST_OK(vpps_cache_list(NULL, NULL, &folder));
+    ck_assert_str_eq(folder, cache);
+    setenv("HOME", cache_folder_path("home"), 1);
+    setenv("XDG_CACHE_HOME", cache_folder_path("xdg"), 1);
+    setenv("VPPS_CACHE_DIR", "", 1);
+    TEST_OK(vpps_cache_list(NULL, NULL, &folder));
+    ck_assert_str_eq(folder, cache_folder_path("xdg/vpps"));
+    setenv("XDG_CACHE_HOME", "relative", 1);
+    TEST_OK(vpps_cache_list(NULL, NULL, &folder));
+    ck_assert_str_eq(folder, cache_folder_path("home/.cache/vpps"));
+    check_counts(0, 0); /* no folder: no entries, and no failure */
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    check_entry(&key, "payload", 7);
+    snprintf(path, sizeof path, "%s", cache_folder_path("home/.cache"));
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_int_eq(info.st_mode & 077, 0);
+    unsetenv("VPPS_CACHE_DIR");
+    unsetenv("XDG_CACHE_HOME");
+    check_entry(&key, "payload", 7);
+    unsetenv("HOME");
+    check_none(&key, "VPPS_CACHE_DIR");
+    TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "VPPS_CACHE_DIR");
+    TEST_FAILS(vpps_cache_list(count_entry, NULL, NULL), VPPS_IO, "VPPS_CACHE_DIR");
+    folder_remove();
+}
 
-START_TEST(impossible_folders)
-    {
-        static char long_path[8192];
-        uint32_t removed;
-        uint64_t bytes;
-        const vpps_cache_key key = make_key("source");
-        const char *cache = cache_folder_make();
-        folder_store(cache, "a file", 6);
-        check_none(&key, "Not a directory");
-        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
-        TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
-        setenv("VPPS_CACHE_DIR", cache_folder_path("below"), 1);
-        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
-        memset(long_path, 'n', sizeof long_path - 1);
-        setenv("VPPS_CACHE_DIR", long_path, 1);
-        check_none(&key, "longer than");
-        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "longer than");
-        folder_remove();
-    }
-END_TEST
+TEST(impossible_folders) {
+    static char long_path[8192];
+    uint32_t removed;
+    uint64_t bytes;
+    const vpps_cache_key key = make_key("source");
+    const char *cache = cache_folder_make();
+    folder_store(cache, "a file", 6);
+    check_none(&key, "Not a directory");
+    TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
+    TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
+    setenv("VPPS_CACHE_DIR", cache_folder_path("below"), 1);
+    TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, cache);
+    memset(long_path, 'n', sizeof long_path - 1);
+    setenv("VPPS_CACHE_DIR", long_path, 1);
+    check_none(&key, "longer than");
+    TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "longer than");
+    folder_remove();
+}
 
 /* What others may write to is neither read nor written: it is code that will run. */
-START_TEST(foreign_writers)
-    {
-        static const mode_t modes[] = {0720, 0702, 0777, 01777};
-        char path[600];
-        uint32_t removed;
-        uint64_t bytes;
-        const vpps_cache_key key = make_key("source");
-        const char *cache = cache_folder_make();
-        const mode_t before = umask(0); /* what is made is not others' to write, whatever they are let to */
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        umask(before);
-        check_entry(&key, "payload", 7);
-        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-        for (size_t i = 0; i < VPPS_COUNT(modes); i++) {
-            ck_assert_int_eq(chmod(cache, modes[i]), 0);
-            check_none(&key, "other users may write to it");
-            TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "other users may write to it");
-            TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
-        }
-        ck_assert_int_eq(chmod(cache, 0755), 0);
-        check_entry(&key, "payload", 7);
-        static const mode_t entry_modes[] = {0620, 0602, 0666};
-        for (size_t i = 0; i < VPPS_COUNT(entry_modes); i++) {
-            ck_assert_int_eq(chmod(path, entry_modes[i]), 0);
-            check_none(&key, "other users may write to it");
-        }
-        TEST_OK(vpps_cache_write(&key, "payload", 7)); /* replaced by one's own */
-        check_entry(&key, "payload", 7);
-        if (geteuid() == 0) { /* another user's, who may always write to it */
-            ck_assert_int_eq(chown(path, 65534, 65534), 0);
-            check_none(&key, "other users may write to it");
-            ck_assert_int_eq(chown(path, 0, 0), 0);
-            ck_assert_int_eq(chown(cache, 65534, 65534), 0);
-            check_none(&key, "other users may write to it");
-        }
-        folder_remove();
+TEST(foreign_writers) {
+    static const mode_t modes[] = {0720, 0702, 0777, 01777};
+    char path[600];
+    uint32_t removed;
+    uint64_t bytes;
+    const vpps_cache_key key = make_key("source");
+    const char *cache = cache_folder_make();
+    const mode_t before = umask(0); /* what is made is not others' to write, whatever they are let to */
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    umask(before);
+    check_entry(&key, "payload", 7);
+    ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+    for (size_t i = 0; i < VPPS_COUNT(modes); i++) {
+        ck_assert_int_eq(chmod(cache, modes[i]), 0);
+        check_none(&key, "other users may write to it");
+        TEST_FAILS(vpps_cache_write(&key, "payload", 7), VPPS_IO, "other users may write to it");
+        TEST_FAILS(vpps_cache_clear(&removed, &bytes), VPPS_IO, cache);
     }
-END_TEST
+    ck_assert_int_eq(chmod(cache, 0755), 0);
+    check_entry(&key, "payload", 7);
+    static const mode_t entry_modes[] = {0620, 0602, 0666};
+    for (size_t i = 0; i < VPPS_COUNT(entry_modes); i++) {
+        ck_assert_int_eq(chmod(path, entry_modes[i]), 0);
+        check_none(&key, "other users may write to it");
+    }
+    TEST_OK(vpps_cache_write(&key, "payload", 7)); /* replaced by one's own */
+    check_entry(&key, "payload", 7);
+    if (geteuid() == 0) { /* another user's, who may always write to it */
+        ck_assert_int_eq(chown(path, 65534, 65534), 0);
+        check_none(&key, "other users may write to it");
+        ck_assert_int_eq(chown(path, 0, 0), 0);
+        ck_assert_int_eq(chown(cache, 65534, 65534), 0);
+        check_none(&key, "other users may write to it");
+    }
+    folder_remove();
+}
 
 /* Exit status of the child: 0 fine. It is no test of root, which may write anywhere. */
 static int use_as_reader(const char *cache) {
@@ -265,52 +251,48 @@ static int use_as_reader(const char *cache) {
     return 0;
 }
 
-START_TEST(read_only_folder)
-    {
-        char path[600];
-        int status = -1;
-        const vpps_cache_key key = make_key("source");
-        const char *cache = cache_folder_make();
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-        snprintf(path, sizeof path, "%s", cache);
-        ck_assert_int_eq(chmod(path, 0555), 0);
-        *strrchr(path, '/') = '\0';
-        ck_assert_int_eq(chmod(path, 0755), 0);
-        const pid_t child = fork();
-        ck_assert_int_ge(child, 0);
-        if (child == 0) _exit(use_as_reader(cache));
-        ck_assert_int_eq(waitpid(child, &status, 0), child);
-        ck_assert_int_eq(chmod(cache, 0755), 0);
-        ck_assert(WIFEXITED(status));
-        ck_assert_int_eq(WEXITSTATUS(status), 0);
-        folder_remove();
-    }
-END_TEST
+TEST(read_only_folder) {
+    char path[600];
+    int status = -1;
+    const vpps_cache_key key = make_key("source");
+    const char *cache = cache_folder_make();
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+    snprintf(path, sizeof path, "%s", cache);
+    ck_assert_int_eq(chmod(path, 0555), 0);
+    *strrchr(path, '/') = '\0';
+    ck_assert_int_eq(chmod(path, 0755), 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) _exit(use_as_reader(cache));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(chmod(cache, 0755), 0);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    folder_remove();
+}
 
 /* A limit on file sizes fails a write in the middle, as a full disk does: the old entry stays, no other file is left. */
-START_TEST(no_space)
-    {
-        static char payload[5000];
-        struct rlimit before, limit;
-        const vpps_cache_key key = make_key("source");
-        cache_folder_make();
-        TEST_OK(vpps_cache_write(&key, "old", 3));
-        signal(SIGXFSZ, SIG_IGN);
-        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
-        for (rlim_t bytes = 0; bytes < sizeof payload; bytes += 499) {
-            limit = (struct rlimit){bytes, before.rlim_max};
-            const int limited = setrlimit(RLIMIT_FSIZE, &limit);
-            const vpps_status status = vpps_cache_write(&key, payload, sizeof payload);
-            setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
-            ck_assert_int_eq(limited, 0);
-            ck_assert_int_eq(status, VPPS_IO);
-            check_entry(&key, "old", 3);
-            ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
-        }
-        folder_remove();
+TEST(no_space) {
+    static char payload[5000];
+    struct rlimit before, limit;
+    const vpps_cache_key key = make_key("source");
+    cache_folder_make();
+    TEST_OK(vpps_cache_write(&key, "old", 3));
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    for (rlim_t bytes = 0; bytes < sizeof payload; bytes += 499) {
+        limit = (struct rlimit){bytes, before.rlim_max};
+        const int limited = setrlimit(RLIMIT_FSIZE, &limit);
+        const vpps_status status = vpps_cache_write(&key, payload, sizeof payload);
+        setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
+        ck_assert_int_eq(limited, 0);
+        ck_assert_int_eq(status, VPPS_IO);
+        check_entry(&key, "old", 3);
+        ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
     }
-END_TEST
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- size */
 
@@ -338,128 +320,119 @@ static void check_order(const char *wanted) {
     ck_assert_str_eq(order, wanted);
 }
 
-START_TEST(bounded_size)
-    {
-        static const char *const names[] = {"0", "1", "2", "3", "4", "5"};
-        static char payload[1000];
-        char path[600], limit[32];
-        size_t entry_bytes;
-        cache_folder_make();
-        vpps_cache_key key = make_key("source");
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            key.description = names[i];
-            TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
-        }
-        TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
-        check_order("543210");
-        key.description = "1"; /* reading is using */
-        check_entry(&key, payload, sizeof payload);
-        check_order("154320");
-
-        cache_folder_count(path, sizeof path);
-        free(folder_load(path, &entry_bytes));
-        snprintf(limit, sizeof limit, "%zu", 4 * entry_bytes - 1);
-        setenv("VPPS_CACHE_BYTES", limit, 1); /* room for three: the new one, 1 and 5 */
-        key.description = "6";
+TEST(bounded_size) {
+    static const char *const names[] = {"0", "1", "2", "3", "4", "5"};
+    static char payload[1000];
+    char path[600], limit[32];
+    size_t entry_bytes;
+    cache_folder_make();
+    vpps_cache_key key = make_key("source");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        key.description = names[i];
         TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
-        TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
-        check_order("651");
-        snprintf(limit, sizeof limit, "%zu", 3 * entry_bytes);
-        setenv("VPPS_CACHE_BYTES", limit, 1); /* exactly these */
-        TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
-        check_order("651");
-        folder_remove();
     }
-END_TEST
+    TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
+    check_order("543210");
+    key.description = "1"; /* reading is using */
+    check_entry(&key, payload, sizeof payload);
+    check_order("154320");
 
-START_TEST(limits)
-    {
-        static const char *const no_numbers[] = {"1M", "-1", " 1", "x", "99999999999999999999"};
-        static char payload[1000];
-        char path[600], limit[32];
-        size_t entry_bytes;
-        const vpps_cache_key key = make_key("source"), other = make_key("other");
-        cache_folder_make();
-        TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
-        cache_folder_count(path, sizeof path);
-        free(folder_load(path, &entry_bytes));
-        snprintf(limit, sizeof limit, "%zu", entry_bytes - 1);
-        setenv("VPPS_CACHE_BYTES", limit, 1);
-        TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_IO, limit);
-        check_none(&other, "");
-        check_entry(&key, payload, sizeof payload); /* nothing was removed for what did not come */
-        setenv("VPPS_CACHE_BYTES", "0", 1);
-        TEST_FAILS(vpps_cache_write(&other, payload, 0), VPPS_IO, "limit of 0");
-        for (size_t i = 0; i < sizeof no_numbers / sizeof *no_numbers; i++) {
-            setenv("VPPS_CACHE_BYTES", no_numbers[i], 1);
-            TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_ARGUMENT, no_numbers[i]);
-        }
-        folder_remove();
+    cache_folder_count(path, sizeof path);
+    free(folder_load(path, &entry_bytes));
+    snprintf(limit, sizeof limit, "%zu", 4 * entry_bytes - 1);
+    setenv("VPPS_CACHE_BYTES", limit, 1); /* room for three: the new one, 1 and 5 */
+    key.description = "6";
+    TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+    TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
+    check_order("651");
+    snprintf(limit, sizeof limit, "%zu", 3 * entry_bytes);
+    setenv("VPPS_CACHE_BYTES", limit, 1); /* exactly these */
+    TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+    check_order("651");
+    folder_remove();
+}
+
+TEST(limits) {
+    static const char *const no_numbers[] = {"1M", "-1", " 1", "x", "99999999999999999999"};
+    static char payload[1000];
+    char path[600], limit[32];
+    size_t entry_bytes;
+    const vpps_cache_key key = make_key("source"), other = make_key("other");
+    cache_folder_make();
+    TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
+    cache_folder_count(path, sizeof path);
+    free(folder_load(path, &entry_bytes));
+    snprintf(limit, sizeof limit, "%zu", entry_bytes - 1);
+    setenv("VPPS_CACHE_BYTES", limit, 1);
+    TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_IO, limit);
+    check_none(&other, "");
+    check_entry(&key, payload, sizeof payload); /* nothing was removed for what did not come */
+    setenv("VPPS_CACHE_BYTES", "0", 1);
+    TEST_FAILS(vpps_cache_write(&other, payload, 0), VPPS_IO, "limit of 0");
+    for (size_t i = 0; i < sizeof no_numbers / sizeof *no_numbers; i++) {
+        setenv("VPPS_CACHE_BYTES", no_numbers[i], 1);
+        TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_ARGUMENT, no_numbers[i]);
     }
-END_TEST
+    folder_remove();
+}
 
 /* What a killed writer left goes after an hour; what another is writing, and foreign files, stay. */
-START_TEST(left_over_files)
-    {
-        enum { HOUR = 3600 };
-        char stale[600], fresh[600];
-        uint32_t removed;
-        uint64_t bytes;
-        const vpps_cache_key key = make_key("source");
-        cache_folder_make();
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        snprintf(stale, sizeof stale, "%s", cache_folder_path(".0123456789abcdef0123456789abcdef.17-0.tmp"));
-        snprintf(fresh, sizeof fresh, "%s", cache_folder_path(".0123456789abcdef0123456789abcdef.17-1.tmp"));
-        static const char *const foreign[] = {"notes", "0123.vpps", ".0123.tmp",
-                                              "0123456789abcdef0123456789abcdef0.vpps",
-                                              "0123456789ABCDEF0123456789abcdef.vpps"};
-        enum { FOREIGN = sizeof foreign / sizeof *foreign };
-        for (int i = 0; i < FOREIGN; i++) {
-            folder_store(cache_folder_path(foreign[i]), "x", 1);
-            age(cache_folder_path(foreign[i]), 10 * HOUR);
-        }
-        folder_store(stale, "x", 1);
-        age(stale, HOUR + 60);
-        folder_store(fresh, "x", 1);
-        age(fresh, HOUR - 60);
-        check_entry(&key, "payload", 7);
-        check_counts(1, 0);
-        ck_assert_int_eq(access(stale, F_OK), 0); /* reading and listing remove nothing */
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        ck_assert_int_ne(access(stale, F_OK), 0);
-        ck_assert_int_eq(access(fresh, F_OK), 0);
-        ck_assert_int_eq(cache_folder_count(NULL, 0), FOREIGN + 2);
-        TEST_OK(vpps_cache_clear(&removed, &bytes));
-        ck_assert_uint_eq(removed, 1);
-        ck_assert_uint_gt(bytes, 7);
-        ck_assert_int_eq(cache_folder_count(NULL, 0), FOREIGN + 1);
-        TEST_OK(vpps_cache_clear(&removed, &bytes));
-        ck_assert_uint_eq(removed, 0);
-        ck_assert_uint_eq(bytes, 0);
-        folder_remove();
+TEST(left_over_files) {
+    enum { HOUR = 3600 };
+    char stale[600], fresh[600];
+    uint32_t removed;
+    uint64_t bytes;
+    const vpps_cache_key key = make_key("source");
+    cache_folder_make();
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    snprintf(stale, sizeof stale, "%s", cache_folder_path(".0123456789abcdef0123456789abcdef.17-0.tmp"));
+    snprintf(fresh, sizeof fresh, "%s", cache_folder_path(".0123456789abcdef0123456789abcdef.17-1.tmp"));
+    static const char *const foreign[] = {"notes", "0123.vpps", ".0123.tmp", "0123456789abcdef0123456789abcdef0.vpps",
+                                          "0123456789ABCDEF0123456789abcdef.vpps"};
+    enum { FOREIGN = sizeof foreign / sizeof *foreign };
+    for (int i = 0; i < FOREIGN; i++) {
+        folder_store(cache_folder_path(foreign[i]), "x", 1);
+        age(cache_folder_path(foreign[i]), 10 * HOUR);
     }
-END_TEST
+    folder_store(stale, "x", 1);
+    age(stale, HOUR + 60);
+    folder_store(fresh, "x", 1);
+    age(fresh, HOUR - 60);
+    check_entry(&key, "payload", 7);
+    check_counts(1, 0);
+    ck_assert_int_eq(access(stale, F_OK), 0); /* reading and listing remove nothing */
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    ck_assert_int_ne(access(stale, F_OK), 0);
+    ck_assert_int_eq(access(fresh, F_OK), 0);
+    ck_assert_int_eq(cache_folder_count(NULL, 0), FOREIGN + 2);
+    TEST_OK(vpps_cache_clear(&removed, &bytes));
+    ck_assert_uint_eq(removed, 1);
+    ck_assert_uint_gt(bytes, 7);
+    ck_assert_int_eq(cache_folder_count(NULL, 0), FOREIGN + 1);
+    TEST_OK(vpps_cache_clear(&removed, &bytes));
+    ck_assert_uint_eq(removed, 0);
+    ck_assert_uint_eq(bytes, 0);
+    folder_remove();
+}
 
 /* Names that a killed process with this one's number took are passed over, and nothing is written into its files. */
-START_TEST(taken_names)
-    {
-        char digits[33] = "", path[600];
-        const vpps_cache_key key = make_key("source");
-        cache_folder_make();
-        TEST_OK(vpps_cache_write(&key, "old", 3));
-        cache_folder_count(path, sizeof path);
-        memcpy(digits, strrchr(path, '/') + 1, 32);
-        for (int i = 0; i < 8; i++) {
-            char name[128];
-            snprintf(name, sizeof name, ".%s.%ld-%d.tmp", digits, (long)getpid(), i);
-            folder_store(cache_folder_path(name), "left", 4);
-        }
-        TEST_OK(vpps_cache_write(&key, "payload", 7));
-        check_entry(&key, "payload", 7);
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 9);
-        folder_remove();
+TEST(taken_names) {
+    char digits[33] = "", path[600];
+    const vpps_cache_key key = make_key("source");
+    cache_folder_make();
+    TEST_OK(vpps_cache_write(&key, "old", 3));
+    cache_folder_count(path, sizeof path);
+    memcpy(digits, strrchr(path, '/') + 1, 32);
+    for (int i = 0; i < 8; i++) {
+        char name[128];
+        snprintf(name, sizeof name, ".%s.%ld-%d.tmp", digits, (long)getpid(), i);
+        folder_store(cache_folder_path(name), "left", 4);
     }
-END_TEST
+    TEST_OK(vpps_cache_write(&key, "payload", 7));
+    check_entry(&key, "payload", 7);
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 9);
+    folder_remove();
+}
 
 static bool see_first(const vpps_cache_entry *entry, void *context) {
     int *calls = context;
@@ -476,22 +449,20 @@ static bool see_first(const vpps_cache_entry *entry, void *context) {
     return false;
 }
 
-START_TEST(listed)
-    {
-        static char payload[1234];
-        char path[600];
-        int calls = 0;
-        const vpps_cache_key old = make_key("old"), new = {"simt", "a plan", "c++ -O2", "s", 1};
-        cache_folder_make();
-        TEST_OK(vpps_cache_write(&old, "payload", 7));
-        cache_folder_count(path, sizeof path);
-        age(path, 100);
-        TEST_OK(vpps_cache_write(&new, payload, sizeof payload));
-        TEST_OK(vpps_cache_list(see_first, &calls, NULL));
-        ck_assert_int_eq(calls, 1);
-        folder_remove();
-    }
-END_TEST
+TEST(listed) {
+    static char payload[1234];
+    char path[600];
+    int calls = 0;
+    const vpps_cache_key old = make_key("old"), new = {"simt", "a plan", "c++ -O2", "s", 1};
+    cache_folder_make();
+    TEST_OK(vpps_cache_write(&old, "payload", 7));
+    cache_folder_count(path, sizeof path);
+    age(path, 100);
+    TEST_OK(vpps_cache_write(&new, payload, sizeof payload));
+    TEST_OK(vpps_cache_list(see_first, &calls, NULL));
+    ck_assert_int_eq(calls, 1);
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- processes */
 
@@ -533,35 +504,33 @@ static int read_many(const char *stop) {
     return seen > 0 ? 0 : 4;
 }
 
-START_TEST(concurrent_processes)
-    {
-        enum { WRITERS = 3, READERS = 2 };
-        pid_t children[WRITERS + READERS];
-        char stop[600];
-        cache_folder_make();
-        snprintf(stop, sizeof stop, "%s", cache_folder_path("stop"));
-        setenv("VPPS_CACHE_BYTES", "25000", 1); /* less than both entries may have: they evict each other */
-        fflush(NULL);
-        for (int i = 0; i < WRITERS + READERS; i++) {
-            children[i] = fork();
-            ck_assert_int_ge(children[i], 0);
-            if (children[i] == 0) {
-                _exit(i < WRITERS ? write_many(test_seed() * 100 + (uint64_t)i, test_scaled(80)) : read_many(stop));
-            }
+TEST(concurrent_processes) {
+    enum { WRITERS = 3, READERS = 2 };
+    pid_t children[WRITERS + READERS];
+    char stop[600];
+    cache_folder_make();
+    snprintf(stop, sizeof stop, "%s", cache_folder_path("stop"));
+    setenv("VPPS_CACHE_BYTES", "25000", 1); /* less than both entries may have: they evict each other */
+    fflush(NULL);
+    for (int i = 0; i < WRITERS + READERS; i++) {
+        children[i] = fork();
+        ck_assert_int_ge(children[i], 0);
+        if (children[i] == 0) {
+            _exit(i < WRITERS ? write_many(test_seed() * 100 + (uint64_t)i, test_scaled(80)) : read_many(stop));
         }
-        for (int i = 0; i < WRITERS + READERS; i++) {
-            int status = -1;
-            if (i == WRITERS) folder_store(stop, "x", 1);
-            ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
-            ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d: %x", i, (unsigned)status);
-        }
-        unlink(stop);
-        const int files = cache_folder_count(NULL, 0); /* no temporary file is left */
-        ck_assert_int_ge(files, 1);
-        ck_assert_int_le(files, SHARED_KEYS);
-        folder_remove();
     }
-END_TEST
+    for (int i = 0; i < WRITERS + READERS; i++) {
+        int status = -1;
+        if (i == WRITERS) folder_store(stop, "x", 1);
+        ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d: %x", i, (unsigned)status);
+    }
+    unlink(stop);
+    const int files = cache_folder_count(NULL, 0); /* no temporary file is left */
+    ck_assert_int_ge(files, 1);
+    ck_assert_int_le(files, SHARED_KEYS);
+    folder_remove();
+}
 
 int main(void) {
     Suite *suite = suite_create("cache");

@@ -65,32 +65,28 @@ static bool have_nvrtc(const char *test) {
 
 /* ---------------------------------------------------------------- the library */
 
-START_TEST(library_by_name)
-    {
-        int major, minor;
-        uint32_t architectures[64], n = 64;
-        void *cubin;
-        size_t bytes;
-        vpps_cubin_report report;
-        setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so.99", 1);
-        TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
-        vpps_fail(VPPS_OK, "x");
-        setenv("VPPS_NVRTC", "", 1); /* too late: a process looks once */
-        TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE,
-                   "/nowhere/libnvrtc.so.99");
-        ck_assert_ptr_null(cubin);
-        ck_assert_uint_eq(bytes, 0);
-    }
-END_TEST
+TEST(library_by_name) {
+    int major, minor;
+    uint32_t architectures[64], n = 64;
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report report;
+    setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so.99", 1);
+    TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "/nowhere/libnvrtc.so.99");
+    vpps_fail(VPPS_OK, "x");
+    setenv("VPPS_NVRTC", "", 1); /* too late: a process looks once */
+    TEST_FAILS(vpps_compile(small_source, "small", 90, "", true, &cubin, &bytes, &report), VPPS_DEVICE,
+               "/nowhere/libnvrtc.so.99");
+    ck_assert_ptr_null(cubin);
+    ck_assert_uint_eq(bytes, 0);
+}
 
-START_TEST(another_library)
-    {
-        int major, minor;
-        uint32_t architectures[64], n = 64;
-        setenv("VPPS_NVRTC", "libm.so.6", 1);
-        TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "no function nvrtc");
-    }
-END_TEST
+TEST(another_library) {
+    int major, minor;
+    uint32_t architectures[64], n = 64;
+    setenv("VPPS_NVRTC", "libm.so.6", 1);
+    TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "no function nvrtc");
+}
 
 /* Copies of the fake NVRTC as libraries of versions 12 and 13, where the loader's own do not come first. */
 static void add_versions(char *folder) {
@@ -110,58 +106,52 @@ static void add_versions(char *folder) {
 
 /* Of several libraries the driver's own version, else the latest before it, else the earliest after. A machine's own
  * library comes first among equals. */
-START_TEST(the_version_that_the_driver_loads)
-    {
-        static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
-        char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64];
-        int major, minor;
-        uint32_t architectures[64], n = 64;
-        add_versions(folder);
-        vpps_library_prefer(wanted[_i][0]);
-        const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
-        snprintf(command, sizeof command, "rm -rf %s", folder);
-        ck_assert_int_eq(system(command), 0);
-        ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
-        ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
-    }
-END_TEST
+TEST(the_version_that_the_driver_loads) {
+    static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
+    char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64];
+    int major, minor;
+    uint32_t architectures[64], n = 64;
+    add_versions(folder);
+    vpps_library_prefer(wanted[_i][0]);
+    const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
+    ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
+}
 
 /* 13 knows all options; 12 not the last. Either finds its builtins, for which it looks by their name alone, open. */
-START_TEST(an_option_that_is_not_known_is_left_out)
-    {
-        char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[128], *ptx = NULL;
-        vpps_cubin_report report;
-        add_versions(folder);
-        snprintf(command, sizeof command, "%s/lib64/libnvrtc.so.%d", folder, 12 + _i);
-        setenv("VPPS_NVRTC", command, 1);
-        const vpps_status status = vpps_compile_ptx("", 90, &ptx, &report);
-        snprintf(command, sizeof command, "%s/lib64/libnvrtc-builtins.so.%d.99", folder, 12 + _i);
-        const void *builtins = dlopen(command, RTLD_NOW | RTLD_NOLOAD);
-        snprintf(command, sizeof command, "rm -rf %s", folder);
-        ck_assert_int_eq(system(command), 0);
-        ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
-        ck_assert_str_eq(ptx, _i ? "6" : "5");
-        ck_assert_ptr_nonnull(builtins);
-        free(ptx);
-    }
-END_TEST
+TEST(an_option_that_is_not_known_is_left_out) {
+    char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[128], *ptx = NULL;
+    vpps_cubin_report report;
+    add_versions(folder);
+    snprintf(command, sizeof command, "%s/lib64/libnvrtc.so.%d", folder, 12 + _i);
+    setenv("VPPS_NVRTC", command, 1);
+    const vpps_status status = vpps_compile_ptx("", 90, &ptx, &report);
+    snprintf(command, sizeof command, "%s/lib64/libnvrtc-builtins.so.%d.99", folder, 12 + _i);
+    const void *builtins = dlopen(command, RTLD_NOW | RTLD_NOLOAD);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
+    ck_assert_str_eq(ptx, _i ? "6" : "5");
+    ck_assert_ptr_nonnull(builtins);
+    free(ptx);
+}
 
-START_TEST(version)
-    {
-        int major, minor;
-        uint32_t architectures[64], few[64] = {0}, n = 64, two = 2;
-        if (!have_nvrtc("version")) return;
-        TEST_OK(vpps_nvrtc_version(&major, &minor, architectures, &n));
-        ck_assert_int_ge(major, 11);
-        ck_assert_int_ge(minor, 0);
-        ck_assert_uint_ge(n, 3);
-        for (uint32_t i = 1; i < n; i++) ck_assert_uint_lt(architectures[i - 1], architectures[i]);
-        TEST_OK(vpps_nvrtc_version(&major, &minor, few, &two));
-        ck_assert_uint_eq(two, 2);
-        ck_assert_uint_eq(few[1], architectures[1]);
-        ck_assert_uint_eq(few[2], 0);
-    }
-END_TEST
+TEST(version) {
+    int major, minor;
+    uint32_t architectures[64], few[64] = {0}, n = 64, two = 2;
+    if (!have_nvrtc("version")) return;
+    TEST_OK(vpps_nvrtc_version(&major, &minor, architectures, &n));
+    ck_assert_int_ge(major, 11);
+    ck_assert_int_ge(minor, 0);
+    ck_assert_uint_ge(n, 3);
+    for (uint32_t i = 1; i < n; i++) ck_assert_uint_lt(architectures[i - 1], architectures[i]);
+    TEST_OK(vpps_nvrtc_version(&major, &minor, few, &two));
+    ck_assert_uint_eq(two, 2);
+    ck_assert_uint_eq(few[1], architectures[1]);
+    ck_assert_uint_eq(few[2], 0);
+}
 
 /* ---------------------------------------------------------------- compiling */
 
@@ -193,72 +183,66 @@ static void compile_for(uint32_t arch, void *context) {
     free(cubin);
 }
 
-START_TEST(every_architecture)
-    {
-        char source[1024];
-        if (!have_nvrtc("every_architecture")) return;
-        cache_folder_make();
-        snprintf(source, sizeof source, "%s", small_source);
-        vpps_machine_architectures(compile_for, source);
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
-        folder_remove();
-    }
-END_TEST
+TEST(every_architecture) {
+    char source[1024];
+    if (!have_nvrtc("every_architecture")) return;
+    cache_folder_make();
+    snprintf(source, sizeof source, "%s", small_source);
+    vpps_machine_architectures(compile_for, source);
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 0); /* use_cache was false */
+    folder_remove();
+}
 
-START_TEST(spills_and_frames)
-    {
-        void *cubin;
-        size_t bytes;
-        vpps_cubin_report r, again;
-        if (!have_nvrtc("spills_and_frames")) return;
-        cache_folder_make();
-        TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &r));
-        free(cubin);
-        ck_assert_uint_le(r.registers, 64);
-        ck_assert_uint_ge(r.frame_bytes, 64 * 4);
-        ck_assert_uint_ge(r.spill_bytes, r.frame_bytes);
-        TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &again));
-        free(cubin);
-        ck_assert(again.cached);
-        ck_assert_uint_eq(again.spill_bytes, r.spill_bytes);
-        ck_assert_uint_eq(again.frame_bytes, r.frame_bytes);
-        TEST_OK(vpps_compile(indexed_source, "indexed", 90, "", true, &cubin, &bytes, &r));
-        free(cubin);
-        ck_assert_uint_eq(r.frame_bytes, 16 * 4);
-        ck_assert_uint_eq(r.spill_bytes, 0);
-        folder_remove();
-    }
-END_TEST
+TEST(spills_and_frames) {
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report r, again;
+    if (!have_nvrtc("spills_and_frames")) return;
+    cache_folder_make();
+    TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &r));
+    free(cubin);
+    ck_assert_uint_le(r.registers, 64);
+    ck_assert_uint_ge(r.frame_bytes, 64 * 4);
+    ck_assert_uint_ge(r.spill_bytes, r.frame_bytes);
+    TEST_OK(vpps_compile(spilling_source, "spilling", 90, "", true, &cubin, &bytes, &again));
+    free(cubin);
+    ck_assert(again.cached);
+    ck_assert_uint_eq(again.spill_bytes, r.spill_bytes);
+    ck_assert_uint_eq(again.frame_bytes, r.frame_bytes);
+    TEST_OK(vpps_compile(indexed_source, "indexed", 90, "", true, &cubin, &bytes, &r));
+    free(cubin);
+    ck_assert_uint_eq(r.frame_bytes, 16 * 4);
+    ck_assert_uint_eq(r.spill_bytes, 0);
+    folder_remove();
+}
 
-START_TEST(refused_sources)
-    {
-        void *cubin;
-        size_t bytes;
-        vpps_cubin_report r;
-        if (!have_nvrtc("refused_sources")) return;
-        cache_folder_make();
-        TEST_FAILS(vpps_compile("__device__ int a;\n__device__ int b = c;\n__device__ int d = e;\n", "small", 90, "",
-                                true, &cubin, &bytes, &r),
-                   VPPS_DEVICE, "kernel.cu(2): error: identifier \"c\" is undefined");
-        ck_assert_ptr_null(strchr(vpps_error_message(), '\n'));
-        ck_assert_ptr_null(cubin);
-        TEST_FAILS(vpps_compile(small_source, "small", 70, "", true, &cubin, &bytes, &r), VPPS_DEVICE, "sm_70");
-        TEST_FAILS(vpps_compile(small_source, "smaller", 90, "", true, &cubin, &bytes, &r), VPPS_FORMAT, "'smaller'");
-        ck_assert_ptr_null(cubin);
-        /* ptxas refuses what the front end lets through: 1 MiB of shared memory. */
-        TEST_FAILS(vpps_compile("extern \"C\" __global__ void small(float *x, int n) {\n"
-                                "    __shared__ float s[262144];\n"
-                                "    s[threadIdx.x] = x[n]; __syncthreads(); x[n] = s[n];\n"
-                                "}\n",
-                                "small", 90, "", true, &cubin, &bytes, &r),
-                   VPPS_DEVICE, "'small' uses too much shared data");
-        TEST_FAILS(vpps_compile("extern \"C\" __global__ void small() { asm volatile(\"nonsense;\"); }", "small", 90,
-                                "", true, &cubin, &bytes, &r),
-                   VPPS_DEVICE, "'nonsense'");
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
-        folder_remove();
-    }
-END_TEST
+TEST(refused_sources) {
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report r;
+    if (!have_nvrtc("refused_sources")) return;
+    cache_folder_make();
+    TEST_FAILS(vpps_compile("__device__ int a;\n__device__ int b = c;\n__device__ int d = e;\n", "small", 90, "", true,
+                            &cubin, &bytes, &r),
+               VPPS_DEVICE, "kernel.cu(2): error: identifier \"c\" is undefined");
+    ck_assert_ptr_null(strchr(vpps_error_message(), '\n'));
+    ck_assert_ptr_null(cubin);
+    TEST_FAILS(vpps_compile(small_source, "small", 70, "", true, &cubin, &bytes, &r), VPPS_DEVICE, "sm_70");
+    TEST_FAILS(vpps_compile(small_source, "smaller", 90, "", true, &cubin, &bytes, &r), VPPS_FORMAT, "'smaller'");
+    ck_assert_ptr_null(cubin);
+    /* ptxas refuses what the front end lets through: 1 MiB of shared memory. */
+    TEST_FAILS(vpps_compile("extern \"C\" __global__ void small(float *x, int n) {\n"
+                            "    __shared__ float s[262144];\n"
+                            "    s[threadIdx.x] = x[n]; __syncthreads(); x[n] = s[n];\n"
+                            "}\n",
+                            "small", 90, "", true, &cubin, &bytes, &r),
+               VPPS_DEVICE, "'small' uses too much shared data");
+    TEST_FAILS(vpps_compile("extern \"C\" __global__ void small() { asm volatile(\"nonsense;\"); }", "small", 90, "",
+                            true, &cubin, &bytes, &r),
+               VPPS_DEVICE, "'nonsense'");
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 0);
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- cache */
 
@@ -286,29 +270,27 @@ static void check_same(compiled c, const compiled *first) {
     free(c.cubin);
 }
 
-START_TEST(cached)
-    {
-        char path[600];
-        size_t n;
-        if (!have_nvrtc("cached")) return;
-        cache_folder_make();
-        const compiled first = compile_small(false);
+TEST(cached) {
+    char path[600];
+    size_t n;
+    if (!have_nvrtc("cached")) return;
+    cache_folder_make();
+    const compiled first = compile_small(false);
+    check_same(compile_small(true), &first);
+    ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
+    char *file = folder_load(path, &n);
+    const size_t places[] = {0, 40, n / 2, n - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        file[places[i]] ^= 1;
+        folder_store(path, file, n);
+        file[places[i]] ^= 1;
+        check_same(compile_small(false), &first);
         check_same(compile_small(true), &first);
-        ck_assert_int_eq(cache_folder_count(path, sizeof path), 1);
-        char *file = folder_load(path, &n);
-        const size_t places[] = {0, 40, n / 2, n - 1};
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-            file[places[i]] ^= 1;
-            folder_store(path, file, n);
-            file[places[i]] ^= 1;
-            check_same(compile_small(false), &first);
-            check_same(compile_small(true), &first);
-        }
-        free(file);
-        free(first.cubin);
-        folder_remove();
     }
-END_TEST
+    free(file);
+    free(first.cubin);
+    folder_remove();
+}
 
 typedef struct known_entry {
     char toolchain[512];
@@ -323,45 +305,41 @@ static bool copy_toolchain(const vpps_cache_entry *entry, void *context) {
 }
 
 /* Entries whose checksums are right, under the right key, with content that is no kernel. */
-START_TEST(cached_nonsense)
-    {
-        static const char *const payloads[] = {"",
-                                               "nonsense",
-                                               "spill-bytes 1\nnonsense",
-                                               "spill-bytes 1",
-                                               "spill-bytes \n",
-                                               "spill-bytes 99999999999\n",
-                                               "spill-bytes x\n"};
-        known_entry known;
-        if (!have_nvrtc("cached_nonsense")) return;
-        cache_folder_make();
-        const compiled first = compile_small(false);
-        TEST_OK(vpps_cache_list(copy_toolchain, &known, NULL));
-        ck_assert_ptr_nonnull(strstr(known.toolchain, "NVRTC "));
-        ck_assert_ptr_nonnull(strstr(known.toolchain, "sm_90"));
-        const vpps_cache_key key = {"cubin", "a small kernel", known.toolchain, small_source, strlen(small_source)};
-        for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
-            TEST_OK(vpps_cache_write(&key, payloads[i], strlen(payloads[i])));
-            check_same(compile_small(false), &first);
-            check_same(compile_small(true), &first);
-        }
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
-        free(first.cubin);
-        folder_remove();
-    }
-END_TEST
-
-START_TEST(cache_out_of_order)
-    {
-        if (!have_nvrtc("cache_out_of_order")) return;
-        const char *cache = cache_folder_make();
-        folder_store(cache, "a file", 6);
-        const compiled first = compile_small(false);
+TEST(cached_nonsense) {
+    static const char *const payloads[] = {"",
+                                           "nonsense",
+                                           "spill-bytes 1\nnonsense",
+                                           "spill-bytes 1",
+                                           "spill-bytes \n",
+                                           "spill-bytes 99999999999\n",
+                                           "spill-bytes x\n"};
+    known_entry known;
+    if (!have_nvrtc("cached_nonsense")) return;
+    cache_folder_make();
+    const compiled first = compile_small(false);
+    TEST_OK(vpps_cache_list(copy_toolchain, &known, NULL));
+    ck_assert_ptr_nonnull(strstr(known.toolchain, "NVRTC "));
+    ck_assert_ptr_nonnull(strstr(known.toolchain, "sm_90"));
+    const vpps_cache_key key = {"cubin", "a small kernel", known.toolchain, small_source, strlen(small_source)};
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        TEST_OK(vpps_cache_write(&key, payloads[i], strlen(payloads[i])));
         check_same(compile_small(false), &first);
-        free(first.cubin);
-        folder_remove();
+        check_same(compile_small(true), &first);
     }
-END_TEST
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 1);
+    free(first.cubin);
+    folder_remove();
+}
+
+TEST(cache_out_of_order) {
+    if (!have_nvrtc("cache_out_of_order")) return;
+    const char *cache = cache_folder_make();
+    folder_store(cache, "a file", 6);
+    const compiled first = compile_small(false);
+    check_same(compile_small(false), &first);
+    free(first.cubin);
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- threads */
 
@@ -384,41 +362,37 @@ static void *compile_sources(void *argument) {
     return NULL;
 }
 
-START_TEST(two_threads)
-    {
-        static worker workers[2];
-        pthread_t threads[2];
-        cache_folder_make();
-        for (int w = 0; w < 2; w++) {
-            for (int i = 0; i < ROUNDS; i++) {
-                snprintf(workers[w].source[i], sizeof workers[w].source[i],
-                         "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = %d; }", 10 * w + i);
-            }
+TEST(two_threads) {
+    static worker workers[2];
+    pthread_t threads[2];
+    cache_folder_make();
+    for (int w = 0; w < 2; w++) {
+        for (int i = 0; i < ROUNDS; i++) {
+            snprintf(workers[w].source[i], sizeof workers[w].source[i],
+                     "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = %d; }", 10 * w + i);
         }
-        /* Neither has the library open: the two race for that, too. */
-        for (int w = 0; w < 2; w++)
-            ck_assert_int_eq(pthread_create(&threads[w], NULL, compile_sources, &workers[w]), 0);
-        for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_join(threads[w], NULL), 0);
-        if (!have_nvrtc("two_threads")) {
-            for (int w = 0; w < 2; w++) ck_assert_int_eq(workers[w].status, VPPS_DEVICE);
-            folder_remove();
-            return;
-        }
-        for (int w = 0; w < 2; w++) {
-            ck_assert_msg(workers[w].status == VPPS_OK, "%s", workers[w].message);
-            for (int i = 0; i < ROUNDS; i++) {
-                const compiled *c = &workers[w].made[i];
-                compiled alone;
-                TEST_OK(
-                    vpps_compile(workers[w].source[i], "k", 90, "", false, &alone.cubin, &alone.bytes, &alone.report));
-                check_same(alone, c);
-                free(c->cubin);
-            }
-        }
-        ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
-        folder_remove();
     }
-END_TEST
+    /* Neither has the library open: the two race for that, too. */
+    for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_create(&threads[w], NULL, compile_sources, &workers[w]), 0);
+    for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_join(threads[w], NULL), 0);
+    if (!have_nvrtc("two_threads")) {
+        for (int w = 0; w < 2; w++) ck_assert_int_eq(workers[w].status, VPPS_DEVICE);
+        folder_remove();
+        return;
+    }
+    for (int w = 0; w < 2; w++) {
+        ck_assert_msg(workers[w].status == VPPS_OK, "%s", workers[w].message);
+        for (int i = 0; i < ROUNDS; i++) {
+            const compiled *c = &workers[w].made[i];
+            compiled alone;
+            TEST_OK(vpps_compile(workers[w].source[i], "k", 90, "", false, &alone.cubin, &alone.bytes, &alone.report));
+            check_same(alone, c);
+            free(c->cubin);
+        }
+    }
+    ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- the file */
 
@@ -426,60 +400,55 @@ static const compile_elf plain_elf = {"k", 77, 0, 0, 512, 128, false, 0, false};
 
 static size_t write_elf(unsigned char bytes[COMPILE_ELF_BYTES]) { return compile_elf_write(&plain_elf, bytes); }
 
-START_TEST(crafted_files)
-    {
-        unsigned char bytes[COMPILE_ELF_BYTES];
-        vpps_cubin_report r = {.spill_bytes = 5, .seconds = 2, .cached = true};
-        TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "k", &r));
-        ck_assert_uint_eq(r.registers, 77);
-        ck_assert_uint_eq(r.frame_bytes, 0);
-        ck_assert_uint_eq(r.shared_bytes, 128);
-        ck_assert_uint_eq(r.code_bytes, 512);
-        ck_assert(r.spill_bytes == 5 && r.seconds == 2 && r.cached); /* not the file's to say */
-        TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "other", &r));
-        ck_assert_uint_eq(r.registers, 99);
+TEST(crafted_files) {
+    unsigned char bytes[COMPILE_ELF_BYTES];
+    vpps_cubin_report r = {.spill_bytes = 5, .seconds = 2, .cached = true};
+    TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "k", &r));
+    ck_assert_uint_eq(r.registers, 77);
+    ck_assert_uint_eq(r.frame_bytes, 0);
+    ck_assert_uint_eq(r.shared_bytes, 128);
+    ck_assert_uint_eq(r.code_bytes, 512);
+    ck_assert(r.spill_bytes == 5 && r.seconds == 2 && r.cached); /* not the file's to say */
+    TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "other", &r));
+    ck_assert_uint_eq(r.registers, 99);
 
-        const compile_elf framed = {"k", 1, 24, 16, 0, 2048, true, 0, false},
-                          deep = {"k", 1, 16, 24, 0, 1023, true, 0, false};
-        TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&framed, bytes), "k", &r));
-        ck_assert_uint_eq(r.frame_bytes, 24);
-        ck_assert_uint_eq(r.shared_bytes, 1024);
-        ck_assert_uint_eq(r.code_bytes, 0);
-        TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&deep, bytes), "k", &r));
-        ck_assert_uint_eq(r.frame_bytes, 24);
-        ck_assert_uint_eq(r.shared_bytes, 1023);
-        const compile_elf bare = {"k", 3, UINT32_MAX, UINT32_MAX, 16, UINT32_MAX, true, 0, false};
-        TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&bare, bytes), "k", &r));
-        ck_assert_uint_eq(r.registers, 3);
-        ck_assert_uint_eq(r.frame_bytes, 0);
-        ck_assert_uint_eq(r.shared_bytes, 0);
-    }
-END_TEST
+    const compile_elf framed = {"k", 1, 24, 16, 0, 2048, true, 0, false},
+                      deep = {"k", 1, 16, 24, 0, 1023, true, 0, false};
+    TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&framed, bytes), "k", &r));
+    ck_assert_uint_eq(r.frame_bytes, 24);
+    ck_assert_uint_eq(r.shared_bytes, 1024);
+    ck_assert_uint_eq(r.code_bytes, 0);
+    TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&deep, bytes), "k", &r));
+    ck_assert_uint_eq(r.frame_bytes, 24);
+    ck_assert_uint_eq(r.shared_bytes, 1023);
+    const compile_elf bare = {"k", 3, UINT32_MAX, UINT32_MAX, 16, UINT32_MAX, true, 0, false};
+    TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&bare, bytes), "k", &r));
+    ck_assert_uint_eq(r.registers, 3);
+    ck_assert_uint_eq(r.frame_bytes, 0);
+    ck_assert_uint_eq(r.shared_bytes, 0);
+}
 
-START_TEST(crafted_mistakes)
-    {
-        unsigned char bytes[COMPILE_ELF_BYTES];
-        vpps_cubin_report r = {.registers = 11, .frame_bytes = 12};
-        const compile_elf uncounted = {"k", UINT32_MAX, 0, 0, 512, 128, false, 0, false};
-        TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&uncounted, bytes), "k", &r), VPPS_FORMAT, "registers");
-        for (uint32_t cut = 1; cut < 12; cut++) { /* the last record has 12 bytes */
-            compile_elf e = plain_elf;
-            e.info_cut = cut;
-            TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&e, bytes), "k", &r), VPPS_FORMAT,
-                       ".nv.info is cut");
-        }
-        const size_t n = write_elf(bytes);
-        TEST_FAILS(vpps_cubin_inspect(bytes, n, "kk", &r), VPPS_FORMAT, "'kk'");
-        TEST_FAILS(vpps_cubin_inspect(bytes, n, "othe", &r), VPPS_FORMAT, "'othe'");
-        TEST_FAILS(vpps_cubin_inspect(bytes, n - 1, "k", &r), VPPS_FORMAT, "table of sections");
-        TEST_FAILS(vpps_cubin_inspect(bytes, 0, "k", &r), VPPS_FORMAT, "shorter");
-        TEST_FAILS(vpps_cubin_inspect("text", 4, "k", &r), VPPS_FORMAT, "shorter");
-        bytes[18] = 62; /* x86-64 */
-        TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "CUDA ELF");
-        ck_assert_uint_eq(r.registers, 11); /* a failure changes nothing */
-        ck_assert_uint_eq(r.frame_bytes, 12);
+TEST(crafted_mistakes) {
+    unsigned char bytes[COMPILE_ELF_BYTES];
+    vpps_cubin_report r = {.registers = 11, .frame_bytes = 12};
+    const compile_elf uncounted = {"k", UINT32_MAX, 0, 0, 512, 128, false, 0, false};
+    TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&uncounted, bytes), "k", &r), VPPS_FORMAT, "registers");
+    for (uint32_t cut = 1; cut < 12; cut++) { /* the last record has 12 bytes */
+        compile_elf e = plain_elf;
+        e.info_cut = cut;
+        TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&e, bytes), "k", &r), VPPS_FORMAT, ".nv.info is cut");
     }
-END_TEST
+    const size_t n = write_elf(bytes);
+    TEST_FAILS(vpps_cubin_inspect(bytes, n, "kk", &r), VPPS_FORMAT, "'kk'");
+    TEST_FAILS(vpps_cubin_inspect(bytes, n, "othe", &r), VPPS_FORMAT, "'othe'");
+    TEST_FAILS(vpps_cubin_inspect(bytes, n - 1, "k", &r), VPPS_FORMAT, "table of sections");
+    TEST_FAILS(vpps_cubin_inspect(bytes, 0, "k", &r), VPPS_FORMAT, "shorter");
+    TEST_FAILS(vpps_cubin_inspect("text", 4, "k", &r), VPPS_FORMAT, "shorter");
+    bytes[18] = 62; /* x86-64 */
+    TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "CUDA ELF");
+    ck_assert_uint_eq(r.registers, 11); /* a failure changes nothing */
+    ck_assert_uint_eq(r.frame_bytes, 12);
+}
 
 /* Sets a member of a section's header; sh_offset is its byte 24, sh_size its byte 32. */
 static void patch_section(unsigned char *file, uint32_t section, size_t member, uint64_t value) {
@@ -489,29 +458,24 @@ static void patch_section(unsigned char *file, uint32_t section, size_t member, 
 }
 
 /* Offsets and sizes whose sum is small because it does not fit into 64 bits. */
-START_TEST(overflowing_offsets)
-    {
-        static const struct {
-            uint32_t section;
-            const char *message;
-        } cases[] = {{1, "no table of symbols"},
-                     {2, "code"},
-                     {3, "no table of symbols"},
-                     {4, "no section .nv.info"},
-                     {6, "names"}};
-        unsigned char bytes[COMPILE_ELF_BYTES];
-        vpps_cubin_report r = {0};
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            const size_t n = write_elf(bytes);
-            patch_section(bytes, cases[i].section, 24, UINT64_MAX - 63);
-            patch_section(bytes, cases[i].section, 32, 128);
-            TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, cases[i].message);
-        }
+TEST(overflowing_offsets) {
+    static const struct {
+        uint32_t section;
+        const char *message;
+    } cases[] = {
+        {1, "no table of symbols"}, {2, "code"}, {3, "no table of symbols"}, {4, "no section .nv.info"}, {6, "names"}};
+    unsigned char bytes[COMPILE_ELF_BYTES];
+    vpps_cubin_report r = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const size_t n = write_elf(bytes);
-        patch_section(bytes, 5, 32, (uint64_t)1 << 32);
-        TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "shared memory");
+        patch_section(bytes, cases[i].section, 24, UINT64_MAX - 63);
+        patch_section(bytes, cases[i].section, 32, 128);
+        TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, cases[i].message);
     }
-END_TEST
+    const size_t n = write_elf(bytes);
+    patch_section(bytes, 5, 32, (uint64_t)1 << 32);
+    TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "shared memory");
+}
 
 /* Memory whose last byte is followed by a page that may not be read: a read too far ends the test. */
 static unsigned char *guarded_end(size_t bytes) {
@@ -575,24 +539,22 @@ static void change_every_byte(const unsigned char *file, size_t n, const char *e
     ck_assert_uint_eq(wrong, 0);
 }
 
-START_TEST(damaged_files)
-    {
-        unsigned char bytes[COMPILE_ELF_BYTES];
-        void *cubin;
-        size_t n;
-        vpps_cubin_report r;
-        compile_elf e = plain_elf;
-        damage_file(bytes, write_elf(bytes), "k");
-        e.names_last = true;
-        const size_t small_bytes = compile_elf_write(&e, bytes);
-        damage_file(bytes, small_bytes, "k");
-        change_every_byte(bytes, small_bytes, "k");
-        if (!have_nvrtc("damaged_files")) return;
-        TEST_OK(vpps_compile(small_source, "small", 90, "", false, &cubin, &n, &r));
-        damage_file(cubin, n, "small");
-        free(cubin);
-    }
-END_TEST
+TEST(damaged_files) {
+    unsigned char bytes[COMPILE_ELF_BYTES];
+    void *cubin;
+    size_t n;
+    vpps_cubin_report r;
+    compile_elf e = plain_elf;
+    damage_file(bytes, write_elf(bytes), "k");
+    e.names_last = true;
+    const size_t small_bytes = compile_elf_write(&e, bytes);
+    damage_file(bytes, small_bytes, "k");
+    change_every_byte(bytes, small_bytes, "k");
+    if (!have_nvrtc("damaged_files")) return;
+    TEST_OK(vpps_compile(small_source, "small", 90, "", false, &cubin, &n, &r));
+    damage_file(cubin, n, "small");
+    free(cubin);
+}
 
 int main(void) {
     Suite *suite = suite_create("compile");

@@ -536,58 +536,51 @@ static void check_device(const device *d) {
     free(b);
 }
 
-START_TEST(the_cpu_does_what_is_meant)
-    {
-        const device d = {.name = isas[_i], .cpu = kernels_to_try(_i), .absolute = 2e-6};
-        if (d.cpu) check_device(&d);
-    }
-END_TEST
+TEST(the_cpu_does_what_is_meant) {
+    const device d = {.name = isas[_i], .cpu = kernels_to_try(_i), .absolute = 2e-6};
+    if (d.cpu) check_device(&d);
+}
 
-START_TEST(a_gpus_kernel_does_what_is_meant)
-    {
-        const device d = {
-            .name = "simt", .simt = ops_load(&ops_machines[_i]), .machine = &ops_machines[_i], .absolute = 1e-5};
-        if (d.simt) check_device(&d);
-        if (d.simt) vpps_simt_unload(d.simt);
-    }
-END_TEST
+TEST(a_gpus_kernel_does_what_is_meant) {
+    const device d = {
+        .name = "simt", .simt = ops_load(&ops_machines[_i]), .machine = &ops_machines[_i], .absolute = 1e-5};
+    if (d.simt) check_device(&d);
+    if (d.simt) vpps_simt_unload(d.simt);
+}
 
 /* ---------------------------------------------------------------- none is left out */
 
-START_TEST(every_instruction_has_what_runs_it)
-    {
-        static const uint32_t written_out[] = {
+TEST(every_instruction_has_what_runs_it) {
+    static const uint32_t written_out[] =
+        {
             VPPS_I_SUM,     VPPS_I_MAX_OF,      VPPS_I_MIN_OF,       VPPS_I_WEIGHTED_SUM,
             VPPS_I_MATMUL,  VPPS_I_MATMUL_NT,   VPPS_I_MATMUL_TN,    VPPS_I_TRANSPOSE,
             VPPS_I_RESHAPE, VPPS_I_SELECT_ROWS, VPPS_I_SELECT_ROWS_B}; /* in each stage of a kernel, by the generator */
-        for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
-            const bool runs = vpps_instructions[opcode].form < VPPS_FORM_PARTS;
-            bool templates = runs;
-            for (size_t i = 0; i < VPPS_COUNT(written_out); i++) templates &= opcode != written_out[i];
-            ck_assert_msg(ops_has(opcode) == templates, "%s", vpps_instructions[opcode].name);
-            for (int isa = 0; isa < N_ISAS; isa++) {
-                const vpps_kernels *kernels = kernels_to_try(isa);
-                ck_assert_msg(!kernels || !kernels->run[opcode] == !runs, "%s", vpps_instructions[opcode].name);
-            }
+    for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
+        const bool runs = vpps_instructions[opcode].form < VPPS_FORM_PARTS;
+        bool templates = runs;
+        for (size_t i = 0; i < VPPS_COUNT(written_out); i++) templates &= opcode != written_out[i];
+        ck_assert_msg(ops_has(opcode) == templates, "%s", vpps_instructions[opcode].name);
+        for (int isa = 0; isa < N_ISAS; isa++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            ck_assert_msg(!kernels || !kernels->run[opcode] == !runs, "%s", vpps_instructions[opcode].name);
         }
     }
-END_TEST
+}
 
 /* Whoever decodes an instruction has so many places for operands of a kind. */
-START_TEST(operands_have_places)
-    {
-        const vpps_operands o = {.n_list = 0};
-        const vpps_instruction_row *row = &vpps_instructions[_i];
-        size_t tensors = 0, scalars = 0, others = 0;
-        for (const char *letter = row->operands; *letter; letter++) {
-            tensors += *letter == 't';
-            scalars += *letter == 's';
-            others += *letter != 't' && *letter != 's' && strchr(letter + 1, *letter) != NULL;
-        }
-        ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
-                      "%s: no place for all operands of \"%s\"", row->name, row->operands);
+TEST(operands_have_places) {
+    const vpps_operands o = {.n_list = 0};
+    const vpps_instruction_row *row = &vpps_instructions[_i];
+    size_t tensors = 0, scalars = 0, others = 0;
+    for (const char *letter = row->operands; *letter; letter++) {
+        tensors += *letter == 't';
+        scalars += *letter == 's';
+        others += *letter != 't' && *letter != 's' && strchr(letter + 1, *letter) != NULL;
     }
-END_TEST
+    ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
+                  "%s: no place for all operands of \"%s\"", row->name, row->operands);
+}
 
 int main(void) {
     Suite *suite = suite_create("instructions");

@@ -196,25 +196,23 @@ static const struct {
     uint32_t hidden, registers;
 } plans[] = {{{14, 1, 2, 256}, 90, 0}, {{14, 2, 1, 384}, 200, 10}, {{14, 2, 8, 64}, 120, 0}, {{14, 1, 3, 32}, 256, 3}};
 
-START_TEST(tables_say_what_the_plan_is)
-    {
-        vpps_kernel_plan p;
-        gpu_batch b;
-        open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
-        char *all = tables(&p, &b, 0), *some = tables(&p, &b, 3), *more = tables(&p, &b, 15);
-        check_head(all, &p, &b);
-        check_matrices(all, &p, &b);
-        check_vps(all, &p, &b, 14);
-        check_vps(some, &p, &b, 3);
-        find(some, "%\n ... 11 more VPs\n");
-        ck_assert_ptr_null(strstr(all, "more VPs"));
-        ck_assert_str_eq(all, more);
-        free(all);
-        free(some);
-        free(more);
-        close_plan(&p, &b);
-    }
-END_TEST
+TEST(tables_say_what_the_plan_is) {
+    vpps_kernel_plan p;
+    gpu_batch b;
+    open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
+    char *all = tables(&p, &b, 0), *some = tables(&p, &b, 3), *more = tables(&p, &b, 15);
+    check_head(all, &p, &b);
+    check_matrices(all, &p, &b);
+    check_vps(all, &p, &b, 14);
+    check_vps(some, &p, &b, 3);
+    find(some, "%\n ... 11 more VPs\n");
+    ck_assert_ptr_null(strstr(all, "more VPs"));
+    ck_assert_str_eq(all, more);
+    free(all);
+    free(some);
+    free(more);
+    close_plan(&p, &b);
+}
 
 /* ---------------------------------------------------------------- pictures */
 
@@ -334,83 +332,73 @@ static uint32_t check_paths(const char *svg, const vpps_kernel_plan *p, const gp
     return kept;
 }
 
-START_TEST(pictures_show_every_row_once)
-    {
-        vpps_kernel_plan p;
-        gpu_batch b;
-        open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
-        char *svg = picture(&p, &b), *again = picture(&p, &b);
-        ck_assert_str_eq(svg, again);
-        check_xml(svg);
-        find(svg, ">test: 14 VPs of ");
-        find(svg, ">registers of a thread; those above the weights are for everything else<");
-        const bool shared = p.residents.shared_words >= p.threads;
-        ck_assert_int_eq(strstr(svg, ">shared memory, words of a thread<") != NULL, shared);
-        const uint32_t kept = check_paths(svg, &p, &b);
-        ck_assert_uint_gt(kept, 0);
-        uint32_t streamed = 0;
-        for (const char *at = strstr(svg, ", not kept</text>"); at; at = strstr(at + 1, ", not kept</text>"))
-            streamed++;
-        ck_assert_uint_eq(kept + streamed, p.residents.n);
-        free(svg);
-        free(again);
-        close_plan(&p, &b);
-    }
-END_TEST
+TEST(pictures_show_every_row_once) {
+    vpps_kernel_plan p;
+    gpu_batch b;
+    open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
+    char *svg = picture(&p, &b), *again = picture(&p, &b);
+    ck_assert_str_eq(svg, again);
+    check_xml(svg);
+    find(svg, ">test: 14 VPs of ");
+    find(svg, ">registers of a thread; those above the weights are for everything else<");
+    const bool shared = p.residents.shared_words >= p.threads;
+    ck_assert_int_eq(strstr(svg, ">shared memory, words of a thread<") != NULL, shared);
+    const uint32_t kept = check_paths(svg, &p, &b);
+    ck_assert_uint_gt(kept, 0);
+    uint32_t streamed = 0;
+    for (const char *at = strstr(svg, ", not kept</text>"); at; at = strstr(at + 1, ", not kept</text>")) streamed++;
+    ck_assert_uint_eq(kept + streamed, p.residents.n);
+    free(svg);
+    free(again);
+    close_plan(&p, &b);
+}
 
 /* All levels occur in the plans above. */
-START_TEST(plans_use_all_levels)
-    {
-        uint32_t seen[VPPS_RESIDENT_STREAM + 1] = {0};
-        for (size_t k = 0; k < VPPS_COUNT(plans); k++) {
-            vpps_kernel_plan p;
-            gpu_batch b;
-            open_plan(&p, &b, &plans[k].shape, plans[k].hidden, plans[k].registers);
-            for (uint32_t i = 0; i < p.residents.n; i++) seen[p.residents.list[i].level]++;
-            close_plan(&p, &b);
-        }
-        for (size_t level = 0; level < VPPS_COUNT(seen); level++) ck_assert_uint_gt(seen[level], 0);
-    }
-END_TEST
-
-START_TEST(names_are_escaped)
-    {
-        static char name[] = "a<b>&c";
+TEST(plans_use_all_levels) {
+    uint32_t seen[VPPS_RESIDENT_STREAM + 1] = {0};
+    for (size_t k = 0; k < VPPS_COUNT(plans); k++) {
         vpps_kernel_plan p;
         gpu_batch b;
-        open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
-        vpps_parameter_data *matrix = &b.model->params[p.residents.list[0].matrix];
-        char *own = matrix->name;
-        matrix->name = name;
-        snprintf(b.machine.name, sizeof b.machine.name, "<GPU> & Co.");
-        char *svg = picture(&p, &b);
-        check_xml(svg);
-        find(find(svg, "&lt;GPU&gt; &amp; Co.: 14 VPs"), "<title>a&lt;b&gt;&amp;c</title>");
-        find(svg, ">a&lt;b&gt;&amp;c ");
-        ck_assert_ptr_null(strstr(svg, "a<b"));
-        free(svg);
-        matrix->name = own;
+        open_plan(&p, &b, &plans[k].shape, plans[k].hidden, plans[k].registers);
+        for (uint32_t i = 0; i < p.residents.n; i++) seen[p.residents.list[i].level]++;
         close_plan(&p, &b);
     }
-END_TEST
+    for (size_t level = 0; level < VPPS_COUNT(seen); level++) ck_assert_uint_gt(seen[level], 0);
+}
 
-START_TEST(a_full_disk_is_told)
-    {
-        vpps_kernel_plan p;
-        gpu_batch b;
-        FILE *full = fopen("/dev/full", "w");
-        if (!full) TEST_SKIP("a_full_disk_is_told: no /dev/full");
-        setvbuf(full, NULL, _IONBF, 0);
-        open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
-        TEST_FAILS(vpps_kernel_plan_print(&p, b.model, &b.machine, 0, full), VPPS_IO,
-                   "the plan's tables cannot be written: ");
-        clearerr(full);
-        TEST_FAILS(vpps_kernel_plan_svg(&p, b.model, &b.machine, full), VPPS_IO,
-                   "the plan's picture cannot be written: ");
-        fclose(full);
-        close_plan(&p, &b);
-    }
-END_TEST
+TEST(names_are_escaped) {
+    static char name[] = "a<b>&c";
+    vpps_kernel_plan p;
+    gpu_batch b;
+    open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
+    vpps_parameter_data *matrix = &b.model->params[p.residents.list[0].matrix];
+    char *own = matrix->name;
+    matrix->name = name;
+    snprintf(b.machine.name, sizeof b.machine.name, "<GPU> & Co.");
+    char *svg = picture(&p, &b);
+    check_xml(svg);
+    find(find(svg, "&lt;GPU&gt; &amp; Co.: 14 VPs"), "<title>a&lt;b&gt;&amp;c</title>");
+    find(svg, ">a&lt;b&gt;&amp;c ");
+    ck_assert_ptr_null(strstr(svg, "a<b"));
+    free(svg);
+    matrix->name = own;
+    close_plan(&p, &b);
+}
+
+TEST(a_full_disk_is_told) {
+    vpps_kernel_plan p;
+    gpu_batch b;
+    FILE *full = fopen("/dev/full", "w");
+    if (!full) TEST_SKIP("a_full_disk_is_told: no /dev/full");
+    setvbuf(full, NULL, _IONBF, 0);
+    open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
+    TEST_FAILS(vpps_kernel_plan_print(&p, b.model, &b.machine, 0, full), VPPS_IO,
+               "the plan's tables cannot be written: ");
+    clearerr(full);
+    TEST_FAILS(vpps_kernel_plan_svg(&p, b.model, &b.machine, full), VPPS_IO, "the plan's picture cannot be written: ");
+    fclose(full);
+    close_plan(&p, &b);
+}
 
 int main(void) {
     Suite *suite = suite_create("kernel plan");

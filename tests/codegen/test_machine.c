@@ -31,50 +31,44 @@ static void check_machine(uint32_t arch, void *context) {
     ck_assert_mem_eq(&full, &small, sizeof full);
 }
 
-START_TEST(every_architecture)
-    {
-        seen s = {0};
-        vpps_machine_architectures(check_machine, &s);
-        ck_assert_uint_eq(s.n, 8);
-        ck_assert_uint_eq(s.last, 120);
-    }
-END_TEST
+TEST(every_architecture) {
+    seen s = {0};
+    vpps_machine_architectures(check_machine, &s);
+    ck_assert_uint_eq(s.n, 8);
+    ck_assert_uint_eq(s.last, 120);
+}
 
-START_TEST(hopper)
-    {
-        vpps_machine m;
-        TEST_OK(vpps_machine_named(&m, "sm_90", 0));
-        ck_assert_uint_eq(m.sms, 132);
-        ck_assert_uint_eq(m.sm_shared_bytes, 233472); /* as the driver says of an H100 */
-        ck_assert_uint_eq(m.cta_shared_bytes, 232448);
-        ck_assert_uint_eq(m.l2_bytes, 52428800);
-    }
-END_TEST
+TEST(hopper) {
+    vpps_machine m;
+    TEST_OK(vpps_machine_named(&m, "sm_90", 0));
+    ck_assert_uint_eq(m.sms, 132);
+    ck_assert_uint_eq(m.sm_shared_bytes, 233472); /* as the driver says of an H100 */
+    ck_assert_uint_eq(m.cta_shared_bytes, 232448);
+    ck_assert_uint_eq(m.l2_bytes, 52428800);
+}
 
-START_TEST(no_architecture)
-    {
-        static const char *const names[] = {"",
-                                            "sm_",
-                                            "70",
-                                            "sm_70",
-                                            "sm_90a",
-                                            "SM_90",
-                                            "-90",
-                                            "+90",
-                                            " 90",
-                                            "90 ",
-                                            "0",
-                                            "4294967386",
-                                            "99999999999999999999"};
-        vpps_machine m = {.sms = 7};
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            TEST_FAILS(vpps_machine_named(&m, names[i], 0), VPPS_ARGUMENT,
-                       "sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_120");
-            ck_assert_ptr_nonnull(strstr(vpps_error_message(), names[i]));
-        }
-        ck_assert_uint_eq(m.sms, 7);
+TEST(no_architecture) {
+    static const char *const names[] = {"",
+                                        "sm_",
+                                        "70",
+                                        "sm_70",
+                                        "sm_90a",
+                                        "SM_90",
+                                        "-90",
+                                        "+90",
+                                        " 90",
+                                        "90 ",
+                                        "0",
+                                        "4294967386",
+                                        "99999999999999999999"};
+    vpps_machine m = {.sms = 7};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        TEST_FAILS(vpps_machine_named(&m, names[i], 0), VPPS_ARGUMENT,
+                   "sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_120");
+        ck_assert_ptr_nonnull(strstr(vpps_error_message(), names[i]));
     }
-END_TEST
+    ck_assert_uint_eq(m.sms, 7);
+}
 
 int main(void) {
     Suite *suite = suite_create("machine");

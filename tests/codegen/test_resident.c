@@ -270,108 +270,96 @@ static gpu_shape draw_shape(uint64_t *random) {
     return s;
 }
 
-START_TEST(drawn_models_hold_the_rules)
-    {
-        uint64_t random = test_seed() * 1000 + (uint64_t)_i;
-        for (uint32_t i = 0; i < test_scaled(60); i++) {
-            const gpu_shape shape = draw_shape(&random);
-            gpu_batch b;
-            gpu_batch_draw(&b, &shape, vpps_random(&random));
-            check_batch(&b);
-            gpu_batch_close(&b);
-        }
-        for (uint32_t level = 0; level < VPPS_COUNT(seen); level++) MUST(seen[level], >, 0);
-        MUST(transposed, >, 0);
+TEST(drawn_models_hold_the_rules) {
+    uint64_t random = test_seed() * 1000 + (uint64_t)_i;
+    for (uint32_t i = 0; i < test_scaled(60); i++) {
+        const gpu_shape shape = draw_shape(&random);
+        gpu_batch b;
+        gpu_batch_draw(&b, &shape, vpps_random(&random));
+        check_batch(&b);
+        gpu_batch_close(&b);
     }
-END_TEST
+    for (uint32_t level = 0; level < VPPS_COUNT(seen); level++) MUST(seen[level], >, 0);
+    MUST(transposed, >, 0);
+}
 
-START_TEST(tree_lstms_hold_the_rules)
-    {
-        static const uint32_t sizes[][2] = {{64, 64}, {90, 70}, {256, 300}};
-        uint64_t random = test_seed() + (uint64_t)_i;
-        for (uint32_t i = 0; i < 6; i++) {
-            const gpu_shape shape = draw_shape(&random);
-            gpu_batch b;
-            gpu_batch_tree_lstm(&b, &shape, sizes[_i][0], sizes[_i][1]);
-            check_batch(&b);
-            gpu_batch_close(&b);
-        }
-        MUST(transposed, >, 0);
+TEST(tree_lstms_hold_the_rules) {
+    static const uint32_t sizes[][2] = {{64, 64}, {90, 70}, {256, 300}};
+    uint64_t random = test_seed() + (uint64_t)_i;
+    for (uint32_t i = 0; i < 6; i++) {
+        const gpu_shape shape = draw_shape(&random);
+        gpu_batch b;
+        gpu_batch_tree_lstm(&b, &shape, sizes[_i][0], sizes[_i][1]);
+        check_batch(&b);
+        gpu_batch_close(&b);
     }
-END_TEST
+    MUST(transposed, >, 0);
+}
 
 /* Matrices get registers, then shared memory, as long as they fit, whatever came before them did. */
-START_TEST(a_smaller_one_may_still_fit)
-    {
-        vpps_resident list[] = {
-            {.matrix = 0, .rows = 3, .columns = 2, .blocks = 1}, {.matrix = 1, .rows = 10, .columns = 2, .blocks = 2},
-            {.matrix = 2, .rows = 7, .columns = 1, .blocks = 2}, {.matrix = 3, .rows = 1, .columns = 1, .blocks = 1},
-            {.matrix = 4, .rows = 2, .columns = 1, .blocks = 1}, {.matrix = 5, .rows = 8, .columns = 1, .blocks = 1}};
-        vpps_resident_vector vectors[] = {{.vector = 6, .rows = 20}, {.vector = 7, .rows = 20}};
-        vpps_residents r = {.list = list, .vectors = vectors, .n = VPPS_COUNT(list), .n_vectors = VPPS_COUNT(vectors)};
-        const vpps_kernel_room room = {.threads = 32, .registers = 10, .shared_words = 64 + 11 * 32};
-        static const struct {
-            vpps_resident_level level;
-            uint32_t at;
-        } want[] = {{VPPS_RESIDENT_REGISTERS, 0}, {VPPS_RESIDENT_SHARED, 2}, {VPPS_RESIDENT_REGISTERS, 6},
-                    {VPPS_RESIDENT_SHARED, 12},   {VPPS_RESIDENT_STREAM, 0}, {VPPS_RESIDENT_STREAM, 0}};
-        vpps_residents_place(&r, &room);
-        for (uint32_t i = 0; i < r.n; i++) {
-            ck_assert_uint_eq(list[i].level, want[i].level);
-            if (list[i].level != VPPS_RESIDENT_STREAM) ck_assert_uint_eq(list[i].at, want[i].at);
-        }
-        ck_assert_uint_eq(r.registers, 10);
-        ck_assert_uint_eq(r.shared_words, 64 + 11 * 32);
-        ck_assert_uint_eq(vectors[0].at, 0);
-        ck_assert_uint_eq(vectors[1].at, 20);
+TEST(a_smaller_one_may_still_fit) {
+    vpps_resident list[] = {
+        {.matrix = 0, .rows = 3, .columns = 2, .blocks = 1}, {.matrix = 1, .rows = 10, .columns = 2, .blocks = 2},
+        {.matrix = 2, .rows = 7, .columns = 1, .blocks = 2}, {.matrix = 3, .rows = 1, .columns = 1, .blocks = 1},
+        {.matrix = 4, .rows = 2, .columns = 1, .blocks = 1}, {.matrix = 5, .rows = 8, .columns = 1, .blocks = 1}};
+    vpps_resident_vector vectors[] = {{.vector = 6, .rows = 20}, {.vector = 7, .rows = 20}};
+    vpps_residents r = {.list = list, .vectors = vectors, .n = VPPS_COUNT(list), .n_vectors = VPPS_COUNT(vectors)};
+    const vpps_kernel_room room = {.threads = 32, .registers = 10, .shared_words = 64 + 11 * 32};
+    static const struct {
+        vpps_resident_level level;
+        uint32_t at;
+    } want[] = {{VPPS_RESIDENT_REGISTERS, 0}, {VPPS_RESIDENT_SHARED, 2}, {VPPS_RESIDENT_REGISTERS, 6},
+                {VPPS_RESIDENT_SHARED, 12},   {VPPS_RESIDENT_STREAM, 0}, {VPPS_RESIDENT_STREAM, 0}};
+    vpps_residents_place(&r, &room);
+    for (uint32_t i = 0; i < r.n; i++) {
+        ck_assert_uint_eq(list[i].level, want[i].level);
+        if (list[i].level != VPPS_RESIDENT_STREAM) ck_assert_uint_eq(list[i].at, want[i].at);
     }
-END_TEST
+    ck_assert_uint_eq(r.registers, 10);
+    ck_assert_uint_eq(r.shared_words, 64 + 11 * 32);
+    ck_assert_uint_eq(vectors[0].at, 0);
+    ck_assert_uint_eq(vectors[1].at, 20);
+}
 
 /* As many blocks as rows, unless threads are too few or padding would cost more than it saves; half of them where rows are a
  * transposed matrix's. */
-START_TEST(rows_are_shared_out)
-    {
-        static const struct {
-            uint32_t rows, threads, blocks;
-            bool transposed;
-        } want[] = {{1, 256, 1, false}, {2, 256, 2, false},   {3, 256, 4, false},  {4, 256, 4, false},
-                    {8, 256, 8, false}, {64, 256, 8, false},  {8, 32, 1, false},   {8, 384, 4, false},
-                    {8, 96, 1, false},  {16, 512, 16, false}, {10, 256, 4, false}, {2, 256, 2, true},
-                    {4, 256, 4, true},  {8, 256, 4, true},    {16, 512, 8, true}};
-        for (size_t i = 0; i < VPPS_COUNT(want); i++)
-            ck_assert_uint_eq(vpps_blocks_of_rows(want[i].rows, want[i].transposed, want[i].threads), want[i].blocks);
-    }
-END_TEST
+TEST(rows_are_shared_out) {
+    static const struct {
+        uint32_t rows, threads, blocks;
+        bool transposed;
+    } want[] = {{1, 256, 1, false},  {2, 256, 2, false}, {3, 256, 4, false}, {4, 256, 4, false}, {8, 256, 8, false},
+                {64, 256, 8, false}, {8, 32, 1, false},  {8, 384, 4, false}, {8, 96, 1, false},  {16, 512, 16, false},
+                {10, 256, 4, false}, {2, 256, 2, true},  {4, 256, 4, true},  {8, 256, 4, true},  {16, 512, 8, true}};
+    for (size_t i = 0; i < VPPS_COUNT(want); i++)
+        ck_assert_uint_eq(vpps_blocks_of_rows(want[i].rows, want[i].transposed, want[i].threads), want[i].blocks);
+}
 
 /* The most groups that batches are given by themselves stream nothing, even with the registers that every kernel has for weights;
  * where one group has to, there is one. */
-START_TEST(the_most_groups_keep_all_close)
-    {
-        enum { SMS = 132, REGISTERS = 256 - 160 };
-        static const struct {
-            uint32_t size, rpw, threads, groups;
-        } cases[] = {{64, 1, 256, 33}, {256, 1, 256, 4}, {256, 2, 256, 4}, {256, 8, 256, 4},
-                     {256, 1, 512, 1}, {300, 1, 256, 1}, {512, 1, 256, 1}, {1024, 1, 256, 1}};
-        gpu_shape shape = {.sms = SMS, .rpw = cases[_i].rpw, .threads = cases[_i].threads};
-        gpu_batch b;
-        gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
-        ck_assert_uint_eq(b.batch->n_groups, 1); /* it is one tree */
-        ck_assert_uint_eq(b.layout.tasks.most_groups, cases[_i].groups);
-        gpu_batch_close(&b);
-        if ((shape.groups = cases[_i].groups) == 1) return;
-        gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
-        ck_assert_uint_eq(b.batch->n_groups, shape.groups);
-        vpps_kernel_plan p = gpu_batch_plan(&b);
-        for (uint32_t k = 0; k < p.n_cells; k++)
-            TEST_OK(vpps_residents_add(&p.residents, b.model, p.cells[k], p.threads));
-        const vpps_kernel_room room = {p.threads, REGISTERS, vpps_shared_for_weights(&b.machine, b.model->n_params), 0};
-        vpps_residents_place(&p.residents, &room);
-        for (uint32_t i = 0; i < p.residents.n; i++)
-            ck_assert(p.residents.list[i].is_short || p.residents.list[i].level != VPPS_RESIDENT_STREAM);
-        vpps_kernel_plan_free(&p);
-        gpu_batch_close(&b);
-    }
-END_TEST
+TEST(the_most_groups_keep_all_close) {
+    enum { SMS = 132, REGISTERS = 256 - 160 };
+    static const struct {
+        uint32_t size, rpw, threads, groups;
+    } cases[] = {{64, 1, 256, 33}, {256, 1, 256, 4}, {256, 2, 256, 4}, {256, 8, 256, 4},
+                 {256, 1, 512, 1}, {300, 1, 256, 1}, {512, 1, 256, 1}, {1024, 1, 256, 1}};
+    gpu_shape shape = {.sms = SMS, .rpw = cases[_i].rpw, .threads = cases[_i].threads};
+    gpu_batch b;
+    gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
+    ck_assert_uint_eq(b.batch->n_groups, 1); /* it is one tree */
+    ck_assert_uint_eq(b.layout.tasks.most_groups, cases[_i].groups);
+    gpu_batch_close(&b);
+    if ((shape.groups = cases[_i].groups) == 1) return;
+    gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
+    ck_assert_uint_eq(b.batch->n_groups, shape.groups);
+    vpps_kernel_plan p = gpu_batch_plan(&b);
+    for (uint32_t k = 0; k < p.n_cells; k++) TEST_OK(vpps_residents_add(&p.residents, b.model, p.cells[k], p.threads));
+    const vpps_kernel_room room = {p.threads, REGISTERS, vpps_shared_for_weights(&b.machine, b.model->n_params), 0};
+    vpps_residents_place(&p.residents, &room);
+    for (uint32_t i = 0; i < p.residents.n; i++)
+        ck_assert(p.residents.list[i].is_short || p.residents.list[i].level != VPPS_RESIDENT_STREAM);
+    vpps_kernel_plan_free(&p);
+    gpu_batch_close(&b);
+}
 
 int main(void) {
     Suite *suite = suite_create("resident");

@@ -76,125 +76,116 @@ static vpps_status specialise_with(pretender *x, const gpu_batch *b, vpps_kernel
 
 /* ---------------------------------------------------------------- */
 
-START_TEST(a_clean_kernel_is_taken_at_once)
-    {
-        gpu_batch b;
+TEST(a_clean_kernel_is_taken_at_once) {
+    gpu_batch b;
+    pretender x = {0};
+    vpps_kernel_plan plan;
+    vpps_cubin_report report;
+    uint32_t registers = 0;
+    char *source = NULL;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
+    ck_assert_uint_eq(x.seen, 1);
+    ck_assert_uint_eq(x.logged, 0);
+    ck_assert_uint_eq(report.registers, 200);
+    ck_assert_str_eq(source, x.latest);
+    ck_assert_uint_gt(plan.residents.registers, 128); /* of 144 */
+    ck_assert_uint_le(plan.residents.registers, registers);
+    ck_assert_uint_eq(plan.n_vps, 2);
+    ck_assert_uint_eq(plan.group, 2);
+    ck_assert_uint_eq(plan.threads, 256);
+    ck_assert_uint_eq(plan.row_unit, 1);
+    ck_assert_uint_eq(plan.n_cells, b.batch->n_cells);
+    free(source);
+    free(x.latest);
+    vpps_kernel_plan_free(&plan);
+    gpu_batch_close(&b);
+}
+
+TEST(kernels_get_smaller_until_one_is_clean) {
+    static const uint32_t bad[][3] = {{8, 0, 24}, {0, 4, 24}, {36, 100, 32}}; /* frame, spills, registers less */
+    gpu_batch b;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    for (uint32_t n = 1; n < 6; n++) {
+        pretender x = {.bad = n, .frame = bad[2 * n % 3][0], .spills = bad[2 * n % 3][1]};
+        vpps_kernel_plan plan;
+        vpps_cubin_report report;
+        uint32_t registers = 0;
+        char *source = NULL, numbers[100];
+        TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
+        ck_assert_uint_eq(x.seen, n + 1);
+        ck_assert_uint_eq(x.logged, n);
+        snprintf(numbers, sizeof numbers, ": 255 registers, frame of %u bytes, %u bytes spilled", x.frame, x.spills);
+        for (uint32_t i = 0; i < n; i++) {
+            ck_assert_uint_le(x.registers[i + 1] + bad[2 * n % 3][2], x.registers[i]);
+            ck_assert_msg(names_spills(x.lines[i]), "\"%s\"", x.lines[i]);
+            ck_assert_ptr_nonnull(strstr(x.lines[i], numbers));
+            ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
+        }
+        ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
+        ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* what comes out is what was compiled last */
+        ck_assert_str_eq(source, x.latest);
+
+        /* The next kernel begins where this one ended. */
+        pretender again = {0};
+        vpps_kernel_plan second;
+        const uint32_t learnt = registers;
+        TEST_OK(specialise_with(&again, &b, &second, &registers, NULL, &report));
+        ck_assert_uint_eq(again.seen, 1);
+        ck_assert_uint_eq(registers, learnt);
+        ck_assert_str_eq(again.latest, x.latest);
+        free(source);
+        free(x.latest);
+        free(again.latest);
+        vpps_kernel_plan_free(&plan);
+        vpps_kernel_plan_free(&second);
+    }
+    gpu_batch_close(&b);
+}
+
+TEST(a_bound_on_registers_is_kept) {
+    gpu_batch b;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    for (uint32_t bound = 1; bound < 100; bound += 33) {
         pretender x = {0};
         vpps_kernel_plan plan;
         vpps_cubin_report report;
-        uint32_t registers = 0;
-        char *source = NULL;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
+        uint32_t registers = bound;
+        TEST_OK(specialise_with(&x, &b, &plan, &registers, NULL, &report));
         ck_assert_uint_eq(x.seen, 1);
-        ck_assert_uint_eq(x.logged, 0);
-        ck_assert_uint_eq(report.registers, 200);
-        ck_assert_str_eq(source, x.latest);
-        ck_assert_uint_gt(plan.residents.registers, 128); /* of 144 */
-        ck_assert_uint_le(plan.residents.registers, registers);
-        ck_assert_uint_eq(plan.n_vps, 2);
-        ck_assert_uint_eq(plan.group, 2);
-        ck_assert_uint_eq(plan.threads, 256);
-        ck_assert_uint_eq(plan.row_unit, 1);
-        ck_assert_uint_eq(plan.n_cells, b.batch->n_cells);
-        free(source);
+        ck_assert_uint_le(plan.residents.registers, bound);
+        ck_assert_uint_eq(registers, bound);
         free(x.latest);
         vpps_kernel_plan_free(&plan);
-        gpu_batch_close(&b);
     }
-END_TEST
+    gpu_batch_close(&b);
+}
 
-START_TEST(kernels_get_smaller_until_one_is_clean)
-    {
-        static const uint32_t bad[][3] = {{8, 0, 24}, {0, 4, 24}, {36, 100, 32}}; /* frame, spills, registers less */
-        gpu_batch b;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        for (uint32_t n = 1; n < 6; n++) {
-            pretender x = {.bad = n, .frame = bad[2 * n % 3][0], .spills = bad[2 * n % 3][1]};
-            vpps_kernel_plan plan;
-            vpps_cubin_report report;
-            uint32_t registers = 0;
-            char *source = NULL, numbers[100];
-            TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
-            ck_assert_uint_eq(x.seen, n + 1);
-            ck_assert_uint_eq(x.logged, n);
-            snprintf(numbers, sizeof numbers, ": 255 registers, frame of %u bytes, %u bytes spilled", x.frame,
-                     x.spills);
-            for (uint32_t i = 0; i < n; i++) {
-                ck_assert_uint_le(x.registers[i + 1] + bad[2 * n % 3][2], x.registers[i]);
-                ck_assert_msg(names_spills(x.lines[i]), "\"%s\"", x.lines[i]);
-                ck_assert_ptr_nonnull(strstr(x.lines[i], numbers));
-                ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
-            }
-            ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
-            ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* what comes out is what was compiled last */
-            ck_assert_str_eq(source, x.latest);
-
-            /* The next kernel begins where this one ended. */
-            pretender again = {0};
-            vpps_kernel_plan second;
-            const uint32_t learnt = registers;
-            TEST_OK(specialise_with(&again, &b, &second, &registers, NULL, &report));
-            ck_assert_uint_eq(again.seen, 1);
-            ck_assert_uint_eq(registers, learnt);
-            ck_assert_str_eq(again.latest, x.latest);
-            free(source);
-            free(x.latest);
-            free(again.latest);
-            vpps_kernel_plan_free(&plan);
-            vpps_kernel_plan_free(&second);
-        }
-        gpu_batch_close(&b);
-    }
-END_TEST
-
-START_TEST(a_bound_on_registers_is_kept)
-    {
-        gpu_batch b;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        for (uint32_t bound = 1; bound < 100; bound += 33) {
-            pretender x = {0};
-            vpps_kernel_plan plan;
-            vpps_cubin_report report;
-            uint32_t registers = bound;
-            TEST_OK(specialise_with(&x, &b, &plan, &registers, NULL, &report));
-            ck_assert_uint_eq(x.seen, 1);
-            ck_assert_uint_le(plan.residents.registers, bound);
-            ck_assert_uint_eq(registers, bound);
-            free(x.latest);
-            vpps_kernel_plan_free(&plan);
-        }
-        gpu_batch_close(&b);
-    }
-END_TEST
-
-START_TEST(where_all_kernels_spill_one_may_do)
-    {
-        gpu_batch b;
-        pretender x = {.bad = UINT32_MAX, .spills = 4};
-        vpps_kernel_plan plan;
-        vpps_cubin_report report;
-        uint32_t registers = 0;
-        char *source = NULL;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        TEST_FAILS(specialise_with(&x, &b, &plan, &registers, &source, &report), VPPS_POOL,
-                   "specialise: every kernel of the cells with 256 threads spills");
-        ck_assert_ptr_null(source);
-        ck_assert_uint_ge(x.seen, 5);
-        ck_assert_uint_eq(x.logged, x.seen);
-        ck_assert_uint_lt(x.registers[x.seen - 1], 16); /* not before next to nothing is left to take away */
-        vpps_kernel_plan_free(&plan);
-        x.spills_will_do = true;
-        registers = 0;
-        TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
-        ck_assert_ptr_nonnull(source);
-        ck_assert(registers == 1 && report.spill_bytes == 4);
-        free(source);
-        free(x.latest);
-        vpps_kernel_plan_free(&plan);
-        gpu_batch_close(&b);
-    }
-END_TEST
+TEST(where_all_kernels_spill_one_may_do) {
+    gpu_batch b;
+    pretender x = {.bad = UINT32_MAX, .spills = 4};
+    vpps_kernel_plan plan;
+    vpps_cubin_report report;
+    uint32_t registers = 0;
+    char *source = NULL;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    TEST_FAILS(specialise_with(&x, &b, &plan, &registers, &source, &report), VPPS_POOL,
+               "specialise: every kernel of the cells with 256 threads spills");
+    ck_assert_ptr_null(source);
+    ck_assert_uint_ge(x.seen, 5);
+    ck_assert_uint_eq(x.logged, x.seen);
+    ck_assert_uint_lt(x.registers[x.seen - 1], 16); /* not before next to nothing is left to take away */
+    vpps_kernel_plan_free(&plan);
+    x.spills_will_do = true;
+    registers = 0;
+    TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
+    ck_assert_ptr_nonnull(source);
+    ck_assert(registers == 1 && report.spill_bytes == 4);
+    free(source);
+    free(x.latest);
+    vpps_kernel_plan_free(&plan);
+    gpu_batch_close(&b);
+}
 
 static vpps_status refuse(void *context, const vpps_kernel_plan *p, const char *source, const char *description,
                           vpps_cubin_report *report) {
@@ -203,24 +194,22 @@ static vpps_status refuse(void *context, const vpps_kernel_plan *p, const char *
     return vpps_fail(VPPS_DEVICE, "no compiler today");
 }
 
-START_TEST(a_compiler_that_fails_is_asked_once)
-    {
-        gpu_batch b;
-        uint32_t calls = 0, registers = 0;
-        char *source = NULL;
-        vpps_cubin_report report;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        vpps_specialiser s = gpu_batch_specialiser(&b);
-        s.compile = refuse;
-        s.context = &calls;
-        vpps_kernel_plan plan = gpu_batch_plan(&b);
-        TEST_FAILS(vpps_specialise(&s, &plan, &registers, &source, &report), VPPS_DEVICE, "no compiler today");
-        ck_assert_uint_eq(calls, 1);
-        ck_assert_ptr_null(source);
-        vpps_kernel_plan_free(&plan);
-        gpu_batch_close(&b);
-    }
-END_TEST
+TEST(a_compiler_that_fails_is_asked_once) {
+    gpu_batch b;
+    uint32_t calls = 0, registers = 0;
+    char *source = NULL;
+    vpps_cubin_report report;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    vpps_specialiser s = gpu_batch_specialiser(&b);
+    s.compile = refuse;
+    s.context = &calls;
+    vpps_kernel_plan plan = gpu_batch_plan(&b);
+    TEST_FAILS(vpps_specialise(&s, &plan, &registers, &source, &report), VPPS_DEVICE, "no compiler today");
+    ck_assert_uint_eq(calls, 1);
+    ck_assert_ptr_null(source);
+    vpps_kernel_plan_free(&plan);
+    gpu_batch_close(&b);
+}
 
 /* ---------------------------------------------------------------- two at once */
 
@@ -257,26 +246,24 @@ static vpps_status spill_once(void *context, const vpps_kernel_plan *plan, const
     return VPPS_OK;
 }
 
-START_TEST(the_next_is_compiled_beside_the_first)
-    {
-        gpu_batch b;
-        pair p = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
-        uint32_t registers = 0;
-        vpps_cubin_report report;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        vpps_specialiser s = gpu_batch_specialiser(&b);
-        s.compile = spill_once;
-        s.beside = take_beside;
-        s.context = &p;
-        vpps_kernel_plan plan = gpu_batch_plan(&b);
-        TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
-        ck_assert_uint_eq(p.n, 2);
-        ck_assert_uint_eq(p.n_beside, 1); /* with the registers left over no kernel spills */
-        free(p.beside);
-        vpps_kernel_plan_free(&plan);
-        gpu_batch_close(&b);
-    }
-END_TEST
+TEST(the_next_is_compiled_beside_the_first) {
+    gpu_batch b;
+    pair p = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
+    uint32_t registers = 0;
+    vpps_cubin_report report;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    vpps_specialiser s = gpu_batch_specialiser(&b);
+    s.compile = spill_once;
+    s.beside = take_beside;
+    s.context = &p;
+    vpps_kernel_plan plan = gpu_batch_plan(&b);
+    TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
+    ck_assert_uint_eq(p.n, 2);
+    ck_assert_uint_eq(p.n_beside, 1); /* with the registers left over no kernel spills */
+    free(p.beside);
+    vpps_kernel_plan_free(&plan);
+    gpu_batch_close(&b);
+}
 
 /* ---------------------------------------------------------------- the real compiler */
 
@@ -308,28 +295,26 @@ static void keep_real_line(void *context, const char *line) {
     snprintf(x->line, sizeof x->line, "%s", line);
 }
 
-START_TEST(a_real_spill_is_seen)
-    {
-        gpu_batch b;
-        cramped x = {0};
-        vpps_cubin_report report;
-        uint32_t registers = 64;
-        gpu_batch_tree_lstm(&b, &full, 64, 64);
-        vpps_specialiser s = gpu_batch_specialiser(&b);
-        s.compile = compile_cramped;
-        s.log = keep_real_line;
-        s.context = &x;
-        vpps_kernel_plan plan = gpu_batch_plan(&b);
-        TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
-        ck_assert_uint_eq(x.compiled, 2);
-        ck_assert_uint_eq(x.rejected, 1);
-        ck_assert_msg(names_spills(x.line), "\"%s\"", x.line);
-        ck_assert_uint_le(plan.residents.registers, 48);
-        ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
-        vpps_kernel_plan_free(&plan);
-        gpu_batch_close(&b);
-    }
-END_TEST
+TEST(a_real_spill_is_seen) {
+    gpu_batch b;
+    cramped x = {0};
+    vpps_cubin_report report;
+    uint32_t registers = 64;
+    gpu_batch_tree_lstm(&b, &full, 64, 64);
+    vpps_specialiser s = gpu_batch_specialiser(&b);
+    s.compile = compile_cramped;
+    s.log = keep_real_line;
+    s.context = &x;
+    vpps_kernel_plan plan = gpu_batch_plan(&b);
+    TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
+    ck_assert_uint_eq(x.compiled, 2);
+    ck_assert_uint_eq(x.rejected, 1);
+    ck_assert_msg(names_spills(x.line), "\"%s\"", x.line);
+    ck_assert_uint_le(plan.residents.registers, 48);
+    ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
+    vpps_kernel_plan_free(&plan);
+    gpu_batch_close(&b);
+}
 
 int main(void) {
     int major, minor;

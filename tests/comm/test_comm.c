@@ -27,11 +27,9 @@ static void reduce(vpps_communicator *c, void *argument) {
     }
 }
 
-START_TEST(allreduce_adds_in_the_order_of_ranks)
-    {
-        for (uint32_t p = 1; p <= 5; p++) threads_run(p, reduce, NULL);
-    }
-END_TEST
+TEST(allreduce_adds_in_the_order_of_ranks) {
+    for (uint32_t p = 1; p <= 5; p++) threads_run(p, reduce, NULL);
+}
 
 static void sum_up(vpps_communicator *c, void *argument) {
     (void)argument;
@@ -44,11 +42,9 @@ static void sum_up(vpps_communicator *c, void *argument) {
     for (uint32_t p = 0; p < c->size; p++) ck_assert_uint_eq(all[p], p * 3);
 }
 
-START_TEST(everyone_has_what_all_gave)
-    {
-        for (uint32_t p = 1; p <= 4; p++) threads_run(p, sum_up, NULL);
-    }
-END_TEST
+TEST(everyone_has_what_all_gave) {
+    for (uint32_t p = 1; p <= 4; p++) threads_run(p, sum_up, NULL);
+}
 
 /* ---------------------------------------------------------------- agreement */
 
@@ -59,9 +55,7 @@ static void agree(vpps_communicator *c, void *argument) {
     TEST_FAILS(vpps_comm_agree(c, own), VPPS_IO, "rank 2 on host2: no such file");
 }
 
-START_TEST(one_failure_is_everyones)
-    { threads_run(4, agree, NULL); }
-END_TEST
+TEST(one_failure_is_everyones) { threads_run(4, agree, NULL); }
 
 static void compare(vpps_communicator *c, void *argument) {
     const char *const *lines = argument;
@@ -82,38 +76,30 @@ static const char *const comparisons[][3] = {
     {"version 1\n", "version 10\n", "rank 1 on host1: version is 10 here, and 1 at rank 0"},
 };
 
-START_TEST(the_first_line_that_differs_is_told)
-    { threads_run(3, compare, (void *)(uintptr_t)comparisons[_i]); }
-END_TEST
+TEST(the_first_line_that_differs_is_told) { threads_run(3, compare, (void *)(uintptr_t)comparisons[_i]); }
 
-START_TEST(what_cannot_be_opened_is_told)
-    {
-        vpps_communicator *c;
-        TEST_FAILS(vpps_communicator_open(&c, "pigeons", NULL, 0), VPPS_ARGUMENT, "pigeons");
-        ck_assert_ptr_null(c);
-        TEST_FAILS(vpps_communicator_open(NULL, "mpi", NULL, 0), VPPS_ARGUMENT, "out");
-        setenv("VPPS_MPI", "/nowhere/libmpi.so", 1);
-        TEST_FAILS(vpps_communicator_open(&c, "mpi", NULL, 0), VPPS_DEVICE, "/nowhere/libmpi.so");
-        setenv("VPPS_MPI", "libm.so.6", 1);
-        TEST_FAILS(vpps_communicator_open(&c, "mpi", NULL, 0), VPPS_DEVICE, "neither Open MPI nor");
-        ck_assert_uint_eq(vpps_communicator_rank(NULL), 0);
-        ck_assert_uint_eq(vpps_communicator_size(NULL), 1);
-        vpps_communicator_close(NULL);
-    }
-END_TEST
+TEST(what_cannot_be_opened_is_told) {
+    vpps_communicator *c;
+    TEST_FAILS(vpps_communicator_open(&c, "pigeons", NULL, 0), VPPS_ARGUMENT, "pigeons");
+    ck_assert_ptr_null(c);
+    TEST_FAILS(vpps_communicator_open(NULL, "mpi", NULL, 0), VPPS_ARGUMENT, "out");
+    setenv("VPPS_MPI", "/nowhere/libmpi.so", 1);
+    TEST_FAILS(vpps_communicator_open(&c, "mpi", NULL, 0), VPPS_DEVICE, "/nowhere/libmpi.so");
+    setenv("VPPS_MPI", "libm.so.6", 1);
+    TEST_FAILS(vpps_communicator_open(&c, "mpi", NULL, 0), VPPS_DEVICE, "neither Open MPI nor");
+    ck_assert_uint_eq(vpps_communicator_rank(NULL), 0);
+    ck_assert_uint_eq(vpps_communicator_size(NULL), 1);
+    vpps_communicator_close(NULL);
+}
 
 /* The comparison itself is made when the tests are compiled. */
-START_TEST(mpich_is_declared_as_in_its_header)
-    {
-        if (!mpich_declarations_compared) TEST_SKIP("MPICH's mpi.h is not installed");
-    }
-END_TEST
+TEST(mpich_is_declared_as_in_its_header) {
+    if (!mpich_declarations_compared) TEST_SKIP("MPICH's mpi.h is not installed");
+}
 
-START_TEST(open_mpi_is_declared_as_in_its_header)
-    {
-        if (!open_mpi_declarations_compared) TEST_SKIP("Open MPI's mpi.h is not installed");
-    }
-END_TEST
+TEST(open_mpi_is_declared_as_in_its_header) {
+    if (!open_mpi_declarations_compared) TEST_SKIP("Open MPI's mpi.h is not installed");
+}
 
 int main(void) {
     Suite *suite = suite_create("comm");

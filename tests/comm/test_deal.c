@@ -57,57 +57,51 @@ static void deal_to(uint32_t size, const uint32_t *examples, uint32_t n, uint64_
     *mean = (double)sum / size;
 }
 
-START_TEST(every_example_goes_to_one_process)
-    {
-        uint64_t random = 5, most;
-        double mean;
-        for (int round = 0; round < 50; round++) {
-            uint32_t examples[EXAMPLES], n = vpps_random_below(&random, EXAMPLES);
-            uint32_t largest = 0;
-            for (uint32_t i = 0; i < EXAMPLES; i++) sizes[i] = 1 + vpps_random_below(&random, 100);
-            for (uint32_t i = 0; i < n; i++) examples[i] = (i * 7 + (uint32_t)round) % EXAMPLES;
-            for (uint32_t i = 0; i < n; i++) largest = vpps_max_u32(largest, 1 + sizes[examples[i]] * 3 / 2);
-            for (uint32_t size = 2; size <= 8; size++) {
-                deal_to(size, examples, n, &most, &mean);
-                const double best = mean > largest ? mean : largest; /* none is better */
-                ck_assert(n == 0 || (double)most <= mean + largest);
-                ck_assert(n < 4 * size || (double)most <= 4.0 / 3 * best + 1);
-            }
+TEST(every_example_goes_to_one_process) {
+    uint64_t random = 5, most;
+    double mean;
+    for (int round = 0; round < 50; round++) {
+        uint32_t examples[EXAMPLES], n = vpps_random_below(&random, EXAMPLES);
+        uint32_t largest = 0;
+        for (uint32_t i = 0; i < EXAMPLES; i++) sizes[i] = 1 + vpps_random_below(&random, 100);
+        for (uint32_t i = 0; i < n; i++) examples[i] = (i * 7 + (uint32_t)round) % EXAMPLES;
+        for (uint32_t i = 0; i < n; i++) largest = vpps_max_u32(largest, 1 + sizes[examples[i]] * 3 / 2);
+        for (uint32_t size = 2; size <= 8; size++) {
+            deal_to(size, examples, n, &most, &mean);
+            const double best = mean > largest ? mean : largest; /* none is better */
+            ck_assert(n == 0 || (double)most <= mean + largest);
+            ck_assert(n < 4 * size || (double)most <= 4.0 / 3 * best + 1);
         }
     }
-END_TEST
+}
 
 /* By number, the process of the large ones would have three times the others' work. */
-START_TEST(what_is_large_counts_as_such)
-    {
-        uint32_t examples[16];
-        uint64_t most;
-        double mean;
-        for (uint32_t i = 0; i < 16; i++) {
-            examples[i] = i;
-            sizes[i] = i % 4 == 0 ? 100 : 10;
-        }
-        deal_to(4, examples, 16, &most, &mean);
-        ck_assert(most == (uint64_t)mean);
-        sizes[0] = 1000; /* its process has nothing else */
-        deal_to(4, examples, 16, &most, &mean);
-        ck_assert_uint_eq(most, 1 + 1500);
+TEST(what_is_large_counts_as_such) {
+    uint32_t examples[16];
+    uint64_t most;
+    double mean;
+    for (uint32_t i = 0; i < 16; i++) {
+        examples[i] = i;
+        sizes[i] = i % 4 == 0 ? 100 : 10;
     }
-END_TEST
+    deal_to(4, examples, 16, &most, &mean);
+    ck_assert(most == (uint64_t)mean);
+    sizes[0] = 1000; /* its process has nothing else */
+    deal_to(4, examples, 16, &most, &mean);
+    ck_assert_uint_eq(most, 1 + 1500);
+}
 
-START_TEST(edges_cost)
-    {
-        uint32_t numbers[] = {0, 1}, *costs;
-        vpps_communicator c;
-        const team t = team_of(&c, 0, 2);
-        const corpus_split split = {.n_examples = 2, .n_all = 2, .examples = numbers};
-        sizes[0] = 3;
-        sizes[1] = 40;
-        TEST_OK(team_costs(&t, NULL, NET_NODES, &split, &costs));
-        ck_assert_uint_eq(costs[1] - costs[0], 37);
-        free(costs);
-    }
-END_TEST
+TEST(edges_cost) {
+    uint32_t numbers[] = {0, 1}, *costs;
+    vpps_communicator c;
+    const team t = team_of(&c, 0, 2);
+    const corpus_split split = {.n_examples = 2, .n_all = 2, .examples = numbers};
+    sizes[0] = 3;
+    sizes[1] = 40;
+    TEST_OK(team_costs(&t, NULL, NET_NODES, &split, &costs));
+    ck_assert_uint_eq(costs[1] - costs[0], 37);
+    free(costs);
+}
 
 int main(void) {
     Suite *suite = suite_create("deal");

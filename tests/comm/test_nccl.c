@@ -41,11 +41,9 @@ static void move(vpps_communicator *processes, void *argument) {
     vpps_communicator_close(c);
 }
 
-START_TEST(what_is_given_arrives)
-    {
-        for (uint32_t p = 2; p <= 4; p++) threads_run(p, move, NULL);
-    }
-END_TEST
+TEST(what_is_given_arrives) {
+    for (uint32_t p = 2; p <= 4; p++) threads_run(p, move, NULL);
+}
 
 static void fail_by(vpps_communicator *processes, void *argument) {
     const char *const *expected = argument;
@@ -62,13 +60,11 @@ static void fail_by(vpps_communicator *processes, void *argument) {
 /* what is said; what NCCL tells of the operation under way */
 static const char *const failures[][2] = {{"waited 0.2 s for other GPUs", NULL}, {"remote process has gone", "6"}};
 
-START_TEST(a_gpu_that_is_gone_is_told)
-    {
-        is_idle = false;
-        if (failures[_i][1]) setenv("FAKE_NCCL_ERROR", failures[_i][1], 1);
-        threads_run(2, fail_by, (void *)(uintptr_t)failures[_i]);
-    }
-END_TEST
+TEST(a_gpu_that_is_gone_is_told) {
+    is_idle = false;
+    if (failures[_i][1]) setenv("FAKE_NCCL_ERROR", failures[_i][1], 1);
+    threads_run(2, fail_by, (void *)(uintptr_t)failures[_i]);
+}
 
 static void open_nothing(vpps_communicator *processes, void *argument) {
     vpps_communicator *c;
@@ -76,21 +72,17 @@ static void open_nothing(vpps_communicator *processes, void *argument) {
     ck_assert_ptr_null(c);
 }
 
-START_TEST(a_library_that_is_none_is_told)
-    {
-        setenv("VPPS_NCCL", "/nowhere/libnccl.so", 1);
-        threads_run(2, open_nothing, (void *)(uintptr_t) "/nowhere/libnccl.so");
-        setenv("VPPS_NCCL", "libm.so.6", 1);
-        threads_run(2, open_nothing, (void *)(uintptr_t) "no function ncclGetUniqueId");
-    }
-END_TEST
+TEST(a_library_that_is_none_is_told) {
+    setenv("VPPS_NCCL", "/nowhere/libnccl.so", 1);
+    threads_run(2, open_nothing, (void *)(uintptr_t) "/nowhere/libnccl.so");
+    setenv("VPPS_NCCL", "libm.so.6", 1);
+    threads_run(2, open_nothing, (void *)(uintptr_t) "no function ncclGetUniqueId");
+}
 
 /* The comparison itself is made when the tests are compiled. */
-START_TEST(nccl_is_declared_as_in_its_header)
-    {
-        if (!nccl_declarations_compared) TEST_SKIP("NCCL's header is not installed");
-    }
-END_TEST
+TEST(nccl_is_declared_as_in_its_header) {
+    if (!nccl_declarations_compared) TEST_SKIP("NCCL's header is not installed");
+}
 
 int main(int argc, char **argv) {
     char path[4096]; /* the stand-in lies beside this program */

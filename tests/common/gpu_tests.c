@@ -16,13 +16,11 @@ void gpu_ask_compiler(void) {
     if (!VPPS_SIMT_TSAN) (void)vpps_simt_toolchain(text, sizeof text); /* a test that needs it says what is wrong */
 }
 
-START_TEST(a_sanitizer_is_refused)
-    {
-        vpps_simt_kernel *kernel;
-        double seconds;
-        TEST_FAILS(vpps_simt_load(&kernel, "", "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
-    }
-END_TEST
+TEST(a_sanitizer_is_refused) {
+    vpps_simt_kernel *kernel;
+    double seconds;
+    TEST_FAILS(vpps_simt_load(&kernel, "", "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
+}
 
 int gpu_main(Suite *(*make)(void)) {
     if (gpu_is_simulated()) gpu_ask_compiler();

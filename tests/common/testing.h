@@ -15,6 +15,9 @@
  * of some suites' time, and the leak checker's, which looks at all that the parent made of them anew in every child. */
 #define _mark_point(file, line) ((void)0)
 
+/* A check: TEST(name) { ... }, which tcase_add_test(tests, name) adds to a case. */
+#define TEST(name) START_TEST(name)
+
 #define TEST_OK(call)                                                                                                  \
     do {                                                                                                               \
         const vpps_status test_status_ = (call);                                                                       \

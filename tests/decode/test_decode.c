@@ -143,149 +143,135 @@ static void open_chains(fixture *f, const network *net) {
     }
 }
 
-START_TEST(greedy_search_falls_into_the_trap)
-    {
-        fixture f;
-        open_chains(&f, _i ? &lattice_chain : &chain);
-        TEST_OK(search(&f, 1, 1, 9, 0));
-        is(&f, 0, (const int[]){1, -1}, log(0.55 * 0.4));
-        TEST_OK(search(&f, 1, 2, 9, 0));
-        is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
-        close(&f);
-    }
-END_TEST
+TEST(greedy_search_falls_into_the_trap) {
+    fixture f;
+    open_chains(&f, _i ? &lattice_chain : &chain);
+    TEST_OK(search(&f, 1, 1, 9, 0));
+    is(&f, 0, (const int[]){1, -1}, log(0.55 * 0.4));
+    TEST_OK(search(&f, 1, 2, 9, 0));
+    is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
+    close(&f);
+}
 
 /* The end word counts: the sentences have 2 and 3 words. Greedy search has no use for lengths. */
-START_TEST(length_penalty_favours_long_sentences)
-    {
-        const double shorter = log(0.5 * 0.5), longer = log(0.5 * 0.7 * 0.7);
-        fixture f;
-        open_chains(&f, &chain);
-        f.given.words[0][0] = CHAIN_LENGTHS;
-        TEST_OK(search(&f, 1, 4, 9, 0));
-        is(&f, 0, (const int[]){1, -1}, shorter);
-        TEST_OK(search(&f, 1, 4, 9, 1));
-        is(&f, 0, (const int[]){2, 3, -1}, longer / (8.0 / 6));
-        TEST_OK(search(&f, 1, 4, 9, 0.6));
-        is(&f, 0, (const int[]){2, 3, -1}, longer / pow(8.0 / 6, 0.6));
-        TEST_OK(search(&f, 1, 4, 9, 0.01));
-        is(&f, 0, (const int[]){1, -1}, shorter / pow(7.0 / 6, 0.01));
-        TEST_OK(search(&f, 1, 1, 9, 1));
-        is(&f, 0, (const int[]){1, -1}, shorter);
-        close(&f);
-    }
-END_TEST
+TEST(length_penalty_favours_long_sentences) {
+    const double shorter = log(0.5 * 0.5), longer = log(0.5 * 0.7 * 0.7);
+    fixture f;
+    open_chains(&f, &chain);
+    f.given.words[0][0] = CHAIN_LENGTHS;
+    TEST_OK(search(&f, 1, 4, 9, 0));
+    is(&f, 0, (const int[]){1, -1}, shorter);
+    TEST_OK(search(&f, 1, 4, 9, 1));
+    is(&f, 0, (const int[]){2, 3, -1}, longer / (8.0 / 6));
+    TEST_OK(search(&f, 1, 4, 9, 0.6));
+    is(&f, 0, (const int[]){2, 3, -1}, longer / pow(8.0 / 6, 0.6));
+    TEST_OK(search(&f, 1, 4, 9, 0.01));
+    is(&f, 0, (const int[]){1, -1}, shorter / pow(7.0 / 6, 0.01));
+    TEST_OK(search(&f, 1, 1, 9, 1));
+    is(&f, 0, (const int[]){1, -1}, shorter);
+    close(&f);
+}
 
 /* The two best of two words end; from those after them comes the best of three. */
-START_TEST(beams_stay_full)
-    {
-        fixture f;
-        open_chains(&f, &chain);
-        TEST_OK(search(&f, 1, 2, 3, 10));
-        is(&f, 0, (const int[]){1, 2, -1}, log(0.55 * 0.2 * 0.9) / pow(8.0 / 6, 10));
-        close(&f);
-    }
-END_TEST
+TEST(beams_stay_full) {
+    fixture f;
+    open_chains(&f, &chain);
+    TEST_OK(search(&f, 1, 2, 3, 10));
+    is(&f, 0, (const int[]){1, 2, -1}, log(0.55 * 0.2 * 0.9) / pow(8.0 / 6, 10));
+    close(&f);
+}
 
 /* Of equals the word with the lower id, and the hypothesis that was in front. */
-START_TEST(ties)
-    {
-        const double word = log(0.25);
-        fixture f;
-        open_chains(&f, &chain);
-        f.given.words[0][0] = CHAIN_EVEN;
-        for (uint32_t beam = 1; beam <= 3; beam++) { /* the end word comes first */
-            TEST_OK(search(&f, 1, beam, 3, 0));
-            is(&f, 0, (const int[]){-1}, word);
-        }
-        f.d.end_word = 1; /* second */
-        TEST_OK(search(&f, 1, 1, 3, 0));
-        is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
-        TEST_OK(search(&f, 1, 2, 3, 0));
+TEST(ties) {
+    const double word = log(0.25);
+    fixture f;
+    open_chains(&f, &chain);
+    f.given.words[0][0] = CHAIN_EVEN;
+    for (uint32_t beam = 1; beam <= 3; beam++) { /* the end word comes first */
+        TEST_OK(search(&f, 1, beam, 3, 0));
         is(&f, 0, (const int[]){-1}, word);
-        TEST_OK(search(&f, 1, 8, 2, 10)); /* two words are better than one: 0 and the end, and no other word */
-        is(&f, 0, (const int[]){0, -1}, 2 * word / pow(7.0 / 6, 10));
-        f.d.end_word = 3; /* beyond the beam, until the end */
-        TEST_OK(search(&f, 1, 3, 3, 0));
-        is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
-        close(&f);
     }
-END_TEST
+    f.d.end_word = 1; /* second */
+    TEST_OK(search(&f, 1, 1, 3, 0));
+    is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
+    TEST_OK(search(&f, 1, 2, 3, 0));
+    is(&f, 0, (const int[]){-1}, word);
+    TEST_OK(search(&f, 1, 8, 2, 10)); /* two words are better than one: 0 and the end, and no other word */
+    is(&f, 0, (const int[]){0, -1}, 2 * word / pow(7.0 / 6, 10));
+    f.d.end_word = 3; /* beyond the beam, until the end */
+    TEST_OK(search(&f, 1, 3, 3, 0));
+    is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
+    close(&f);
+}
 
-START_TEST(most_words)
-    {
-        fixture f;
-        open_chains(&f, _i ? &lattice_chain : &chain);
-        f.d.end_word = 3; /* never reached */
-        for (uint32_t i = 0; i < 3; i++) {
-            f.given.n_words[i] = i + 1;
-            f.given.words[i][0] = CHAIN_EVEN;
-        }
-        TEST_OK(search(&f, 3, 1, 0, 0));
-        for (uint32_t i = 0; i < 3; i++) ck_assert_uint_eq(n_words(&f.out, i), 2 * (i + 1) + 10);
-        TEST_OK(search(&f, 3, 2, 7, 1));
-        for (uint32_t i = 0; i < 3; i++) {
-            is(&f, i, (const int[]){0, 0, 0, 0, 0, 0, 0, -1}, 7 * log(0.25) / 2); /* (5 + 7) / 6 */
-        }
-        f.d.end_word = 0; /* in no time for the end, but for the end at once */
-        f.given.words[0][0] = CHAIN_TRAP;
-        TEST_OK(search(&f, 1, 2, 1, 0));
-        is(&f, 0, (const int[]){1, -1}, log(0.55));
-        TEST_OK(search(&f, 1, 3, 1, 0));
-        ck_assert_uint_eq(n_words(&f.out, 0), 0);
-        close(&f);
+TEST(most_words) {
+    fixture f;
+    open_chains(&f, _i ? &lattice_chain : &chain);
+    f.d.end_word = 3; /* never reached */
+    for (uint32_t i = 0; i < 3; i++) {
+        f.given.n_words[i] = i + 1;
+        f.given.words[i][0] = CHAIN_EVEN;
     }
-END_TEST
+    TEST_OK(search(&f, 3, 1, 0, 0));
+    for (uint32_t i = 0; i < 3; i++) ck_assert_uint_eq(n_words(&f.out, i), 2 * (i + 1) + 10);
+    TEST_OK(search(&f, 3, 2, 7, 1));
+    for (uint32_t i = 0; i < 3; i++) {
+        is(&f, i, (const int[]){0, 0, 0, 0, 0, 0, 0, -1}, 7 * log(0.25) / 2); /* (5 + 7) / 6 */
+    }
+    f.d.end_word = 0; /* in no time for the end, but for the end at once */
+    f.given.words[0][0] = CHAIN_TRAP;
+    TEST_OK(search(&f, 1, 2, 1, 0));
+    is(&f, 0, (const int[]){1, -1}, log(0.55));
+    TEST_OK(search(&f, 1, 3, 1, 0));
+    ck_assert_uint_eq(n_words(&f.out, 0), 0);
+    close(&f);
+}
 
 /* Sources that are done, and hypotheses that have lost, cost nothing. */
-START_TEST(no_step_too_many)
-    {
-        fixture f;
-        open_chains(&f, &chain);
-        chain_net *c = f.d.instance;
-        TEST_OK(search(&f, 5, 1, 50, 0));
-        uint32_t words = 0;
-        for (uint32_t i = 0; i < 5; i++) words += n_words(&f.out, i) + 1;
-        ck_assert_uint_eq(words, 2 + 2 + 1 + 2 + 2);
-        ck_assert_uint_eq(c->n_decoded, 2 * words); /* search decodes twice: see same_by_host */
+TEST(no_step_too_many) {
+    fixture f;
+    open_chains(&f, &chain);
+    chain_net *c = f.d.instance;
+    TEST_OK(search(&f, 5, 1, 50, 0));
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < 5; i++) words += n_words(&f.out, i) + 1;
+    ck_assert_uint_eq(words, 2 + 2 + 1 + 2 + 2);
+    ck_assert_uint_eq(c->n_decoded, 2 * words); /* search decodes twice: see same_by_host */
 
-        c->n_decoded = 0; /* 0, then 1 and 2; then .405 is more than 1, 1 can ever be */
-        TEST_OK(search(&f, 1, 2, 50, 0));
-        ck_assert_uint_eq(c->n_decoded, 2 * 3);
-        close(&f);
-    }
-END_TEST
+    c->n_decoded = 0; /* 0, then 1 and 2; then .405 is more than 1, 1 can ever be */
+    TEST_OK(search(&f, 1, 2, 50, 0));
+    ck_assert_uint_eq(c->n_decoded, 2 * 3);
+    close(&f);
+}
 
-START_TEST(failures)
-    {
-        fixture f;
-        open_chains(&f, &chain);
-        TEST_FAILS(search(&f, 1, 0, 9, 0), VPPS_ARGUMENT, "beam");
-        TEST_FAILS(search(&f, 1, 2, 9, -0.1), VPPS_ARGUMENT, "length penalty");
-        TEST_FAILS(search(&f, 1, 2, 9, NAN), VPPS_ARGUMENT, "length penalty");
-        f.d.end_word = CHAIN_CLASSES;
-        TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_ARGUMENT, "end word 4");
-        f.d.end_word = 0;
-        f.d.classes = CHAIN_CLASSES + 1;
-        TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_SHAPE, "4 x 1 logits");
-        f.d.classes = CHAIN_CLASSES;
-        f.d.net = network_find("tree-lstm");
-        TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_ARGUMENT, "tree-lstm does not translate");
-        f.d.net = &chain;
-        f.given.fails_at = 2;
-        TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_IO, "no source 2");
-        f.given.fails_at = NO_FAILURE;
-        f.given.words[3][0] = CHAIN_INFINITE;
-        TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_NONFINITE, "not finite");
-        ck_assert(!f.out.words && !f.out.first && !f.out.scores && !f.out.n);
+TEST(failures) {
+    fixture f;
+    open_chains(&f, &chain);
+    TEST_FAILS(search(&f, 1, 0, 9, 0), VPPS_ARGUMENT, "beam");
+    TEST_FAILS(search(&f, 1, 2, 9, -0.1), VPPS_ARGUMENT, "length penalty");
+    TEST_FAILS(search(&f, 1, 2, 9, NAN), VPPS_ARGUMENT, "length penalty");
+    f.d.end_word = CHAIN_CLASSES;
+    TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_ARGUMENT, "end word 4");
+    f.d.end_word = 0;
+    f.d.classes = CHAIN_CLASSES + 1;
+    TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_SHAPE, "4 x 1 logits");
+    f.d.classes = CHAIN_CLASSES;
+    f.d.net = network_find("tree-lstm");
+    TEST_FAILS(search(&f, 1, 2, 9, 0), VPPS_ARGUMENT, "tree-lstm does not translate");
+    f.d.net = &chain;
+    f.given.fails_at = 2;
+    TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_IO, "no source 2");
+    f.given.fails_at = NO_FAILURE;
+    f.given.words[3][0] = CHAIN_INFINITE;
+    TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_NONFINITE, "not finite");
+    ck_assert(!f.out.words && !f.out.first && !f.out.scores && !f.out.n);
 
-        TEST_OK(search(&f, 3, 2, 9, 0)); /* and no harm is done */
-        is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
-        TEST_OK(search(&f, 0, 2, 9, 0));
-        ck_assert_uint_eq(f.out.n, 0);
-        close(&f);
-    }
-END_TEST
+    TEST_OK(search(&f, 3, 2, 9, 0)); /* and no harm is done */
+    is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
+    TEST_OK(search(&f, 0, 2, 9, 0));
+    ck_assert_uint_eq(f.out.n, 0);
+    close(&f);
+}
 
 /* ---------------------------------------------------------------- every network of pairs */
 
@@ -329,127 +315,118 @@ static void agrees(const fixture *f, const oracle *o, uint32_t i, double alpha, 
 
 static const double alphas[] = {0, 0.6, 1.5};
 
-START_TEST(searches_find_what_they_should)
-    {
-        enum { ALL = 400 };
-        fixture f;
-        oracle oracles[SOURCES];
-        open_row(&f, _i);
-        open_oracles(&f, oracles);
-        TEST_OK(search(&f, SOURCES, 1, ORACLE_WORDS, 0.6));
+TEST(searches_find_what_they_should) {
+    enum { ALL = 400 };
+    fixture f;
+    oracle oracles[SOURCES];
+    open_row(&f, _i);
+    open_oracles(&f, oracles);
+    TEST_OK(search(&f, SOURCES, 1, ORACLE_WORDS, 0.6));
+    for (uint32_t i = 0; i < SOURCES; i++) {
+        const oracle_result want = oracle_greedy(&oracles[i]);
+        agrees(&f, &oracles[i], i, 0, &want);
+    }
+    for (size_t a = 0; a < VPPS_COUNT(alphas); a++) {
+        TEST_OK(search(&f, SOURCES, ALL, ORACLE_WORDS, alphas[a]));
         for (uint32_t i = 0; i < SOURCES; i++) {
-            const oracle_result want = oracle_greedy(&oracles[i]);
-            agrees(&f, &oracles[i], i, 0, &want);
+            const oracle_result want = oracle_exhaustive(&oracles[i], alphas[a]);
+            agrees(&f, &oracles[i], i, alphas[a], &want);
         }
-        for (size_t a = 0; a < VPPS_COUNT(alphas); a++) {
-            TEST_OK(search(&f, SOURCES, ALL, ORACLE_WORDS, alphas[a]));
+        for (uint32_t beam = 2; beam < 6; beam++) {
+            TEST_OK(search(&f, SOURCES, beam, ORACLE_WORDS, alphas[a]));
             for (uint32_t i = 0; i < SOURCES; i++) {
-                const oracle_result want = oracle_exhaustive(&oracles[i], alphas[a]);
+                const oracle_result want = oracle_beam(&oracles[i], beam, alphas[a]);
                 agrees(&f, &oracles[i], i, alphas[a], &want);
             }
-            for (uint32_t beam = 2; beam < 6; beam++) {
-                TEST_OK(search(&f, SOURCES, beam, ORACLE_WORDS, alphas[a]));
-                for (uint32_t i = 0; i < SOURCES; i++) {
-                    const oracle_result want = oracle_beam(&oracles[i], beam, alphas[a]);
-                    agrees(&f, &oracles[i], i, alphas[a], &want);
-                }
-            }
         }
-        close(&f);
     }
-END_TEST
+    close(&f);
+}
 
 /* A beam that holds every sentence tells those that are worth most, from good to bad, each once. */
-START_TEST(the_best_ones_are_ranked)
-    {
-        enum { ALL = 400, BEST = 12 };
-        fixture f;
-        oracle oracles[SOURCES];
-        open_row(&f, _i);
-        open_oracles(&f, oracles);
-        for (size_t a = 0; a < VPPS_COUNT(alphas); a++) {
-            f.d.options = (decoder_options){ALL, ORACLE_WORDS, (float)alphas[a], BEST};
-            f.given.next = 0;
-            decoded_destroy(&f.out);
-            TEST_OK(decode_batch(&f.d, SOURCES, give, &f.given, &f.out));
-            for (uint32_t i = 0; i < SOURCES; i++) {
-                double scores[ORACLE_PREFIXES];
-                oracle_rank(&oracles[i], alphas[a], scores);
-                ck_assert_uint_eq(f.out.of[i + 1] - f.out.of[i], BEST);
-                for (size_t k = f.out.of[i], n = 0; k < f.out.of[i + 1]; k++, n++) {
-                    const uint32_t words = (uint32_t)(f.out.first[k + 1] - f.out.first[k]);
-                    const double worth = oracle_score(&oracles[i], f.out.words + f.out.first[k], words, alphas[a]);
-                    ck_assert_msg(fabs(f.out.scores[k] - worth) < 1e-4, "%s, source %u, place %zu: %.9g; worth %.9g",
-                                  f.d.net->name, i, n, f.out.scores[k], worth);
-                    ck_assert_msg(fabs(worth - scores[n]) < 1e-4, "%s, source %u, place %zu: %.9g; expected %.9g",
-                                  f.d.net->name, i, n, worth, scores[n]);
-                    for (size_t l = f.out.of[i]; l < k; l++)
-                        ck_assert(f.out.first[l + 1] - f.out.first[l] != words ||
-                                  memcmp(f.out.words + f.out.first[l], f.out.words + f.out.first[k],
-                                         words * sizeof *f.out.words) != 0);
-                }
+TEST(the_best_ones_are_ranked) {
+    enum { ALL = 400, BEST = 12 };
+    fixture f;
+    oracle oracles[SOURCES];
+    open_row(&f, _i);
+    open_oracles(&f, oracles);
+    for (size_t a = 0; a < VPPS_COUNT(alphas); a++) {
+        f.d.options = (decoder_options){ALL, ORACLE_WORDS, (float)alphas[a], BEST};
+        f.given.next = 0;
+        decoded_destroy(&f.out);
+        TEST_OK(decode_batch(&f.d, SOURCES, give, &f.given, &f.out));
+        for (uint32_t i = 0; i < SOURCES; i++) {
+            double scores[ORACLE_PREFIXES];
+            oracle_rank(&oracles[i], alphas[a], scores);
+            ck_assert_uint_eq(f.out.of[i + 1] - f.out.of[i], BEST);
+            for (size_t k = f.out.of[i], n = 0; k < f.out.of[i + 1]; k++, n++) {
+                const uint32_t words = (uint32_t)(f.out.first[k + 1] - f.out.first[k]);
+                const double worth = oracle_score(&oracles[i], f.out.words + f.out.first[k], words, alphas[a]);
+                ck_assert_msg(fabs(f.out.scores[k] - worth) < 1e-4, "%s, source %u, place %zu: %.9g; worth %.9g",
+                              f.d.net->name, i, n, f.out.scores[k], worth);
+                ck_assert_msg(fabs(worth - scores[n]) < 1e-4, "%s, source %u, place %zu: %.9g; expected %.9g",
+                              f.d.net->name, i, n, worth, scores[n]);
+                for (size_t l = f.out.of[i]; l < k; l++)
+                    ck_assert(f.out.first[l + 1] - f.out.first[l] != words ||
+                              memcmp(f.out.words + f.out.first[l], f.out.words + f.out.first[k],
+                                     words * sizeof *f.out.words) != 0);
             }
         }
-        decoded_destroy(&f.out);
-        f.d.options = (decoder_options){.beam = 2, .n_best = 3};
-        ck_assert_int_eq(decode_batch(&f.d, SOURCES, give, &f.given, &f.out), VPPS_ARGUMENT);
-        close(&f);
     }
-END_TEST
+    decoded_destroy(&f.out);
+    f.d.options = (decoder_options){.beam = 2, .n_best = 3};
+    ck_assert_int_eq(decode_batch(&f.d, SOURCES, give, &f.given, &f.out), VPPS_ARGUMENT);
+    close(&f);
+}
 
 /* Sources of all lengths together, and each by itself. */
-START_TEST(a_batch_is_its_sources)
-    {
-        fixture f;
-        open_row(&f, _i);
-        const given all = f.given;
-        for (uint32_t beam = 1; beam < 4; beam++) {
-            f.given = all;
-            TEST_OK(search(&f, SOURCES, beam, 0, 0.6));
-            decoded together = f.out;
-            f.out = (decoded){0};
-            for (uint32_t i = 0; i < SOURCES; i++) {
-                f.given.n_words[0] = all.n_words[i];
-                memcpy(f.given.words[0], all.words[i], sizeof all.words[i]);
-                TEST_OK(search(&f, 1, beam, 0, 0.6));
-                ck_assert_uint_eq(n_words(&f.out, 0), n_words(&together, i));
-                ck_assert_mem_eq(f.out.words, together.words + together.first[i],
-                                 n_words(&f.out, 0) * sizeof *f.out.words);
-                ck_assert_double_eq_tol(f.out.scores[0], together.scores[i], 1e-4);
-            }
-            decoded_destroy(&together);
+TEST(a_batch_is_its_sources) {
+    fixture f;
+    open_row(&f, _i);
+    const given all = f.given;
+    for (uint32_t beam = 1; beam < 4; beam++) {
+        f.given = all;
+        TEST_OK(search(&f, SOURCES, beam, 0, 0.6));
+        decoded together = f.out;
+        f.out = (decoded){0};
+        for (uint32_t i = 0; i < SOURCES; i++) {
+            f.given.n_words[0] = all.n_words[i];
+            memcpy(f.given.words[0], all.words[i], sizeof all.words[i]);
+            TEST_OK(search(&f, 1, beam, 0, 0.6));
+            ck_assert_uint_eq(n_words(&f.out, 0), n_words(&together, i));
+            ck_assert_mem_eq(f.out.words, together.words + together.first[i], n_words(&f.out, 0) * sizeof *f.out.words);
+            ck_assert_double_eq_tol(f.out.scores[0], together.scores[i], 1e-4);
         }
-        close(&f);
+        decoded_destroy(&together);
     }
-END_TEST
+    close(&f);
+}
 
 /* Greedy search by the device is that by the host, which asks for the logits of every word, and it is one forward pass. */
-START_TEST(the_device_decides_as_the_host_does)
-    {
-        fixture f;
-        open_row(&f, _i);
-        const network *net = f.d.net;
-        network by_host = *net;
-        by_host.greedy = NULL;
-        static const uint32_t limits[] = {1, 4, 0, 1001}; /* so many do not lie in the pool together */
-        for (size_t k = 0; k < VPPS_COUNT(limits); k++) {
-            f.d.net = &by_host;
-            TEST_OK(search(&f, SOURCES, 1, limits[k], 0));
-            decoded want = f.out;
-            f.out = (decoded){0};
-            f.d.net = net;
-            f.d.options = (decoder_options){.beam = 1, .max_words = limits[k]};
-            ck_assert_int_eq(decode_by_device(&f.d), limits[k] != 1001);
-            TEST_OK(search(&f, SOURCES, 1, limits[k], 0));
-            ck_assert_mem_eq(f.out.first, want.first, (SOURCES + 1) * sizeof *want.first);
-            ck_assert_mem_eq(f.out.words, want.words, want.first[SOURCES] * sizeof *want.words);
-            for (uint32_t i = 0; i < SOURCES; i++)
-                ck_assert_double_eq_tol(f.out.scores[i], want.scores[i], 1e-4 * (1 + fabs(want.scores[i])));
-            decoded_destroy(&want);
-        }
-        close(&f);
+TEST(the_device_decides_as_the_host_does) {
+    fixture f;
+    open_row(&f, _i);
+    const network *net = f.d.net;
+    network by_host = *net;
+    by_host.greedy = NULL;
+    static const uint32_t limits[] = {1, 4, 0, 1001}; /* so many do not lie in the pool together */
+    for (size_t k = 0; k < VPPS_COUNT(limits); k++) {
+        f.d.net = &by_host;
+        TEST_OK(search(&f, SOURCES, 1, limits[k], 0));
+        decoded want = f.out;
+        f.out = (decoded){0};
+        f.d.net = net;
+        f.d.options = (decoder_options){.beam = 1, .max_words = limits[k]};
+        ck_assert_int_eq(decode_by_device(&f.d), limits[k] != 1001);
+        TEST_OK(search(&f, SOURCES, 1, limits[k], 0));
+        ck_assert_mem_eq(f.out.first, want.first, (SOURCES + 1) * sizeof *want.first);
+        ck_assert_mem_eq(f.out.words, want.words, want.first[SOURCES] * sizeof *want.words);
+        for (uint32_t i = 0; i < SOURCES; i++)
+            ck_assert_double_eq_tol(f.out.scores[i], want.scores[i], 1e-4 * (1 + fabs(want.scores[i])));
+        decoded_destroy(&want);
     }
-END_TEST
+    close(&f);
+}
 
 int main(void) {
     Suite *suite = suite_create("decode");

@@ -148,34 +148,30 @@ static vpps_status record(int kind, int version, size_t failing) {
     return status;
 }
 
-START_TEST(flushed_before_it_is_renamed)
-    {
-        make_folder();
-        TEST_OK(record(_i, 1, 0));
-        ck_assert_str_eq(calls, "WFRD");
-        TEST_OK(record(_i, 2, 0)); /* over another one */
-        ck_assert_str_eq(calls, "WFRD");
-        ck_assert_int_eq(kinds[_i].version(), 2);
-        remove_folder();
-    }
-END_TEST
+TEST(flushed_before_it_is_renamed) {
+    make_folder();
+    TEST_OK(record(_i, 1, 0));
+    ck_assert_str_eq(calls, "WFRD");
+    TEST_OK(record(_i, 2, 0)); /* over another one */
+    ck_assert_str_eq(calls, "WFRD");
+    ck_assert_int_eq(kinds[_i].version(), 2);
+    remove_folder();
+}
 
 /* Whichever step fails, the path holds the old file, until it is renamed; and nothing else is left. */
-START_TEST(every_step_fails)
-    {
-        make_folder();
-        TEST_OK(record(_i, 1, 0));
-        for (size_t step = 1; step <= 4; step++) {
-            const int before = kinds[_i].version();
-            ck_assert_int_eq(record(_i, before + 1, step), VPPS_IO);
-            ck_assert_uint_eq(n_calls, step);
-            ck_assert_ptr_nonnull(strstr(vpps_error_message(), strerror(EIO)));
-            ck_assert_int_eq(kinds[_i].version(), before + (step == 4));
-            ck_assert_int_eq(count_files(), 1);
-        }
-        remove_folder();
+TEST(every_step_fails) {
+    make_folder();
+    TEST_OK(record(_i, 1, 0));
+    for (size_t step = 1; step <= 4; step++) {
+        const int before = kinds[_i].version();
+        ck_assert_int_eq(record(_i, before + 1, step), VPPS_IO);
+        ck_assert_uint_eq(n_calls, step);
+        ck_assert_ptr_nonnull(strstr(vpps_error_message(), strerror(EIO)));
+        ck_assert_int_eq(kinds[_i].version(), before + (step == 4));
+        ck_assert_int_eq(count_files(), 1);
     }
-END_TEST
+    remove_folder();
+}
 
 int main(void) {
     Suite *suite = suite_create("durable files");

@@ -148,48 +148,42 @@ static void check_golden(const golden *from, int options) {
 }
 
 /* One network with all of the engine's options; all networks, to test their equations, with two sets of them. */
-START_TEST(options_agree)
-    { check_golden(&tree_lstm_golden, _i); }
-END_TEST
+TEST(options_agree) { check_golden(&tree_lstm_golden, _i); }
 
-START_TEST(networks_agree)
-    {
-        check_golden(goldens[_i], 0);
-        check_golden(goldens[_i], 5);
-    }
-END_TEST
+TEST(networks_agree) {
+    check_golden(goldens[_i], 0);
+    check_golden(goldens[_i], 5);
+}
 
 enum { PRECISE_BATCHES = 100 };
 
 /* bf16x3 trains as fp32 does; bf16 goes another way, slightly, or it would be fp32 in disguise. */
-START_TEST(precisions_agree)
-    {
-        static float losses[3][PRECISE_BATCHES];
-        static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
-        const golden *from = goldens[_i / 2];
-        vpps_options o = default_options();
-        o.vps = 1;
-        o.no_tuning = true;           /* what is measured here may not decide on the order of sums */
-        o.caller = VPPS_CALLER_WORKS; /* no waiting: hundreds of small batches */
-        o.pool_bytes = 64u << 20;
-        o.optimizer = _i % 2 ? adam : sgd;
-        if (_i % 2) o.optimizer.lr = 0.002f; /* of the command; at adam's 0.03 above any error grows by the batch */
-        const bool grows = from == &act_golden || from == &lstm_nmt_input_feeding_golden;
-        if (grows && !(_i % 2)) o.optimizer.lr = 0.1f; /* at 0.2 any error grows by the batch, for act a thousandfold */
-        const uint32_t batches = test_scaled(PRECISE_BATCHES);
-        for (int p = 0; p < 3; p++) {
-            o.precision = precisions[p];
-            train(from, &o, batches, losses[p]);
-        }
-        double most[3] = {0};
-        for (uint32_t batch = 0; batch < batches; batch++)
-            for (int p = 1; p < 3; p++)
-                most[p] = fmax(most[p], fabs((double)losses[p][batch] / (double)losses[0][batch] - 1));
-        ck_assert_msg(most[1] <= 1e-4, "%s, %s: bf16x3 is off by %g of fp32's loss", from->name,
-                      _i % 2 ? "adam" : "sgd", most[1]);
-        ck_assert_msg(most[2] > most[1], "%s: bf16 is off by %g, bf16x3 by %g", from->name, most[2], most[1]);
+TEST(precisions_agree) {
+    static float losses[3][PRECISE_BATCHES];
+    static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
+    const golden *from = goldens[_i / 2];
+    vpps_options o = default_options();
+    o.vps = 1;
+    o.no_tuning = true;           /* what is measured here may not decide on the order of sums */
+    o.caller = VPPS_CALLER_WORKS; /* no waiting: hundreds of small batches */
+    o.pool_bytes = 64u << 20;
+    o.optimizer = _i % 2 ? adam : sgd;
+    if (_i % 2) o.optimizer.lr = 0.002f; /* of the command; at adam's 0.03 above any error grows by the batch */
+    const bool grows = from == &act_golden || from == &lstm_nmt_input_feeding_golden;
+    if (grows && !(_i % 2)) o.optimizer.lr = 0.1f; /* at 0.2 any error grows by the batch, for act a thousandfold */
+    const uint32_t batches = test_scaled(PRECISE_BATCHES);
+    for (int p = 0; p < 3; p++) {
+        o.precision = precisions[p];
+        train(from, &o, batches, losses[p]);
     }
-END_TEST
+    double most[3] = {0};
+    for (uint32_t batch = 0; batch < batches; batch++)
+        for (int p = 1; p < 3; p++)
+            most[p] = fmax(most[p], fabs((double)losses[p][batch] / (double)losses[0][batch] - 1));
+    ck_assert_msg(most[1] <= 1e-4, "%s, %s: bf16x3 is off by %g of fp32's loss", from->name, _i % 2 ? "adam" : "sgd",
+                  most[1]);
+    ck_assert_msg(most[2] > most[1], "%s: bf16 is off by %g, bf16x3 by %g", from->name, most[2], most[1]);
+}
 
 int main(void) {
     Suite *s = suite_create("golden losses");

@@ -38,37 +38,33 @@ static const char *text_of(const vpps_options *o, int number) {
 /* ---------------------------------------------------------------- agreement */
 
 /* With values of several columns, lists and shared matrices. */
-START_TEST(random_graphs_agree)
-    {
-        enum { CASES = 2 };
-        static const uint32_t sizes[RG_SIZES] = {33, 5, 16, 1};
-        const uint32_t n = test_scaled(CASES);
-        for (uint32_t i = 0; i < n; i++) {
-            rg_case c;
-            rg_draw(&c, test_seed() * 1000003 + 77000 + (uint32_t)_i * 100 + i, 12 + i);
-            memcpy(c.sizes, sizes, sizeof c.sizes);
-            c.columns = 2 + (uint32_t)_i % 3;
-            c.alike = true;
-            vpps_options o = options_of(_i, i % 2 ? VPPS_ADAM : VPPS_MOMENTUM);
-            if (o.precision != VPPS_PRECISION_FP32) o.optimizer = gpu_optimizer(VPPS_SGD);
-            o.slices = 1 + (i + (uint32_t)_i) % 3;
-            expect_agreement_on(&c, &o, layout_of(_i), i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
-        }
+TEST(random_graphs_agree) {
+    enum { CASES = 2 };
+    static const uint32_t sizes[RG_SIZES] = {33, 5, 16, 1};
+    const uint32_t n = test_scaled(CASES);
+    for (uint32_t i = 0; i < n; i++) {
+        rg_case c;
+        rg_draw(&c, test_seed() * 1000003 + 77000 + (uint32_t)_i * 100 + i, 12 + i);
+        memcpy(c.sizes, sizes, sizeof c.sizes);
+        c.columns = 2 + (uint32_t)_i % 3;
+        c.alike = true;
+        vpps_options o = options_of(_i, i % 2 ? VPPS_ADAM : VPPS_MOMENTUM);
+        if (o.precision != VPPS_PRECISION_FP32) o.optimizer = gpu_optimizer(VPPS_SGD);
+        o.slices = 1 + (i + (uint32_t)_i) % 3;
+        expect_agreement_on(&c, &o, layout_of(_i), i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
     }
-END_TEST
+}
 
-START_TEST(shapes_agree)
-    {
-        static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* as many: one kernel */
-        episode x;
-        gpu_zoo zoo = zoo_of(size, 5);
-        zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
-        vpps_options o = options_of(_i, VPPS_SGD);
-        expect_agreement(&x, &o, layout_of(_i), _i % 2 ? EPISODE_FORWARD : EPISODE_PARTS, NULL);
-        zoo_forget(&x);
-        zoo_close(&zoo);
-    }
-END_TEST
+TEST(shapes_agree) {
+    static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* as many: one kernel */
+    episode x;
+    gpu_zoo zoo = zoo_of(size, 5);
+    zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
+    vpps_options o = options_of(_i, VPPS_SGD);
+    expect_agreement(&x, &o, layout_of(_i), _i % 2 ? EPISODE_FORWARD : EPISODE_PARTS, NULL);
+    zoo_forget(&x);
+    zoo_close(&zoo);
+}
 
 static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
     ck_assert_pstr_eq(stats_of(h).gradients, way == VPPS_GRADIENTS_CUBLAS ? "cublas" : "kernel");
@@ -89,81 +85,75 @@ static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits,
 
 /* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns, and whether a batch is
  * queued or the one before it is waited for. */
-START_TEST(trees_agree_and_repeat_bits)
-    {
-        enum { BATCHES = 5 };
-        vpps_options o = options_of(_i, VPPS_SGD);
-        const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
-        size_t n;
-        o.verify = false;
-        float *first = train_trees(&o, BATCHES, false, &n);
-        setenv("VPPS_SIMT_SEED", "7", 1);
-        float *second = train_trees(&o, BATCHES, true, &n);
-        ck_assert_msg(!memcmp(first, second, n * sizeof *first), "%s: bits differ", text_of(&o, _i));
-        o.gradients = VPPS_GRADIENTS_DEFERRED;
-        float *kernel = train_trees(&o, BATCHES, false, &n);
-        for (size_t i = 0; i < n; i++)
-            ck_assert_msg(fabs((double)first[i] - (double)kernel[i]) <= tolerance * fmax(1, fabs((double)kernel[i])),
-                          "%s: parameter %zu is %.9g, by the kernel %.9g", text_of(&o, _i), i, (double)first[i],
-                          (double)kernel[i]);
-        free(first);
-        free(second);
-        free(kernel);
-    }
-END_TEST
+TEST(trees_agree_and_repeat_bits) {
+    enum { BATCHES = 5 };
+    vpps_options o = options_of(_i, VPPS_SGD);
+    const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
+    size_t n;
+    o.verify = false;
+    float *first = train_trees(&o, BATCHES, false, &n);
+    setenv("VPPS_SIMT_SEED", "7", 1);
+    float *second = train_trees(&o, BATCHES, true, &n);
+    ck_assert_msg(!memcmp(first, second, n * sizeof *first), "%s: bits differ", text_of(&o, _i));
+    o.gradients = VPPS_GRADIENTS_DEFERRED;
+    float *kernel = train_trees(&o, BATCHES, false, &n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(fabs((double)first[i] - (double)kernel[i]) <= tolerance * fmax(1, fabs((double)kernel[i])),
+                      "%s: parameter %zu is %.9g, by the kernel %.9g", text_of(&o, _i), i, (double)first[i],
+                      (double)kernel[i]);
+    free(first);
+    free(second);
+    free(kernel);
+}
 
 /* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
-START_TEST(products_of_one_shape_are_one_call)
-    {
-        char line[128];
-        vpps_options o = options_of(0, VPPS_SGD);
-        uint32_t calls = 0, products = 0;
-        size_t n;
-        folder_make();
-        setenv("FAKE_CUBLAS_LOG", folder_path("log"), 1);
-        free(train_trees(&o, 1, false, &n));
-        FILE *f = fopen(folder_path("log"), "r");
-        ck_assert_ptr_nonnull(f);
-        while (fgets(line, sizeof line, f)) {
-            int columns, rows, depth, batch;
-            ck_assert_int_eq(sscanf(line, "%d %d %d %d", &columns, &rows, &depth, &batch), 4);
-            calls++;
-            products += (uint32_t)batch;
-        }
-        fclose(f);
-        folder_remove();
-        ck_assert_msg(calls >= 2 && calls <= 4 && products > 10, "%u calls of %u products", calls, products);
+TEST(products_of_one_shape_are_one_call) {
+    char line[128];
+    vpps_options o = options_of(0, VPPS_SGD);
+    uint32_t calls = 0, products = 0;
+    size_t n;
+    folder_make();
+    setenv("FAKE_CUBLAS_LOG", folder_path("log"), 1);
+    free(train_trees(&o, 1, false, &n));
+    FILE *f = fopen(folder_path("log"), "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f)) {
+        int columns, rows, depth, batch;
+        ck_assert_int_eq(sscanf(line, "%d %d %d %d", &columns, &rows, &depth, &batch), 4);
+        calls++;
+        products += (uint32_t)batch;
     }
-END_TEST
+    fclose(f);
+    folder_remove();
+    ck_assert_msg(calls >= 2 && calls <= 4 && products > 10, "%u calls of %u products", calls, products);
+}
 
 /* ---------------------------------------------------------------- what is not finite */
 
-START_TEST(what_is_not_finite_changes_nothing)
-    {
-        static const uint32_t size[] = {31, 33, 40, 7};
-        const bool skip = _i;
-        size_t n;
-        vpps_options o = options_of(0, VPPS_SGD);
-        o.nonfinite = skip ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP;
-        gpu_zoo zoo = zoo_with(size, 9, &o);
-        float loss = train_batch(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, 0.1f));
-        ck_assert(isfinite(loss) && loss != 0);
-        float *before = handle_values(zoo.model, zoo.h, &n);
-        TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, INFINITY), NULL));
-        const vpps_node next = zoo_build(&zoo, zoo.g, 2, 3, 0.1f);
-        if (!skip) TEST_FAILS(vpps_fb(zoo.h, zoo.g, next, NULL), VPPS_NONFINITE, "batch 2");
-        float *after = handle_values(zoo.model, zoo.h, &n);
-        ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
-        free(after);
-        loss = train_batch(zoo.h, zoo.g, next); /* training goes on */
-        ck_assert(isfinite(loss));
-        after = handle_values(zoo.model, zoo.h, &n);
-        ck_assert(memcmp(before, after, n * sizeof *before) != 0);
-        free(before);
-        free(after);
-        zoo_close(&zoo);
-    }
-END_TEST
+TEST(what_is_not_finite_changes_nothing) {
+    static const uint32_t size[] = {31, 33, 40, 7};
+    const bool skip = _i;
+    size_t n;
+    vpps_options o = options_of(0, VPPS_SGD);
+    o.nonfinite = skip ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP;
+    gpu_zoo zoo = zoo_with(size, 9, &o);
+    float loss = train_batch(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, 0.1f));
+    ck_assert(isfinite(loss) && loss != 0);
+    float *before = handle_values(zoo.model, zoo.h, &n);
+    TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, INFINITY), NULL));
+    const vpps_node next = zoo_build(&zoo, zoo.g, 2, 3, 0.1f);
+    if (!skip) TEST_FAILS(vpps_fb(zoo.h, zoo.g, next, NULL), VPPS_NONFINITE, "batch 2");
+    float *after = handle_values(zoo.model, zoo.h, &n);
+    ck_assert_msg(!memcmp(before, after, n * sizeof *before), "parameters have changed");
+    free(after);
+    loss = train_batch(zoo.h, zoo.g, next); /* training goes on */
+    ck_assert(isfinite(loss));
+    after = handle_values(zoo.model, zoo.h, &n);
+    ck_assert(memcmp(before, after, n * sizeof *before) != 0);
+    free(before);
+    free(after);
+    zoo_close(&zoo);
+}
 
 /* ---------------------------------------------------------------- failures */
 
@@ -174,96 +164,86 @@ static void check_none(const char *message) {
     trees_close(&t);
 }
 
-START_TEST(a_library_that_is_missing_is_told)
-    {
-        setenv("VPPS_LIBCUBLAS", "/nowhere/libcublas.so", 1);
-        check_none("/nowhere/libcublas.so, which VPPS_LIBCUBLAS names");
-        setenv("VPPS_LIBCUBLAS", "", 1);
-        if (gpu_is_simulated()) check_none("there is no cuBLAS here");
-    }
-END_TEST
+TEST(a_library_that_is_missing_is_told) {
+    setenv("VPPS_LIBCUBLAS", "/nowhere/libcublas.so", 1);
+    check_none("/nowhere/libcublas.so, which VPPS_LIBCUBLAS names");
+    setenv("VPPS_LIBCUBLAS", "", 1);
+    if (gpu_is_simulated()) check_none("there is no cuBLAS here");
+}
 
-START_TEST(another_library_is_told)
-    {
-        setenv("VPPS_LIBCUBLAS", "libm.so.6", 1);
-        check_none("no function cublas");
-    }
-END_TEST
+TEST(another_library_is_told) {
+    setenv("VPPS_LIBCUBLAS", "libm.so.6", 1);
+    check_none("no function cublas");
+}
 
-START_TEST(a_library_that_is_too_old_is_told)
-    {
-        size_t n;
-        folder_make();
-        char *library = folder_load(stand_in, &n);
-        const char *old = folder_path("libcublas.so.11");
-        folder_store(old, library, n);
-        free(library);
-        setenv("VPPS_LIBCUBLAS", old, 1);
-        check_none("version 11 is too old; expected 12");
-        folder_remove();
-    }
-END_TEST
+TEST(a_library_that_is_too_old_is_told) {
+    size_t n;
+    folder_make();
+    char *library = folder_load(stand_in, &n);
+    const char *old = folder_path("libcublas.so.11");
+    folder_store(old, library, n);
+    free(library);
+    setenv("VPPS_LIBCUBLAS", old, 1);
+    check_none("version 11 is too old; expected 12");
+    folder_remove();
+}
 
 /* A call that fails: the handle is not made, or the batch changes nothing. */
-START_TEST(a_call_that_fails_is_told)
-    {
-        static const char *const setting_up[] = {"cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2",
-                                                 "cublasSetAtomicsMode", "cublasSetMathMode"};
-        size_t n;
-        const vpps_options o = options_of(0, VPPS_SGD);
-        for (size_t i = 0; i < VPPS_COUNT(setting_up); i++) {
-            setenv("FAKE_CUBLAS_FAILS", setting_up[i], 1);
-            check_none(setting_up[i]);
-        }
-        setenv("FAKE_CUBLAS_FAILS", "cublasGemmBatchedEx", 1);
-        gpu_trees t = trees_with(32, 24, &o);
-        float *before = model_values(t.model, &n);
-        vpps_status status = vpps_fb(t.h, t.g, trees_build(&t, 0), NULL);
-        if (status == VPPS_OK) status = vpps_sync_latest_loss(t.h, NULL);
-        ck_assert_int_eq(status, VPPS_DEVICE);
-        ck_assert_msg(strstr(vpps_error_message(), "cublasGemmBatchedEx"), "%s", vpps_error_message());
-        vpps_read_parameters(t.h);
-        float *after = model_values(t.model, &n);
-        ck_assert(!memcmp(before, after, n * sizeof *before));
-        free(before);
-        free(after);
-        trees_close(&t);
+TEST(a_call_that_fails_is_told) {
+    static const char *const setting_up[] = {"cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2",
+                                             "cublasSetAtomicsMode", "cublasSetMathMode"};
+    size_t n;
+    const vpps_options o = options_of(0, VPPS_SGD);
+    for (size_t i = 0; i < VPPS_COUNT(setting_up); i++) {
+        setenv("FAKE_CUBLAS_FAILS", setting_up[i], 1);
+        check_none(setting_up[i]);
     }
-END_TEST
+    setenv("FAKE_CUBLAS_FAILS", "cublasGemmBatchedEx", 1);
+    gpu_trees t = trees_with(32, 24, &o);
+    float *before = model_values(t.model, &n);
+    vpps_status status = vpps_fb(t.h, t.g, trees_build(&t, 0), NULL);
+    if (status == VPPS_OK) status = vpps_sync_latest_loss(t.h, NULL);
+    ck_assert_int_eq(status, VPPS_DEVICE);
+    ck_assert_msg(strstr(vpps_error_message(), "cublasGemmBatchedEx"), "%s", vpps_error_message());
+    vpps_read_parameters(t.h);
+    float *after = model_values(t.model, &n);
+    ck_assert(!memcmp(before, after, n * sizeof *before));
+    free(before);
+    free(after);
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- the profile */
 
 /* It tries cuBLAS last; where there is none, it goes on without. */
-START_TEST(the_profile_tries_it)
-    {
-        enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
-        const bool there = _i;
-        vpps_trial trials[4] = {{.size = sizeof *trials}};
-        uint32_t n = VPPS_COUNT(trials);
-        bool done;
-        vpps_options o = options_of(0, VPPS_SGD);
-        cache_folder_make();
-        if (!there) setenv("VPPS_LIBCUBLAS", "/nowhere", 1);
-        o.gradients = VPPS_GRADIENTS_AUTO;
-        o.no_tuning = o.verify = false;
-        gpu_trees t = trees_with(32, 24, &o);
-        ck_assert_ptr_null(stats_of(t.h).gradients);
-        for (uint32_t batch = 0; batch < BATCHES; batch++) trees_fb(&t, batch % 2);
-        TEST_OK(vpps_handle_trials(t.h, trials, &n, &done));
-        expect_gradients_by(t.h, trials[trials[1].state == VPPS_TRIAL_CURRENT].gradients);
-        trees_close(&t);
-        folder_remove();
-        ck_assert(done);
-        ck_assert_uint_eq(n, 2);
-        ck_assert_int_eq(trials[0].gradients, VPPS_GRADIENTS_DEFERRED);
-        ck_assert_int_eq(trials[1].gradients, VPPS_GRADIENTS_CUBLAS);
-        ck_assert_uint_eq(trials[1].threads, trials[0].threads);
-        ck_assert_double_gt(trials[0].ns_per_node, 0);
-        ck_assert(there ? trials[1].ns_per_node > 0 : trials[1].state == VPPS_TRIAL_REJECTED);
-        const bool faster = there && trials[1].ns_per_node < trials[0].ns_per_node;
-        ck_assert_int_eq(trials[faster].state, VPPS_TRIAL_CURRENT);
-    }
-END_TEST
+TEST(the_profile_tries_it) {
+    enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
+    const bool there = _i;
+    vpps_trial trials[4] = {{.size = sizeof *trials}};
+    uint32_t n = VPPS_COUNT(trials);
+    bool done;
+    vpps_options o = options_of(0, VPPS_SGD);
+    cache_folder_make();
+    if (!there) setenv("VPPS_LIBCUBLAS", "/nowhere", 1);
+    o.gradients = VPPS_GRADIENTS_AUTO;
+    o.no_tuning = o.verify = false;
+    gpu_trees t = trees_with(32, 24, &o);
+    ck_assert_ptr_null(stats_of(t.h).gradients);
+    for (uint32_t batch = 0; batch < BATCHES; batch++) trees_fb(&t, batch % 2);
+    TEST_OK(vpps_handle_trials(t.h, trials, &n, &done));
+    expect_gradients_by(t.h, trials[trials[1].state == VPPS_TRIAL_CURRENT].gradients);
+    trees_close(&t);
+    folder_remove();
+    ck_assert(done);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(trials[0].gradients, VPPS_GRADIENTS_DEFERRED);
+    ck_assert_int_eq(trials[1].gradients, VPPS_GRADIENTS_CUBLAS);
+    ck_assert_uint_eq(trials[1].threads, trials[0].threads);
+    ck_assert_double_gt(trials[0].ns_per_node, 0);
+    ck_assert(there ? trials[1].ns_per_node > 0 : trials[1].state == VPPS_TRIAL_REJECTED);
+    const bool faster = there && trials[1].ns_per_node < trials[0].ns_per_node;
+    ck_assert_int_eq(trials[faster].state, VPPS_TRIAL_CURRENT);
+}
 
 /* ---------------------------------------------------------------- all */
 

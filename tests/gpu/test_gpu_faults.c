@@ -165,47 +165,41 @@ static bool is_right(const float *values, where kind) {
     return values && !memcmp(values, rights[kind].values, rights[kind].n * sizeof *values);
 }
 
-START_TEST(a_planted_fault_is_caught)
-    {
-        const struct fault *fault = &faults[_i];
-        char message[VPPS_MESSAGE_BYTES];
-        size_t n;
-        vpps_simt_set_patience(300000000);
-        bool caught = false;
-        for (uint32_t seed = 0; seed < SEEDS && !caught; seed++) {
-            float *values = train(fault, fault->where, seed, &n, message);
-            caught = !is_right(values, fault->where);
-            if (caught) printf("%s: seed %u: %s\n", fault->what, seed, values ? "wrong parameters" : message);
-            free(values);
-        }
-        ck_assert_msg(caught, "%s: nothing was wrong", fault->what);
+TEST(a_planted_fault_is_caught) {
+    const struct fault *fault = &faults[_i];
+    char message[VPPS_MESSAGE_BYTES];
+    size_t n;
+    vpps_simt_set_patience(300000000);
+    bool caught = false;
+    for (uint32_t seed = 0; seed < SEEDS && !caught; seed++) {
+        float *values = train(fault, fault->where, seed, &n, message);
+        caught = !is_right(values, fault->where);
+        if (caught) printf("%s: seed %u: %s\n", fault->what, seed, values ? "wrong parameters" : message);
+        free(values);
     }
-END_TEST
+    ck_assert_msg(caught, "%s: nothing was wrong", fault->what);
+}
 
 /* The order of turns alone changes no bit: what the test above compares means something. */
-START_TEST(without_faults_every_order_gives_the_same)
-    {
-        char message[VPPS_MESSAGE_BYTES];
-        size_t n;
-        for (uint32_t seed = 1; seed < SEEDS; seed++) {
-            float *values = train(NULL, (where)_i, seed, &n, message);
-            ck_assert_msg(values != NULL, "seed %u: %s", seed, message);
-            ck_assert_msg(is_right(values, (where)_i), "seed %u gives other parameters", seed);
-            free(values);
-        }
+TEST(without_faults_every_order_gives_the_same) {
+    char message[VPPS_MESSAGE_BYTES];
+    size_t n;
+    for (uint32_t seed = 1; seed < SEEDS; seed++) {
+        float *values = train(NULL, (where)_i, seed, &n, message);
+        ck_assert_msg(values != NULL, "seed %u: %s", seed, message);
+        ck_assert_msg(is_right(values, (where)_i), "seed %u gives other parameters", seed);
+        free(values);
     }
-END_TEST
+}
 
-START_TEST(a_script_beyond_shared_memory_gives_the_same)
-    {
-        char message[VPPS_MESSAGE_BYTES];
-        size_t n;
-        float *uncopied = train(&uncopied_script, ONCE, 0, &n, message);
-        ck_assert_msg(uncopied, "%s", message);
-        ck_assert(is_right(uncopied, ONCE));
-        free(uncopied);
-    }
-END_TEST
+TEST(a_script_beyond_shared_memory_gives_the_same) {
+    char message[VPPS_MESSAGE_BYTES];
+    size_t n;
+    float *uncopied = train(&uncopied_script, ONCE, 0, &n, message);
+    ck_assert_msg(uncopied, "%s", message);
+    ck_assert(is_right(uncopied, ONCE));
+    free(uncopied);
+}
 
 /* ---------------------------------------------------------------- broken scripts */
 
@@ -239,34 +233,32 @@ static void expect_values(const gpu_trees *t, const float *values, bool same) {
     free(now);
 }
 
-START_TEST(a_broken_script_ends_with_a_reason_and_updates_nothing)
-    {
-        const vpps_batch *b;
-        char text[64];
-        size_t n;
-        setenv("VPPS_SIMT_SEED", "0", 1);
-        gpu_trees t = open_trees(NULL, ONCE);
-        float *before = handle_values(t.model, t.h, &n);
-        TEST_OK(vpps_handle_batch(t.h, t.g, trees_build(&t, 0), &b));
-        vpps_task *waits = find(b, VPPS_TASK_COUNT);
-        const uint32_t wanted = waits->signals;
-        snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", waits->wait, wanted,
-                 wanted + 1);
-        waits->signals = wanted + 1;
-        expect(&t, b, VPPS_STALL, text);
-        expect_values(&t, before, true);
-        waits->signals = wanted;
-        vpps_task *update = find(b, VPPS_TASK_UPDATE);
-        update->kind = 250;
-        expect(&t, b, VPPS_SCRIPT, "250 is no known task");
-        expect_values(&t, before, true);
-        update->kind = VPPS_TASK_UPDATE;
-        expect(&t, b, VPPS_OK, ""); /* the device is as it was */
-        expect_values(&t, before, false);
-        free(before);
-        trees_close(&t);
-    }
-END_TEST
+TEST(a_broken_script_ends_with_a_reason_and_updates_nothing) {
+    const vpps_batch *b;
+    char text[64];
+    size_t n;
+    setenv("VPPS_SIMT_SEED", "0", 1);
+    gpu_trees t = open_trees(NULL, ONCE);
+    float *before = handle_values(t.model, t.h, &n);
+    TEST_OK(vpps_handle_batch(t.h, t.g, trees_build(&t, 0), &b));
+    vpps_task *waits = find(b, VPPS_TASK_COUNT);
+    const uint32_t wanted = waits->signals;
+    snprintf(text, sizeof text, "waited 0.2 s at barrier %u, which has %u of %u signals", waits->wait, wanted,
+             wanted + 1);
+    waits->signals = wanted + 1;
+    expect(&t, b, VPPS_STALL, text);
+    expect_values(&t, before, true);
+    waits->signals = wanted;
+    vpps_task *update = find(b, VPPS_TASK_UPDATE);
+    update->kind = 250;
+    expect(&t, b, VPPS_SCRIPT, "250 is no known task");
+    expect_values(&t, before, true);
+    update->kind = VPPS_TASK_UPDATE;
+    expect(&t, b, VPPS_OK, ""); /* the device is as it was */
+    expect_values(&t, before, false);
+    free(before);
+    trees_close(&t);
+}
 
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu faults");

@@ -100,34 +100,32 @@ static void damage_tuning(const char *path) {
     free(file);
 }
 
-START_TEST(the_profile_finds_the_fastest_and_remembers_it)
-    {
-        uint32_t batches, chosen = 0, told = 0;
-        cache_folder_make();
-        uint32_t n = tune(&batches);
-        ck_assert_uint_eq(n, 6); /* 1, 2, 4, 8 rows; then two more numbers of threads */
-        ck_assert_uint_eq(count_state(n, VPPS_TRIAL_CURRENT), 1);
-        ck_assert_uint_ge(count_state(n, VPPS_TRIAL_MEASURED), 3);
-        ck_assert_uint_gt(trials[0].batches, 0); /* begins with the first */
-        while (trials[chosen].state != VPPS_TRIAL_CURRENT) chosen++;
-        for (uint32_t i = 0; i < n; i++) {
-            if (trials[i].state == VPPS_TRIAL_MEASURED) ck_assert(trials[chosen].ns_per_node <= trials[i].ns_per_node);
-            if (trials[i].state == VPPS_TRIAL_WAITING) ck_assert(trials[i].batches == 0 && trials[i].ns_per_node == 0);
-        }
-        for (uint32_t i = 0; i < story.n; i++) told += strstr(story.lines[i], "chosen: rpw") != NULL;
-        ck_assert_uint_eq(told, 1);
-
-        tune(&batches); /* another handle takes it at once */
-        ck_assert_uint_eq(batches, 0);
-        ck_assert_int_eq(trials[chosen].state, VPPS_TRIAL_REMEMBERED);
-
-        cache_folder_each(damage_tuning);
-        n = tune(&batches);
-        ck_assert_uint_gt(batches, 0);
-        ck_assert_uint_eq(count_state(n, VPPS_TRIAL_REMEMBERED), 0);
-        folder_remove();
+TEST(the_profile_finds_the_fastest_and_remembers_it) {
+    uint32_t batches, chosen = 0, told = 0;
+    cache_folder_make();
+    uint32_t n = tune(&batches);
+    ck_assert_uint_eq(n, 6); /* 1, 2, 4, 8 rows; then two more numbers of threads */
+    ck_assert_uint_eq(count_state(n, VPPS_TRIAL_CURRENT), 1);
+    ck_assert_uint_ge(count_state(n, VPPS_TRIAL_MEASURED), 3);
+    ck_assert_uint_gt(trials[0].batches, 0); /* begins with the first */
+    while (trials[chosen].state != VPPS_TRIAL_CURRENT) chosen++;
+    for (uint32_t i = 0; i < n; i++) {
+        if (trials[i].state == VPPS_TRIAL_MEASURED) ck_assert(trials[chosen].ns_per_node <= trials[i].ns_per_node);
+        if (trials[i].state == VPPS_TRIAL_WAITING) ck_assert(trials[i].batches == 0 && trials[i].ns_per_node == 0);
     }
-END_TEST
+    for (uint32_t i = 0; i < story.n; i++) told += strstr(story.lines[i], "chosen: rpw") != NULL;
+    ck_assert_uint_eq(told, 1);
+
+    tune(&batches); /* another handle takes it at once */
+    ck_assert_uint_eq(batches, 0);
+    ck_assert_int_eq(trials[chosen].state, VPPS_TRIAL_REMEMBERED);
+
+    cache_folder_each(damage_tuning);
+    n = tune(&batches);
+    ck_assert_uint_gt(batches, 0);
+    ck_assert_uint_eq(count_state(n, VPPS_TRIAL_REMEMBERED), 0);
+    folder_remove();
+}
 
 /* ---- kernels that cannot be made */
 
@@ -163,54 +161,48 @@ static pair pair_spilling(const char *text) {
 }
 
 /* The batch that found it out runs with the next choice. */
-START_TEST(a_choice_whose_kernels_spill_is_rejected)
-    {
-        bool done;
-        pair p = pair_spilling("#define VPPS_ROW_BLOCK 1u\n");
-        for (uint32_t b = 0; b < 3; b++) pair_step(&p, b);
-        read_trials(p.here.h, &done);
-        ck_assert_int_eq(trials[0].state, VPPS_TRIAL_REJECTED);
-        ck_assert_int_eq(trials[1].state, VPPS_TRIAL_CURRENT);
-        const char *line = story.lines[0];
-        ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "8 bytes spilled"), "%s", line);
-        pair_close(&p);
-        folder_remove();
-    }
-END_TEST
+TEST(a_choice_whose_kernels_spill_is_rejected) {
+    bool done;
+    pair p = pair_spilling("#define VPPS_ROW_BLOCK 1u\n");
+    for (uint32_t b = 0; b < 3; b++) pair_step(&p, b);
+    read_trials(p.here.h, &done);
+    ck_assert_int_eq(trials[0].state, VPPS_TRIAL_REJECTED);
+    ck_assert_int_eq(trials[1].state, VPPS_TRIAL_CURRENT);
+    const char *line = story.lines[0];
+    ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "8 bytes spilled"), "%s", line);
+    pair_close(&p);
+    folder_remove();
+}
 
 /* Nothing was started: what was trained is there, and other batches run. */
-START_TEST(a_batch_without_a_kernel_leaves_the_handle_whole)
-    {
-        pair p = pair_spilling("no kernel has this");
-        p.here.h->device->profile.done = true;
-        pair_step(&p, 0);
-        refused = "vpps_kernel";
-        const vpps_node loss = trees_build(&p.here, 1);
-        float value, *const outs[] = {&value};
-        TEST_FAILS(vpps_forward(p.here.h, p.here.g, 1, &loss, outs), VPPS_POOL, "the test's compiler refuses it");
-        refused = NULL;
-        pair_step(&p, 2);
-        pair_close(&p);
-        folder_remove();
-    }
-END_TEST
+TEST(a_batch_without_a_kernel_leaves_the_handle_whole) {
+    pair p = pair_spilling("no kernel has this");
+    p.here.h->device->profile.done = true;
+    pair_step(&p, 0);
+    refused = "vpps_kernel";
+    const vpps_node loss = trees_build(&p.here, 1);
+    float value, *const outs[] = {&value};
+    TEST_FAILS(vpps_forward(p.here.h, p.here.g, 1, &loss, outs), VPPS_POOL, "the test's compiler refuses it");
+    refused = NULL;
+    pair_step(&p, 2);
+    pair_close(&p);
+    folder_remove();
+}
 
-START_TEST(where_all_kernels_spill_one_is_taken)
-    {
-        bool done;
-        pair p = pair_spilling("vpps_kernel");
-        for (uint32_t b = 0; b < 2; b++) pair_step(&p, b);
-        const uint32_t n = read_trials(p.here.h, &done);
-        ck_assert(done);
-        ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
-        ck_assert_uint_eq(count_state(n, VPPS_TRIAL_REJECTED), n - 1);
-        ck_assert(story.n > 0);
-        const char *line = story.lines[story.n - 1];
-        ck_assert_msg(strstr(line, "spilling"), "%s", line);
-        pair_close(&p);
-        folder_remove();
-    }
-END_TEST
+TEST(where_all_kernels_spill_one_is_taken) {
+    bool done;
+    pair p = pair_spilling("vpps_kernel");
+    for (uint32_t b = 0; b < 2; b++) pair_step(&p, b);
+    const uint32_t n = read_trials(p.here.h, &done);
+    ck_assert(done);
+    ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
+    ck_assert_uint_eq(count_state(n, VPPS_TRIAL_REJECTED), n - 1);
+    ck_assert(story.n > 0);
+    const char *line = story.lines[story.n - 1];
+    ck_assert_msg(strstr(line, "spilling"), "%s", line);
+    pair_close(&p);
+    folder_remove();
+}
 
 /* A compiler that takes until it is told to end. What it was asked for is looked at. */
 static struct {
@@ -237,32 +229,30 @@ static vpps_status load_after(vpps_driver *d, const char *source, const char *de
     return vpps_driver_simt.load(d, source, description, shape, out, report);
 }
 
-START_TEST(batches_go_on_while_the_next_kernel_is_made)
-    {
-        enum { MEASURED = 1 + VPPS_GPU_MEASURED, MORE = 4 };
-        static vpps_driver_table driver;
-        bool done;
-        const vpps_options o = options_for_tuning();
-        driver = vpps_driver_simt;
-        driver.prepare = prepare_slowly;
-        driver.load = load_after;
-        gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
-        for (uint32_t b = 0; b < MEASURED + MORE; b++) trees_step(&t, 0);
+TEST(batches_go_on_while_the_next_kernel_is_made) {
+    enum { MEASURED = 1 + VPPS_GPU_MEASURED, MORE = 4 };
+    static vpps_driver_table driver;
+    bool done;
+    const vpps_options o = options_for_tuning();
+    driver = vpps_driver_simt;
+    driver.prepare = prepare_slowly;
+    driver.load = load_after;
+    gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    for (uint32_t b = 0; b < MEASURED + MORE; b++) trees_step(&t, 0);
+    read_trials(t.h, &done);
+    ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
+    ck_assert_uint_eq(trials[0].batches, VPPS_GPU_MEASURED); /* and those that it waited are not counted */
+    atomic_store(&slow.may_end, true);
+    for (uint32_t b = 0; trials[1].state != VPPS_TRIAL_CURRENT; b++) {
+        ck_assert_uint_lt(b, 10000);
+        trees_step(&t, 0);
         read_trials(t.h, &done);
-        ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
-        ck_assert_uint_eq(trials[0].batches, VPPS_GPU_MEASURED); /* and those that it waited are not counted */
-        atomic_store(&slow.may_end, true);
-        for (uint32_t b = 0; trials[1].state != VPPS_TRIAL_CURRENT; b++) {
-            ck_assert_uint_lt(b, 10000);
-            trees_step(&t, 0);
-            read_trials(t.h, &done);
-        }
-        ck_assert_uint_eq(slow.asked, 1);
-        ck_assert_uint_eq(slow.alike, 1); /* it was the kernel that was needed */
-        trees_close(&t);
-        folder_remove();
     }
-END_TEST
+    ck_assert_uint_eq(slow.asked, 1);
+    ck_assert_uint_eq(slow.alike, 1); /* it was the kernel that was needed */
+    trees_close(&t);
+    folder_remove();
+}
 
 /* Cells of the n-th kernel that was made; 0: none was. */
 static unsigned cells_of_kernel(uint32_t n) {
@@ -273,20 +263,18 @@ static unsigned cells_of_kernel(uint32_t n) {
 }
 
 /* Batches that take turns have no kernel made again, and none has the other's cells. */
-START_TEST(training_and_inference_have_kernels_of_their_own)
-    {
-        const vpps_options o = options_for("simt", false);
-        gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
-        for (uint32_t b = 0; b < 3; b++) {
-            trees_step(&t, 0);
-            infer(t.h, t.g, trees_build(&t, 0));
-        }
-        ck_assert_uint_eq(cells_of_kernel(0), 2);
-        ck_assert_uint_eq(cells_of_kernel(1), 3); /* and a sum */
-        ck_assert_uint_eq(cells_of_kernel(2), 0);
-        trees_close(&t);
+TEST(training_and_inference_have_kernels_of_their_own) {
+    const vpps_options o = options_for("simt", false);
+    gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    for (uint32_t b = 0; b < 3; b++) {
+        trees_step(&t, 0);
+        infer(t.h, t.g, trees_build(&t, 0));
     }
-END_TEST
+    ck_assert_uint_eq(cells_of_kernel(0), 2);
+    ck_assert_uint_eq(cells_of_kernel(1), 3); /* and a sum */
+    ck_assert_uint_eq(cells_of_kernel(2), 0);
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- groups of VPs */
 
@@ -339,154 +327,139 @@ static void chains_step(const chains *c, uint32_t n) {
 }
 
 /* Four inputs each, and once there are more groups, as many for fewer inputs; every number's kernel is made once. */
-START_TEST(groups_follow_the_batch)
-    {
-        static const struct {
-            uint32_t inputs, groups;
-        } batches[] = {{1, 1}, {7, 1}, {8, 2}, {15, 2}, {7, 2}, {16, 4}, {15, 4}, {1, 4}, {16, 4}};
-        chains c = chains_open(test_gpu_device(), 0);
-        for (size_t b = 0; b < VPPS_COUNT(batches); b++) {
-            chains_step(&c, batches[b].inputs);
-            ck_assert_uint_eq(stats_of(c.t.h).groups, batches[b].groups);
-        }
-        ck_assert_uint_gt(cells_of_kernel(2), 0);
-        ck_assert_uint_eq(cells_of_kernel(3), 0);
-        chains_close(&c);
+TEST(groups_follow_the_batch) {
+    static const struct {
+        uint32_t inputs, groups;
+    } batches[] = {{1, 1}, {7, 1}, {8, 2}, {15, 2}, {7, 2}, {16, 4}, {15, 4}, {1, 4}, {16, 4}};
+    chains c = chains_open(test_gpu_device(), 0);
+    for (size_t b = 0; b < VPPS_COUNT(batches); b++) {
+        chains_step(&c, batches[b].inputs);
+        ck_assert_uint_eq(stats_of(c.t.h).groups, batches[b].groups);
     }
-END_TEST
+    ck_assert_uint_gt(cells_of_kernel(2), 0);
+    ck_assert_uint_eq(cells_of_kernel(3), 0);
+    chains_close(&c);
+}
 
 /* Of some inputs all numbers are tried as often, in turn, and the fastest is taken: on the CPU, and on a GPU; there, of one input,
  * nothing but one group is. */
-START_TEST(groups_by_profile)
-    {
-        static const uint32_t groups[] = {1, 2, 4};
-        enum { NUMBERS = VPPS_COUNT(groups), BATCHES = NUMBERS * (VPPS_TRIAL_BATCHES + 1), MORE = 15 };
-        const bool on_cpu = _i == 2, one = _i == 0;
-        const uint32_t first = !on_cpu; /* a GPU's first trial is of rows and threads */
-        bool done;
-        chains c = chains_open(on_cpu ? "cpu" : test_gpu_device(), VPPS_GROUPS_PROFILE);
-        for (uint32_t b = 0; b <= BATCHES + (on_cpu ? MORE : 0); b++) {
-            ck_assert_uint_eq(read_trials(c.t.h, &done), first + NUMBERS);
-            ck_assert(done == (b >= BATCHES)); /* the first batch of each does not count */
-            chains_step(&c, one ? 1 : 8);
-        }
-        for (uint32_t i = 0; i < NUMBERS; i++) {
-            const vpps_trial *t = &trials[first + i];
-            ck_assert_uint_eq(t->groups, groups[i]);
-            ck_assert_uint_eq(t->batches, !i || !one ? VPPS_TRIAL_BATCHES : 0);
-            ck_assert((t->ns_per_node > 0) == (t->batches > 0));
-            ck_assert((t->state == VPPS_TRIAL_CURRENT) == (stats_of(c.t.h).groups == groups[i]));
-        }
-        ck_assert((cells_of_kernel(NUMBERS - 1) > 0) == (_i == 1));
-        if (one) ck_assert_uint_eq(cells_of_kernel(1), 0);
-        chains_close(&c);
+TEST(groups_by_profile) {
+    static const uint32_t groups[] = {1, 2, 4};
+    enum { NUMBERS = VPPS_COUNT(groups), BATCHES = NUMBERS * (VPPS_TRIAL_BATCHES + 1), MORE = 15 };
+    const bool on_cpu = _i == 2, one = _i == 0;
+    const uint32_t first = !on_cpu; /* a GPU's first trial is of rows and threads */
+    bool done;
+    chains c = chains_open(on_cpu ? "cpu" : test_gpu_device(), VPPS_GROUPS_PROFILE);
+    for (uint32_t b = 0; b <= BATCHES + (on_cpu ? MORE : 0); b++) {
+        ck_assert_uint_eq(read_trials(c.t.h, &done), first + NUMBERS);
+        ck_assert(done == (b >= BATCHES)); /* the first batch of each does not count */
+        chains_step(&c, one ? 1 : 8);
     }
-END_TEST
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        const vpps_trial *t = &trials[first + i];
+        ck_assert_uint_eq(t->groups, groups[i]);
+        ck_assert_uint_eq(t->batches, !i || !one ? VPPS_TRIAL_BATCHES : 0);
+        ck_assert((t->ns_per_node > 0) == (t->batches > 0));
+        ck_assert((t->state == VPPS_TRIAL_CURRENT) == (stats_of(c.t.h).groups == groups[i]));
+    }
+    ck_assert((cells_of_kernel(NUMBERS - 1) > 0) == (_i == 1));
+    if (one) ck_assert_uint_eq(cells_of_kernel(1), 0);
+    chains_close(&c);
+}
 
 /* 40 VPs hold so many matrices of this size and their transposes, 16 rows of each on 20 do not fit. */
-START_TEST(groups_that_stream_are_not_tried)
-    {
-        enum { LARGE = 320, MATRICES = 7 };
-        bool done;
-        vpps_options o = options_for(test_gpu_device(), false);
-        training t = training_of(5);
-        setenv("VPPS_SIMT_SMS", "40", 1);
-        o.vps = 40;
-        o.rpw = 1;
-        o.threads = LARGE;
-        o.groups = VPPS_GROUPS_PROFILE;
-        for (uint32_t i = 0; i <= MATRICES; i++) {
-            const uint32_t size = i ? LARGE : SIZE;
-            char name[8];
-            snprintf(name, sizeof name, "V%u", i);
-            TEST_OK(vpps_add_matrix(t.model, &(vpps_param){0}, name, size, size, NULL));
-        }
-        training_start(&t, &o);
-        ck_assert_uint_eq(read_trials(t.h, &done), 2);
-        ck_assert(done && trials[1].groups == 1 && trials[1].state == VPPS_TRIAL_CURRENT);
-        training_end(&t);
+TEST(groups_that_stream_are_not_tried) {
+    enum { LARGE = 320, MATRICES = 7 };
+    bool done;
+    vpps_options o = options_for(test_gpu_device(), false);
+    training t = training_of(5);
+    setenv("VPPS_SIMT_SMS", "40", 1);
+    o.vps = 40;
+    o.rpw = 1;
+    o.threads = LARGE;
+    o.groups = VPPS_GROUPS_PROFILE;
+    for (uint32_t i = 0; i <= MATRICES; i++) {
+        const uint32_t size = i ? LARGE : SIZE;
+        char name[8];
+        snprintf(name, sizeof name, "V%u", i);
+        TEST_OK(vpps_add_matrix(t.model, &(vpps_param){0}, name, size, size, NULL));
     }
-END_TEST
+    training_start(&t, &o);
+    ck_assert_uint_eq(read_trials(t.h, &done), 2);
+    ck_assert(done && trials[1].groups == 1 && trials[1].state == VPPS_TRIAL_CURRENT);
+    training_end(&t);
+}
 
 /* ---------------------------------------------------------------- memory, devices */
 
-START_TEST(the_pool_grows_with_the_batch)
-    {
-        static float zeros[20000];
-        vpps_options o = options_for(test_gpu_device(), false);
-        gpu_trees large = trees_with(HIDDEN, HIDDEN, &o);
-        o.pool_bytes = 0;
-        gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
-        trees_step(&t, 0);
-        vpps_graph_clear(t.g);
-        const vpps_node x = vpps_input(t.g, VPPS_COUNT(zeros), 1, zeros);
-        ck_assert_float_eq_tol(infer(t.h, t.g, vpps_sum_elements(t.g, vpps_exp(t.g, x))), 20000, 1);
-        trees_step(&large, 0);
-        ck_assert_float_eq(trees_step(&t, 1), trees_step(&large, 1)); /* parameters moved along */
-        trees_close(&t);
-        trees_close(&large);
-    }
-END_TEST
+TEST(the_pool_grows_with_the_batch) {
+    static float zeros[20000];
+    vpps_options o = options_for(test_gpu_device(), false);
+    gpu_trees large = trees_with(HIDDEN, HIDDEN, &o);
+    o.pool_bytes = 0;
+    gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    trees_step(&t, 0);
+    vpps_graph_clear(t.g);
+    const vpps_node x = vpps_input(t.g, VPPS_COUNT(zeros), 1, zeros);
+    ck_assert_float_eq_tol(infer(t.h, t.g, vpps_sum_elements(t.g, vpps_exp(t.g, x))), 20000, 1);
+    trees_step(&large, 0);
+    ck_assert_float_eq(trees_step(&t, 1), trees_step(&large, 1)); /* parameters moved along */
+    trees_close(&t);
+    trees_close(&large);
+}
 
-START_TEST(too_small_a_pool_is_told)
-    {
-        vpps_options o = options_for(test_gpu_device(), false);
-        gpu_trees t = trees_of(HIDDEN, HIDDEN);
-        o.pool_bytes = 64;
-        TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_POOL, "pool_bytes");
-        o.pool_bytes = 6144;
-        TEST_OK(vpps_handle_create(&t.h, t.model, &o));
-        TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_POOL, "pool");
-        trees_close(&t);
-    }
-END_TEST
+TEST(too_small_a_pool_is_told) {
+    vpps_options o = options_for(test_gpu_device(), false);
+    gpu_trees t = trees_of(HIDDEN, HIDDEN);
+    o.pool_bytes = 64;
+    TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_POOL, "pool_bytes");
+    o.pool_bytes = 6144;
+    TEST_OK(vpps_handle_create(&t.h, t.model, &o));
+    TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_POOL, "pool");
+    trees_close(&t);
+}
 
 /* Trains on one device, saves, and goes on with another; the losses are those of one device all the way. */
-START_TEST(a_checkpoint_moves_between_devices)
-    {
-        float losses[2][4];
-        folder_make();
-        for (int moves = 0; moves < 2; moves++) {
-            const char *const there = moves ? test_gpu_device() : "cpu";
-            vpps_options first = options_for(_i ? there : "cpu", false),
-                         second = options_for(_i ? "cpu" : there, false);
-            first.optimizer.kind = second.optimizer.kind = VPPS_MOMENTUM;
-            gpu_trees t = trees_with(HIDDEN, HIDDEN, &first);
-            for (uint32_t b = 0; b < 2; b++) losses[moves][b] = trees_step(&t, b);
-            TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
-            vpps_handle_destroy(t.h);
-            TEST_OK(vpps_handle_create(&t.h, t.model, &second));
-            TEST_OK(vpps_load(t.h, folder_path("run")));
-            for (uint32_t b = 2; b < 4; b++) losses[moves][b] = trees_step(&t, b);
-            trees_close(&t);
-        }
-        for (uint32_t b = 0; b < 4; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
-        folder_remove();
-    }
-END_TEST
-
-START_TEST(without_a_gpu_there_is_a_reason)
-    {
-        vpps_options o = options_for("cuda", false);
-        bool done;
-        setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so", 1);
-        gpu_trees t = trees_of(HIDDEN, HIDDEN);
-        TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "/nowhere/libcuda.so");
-        o.device = "abacus";
-        TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "abacus");
-        o.device = "auto";
-        story.n = 0;
-        TEST_OK(vpps_handle_create(&t.h, t.model, &o));
-        ck_assert_uint_eq(story.n, 1);
-        const char *line = story.lines[0];
-        ck_assert_msg(strstr(line, "using the cpu: cuda: ") && strstr(line, "/nowhere"), "%s", line);
-        const vpps_stats stats = stats_of(t.h);
-        ck_assert_str_eq(stats.device, "cpu");
-        ck_assert(read_trials(t.h, &done) == 0 && done); /* nothing to choose */
-        trees_step(&t, 0);
+TEST(a_checkpoint_moves_between_devices) {
+    float losses[2][4];
+    folder_make();
+    for (int moves = 0; moves < 2; moves++) {
+        const char *const there = moves ? test_gpu_device() : "cpu";
+        vpps_options first = options_for(_i ? there : "cpu", false), second = options_for(_i ? "cpu" : there, false);
+        first.optimizer.kind = second.optimizer.kind = VPPS_MOMENTUM;
+        gpu_trees t = trees_with(HIDDEN, HIDDEN, &first);
+        for (uint32_t b = 0; b < 2; b++) losses[moves][b] = trees_step(&t, b);
+        TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
+        vpps_handle_destroy(t.h);
+        TEST_OK(vpps_handle_create(&t.h, t.model, &second));
+        TEST_OK(vpps_load(t.h, folder_path("run")));
+        for (uint32_t b = 2; b < 4; b++) losses[moves][b] = trees_step(&t, b);
         trees_close(&t);
     }
-END_TEST
+    for (uint32_t b = 0; b < 4; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
+    folder_remove();
+}
+
+TEST(without_a_gpu_there_is_a_reason) {
+    vpps_options o = options_for("cuda", false);
+    bool done;
+    setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so", 1);
+    gpu_trees t = trees_of(HIDDEN, HIDDEN);
+    TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "/nowhere/libcuda.so");
+    o.device = "abacus";
+    TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "abacus");
+    o.device = "auto";
+    story.n = 0;
+    TEST_OK(vpps_handle_create(&t.h, t.model, &o));
+    ck_assert_uint_eq(story.n, 1);
+    const char *line = story.lines[0];
+    ck_assert_msg(strstr(line, "using the cpu: cuda: ") && strstr(line, "/nowhere"), "%s", line);
+    const vpps_stats stats = stats_of(t.h);
+    ck_assert_str_eq(stats.device, "cpu");
+    ck_assert(read_trials(t.h, &done) == 0 && done); /* nothing to choose */
+    trees_step(&t, 0);
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- limits */
 
@@ -511,32 +484,30 @@ static vpps_status await_or_stall(vpps_driver *d, uint32_t which) {
 }
 
 /* What the device asks of its driver: a limit on waiting, and on a GPU that ends kernels, a watchdog that barks before. */
-START_TEST(waits_are_limited)
-    {
-        static vpps_driver_table driver;
-        const vpps_options o = options_for("simt", false);
-        gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
-        const vpps_gpu *gpu = (const vpps_gpu *)t.h->device;
-        ck_assert_uint_eq(gpu->driver->limit_ns, vpps_driver_limit_ns(o.watchdog_ms));
+TEST(waits_are_limited) {
+    static vpps_driver_table driver;
+    const vpps_options o = options_for("simt", false);
+    gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    const vpps_gpu *gpu = (const vpps_gpu *)t.h->device;
+    ck_assert_uint_eq(gpu->driver->limit_ns, vpps_driver_limit_ns(o.watchdog_ms));
 
-        driver = vpps_driver_simt;
-        driver.open = open_display;
-        driver.launch = launch_watched;
-        driver.await = await_or_stall;
-        story.n = 0;
-        gpu_drive_by(t.h, &driver, &o);
-        ck_assert_msg(story.n > 0 && strstr(story.lines[0], "drives a display"), "%s", story.lines[0]);
-        trees_step(&t, 0);
-        ck_assert_uint_eq(watchdog_ns, 1000000000);
+    driver = vpps_driver_simt;
+    driver.open = open_display;
+    driver.launch = launch_watched;
+    driver.await = await_or_stall;
+    story.n = 0;
+    gpu_drive_by(t.h, &driver, &o);
+    ck_assert_msg(story.n > 0 && strstr(story.lines[0], "drives a display"), "%s", story.lines[0]);
+    trees_step(&t, 0);
+    ck_assert_uint_eq(watchdog_ns, 1000000000);
 
-        trees_fb(&t, 1);
-        outcome = VPPS_STALL;
-        TEST_FAILS(vpps_sync_latest_loss(t.h, NULL), VPPS_STALL, "batch 2: the test's device does not finish");
-        outcome = VPPS_OK;
-        TEST_FAILS(vpps_save(t.h, "/dev/null", NULL, 0), VPPS_STALL, "batch 2: the test's device does not finish");
-        trees_close(&t);
-    }
-END_TEST
+    trees_fb(&t, 1);
+    outcome = VPPS_STALL;
+    TEST_FAILS(vpps_sync_latest_loss(t.h, NULL), VPPS_STALL, "batch 2: the test's device does not finish");
+    outcome = VPPS_OK;
+    TEST_FAILS(vpps_save(t.h, "/dev/null", NULL, 0), VPPS_STALL, "batch 2: the test's device does not finish");
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- queued batches */
 
@@ -594,53 +565,49 @@ static vpps_node build_infinite(gpu_trees *t) {
 }
 
 /* The second batch is launched before the first is waited for, and so on; the device tells how long it had nothing to do. */
-START_TEST(the_next_batch_is_queued)
-    {
-        gpu_trees t = open_queue(VPPS_NONFINITE_STOP);
-        vpps_stats stats = {.size = sizeof stats};
-        uint64_t wall = 0, gap = 0;
-        for (uint32_t b = 0; b < 5; b++) {
-            trees_fb(&t, b);
-            TEST_OK(vpps_handle_stats(t.h, &stats));
-            ck_assert(stats.gap_ns <= stats.wall_ns && (stats.wall_ns > 0) == (b > 1));
-            wall += stats.wall_ns, gap += stats.gap_ns;
-            ck_assert(stats.total_wall_ns == wall && stats.total_gap_ns == gap);
-        }
-        TEST_OK(vpps_sync_latest_loss(t.h, NULL));
-        ck_assert_uint_eq(queue.queued, 4);
-        ck_assert(queue.changed);
-        TEST_OK(vpps_read_parameters(t.h));
-        trees_fb(&t, 0); /* no batch is in flight, so that this one runs at once */
-        ck_assert_uint_eq(queue.queued, 4);
-        close_queue(&t);
+TEST(the_next_batch_is_queued) {
+    gpu_trees t = open_queue(VPPS_NONFINITE_STOP);
+    vpps_stats stats = {.size = sizeof stats};
+    uint64_t wall = 0, gap = 0;
+    for (uint32_t b = 0; b < 5; b++) {
+        trees_fb(&t, b);
+        TEST_OK(vpps_handle_stats(t.h, &stats));
+        ck_assert(stats.gap_ns <= stats.wall_ns && (stats.wall_ns > 0) == (b > 1));
+        wall += stats.wall_ns, gap += stats.gap_ns;
+        ck_assert(stats.total_wall_ns == wall && stats.total_gap_ns == gap);
     }
-END_TEST
+    TEST_OK(vpps_sync_latest_loss(t.h, NULL));
+    ck_assert_uint_eq(queue.queued, 4);
+    ck_assert(queue.changed);
+    TEST_OK(vpps_read_parameters(t.h));
+    trees_fb(&t, 0); /* no batch is in flight, so that this one runs at once */
+    ck_assert_uint_eq(queue.queued, 4);
+    close_queue(&t);
+}
 
 /* After a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
  * over, it trains. */
-START_TEST(behind_a_failure_nothing_is_done)
-    {
-        gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
-        const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
-        if (_i == 0) queue.fails = 2;
-        trees_fb(&t, 0);
-        TEST_OK(vpps_fb(t.h, t.g, _i == 0 ? trees_build(&t, 1) : build_infinite(&t), NULL));
-        const vpps_node next = trees_build(&t, 2);
-        if (_i == 0) TEST_FAILS(vpps_fb(t.h, t.g, next, NULL), VPPS_STALL, "batch 2: VP 0");
-        if (_i == 1) TEST_FAILS(vpps_fb(t.h, t.g, next, NULL), VPPS_NONFINITE, "batch 2: the loss is inf");
-        if (_i == 2) TEST_OK(vpps_fb(t.h, t.g, next, NULL));
-        ck_assert_uint_eq(queue.queued, 2);
-        ck_assert_uint_eq(queue.ends[3], ends);
-        ck_assert_int_eq(queue.changed, _i == 2);
-        if (_i == 1) {
-            TEST_OK(vpps_fb(t.h, t.g, next, NULL)); /* training goes on, with the same number */
-            TEST_OK(vpps_sync_latest_loss(t.h, NULL));
-            ck_assert_uint_eq(queue.ends[4], VPPS_FAILURE_NONE);
-            ck_assert_uint_eq(t.h->latest_number, 3);
-        }
-        close_queue(&t);
+TEST(behind_a_failure_nothing_is_done) {
+    gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
+    const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
+    if (_i == 0) queue.fails = 2;
+    trees_fb(&t, 0);
+    TEST_OK(vpps_fb(t.h, t.g, _i == 0 ? trees_build(&t, 1) : build_infinite(&t), NULL));
+    const vpps_node next = trees_build(&t, 2);
+    if (_i == 0) TEST_FAILS(vpps_fb(t.h, t.g, next, NULL), VPPS_STALL, "batch 2: VP 0");
+    if (_i == 1) TEST_FAILS(vpps_fb(t.h, t.g, next, NULL), VPPS_NONFINITE, "batch 2: the loss is inf");
+    if (_i == 2) TEST_OK(vpps_fb(t.h, t.g, next, NULL));
+    ck_assert_uint_eq(queue.queued, 2);
+    ck_assert_uint_eq(queue.ends[3], ends);
+    ck_assert_int_eq(queue.changed, _i == 2);
+    if (_i == 1) {
+        TEST_OK(vpps_fb(t.h, t.g, next, NULL)); /* training goes on, with the same number */
+        TEST_OK(vpps_sync_latest_loss(t.h, NULL));
+        ck_assert_uint_eq(queue.ends[4], VPPS_FAILURE_NONE);
+        ck_assert_uint_eq(t.h->latest_number, 3);
     }
-END_TEST
+    close_queue(&t);
+}
 
 static uint32_t asked; /* how often the driver was asked whether the launch is over */
 
@@ -657,23 +624,21 @@ static bool passed_asked(vpps_driver *d, uint32_t which) {
 }
 
 /* Who polls asks the driver only when the kernel has told its end, or every 64th time, if it never does. */
-START_TEST(polls_need_no_driver)
-    {
-        static vpps_driver_table driver;
-        const vpps_options o = options_for("simt", false);
-        driver = vpps_driver_simt;
-        driver.passed = passed_asked;
-        if (_i) driver.launch = launch_killed;
-        gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
-        trees_fb(&t, 0);
-        uint32_t polls = 0;
-        asked = 0;
-        for (bool done = false; !done; polls++) TEST_OK(vpps_poll_loss(t.h, &done, NULL));
-        ck_assert_uint_eq(polls, _i ? 64 : 1);
-        ck_assert_uint_eq(asked, 1);
-        trees_close(&t);
-    }
-END_TEST
+TEST(polls_need_no_driver) {
+    static vpps_driver_table driver;
+    const vpps_options o = options_for("simt", false);
+    driver = vpps_driver_simt;
+    driver.passed = passed_asked;
+    if (_i) driver.launch = launch_killed;
+    gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    trees_fb(&t, 0);
+    uint32_t polls = 0;
+    asked = 0;
+    for (bool done = false; !done; polls++) TEST_OK(vpps_poll_loss(t.h, &done, NULL));
+    ck_assert_uint_eq(polls, _i ? 64 : 1);
+    ck_assert_uint_eq(asked, 1);
+    trees_close(&t);
+}
 
 static bool busy; /* a launch has not been waited for */
 static uint32_t released;
@@ -701,70 +666,65 @@ static vpps_status read_idle(vpps_driver *d, void *to, uint64_t from, size_t byt
 }
 
 /* Buffers grow with the batches, whose kernels are queued. */
-START_TEST(memory_in_use_is_not_given_back)
-    {
-        static vpps_driver_table driver;
-        vpps_node losses[12];
-        const vpps_options o = options_for("simt", false);
-        driver = vpps_driver_simt;
-        driver.launch = launch_busily;
-        driver.wait = wait_for_idle;
-        driver.release = release_idle;
-        driver.read = read_idle;
-        gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
-        for (uint32_t n = 1; n <= VPPS_COUNT(losses); n++) { /* by less than the pool grows at once */
-            vpps_graph_clear(t.g);
-            for (uint32_t i = 0; i < n; i++) losses[i] = trees_add(&t, i);
-            TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, n, losses), NULL));
-        }
-        ck_assert_uint_gt(released, 4);
-        TEST_OK(vpps_read_parameters(t.h));
-        trees_close(&t);
+TEST(memory_in_use_is_not_given_back) {
+    static vpps_driver_table driver;
+    vpps_node losses[12];
+    const vpps_options o = options_for("simt", false);
+    driver = vpps_driver_simt;
+    driver.launch = launch_busily;
+    driver.wait = wait_for_idle;
+    driver.release = release_idle;
+    driver.read = read_idle;
+    gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    for (uint32_t n = 1; n <= VPPS_COUNT(losses); n++) { /* by less than the pool grows at once */
+        vpps_graph_clear(t.g);
+        for (uint32_t i = 0; i < n; i++) losses[i] = trees_add(&t, i);
+        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, n, losses), NULL));
     }
-END_TEST
+    ck_assert_uint_gt(released, 4);
+    TEST_OK(vpps_read_parameters(t.h));
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- names */
 
 /* Names of parameters and cells change nothing: they are in the kernel's text, as comments. */
-START_TEST(names_are_only_comments)
-    {
-        static const char *const names[][5] = {
-            {"W", "U", "b", "cell", "head"},
-            {"enc*/W", "*/ } #error /*", "b \\", "*/ cell ?\?/", "// \xe2\x82\xac \"*/\""}};
-        static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16};
-        enum { IN = 16, STEPS = 2 };
-        float losses[2][STEPS], x[IN];
-        for (uint32_t i = 0; i < IN; i++) x[i] = 0.1f * (float)i - 0.5f;
-        for (uint32_t set = 0; set < 2; set++) {
-            vpps_graph *r;
-            vpps_param W, U, b;
-            const char *const *name = names[set];
-            vpps_options o = options_for(test_gpu_device(), false);
-            o.precision = precisions[_i];
-            training t = training_of(4);
-            TEST_OK(vpps_add_matrix(t.model, &W, name[0], HIDDEN, IN, NULL));
-            TEST_OK(vpps_add_matrix(t.model, &U, name[1], HIDDEN, HIDDEN, NULL));
-            TEST_OK(vpps_add_vector(t.model, &b, name[2], HIDDEN, NULL));
-            TEST_OK(vpps_cell_begin(t.model, name[3], &r));
-            TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, IN, 1)))));
-            const vpps_cell cell = end_cell(r);
-            TEST_OK(vpps_cell_begin(t.model, name[4], &r));
-            TEST_OK(vpps_scatter(r, vpps_square(r, vpps_matvec(r, U, vpps_gather(r, 0, 0, HIDDEN, 1)))));
-            const vpps_cell head = end_cell(r);
-            training_start(&t, &o);
-            for (uint32_t k = 0; k < STEPS; k++) {
-                vpps_graph_clear(t.g);
-                const vpps_node in = vpps_input(t.g, IN, 1, x);
-                const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
-                const vpps_vertex top =
-                    vpps_apply(t.g, VPPS_APPLICATION(.cell = head, .n_children = 1, .children = &v));
-                losses[set][k] = train_batch(t.h, t.g, vpps_sum_elements(t.g, vpps_scattered(t.g, top, 0)));
-            }
-            training_end(&t);
+TEST(names_are_only_comments) {
+    static const char *const names[][5] = {
+        {"W", "U", "b", "cell", "head"},
+        {"enc*/W", "*/ } #error /*", "b \\", "*/ cell ?\?/", "// \xe2\x82\xac \"*/\""}};
+    static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16};
+    enum { IN = 16, STEPS = 2 };
+    float losses[2][STEPS], x[IN];
+    for (uint32_t i = 0; i < IN; i++) x[i] = 0.1f * (float)i - 0.5f;
+    for (uint32_t set = 0; set < 2; set++) {
+        vpps_graph *r;
+        vpps_param W, U, b;
+        const char *const *name = names[set];
+        vpps_options o = options_for(test_gpu_device(), false);
+        o.precision = precisions[_i];
+        training t = training_of(4);
+        TEST_OK(vpps_add_matrix(t.model, &W, name[0], HIDDEN, IN, NULL));
+        TEST_OK(vpps_add_matrix(t.model, &U, name[1], HIDDEN, HIDDEN, NULL));
+        TEST_OK(vpps_add_vector(t.model, &b, name[2], HIDDEN, NULL));
+        TEST_OK(vpps_cell_begin(t.model, name[3], &r));
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, IN, 1)))));
+        const vpps_cell cell = end_cell(r);
+        TEST_OK(vpps_cell_begin(t.model, name[4], &r));
+        TEST_OK(vpps_scatter(r, vpps_square(r, vpps_matvec(r, U, vpps_gather(r, 0, 0, HIDDEN, 1)))));
+        const vpps_cell head = end_cell(r);
+        training_start(&t, &o);
+        for (uint32_t k = 0; k < STEPS; k++) {
+            vpps_graph_clear(t.g);
+            const vpps_node in = vpps_input(t.g, IN, 1, x);
+            const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
+            const vpps_vertex top = vpps_apply(t.g, VPPS_APPLICATION(.cell = head, .n_children = 1, .children = &v));
+            losses[set][k] = train_batch(t.h, t.g, vpps_sum_elements(t.g, vpps_scattered(t.g, top, 0)));
         }
-        ck_assert_mem_eq(losses[0], losses[1], sizeof losses[0]);
+        training_end(&t);
     }
-END_TEST
+    ck_assert_mem_eq(losses[0], losses[1], sizeof losses[0]);
+}
 
 /* ---------------------------------------------------------------- cells and graphs of any size */
 
@@ -797,26 +757,24 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
 }
 
 /* Where rows are shared out each product is a stage of its own: there may be any number of them. */
-START_TEST(cells_have_any_number_of_stages)
-    {
-        static const uint32_t products[] = {34, 40, 200};
-        const gpu_layout two = {2, 256, 4, 1};
-        const uint32_t n = products[_i];
-        float one_vp[2], losses[2];
-        const vpps_options gpu = gpu_options(&two, VPPS_SGD);
-        vpps_options o = options_for("cpu", false);
-        o.optimizer = gpu.optimizer;
-        o.vps = 1;
-        train_deep(&o, n, one_vp);
-        ck_assert(one_vp[0] > 1e-3f && one_vp[1] != one_vp[0]);
-        o.vps = 2;
-        train_deep(&o, n, losses);
-        for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
-        if (n > 40) return; /* the kernel would take minutes to compile */
-        train_deep(&gpu, n, losses);
-        for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
-    }
-END_TEST
+TEST(cells_have_any_number_of_stages) {
+    static const uint32_t products[] = {34, 40, 200};
+    const gpu_layout two = {2, 256, 4, 1};
+    const uint32_t n = products[_i];
+    float one_vp[2], losses[2];
+    const vpps_options gpu = gpu_options(&two, VPPS_SGD);
+    vpps_options o = options_for("cpu", false);
+    o.optimizer = gpu.optimizer;
+    o.vps = 1;
+    train_deep(&o, n, one_vp);
+    ck_assert(one_vp[0] > 1e-3f && one_vp[1] != one_vp[0]);
+    o.vps = 2;
+    train_deep(&o, n, losses);
+    for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
+    if (n > 40) return; /* the kernel would take minutes to compile */
+    train_deep(&gpu, n, losses);
+    for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
+}
 
 /* A batch whose vertices outside cells are of kinds that no batch had before: slices of ever other rows. */
 static vpps_node build_slices(vpps_graph *g, vpps_param table, uint32_t batch) {
@@ -829,30 +787,28 @@ static vpps_node build_slices(vpps_graph *g, vpps_param table, uint32_t batch) {
 }
 
 /* Kernels have a limited number of cells, and a handle of types of vertices: losses are those of a handle without limits. */
-START_TEST(kernels_do_not_grow_for_ever)
-    {
-        enum { BATCHES = 5, LENGTH = 32, MOST = 8 };
-        float losses[2][BATCHES];
-        for (uint32_t limited = 0; limited < 2; limited++) {
-            vpps_param table;
-            const vpps_options o = options_for(limited ? test_gpu_device() : "cpu", false);
-            training t = training_of(5);
-            TEST_OK(vpps_add_lookup(t.model, &table, "T", 5, LENGTH, 1, NULL));
-            training_start(&t, &o);
-            vpps_gpu *gpu = limited ? (vpps_gpu *)t.h->device : NULL;
-            if (gpu) gpu->most_cells = MOST;
-            for (uint32_t b = 0; b < BATCHES; b++) {
-                if (b == 3 && limited)
-                    t.h->types.most = MOST; /* from now on the oldest types go, and with them the kernels */
-                losses[limited][b] = train_batch(t.h, t.g, build_slices(t.g, table, b % 4));
-                if (gpu) ck_assert_uint_le(gpu->kernel->n_cells, MOST + 2);
-            }
-            if (limited) ck_assert_uint_lt(t.h->types.n_types, 3 * BATCHES);
-            training_end(&t);
+TEST(kernels_do_not_grow_for_ever) {
+    enum { BATCHES = 5, LENGTH = 32, MOST = 8 };
+    float losses[2][BATCHES];
+    for (uint32_t limited = 0; limited < 2; limited++) {
+        vpps_param table;
+        const vpps_options o = options_for(limited ? test_gpu_device() : "cpu", false);
+        training t = training_of(5);
+        TEST_OK(vpps_add_lookup(t.model, &table, "T", 5, LENGTH, 1, NULL));
+        training_start(&t, &o);
+        vpps_gpu *gpu = limited ? (vpps_gpu *)t.h->device : NULL;
+        if (gpu) gpu->most_cells = MOST;
+        for (uint32_t b = 0; b < BATCHES; b++) {
+            if (b == 3 && limited)
+                t.h->types.most = MOST; /* from now on the oldest types go, and with them the kernels */
+            losses[limited][b] = train_batch(t.h, t.g, build_slices(t.g, table, b % 4));
+            if (gpu) ck_assert_uint_le(gpu->kernel->n_cells, MOST + 2);
         }
-        for (uint32_t b = 0; b < BATCHES; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
+        if (limited) ck_assert_uint_lt(t.h->types.n_types, 3 * BATCHES);
+        training_end(&t);
     }
-END_TEST
+    for (uint32_t b = 0; b < BATCHES; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
+}
 
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu handle");

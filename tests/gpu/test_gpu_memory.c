@@ -122,110 +122,101 @@ static size_t free_in(room r, size_t old, size_t all, size_t pool) {
     return r == ROOM_FOR_BOTH ? all : r == ROOM_FOR_ONE ? all - pool / 4 - old / 2 : all - pool / 4 - 2 * old;
 }
 
-START_TEST(a_pool_that_does_not_fit_loses_nothing)
-    {
-        float losses[4], sum = 0;
-        size_t n;
-        gpu_trees t = open_trees(VPPS_ADAM);
-        for (uint32_t b = 0; b < 4; b++) losses[b] = trees_step(&t, b);
-        size_t used = memory.peak = memory.used;
-        const size_t old = gpu_of(&t)->pool.bytes;
-        TEST_OK(run_large(&t, &sum));
-        const size_t all = memory.peak - used,
-                     pool = gpu_of(&t)->pool.bytes / 5 * 4; /* a quarter more than is needed */
-        ck_assert_uint_gt(pool / 4, old);
-        close_trees(&t);
+TEST(a_pool_that_does_not_fit_loses_nothing) {
+    float losses[4], sum = 0;
+    size_t n;
+    gpu_trees t = open_trees(VPPS_ADAM);
+    for (uint32_t b = 0; b < 4; b++) losses[b] = trees_step(&t, b);
+    size_t used = memory.peak = memory.used;
+    const size_t old = gpu_of(&t)->pool.bytes;
+    TEST_OK(run_large(&t, &sum));
+    const size_t all = memory.peak - used, pool = gpu_of(&t)->pool.bytes / 5 * 4; /* a quarter more than is needed */
+    ck_assert_uint_gt(pool / 4, old);
+    close_trees(&t);
 
-        t = open_trained();
-        float *before = handle_values(t.model, t.h, &n);
-        used = memory.peak = memory.used;
-        memory.limit = used + free_in((room)_i, old, all, pool);
-        if (_i != ROOM_FOR_NONE) {
-            TEST_OK(run_large(&t, &sum));
-            ck_assert_float_eq_tol(sum, LARGE, 1);
-            ck_assert_int_eq(memory.peak >= used + all, _i == ROOM_FOR_BOTH); /* the old one goes last */
-        } else {
-            for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
-        }
-        expect_kept(&t, before, n);
-        for (uint32_t b = 2; b < 4; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
-        close_trees(&t);
+    t = open_trained();
+    float *before = handle_values(t.model, t.h, &n);
+    used = memory.peak = memory.used;
+    memory.limit = used + free_in((room)_i, old, all, pool);
+    if (_i != ROOM_FOR_NONE) {
+        TEST_OK(run_large(&t, &sum));
+        ck_assert_float_eq_tol(sum, LARGE, 1);
+        ck_assert_int_eq(memory.peak >= used + all, _i == ROOM_FOR_BOTH); /* the old one goes last */
+    } else {
+        for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
     }
-END_TEST
+    expect_kept(&t, before, n);
+    for (uint32_t b = 2; b < 4; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
+    close_trees(&t);
+}
 
 /* Another process may take what was given back. */
-START_TEST(without_any_pool_the_parameters_stay_on_the_host)
-    {
-        float losses[3], sum;
-        size_t n;
-        folder_make();
-        train_freely(losses, 3);
-        gpu_trees t = open_trained();
-        float *before = handle_values(t.model, t.h, &n);
-        memory.limit = memory.used - gpu_of(&t)->pool.bytes;
-        TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
-        ck_assert_uint_eq(gpu_of(&t)->pool.bytes, 0);
-        TEST_FAILS(vpps_save(t.h, folder_path("run"), NULL, 0), VPPS_MEMORY, "is full");
-        TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 2), NULL), VPPS_MEMORY, "is full");
-        memory.limit = SIZE_MAX;
-        TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
-        expect_kept(&t, before, n);
-        ck_assert_float_eq(trees_step(&t, 2), losses[2]);
-        close_trees(&t);
-        folder_remove();
-    }
-END_TEST
+TEST(without_any_pool_the_parameters_stay_on_the_host) {
+    float losses[3], sum;
+    size_t n;
+    folder_make();
+    train_freely(losses, 3);
+    gpu_trees t = open_trained();
+    float *before = handle_values(t.model, t.h, &n);
+    memory.limit = memory.used - gpu_of(&t)->pool.bytes;
+    TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
+    ck_assert_uint_eq(gpu_of(&t)->pool.bytes, 0);
+    TEST_FAILS(vpps_save(t.h, folder_path("run"), NULL, 0), VPPS_MEMORY, "is full");
+    TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 2), NULL), VPPS_MEMORY, "is full");
+    memory.limit = SIZE_MAX;
+    TEST_OK(vpps_save(t.h, folder_path("run"), NULL, 0));
+    expect_kept(&t, before, n);
+    ck_assert_float_eq(trees_step(&t, 2), losses[2]);
+    close_trees(&t);
+    folder_remove();
+}
 
 /* ---------------------------------------------------------------- kernels */
 
 /* The batch whose kernel finds no room is not run, and can be run again. */
-START_TEST(a_kernel_that_does_not_fit_loses_nothing)
-    {
-        float losses[3], sum;
-        size_t n;
-        train_freely(losses, 3);
-        gpu_trees t = open_trees(VPPS_ADAM);
-        memory.loads_fail = true;
-        TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
-        memory.loads_fail = false;
-        for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
-        float *before = handle_values(t.model, t.h, &n);
-        memory.loads_fail = true; /* one with other cells */
-        TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "no room for a kernel");
-        memory.loads_fail = false;
-        expect_kept(&t, before, n);
-        ck_assert_float_eq(trees_step(&t, 2), losses[2]);
-        close_trees(&t);
-    }
-END_TEST
+TEST(a_kernel_that_does_not_fit_loses_nothing) {
+    float losses[3], sum;
+    size_t n;
+    train_freely(losses, 3);
+    gpu_trees t = open_trees(VPPS_ADAM);
+    memory.loads_fail = true;
+    TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
+    memory.loads_fail = false;
+    for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
+    float *before = handle_values(t.model, t.h, &n);
+    memory.loads_fail = true; /* one with other cells */
+    TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "no room for a kernel");
+    memory.loads_fail = false;
+    expect_kept(&t, before, n);
+    ck_assert_float_eq(trees_step(&t, 2), losses[2]);
+    close_trees(&t);
+}
 
 /* ---------------------------------------------------------------- a device that is gone */
 
-START_TEST(a_broken_handle_refuses_to_save)
-    {
-        float sum;
-        size_t n, bytes;
-        folder_make();
-        const char *path = folder_path("run");
-        folder_store(path, "", 0);
-        gpu_trees t = open_trees(VPPS_SGD);
-        trees_step(&t, 0);
-        float *before = handle_values(t.model, t.h, &n);
-        memory.launches_fail = true;
-        TEST_FAILS(run_large(&t, &sum), VPPS_DEVICE, "forward: the test's device is gone");
-        memory.launches_fail = false;
-        TEST_FAILS(vpps_save(t.h, path, NULL, 0), VPPS_DEVICE, "forward: the test's device is gone");
-        TEST_FAILS(vpps_read_parameters(t.h), VPPS_DEVICE, "forward: the test's device is gone");
-        free(folder_load(path, &bytes));
-        ck_assert_uint_eq(bytes, 0);
-        float *after = model_values(t.model, &n);
-        ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
-        free(before);
-        free(after);
-        close_trees(&t);
-        folder_remove();
-    }
-END_TEST
+TEST(a_broken_handle_refuses_to_save) {
+    float sum;
+    size_t n, bytes;
+    folder_make();
+    const char *path = folder_path("run");
+    folder_store(path, "", 0);
+    gpu_trees t = open_trees(VPPS_SGD);
+    trees_step(&t, 0);
+    float *before = handle_values(t.model, t.h, &n);
+    memory.launches_fail = true;
+    TEST_FAILS(run_large(&t, &sum), VPPS_DEVICE, "forward: the test's device is gone");
+    memory.launches_fail = false;
+    TEST_FAILS(vpps_save(t.h, path, NULL, 0), VPPS_DEVICE, "forward: the test's device is gone");
+    TEST_FAILS(vpps_read_parameters(t.h), VPPS_DEVICE, "forward: the test's device is gone");
+    free(folder_load(path, &bytes));
+    ck_assert_uint_eq(bytes, 0);
+    float *after = model_values(t.model, &n);
+    ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+    free(before);
+    free(after);
+    close_trees(&t);
+    folder_remove();
+}
 
 static Suite *make_suite(void) {
     Suite *suite = suite_create("gpu memory");

@@ -84,133 +84,126 @@ static double check_bound(const product *p, vpps_precision precision, const char
 
 /* Every kind of number in every shape: a matrix that one VP multiplies with, and larger ones, which are dealt; elements for some
  * warps and for all; vectors for a round of 16, and for more. */
-START_TEST(products_are_within_their_bound)
-    {
-        static const struct {
-            uint32_t rows, length, vectors;
-            gpu_layout layout;
-        } shapes[] = {{40, 33, 3, {2, 128, 1, 1}}, {67, 65, 17, {4, 64, 1, 1}}, {64, 300, 37, {5, 96, 2, 1}}};
-        const vpps_precision precision = precisions[_i % N_PRECISIONS];
-        const uint32_t s = (uint32_t)_i / N_PRECISIONS;
-        const vpps_options o = options_in(precision, &shapes[s].layout);
-        double most = 0;
-        state = test_seed() + (uint32_t)_i;
-        for (size_t kind = 0; kind < N_KINDS; kind++) {
-            product p = new_product(shapes[s].rows, shapes[s].length, shapes[s].vectors);
-            char what[128];
-            for (uint32_t i = 0; i < p.rows * p.length; i++) p.w[i] = kinds[kind]();
-            for (uint32_t i = 0; i < p.vectors * p.length; i++) p.x[i] = kinds[kind]();
-            multiply(&p, &o);
-            snprintf(what, sizeof what, "%s, %u x %u times %u vectors of kind %zu", vpps_precision_names[precision],
-                     p.rows, p.length, p.vectors, kind);
-            most = fmax(most, kind ? 0 : check_bound(&p, precision, what));
-            check_bound(&p, precision, what);
-        }
-        /* no better than it says, either: it is not fp32 */
-        ck_assert_msg(most > (precision == VPPS_PRECISION_BF16 ? 0x1p-12 : 0x1p-22), "off by %g of the terms at most",
-                      most);
+TEST(products_are_within_their_bound) {
+    static const struct {
+        uint32_t rows, length, vectors;
+        gpu_layout layout;
+    } shapes[] = {{40, 33, 3, {2, 128, 1, 1}}, {67, 65, 17, {4, 64, 1, 1}}, {64, 300, 37, {5, 96, 2, 1}}};
+    const vpps_precision precision = precisions[_i % N_PRECISIONS];
+    const uint32_t s = (uint32_t)_i / N_PRECISIONS;
+    const vpps_options o = options_in(precision, &shapes[s].layout);
+    double most = 0;
+    state = test_seed() + (uint32_t)_i;
+    for (size_t kind = 0; kind < N_KINDS; kind++) {
+        product p = new_product(shapes[s].rows, shapes[s].length, shapes[s].vectors);
+        char what[128];
+        for (uint32_t i = 0; i < p.rows * p.length; i++) p.w[i] = kinds[kind]();
+        for (uint32_t i = 0; i < p.vectors * p.length; i++) p.x[i] = kinds[kind]();
+        multiply(&p, &o);
+        snprintf(what, sizeof what, "%s, %u x %u times %u vectors of kind %zu", vpps_precision_names[precision], p.rows,
+                 p.length, p.vectors, kind);
+        most = fmax(most, kind ? 0 : check_bound(&p, precision, what));
+        check_bound(&p, precision, what);
     }
-END_TEST
+    /* no better than it says, either: it is not fp32 */
+    ck_assert_msg(most > (precision == VPPS_PRECISION_BF16 ? 0x1p-12 : 0x1p-22), "off by %g of the terms at most",
+                  most);
+}
 
 /* A product of one element is what rounding made of the two. A GPU's tensor cores cut sums off where others round. */
-START_TEST(operands_are_rounded_as_on_the_cpu)
-    {
-        static const float special[] = {0.0f,
-                                        -0.0f,
-                                        1.0f,
-                                        0x1.01p0f,
-                                        0x1.03p0f,
-                                        0x1.01fffep0f,
-                                        -0x1.010002p0f,
-                                        0x1p-126f,
-                                        0x1.fffffcp-127f,
-                                        0x1p-149f,
-                                        -0x1.8p-133f,
-                                        0x1.000002p-126f,
-                                        FLT_MAX,
-                                        -FLT_MAX,
-                                        0x1.fep127f,
-                                        0x1.fefffep127f,
-                                        0x1.ffp127f,
-                                        INFINITY,
-                                        -INFINITY,
-                                        NAN,
-                                        0x1.234568p-3f,
-                                        0x1.fffffep-1f,
-                                        0x1.0101p-110f,
-                                        0x1.ff00ffp20f};
-        enum { DEALT = 4096, BY_ONE = 64, VECTORS = 64 };
-        const gpu_layout layout = {16, 64, 1, 1};
-        const vpps_precision precision = precisions[_i % N_PRECISIONS];
-        const uint32_t rows = _i < N_PRECISIONS ? DEALT : BY_ONE;
-        vpps_options o = options_in(precision, &layout);
-        product gpu = new_product(rows, 1, VECTORS);
-        state = test_seed() + 77;
-        for (uint32_t i = 0; i < rows; i++) gpu.w[i] = i < VPPS_COUNT(special) ? special[i] : of_any_size();
-        for (uint32_t i = 0; i < VECTORS; i++) gpu.x[i] = i < VPPS_COUNT(special) ? special[i] : of_any_size();
-        product cpu = gpu;
-        cpu.y = floats((size_t)rows * VECTORS);
-        multiply(&gpu, &o);
-        o.device = "cpu";
-        o.groups = 0;
-        o.portable = true;
-        multiply(&cpu, &o);
-        for (uint32_t i = 0; i < rows * VECTORS; i++) {
-            const float a = gpu.y[i], b = cpu.y[i];
-            const float w = gpu.w[i % rows], x = gpu.x[i / rows];
-            const double size = fabs((double)w * (double)x);
-            if (isfinite(size) && size > 0x1p127) continue; /* one of its parts may be beyond */
-            if (isfinite(w) && isfinite(x)) {
-                const bool subnormal = fabsf(w) < FLT_MIN || fabsf(x) < FLT_MIN;
-                if (subnormal && !isfinite(a) && !isfinite(b)) continue; /* infinite times zero, or not zero */
-                /* where each sum of parts is cut off; and subnormal operands may be zero, or rounded to one more digit */
-                const double cut = strcmp(test_gpu_device(), "simt") ? 2 * size * FLT_EPSILON : 0;
-                const double allowed = subnormal ? 2 * size + 0x1p-149 : cut + (size < 0x1p-100 ? 0x1p-146 : 0);
-                ck_assert_msg((isnan(a) && isnan(b)) || a == b || fabs((double)a - (double)b) <= allowed,
-                              "%s: %a times %a is %a, on the CPU %a", vpps_precision_names[precision], (double)w,
-                              (double)x, (double)a, (double)b);
-            } else {
-                ck_assert_msg(!isfinite(a) && !isfinite(b), "%s: %a times %a is %a, on the CPU %a",
-                              vpps_precision_names[precision], (double)w, (double)x, (double)a, (double)b);
-            }
-            if (isnan(w) || isnan(x)) ck_assert(isnan(a));
+TEST(operands_are_rounded_as_on_the_cpu) {
+    static const float special[] = {0.0f,
+                                    -0.0f,
+                                    1.0f,
+                                    0x1.01p0f,
+                                    0x1.03p0f,
+                                    0x1.01fffep0f,
+                                    -0x1.010002p0f,
+                                    0x1p-126f,
+                                    0x1.fffffcp-127f,
+                                    0x1p-149f,
+                                    -0x1.8p-133f,
+                                    0x1.000002p-126f,
+                                    FLT_MAX,
+                                    -FLT_MAX,
+                                    0x1.fep127f,
+                                    0x1.fefffep127f,
+                                    0x1.ffp127f,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    0x1.234568p-3f,
+                                    0x1.fffffep-1f,
+                                    0x1.0101p-110f,
+                                    0x1.ff00ffp20f};
+    enum { DEALT = 4096, BY_ONE = 64, VECTORS = 64 };
+    const gpu_layout layout = {16, 64, 1, 1};
+    const vpps_precision precision = precisions[_i % N_PRECISIONS];
+    const uint32_t rows = _i < N_PRECISIONS ? DEALT : BY_ONE;
+    vpps_options o = options_in(precision, &layout);
+    product gpu = new_product(rows, 1, VECTORS);
+    state = test_seed() + 77;
+    for (uint32_t i = 0; i < rows; i++) gpu.w[i] = i < VPPS_COUNT(special) ? special[i] : of_any_size();
+    for (uint32_t i = 0; i < VECTORS; i++) gpu.x[i] = i < VPPS_COUNT(special) ? special[i] : of_any_size();
+    product cpu = gpu;
+    cpu.y = floats((size_t)rows * VECTORS);
+    multiply(&gpu, &o);
+    o.device = "cpu";
+    o.groups = 0;
+    o.portable = true;
+    multiply(&cpu, &o);
+    for (uint32_t i = 0; i < rows * VECTORS; i++) {
+        const float a = gpu.y[i], b = cpu.y[i];
+        const float w = gpu.w[i % rows], x = gpu.x[i / rows];
+        const double size = fabs((double)w * (double)x);
+        if (isfinite(size) && size > 0x1p127) continue; /* one of its parts may be beyond */
+        if (isfinite(w) && isfinite(x)) {
+            const bool subnormal = fabsf(w) < FLT_MIN || fabsf(x) < FLT_MIN;
+            if (subnormal && !isfinite(a) && !isfinite(b)) continue; /* infinite times zero, or not zero */
+            /* where each sum of parts is cut off; and subnormal operands may be zero, or rounded to one more digit */
+            const double cut = strcmp(test_gpu_device(), "simt") ? 2 * size * FLT_EPSILON : 0;
+            const double allowed = subnormal ? 2 * size + 0x1p-149 : cut + (size < 0x1p-100 ? 0x1p-146 : 0);
+            ck_assert_msg((isnan(a) && isnan(b)) || a == b || fabs((double)a - (double)b) <= allowed,
+                          "%s: %a times %a is %a, on the CPU %a", vpps_precision_names[precision], (double)w, (double)x,
+                          (double)a, (double)b);
+        } else {
+            ck_assert_msg(!isfinite(a) && !isfinite(b), "%s: %a times %a is %a, on the CPU %a",
+                          vpps_precision_names[precision], (double)w, (double)x, (double)a, (double)b);
         }
+        if (isnan(w) || isnan(x)) ck_assert(isnan(a));
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- which GPUs */
 
-START_TEST(gpus_before_sm_80_refuse)
-    {
-        vpps_machine old, new;
-        vpps_precision p;
-        const char *why;
-        TEST_OK(vpps_machine_named(&old, "sm_75", 0));
-        TEST_OK(vpps_machine_named(&new, "sm_80", 0));
-        for (int i = 0; i < N_PRECISIONS; i++) {
-            TEST_FAILS(vpps_gpu_choose_precision(precisions[i], 0, &old, &p, &why), VPPS_DEVICE,
-                       "expected sm_80 or later");
-            TEST_OK(vpps_gpu_choose_precision(precisions[i], 0, &new, &p, &why));
-            ck_assert_int_eq(p, precisions[i]);
-        }
-        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_FP32, 0, &old, &p, &why));
-        ck_assert_int_eq(p, VPPS_PRECISION_FP32);
-        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, 0, &old, &p, &why));
-        ck_assert_int_eq(p, VPPS_PRECISION_FP32);
-        ck_assert_ptr_nonnull(strstr(why, "sm_80"));
-        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, 0, &new, &p, &why));
-        ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
-        ck_assert_ptr_nonnull(strstr(why, "more than some examples"));
-        for (uint32_t batch = 1; batch < 40; batch++) { /* bf16x3 from some size on */
-            const vpps_precision before = p;
-            TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, batch, &new, &p, &why));
-            if (batch == 1) ck_assert_int_eq(p, VPPS_PRECISION_FP32);
-            if (batch > 1) ck_assert_int_ge(p, before);
-            ck_assert_ptr_nonnull(strstr(why, p == VPPS_PRECISION_FP32 ? "so few examples" : "more than some"));
-            if (batch >= 16) ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
-        }
+TEST(gpus_before_sm_80_refuse) {
+    vpps_machine old, new;
+    vpps_precision p;
+    const char *why;
+    TEST_OK(vpps_machine_named(&old, "sm_75", 0));
+    TEST_OK(vpps_machine_named(&new, "sm_80", 0));
+    for (int i = 0; i < N_PRECISIONS; i++) {
+        TEST_FAILS(vpps_gpu_choose_precision(precisions[i], 0, &old, &p, &why), VPPS_DEVICE, "expected sm_80 or later");
+        TEST_OK(vpps_gpu_choose_precision(precisions[i], 0, &new, &p, &why));
+        ck_assert_int_eq(p, precisions[i]);
     }
-END_TEST
+    TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_FP32, 0, &old, &p, &why));
+    ck_assert_int_eq(p, VPPS_PRECISION_FP32);
+    TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, 0, &old, &p, &why));
+    ck_assert_int_eq(p, VPPS_PRECISION_FP32);
+    ck_assert_ptr_nonnull(strstr(why, "sm_80"));
+    TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, 0, &new, &p, &why));
+    ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
+    ck_assert_ptr_nonnull(strstr(why, "more than some examples"));
+    for (uint32_t batch = 1; batch < 40; batch++) { /* bf16x3 from some size on */
+        const vpps_precision before = p;
+        TEST_OK(vpps_gpu_choose_precision(VPPS_PRECISION_AUTO, batch, &new, &p, &why));
+        if (batch == 1) ck_assert_int_eq(p, VPPS_PRECISION_FP32);
+        if (batch > 1) ck_assert_int_ge(p, before);
+        ck_assert_ptr_nonnull(strstr(why, p == VPPS_PRECISION_FP32 ? "so few examples" : "more than some"));
+        if (batch >= 16) ck_assert_int_eq(p, VPPS_PRECISION_BF16X3);
+    }
+}
 
 static Suite *suite(void) {
     Suite *s = suite_create("precision");

@@ -79,30 +79,28 @@ static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expecte
 /* ---------------------------------------------------------------- what is computed */
 
 /* Losses and parameters are those of batches that are waited for, to the bit. Batches grow and shrink. */
-START_TEST(queued_batches_have_the_same_bits)
-    {
-        static const plan p[] = {{0, 1, PLAIN}, {1, 1, PLAIN}, {2, 2, PLAIN}, {0, 4, PLAIN}, {0, 4, PLAIN},
-                                 {2, 1, PLAIN}, {1, 2, PLAIN}, {0, 1, PLAIN}, {0, 4, PLAIN}, {1, 1, PLAIN}};
-        enum { N = VPPS_COUNT(p), GROWN = 5 };
-        const uint32_t each = launches_of(_i);
-        float losses[N], stale;
-        gpu_trees t;
-        float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, N, losses);
-        vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
-        for (uint32_t i = 0; i < N; i++) {
-            TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, PLAIN), &stale));
-            if (i) ck_assert_float_eq(stale, losses[i - 1]);
-            ck_assert_uint_eq(late.asked, each * (i + 1));
-            if (i >= GROWN) ck_assert_uint_eq(late.done, each * i); /* this one was not waited for */
-        }
-        TEST_OK(vpps_sync_latest_loss(h, &stale));
-        ck_assert_float_eq(stale, losses[N - 1]);
-        ck_assert_int_eq(late.products > 0, _i == CUBLAS);
-        expect_parameters(h, &t, expected);
-        free(expected);
-        trees_close(&t);
+TEST(queued_batches_have_the_same_bits) {
+    static const plan p[] = {{0, 1, PLAIN}, {1, 1, PLAIN}, {2, 2, PLAIN}, {0, 4, PLAIN}, {0, 4, PLAIN},
+                             {2, 1, PLAIN}, {1, 2, PLAIN}, {0, 1, PLAIN}, {0, 4, PLAIN}, {1, 1, PLAIN}};
+    enum { N = VPPS_COUNT(p), GROWN = 5 };
+    const uint32_t each = launches_of(_i);
+    float losses[N], stale;
+    gpu_trees t;
+    float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, N, losses);
+    vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
+    for (uint32_t i = 0; i < N; i++) {
+        TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, PLAIN), &stale));
+        if (i) ck_assert_float_eq(stale, losses[i - 1]);
+        ck_assert_uint_eq(late.asked, each * (i + 1));
+        if (i >= GROWN) ck_assert_uint_eq(late.done, each * i); /* this one was not waited for */
     }
-END_TEST
+    TEST_OK(vpps_sync_latest_loss(h, &stale));
+    ck_assert_float_eq(stale, losses[N - 1]);
+    ck_assert_int_eq(late.products > 0, _i == CUBLAS);
+    expect_parameters(h, &t, expected);
+    free(expected);
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- after a failure */
 
@@ -115,118 +113,110 @@ static void expect_nothing_done(uint32_t from) {
 }
 
 /* The second of three batches stalls, in its first launch or in its last: it is named, and parameters are those after the first. */
-START_TEST(after_a_stall_nothing_is_done)
-    {
-        static const plan p[] = {{0, 1, PLAIN}};
-        static const struct {
-            int way;
-            uint32_t stalls;
-        } cases[] = {{KERNEL, 2}, {CUBLAS, 3}, {CUBLAS, 4}};
-        const int way = cases[_i].way;
-        float losses[1];
-        gpu_trees t;
-        float *expected = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses);
-        vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
-        late.stalls = cases[_i].stalls;
-        for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_fb(h, t.g, build(&t, i, 1, PLAIN), NULL));
-        const vpps_node third = build(&t, 2, 1, PLAIN);
-        TEST_FAILS(vpps_fb(h, t.g, third, NULL), VPPS_STALL, "batch 2: VP 0, task at word 0: waited");
-        ck_assert_uint_eq(late.done, 3 * launches_of(way));
-        expect_nothing_done(late.stalls);
-        expect_parameters(h, &t, expected);
-        free(expected);
-        trees_close(&t);
-    }
-END_TEST
+TEST(after_a_stall_nothing_is_done) {
+    static const plan p[] = {{0, 1, PLAIN}};
+    static const struct {
+        int way;
+        uint32_t stalls;
+    } cases[] = {{KERNEL, 2}, {CUBLAS, 3}, {CUBLAS, 4}};
+    const int way = cases[_i].way;
+    float losses[1];
+    gpu_trees t;
+    float *expected = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses);
+    vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
+    late.stalls = cases[_i].stalls;
+    for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_fb(h, t.g, build(&t, i, 1, PLAIN), NULL));
+    const vpps_node third = build(&t, 2, 1, PLAIN);
+    TEST_FAILS(vpps_fb(h, t.g, third, NULL), VPPS_STALL, "batch 2: VP 0, task at word 0: waited");
+    ck_assert_uint_eq(late.done, 3 * launches_of(way));
+    expect_nothing_done(late.stalls);
+    expect_parameters(h, &t, expected);
+    free(expected);
+    trees_close(&t);
+}
 
 /* The second of three batches has a loss, or a gradient, that is not finite: it is named, and the third does nothing. Launched again, it
  * trains, with its number. */
-START_TEST(after_what_is_not_finite_nothing_is_done)
-    {
-        const int way = _i % WAYS;
-        const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
-        const plan p[] = {{0, 1, PLAIN}, {2, 1, PLAIN}, {1, 1, PLAIN}};
-        float losses[3], loss;
-        gpu_trees t;
-        float *first = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses),
-              *all = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 3, losses);
-        vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
-        TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
-        TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, k), NULL));
-        vpps_node third = build(&t, 2, 1, PLAIN);
-        TEST_FAILS(vpps_fb(h, t.g, third, NULL), VPPS_NONFINITE,
-                   k == INFINITE_LOSS ? "batch 2: the loss is inf" : "batch 2: the gradient's norm is");
-        ck_assert_uint_eq(late.done, 3 * launches_of(way));
-        expect_nothing_done(2 * launches_of(way) + 1);
-        expect_parameters(h, &t, first);
-        TEST_OK(vpps_fb(h, t.g, third, NULL));
-        ck_assert_uint_eq(h->latest_number, 3);
-        TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, PLAIN), &loss));
-        ck_assert_float_eq(loss, losses[1]);
-        TEST_OK(vpps_sync_latest_loss(h, &loss));
-        ck_assert_float_eq(loss, losses[2]);
-        expect_parameters(h, &t, all);
-        free(first);
-        free(all);
-        trees_close(&t);
-    }
-END_TEST
+TEST(after_what_is_not_finite_nothing_is_done) {
+    const int way = _i % WAYS;
+    const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
+    const plan p[] = {{0, 1, PLAIN}, {2, 1, PLAIN}, {1, 1, PLAIN}};
+    float losses[3], loss;
+    gpu_trees t;
+    float *first = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses),
+          *all = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 3, losses);
+    vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
+    TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
+    TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, k), NULL));
+    vpps_node third = build(&t, 2, 1, PLAIN);
+    TEST_FAILS(vpps_fb(h, t.g, third, NULL), VPPS_NONFINITE,
+               k == INFINITE_LOSS ? "batch 2: the loss is inf" : "batch 2: the gradient's norm is");
+    ck_assert_uint_eq(late.done, 3 * launches_of(way));
+    expect_nothing_done(2 * launches_of(way) + 1);
+    expect_parameters(h, &t, first);
+    TEST_OK(vpps_fb(h, t.g, third, NULL));
+    ck_assert_uint_eq(h->latest_number, 3);
+    TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, PLAIN), &loss));
+    ck_assert_float_eq(loss, losses[1]);
+    TEST_OK(vpps_sync_latest_loss(h, &loss));
+    ck_assert_float_eq(loss, losses[2]);
+    expect_parameters(h, &t, all);
+    free(first);
+    free(all);
+    trees_close(&t);
+}
 
 /* Where such batches are passed over, the third trains all the same. */
-START_TEST(after_what_is_passed_over_batches_train)
-    {
-        const int way = _i % WAYS;
-        const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
-        float losses[3];
-        gpu_trees t;
-        float *expected = train_one_at_a_time(way, VPPS_NONFINITE_SKIP, p, 3, losses);
-        vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_SKIP, true);
-        for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, 1, p[i].kind), NULL));
-        ck_assert_uint_lt(late.done, 3 * launches_of(way));
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
-        ck_assert_uint_eq(stats_of(h).skipped, 1);
-        expect_nothing_done(UINT32_MAX);
-        expect_parameters(h, &t, expected);
-        free(expected);
-        trees_close(&t);
-    }
-END_TEST
+TEST(after_what_is_passed_over_batches_train) {
+    const int way = _i % WAYS;
+    const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
+    float losses[3];
+    gpu_trees t;
+    float *expected = train_one_at_a_time(way, VPPS_NONFINITE_SKIP, p, 3, losses);
+    vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_SKIP, true);
+    for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, 1, p[i].kind), NULL));
+    ck_assert_uint_lt(late.done, 3 * launches_of(way));
+    TEST_OK(vpps_sync_latest_loss(h, NULL));
+    ck_assert_uint_eq(stats_of(h).skipped, 1);
+    expect_nothing_done(UINT32_MAX);
+    expect_parameters(h, &t, expected);
+    free(expected);
+    trees_close(&t);
+}
 
 /* ---------------------------------------------------------------- memory */
 
 /* Whichever allocation of the second batch finds no memory: the batch does with less, or fails, nothing of it is left to be done, and it
  * may come again. */
-START_TEST(a_batch_that_finds_no_memory_is_not_queued)
-    {
-        static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
-        float losses[3];
-        float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, 3, losses);
-        uint32_t refused = 0;
-        bool lacked = true;
-        for (uint32_t nth = 1; lacked; nth++) {
-            gpu_trees t;
-            vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
-            TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
-            late.lacking = late.allocations + nth;
-            const vpps_node second = build(&t, 1, 4, PLAIN);
-            const vpps_status status = vpps_fb(h, t.g, second, NULL);
-            lacked = late.allocations >= late.lacking;
-            late.lacking = 0;
-            if (status != VPPS_OK) {
-                refused++;
-                ck_assert_int_eq(status, VPPS_MEMORY);
-                ck_assert_uint_eq(late.done, late.asked);
-                TEST_OK(vpps_fb(h, t.g, second, NULL));
-            }
-            TEST_OK(vpps_fb(h, t.g, build(&t, 2, 1, PLAIN), NULL));
-            TEST_OK(vpps_sync_latest_loss(h, NULL));
-            expect_parameters(h, &t, expected);
-            trees_close(&t);
+TEST(a_batch_that_finds_no_memory_is_not_queued) {
+    static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
+    float losses[3];
+    float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, 3, losses);
+    uint32_t refused = 0;
+    bool lacked = true;
+    for (uint32_t nth = 1; lacked; nth++) {
+        gpu_trees t;
+        vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
+        TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
+        late.lacking = late.allocations + nth;
+        const vpps_node second = build(&t, 1, 4, PLAIN);
+        const vpps_status status = vpps_fb(h, t.g, second, NULL);
+        lacked = late.allocations >= late.lacking;
+        late.lacking = 0;
+        if (status != VPPS_OK) {
+            refused++;
+            ck_assert_int_eq(status, VPPS_MEMORY);
+            ck_assert_uint_eq(late.done, late.asked);
+            TEST_OK(vpps_fb(h, t.g, second, NULL));
         }
-        ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* each launch's script on both sides, and its counters */
-        free(expected);
+        TEST_OK(vpps_fb(h, t.g, build(&t, 2, 1, PLAIN), NULL));
+        TEST_OK(vpps_sync_latest_loss(h, NULL));
+        expect_parameters(h, &t, expected);
+        trees_close(&t);
     }
-END_TEST
+    ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* each launch's script on both sides, and its counters */
+    free(expected);
+}
 
 static Suite *suite(void) {
     const gpu_group groups[] = {{"bits", queued_batches_have_the_same_bits, WAYS, WAYS},

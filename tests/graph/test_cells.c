@@ -245,35 +245,33 @@ static vpps_node build(const network *n, const cells *c, uint64_t seed) {
     return vpps_average(g, n_terms, terms);
 }
 
-START_TEST(flat_graphs_are_equal)
-    {
-        network a = open_network(), b = open_network();
-        const cells c = record_cells(&a);
-        for (uint64_t seed = 0; seed < 50; seed++) {
-            const vpps_node x = build(&a, &c, seed), y = build(&b, NULL, seed);
-            TEST_OK(vpps_graph_status(a.g));
-            TEST_OK(vpps_graph_status(b.g));
-            flat_graph *p = flatten(a.g), *q = flatten(b.g);
-            ck_assert_uint_eq(p->of[x], q->of[y]);
-            const uint32_t at = flat_difference(p, q);
-            ck_assert_msg(at == UINT32_MAX, "seed %u, node %u: %s by cell, %s by hand", (unsigned)seed, at,
-                          at < p->n_nodes ? vpps_ops[p->nodes[at].s.op].name : "none",
-                          at < q->n_nodes ? vpps_ops[q->nodes[at].s.op].name : "none");
-            ck_assert_uint_eq(vpps_graph_size(a.g), p->n_nodes);
-            ck_assert_uint_eq(vpps_graph_size(b.g), p->n_nodes);
-            for (uint32_t i = 0; i < a.g->n_nodes; i++) {
-                const vpps_signature *s = &p->nodes[p->of[i]].s;
-                uint32_t rows, cols;
-                TEST_OK(vpps_node_shape(a.g, i, &rows, &cols));
-                ck_assert(rows == s->rows && cols == s->cols);
-            }
-            flat_graph_free(p);
-            flat_graph_free(q);
+TEST(flat_graphs_are_equal) {
+    network a = open_network(), b = open_network();
+    const cells c = record_cells(&a);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        const vpps_node x = build(&a, &c, seed), y = build(&b, NULL, seed);
+        TEST_OK(vpps_graph_status(a.g));
+        TEST_OK(vpps_graph_status(b.g));
+        flat_graph *p = flatten(a.g), *q = flatten(b.g);
+        ck_assert_uint_eq(p->of[x], q->of[y]);
+        const uint32_t at = flat_difference(p, q);
+        ck_assert_msg(at == UINT32_MAX, "seed %u, node %u: %s by cell, %s by hand", (unsigned)seed, at,
+                      at < p->n_nodes ? vpps_ops[p->nodes[at].s.op].name : "none",
+                      at < q->n_nodes ? vpps_ops[q->nodes[at].s.op].name : "none");
+        ck_assert_uint_eq(vpps_graph_size(a.g), p->n_nodes);
+        ck_assert_uint_eq(vpps_graph_size(b.g), p->n_nodes);
+        for (uint32_t i = 0; i < a.g->n_nodes; i++) {
+            const vpps_signature *s = &p->nodes[p->of[i]].s;
+            uint32_t rows, cols;
+            TEST_OK(vpps_node_shape(a.g, i, &rows, &cols));
+            ck_assert(rows == s->rows && cols == s->cols);
         }
-        close_network(&a);
-        close_network(&b);
+        flat_graph_free(p);
+        flat_graph_free(q);
     }
-END_TEST
+    close_network(&a);
+    close_network(&b);
+}
 
 /* A cell is compiled as a whole, which adds some sums in another order. */
 static bool close_to(float a, float b) { return fabsf(a - b) <= 1e-5f * (1 + fabsf(b)); }
@@ -290,37 +288,35 @@ static void expect_equal_parameters(const network n[2], uint32_t vps) {
     }
 }
 
-START_TEST(training_gives_equal_values)
-    {
-        static const uint32_t vps[] = {1, 2, 3, 8};
-        for (uint32_t k = 0; k < 8; k++) {
-            network n[2] = {open_network(), open_network()};
-            const cells c = record_cells(&n[0]);
-            vpps_options o = default_options();
-            o.vps = vps[k % 4];
-            o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
-            o.optimizer.kind = VPPS_MOMENTUM;
-            o.verify = true;
-            vpps_handle *h[2];
-            for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_create(&h[i], n[i].model, &o));
-            for (uint64_t seed = 0; seed < 8; seed++) {
-                float loss[2];
-                for (int i = 0; i < 2; i++) {
-                    const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
-                    loss[i] = train_batch(h[i], n[i].g, x);
-                }
-                ck_assert_msg(close_to(loss[0], loss[1]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
-                              (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
-            }
-            for (int i = 0; i < 2; i++) TEST_OK(vpps_read_parameters(h[i]));
-            expect_equal_parameters(n, o.vps);
+TEST(training_gives_equal_values) {
+    static const uint32_t vps[] = {1, 2, 3, 8};
+    for (uint32_t k = 0; k < 8; k++) {
+        network n[2] = {open_network(), open_network()};
+        const cells c = record_cells(&n[0]);
+        vpps_options o = default_options();
+        o.vps = vps[k % 4];
+        o.gradients = k < 4 ? VPPS_GRADIENTS_DEFERRED : VPPS_GRADIENTS_ACCUMULATE;
+        o.optimizer.kind = VPPS_MOMENTUM;
+        o.verify = true;
+        vpps_handle *h[2];
+        for (int i = 0; i < 2; i++) TEST_OK(vpps_handle_create(&h[i], n[i].model, &o));
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            float loss[2];
             for (int i = 0; i < 2; i++) {
-                vpps_handle_destroy(h[i]);
-                close_network(&n[i]);
+                const vpps_node x = build(&n[i], i ? NULL : &c, seed + k * 100);
+                loss[i] = train_batch(h[i], n[i].g, x);
             }
+            ck_assert_msg(close_to(loss[0], loss[1]), "batch %u, %u VPs: loss %.9g by cells, %.9g by hand",
+                          (unsigned)seed, o.vps, (double)loss[0], (double)loss[1]);
+        }
+        for (int i = 0; i < 2; i++) TEST_OK(vpps_read_parameters(h[i]));
+        expect_equal_parameters(n, o.vps);
+        for (int i = 0; i < 2; i++) {
+            vpps_handle_destroy(h[i]);
+            close_network(&n[i]);
         }
     }
-END_TEST
+}
 
 /* Two gates that share their words' product, and differ in the state's: h, after two words. */
 static void gates_body(const network *n, vpps_node h, vpps_node x, vpps_node *out) {
@@ -359,37 +355,35 @@ static void add_gates(const network *n, vpps_cell cell, vpps_node *h) {
 }
 
 /* What is computed before the recurrence, and read twice in it, is read before anything is stored in its place. */
-START_TEST(shared_products_are_read_in_time)
-    {
-        for (uint32_t k = 0; k < 4; k++) {
-            const bool forward = k % 2;
-            network n[2] = {open_network(), open_network()};
-            const vpps_cell cell = record_gates(&n[0]);
-            vpps_options o = default_options();
-            o.vps = 1 + k / 2;
-            o.verify = true;
-            o.optimizer.lr = 1;
-            float states[2][2][HIDDEN];
-            for (uint32_t i = 0; i < 2; i++) {
-                vpps_node h[2];
-                add_gates(&n[i], i ? UINT32_MAX : cell, h);
-                float *outs[] = {states[i][0], states[i][1]};
-                vpps_handle *handle;
-                TEST_OK(vpps_handle_create(&handle, n[i].model, &o));
-                if (forward) TEST_OK(vpps_forward(handle, n[i].g, 2, h, outs));
-                TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, h[1])), NULL));
-                TEST_OK(vpps_read_parameters(handle));
-                vpps_handle_destroy(handle);
-            }
-            for (uint32_t e = 0; forward && e < 2 * HIDDEN; e++)
-                ck_assert_msg(close_to(states[0][e / HIDDEN][e % HIDDEN], states[1][e / HIDDEN][e % HIDDEN]),
-                              "%u VPs, word %u, element %u: %.9g, by hand %.9g", o.vps, e / HIDDEN, e % HIDDEN,
-                              (double)states[0][e / HIDDEN][e % HIDDEN], (double)states[1][e / HIDDEN][e % HIDDEN]);
-            expect_equal_parameters(n, o.vps);
-            for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
+TEST(shared_products_are_read_in_time) {
+    for (uint32_t k = 0; k < 4; k++) {
+        const bool forward = k % 2;
+        network n[2] = {open_network(), open_network()};
+        const vpps_cell cell = record_gates(&n[0]);
+        vpps_options o = default_options();
+        o.vps = 1 + k / 2;
+        o.verify = true;
+        o.optimizer.lr = 1;
+        float states[2][2][HIDDEN];
+        for (uint32_t i = 0; i < 2; i++) {
+            vpps_node h[2];
+            add_gates(&n[i], i ? UINT32_MAX : cell, h);
+            float *outs[] = {states[i][0], states[i][1]};
+            vpps_handle *handle;
+            TEST_OK(vpps_handle_create(&handle, n[i].model, &o));
+            if (forward) TEST_OK(vpps_forward(handle, n[i].g, 2, h, outs));
+            TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, h[1])), NULL));
+            TEST_OK(vpps_read_parameters(handle));
+            vpps_handle_destroy(handle);
         }
+        for (uint32_t e = 0; forward && e < 2 * HIDDEN; e++)
+            ck_assert_msg(close_to(states[0][e / HIDDEN][e % HIDDEN], states[1][e / HIDDEN][e % HIDDEN]),
+                          "%u VPs, word %u, element %u: %.9g, by hand %.9g", o.vps, e / HIDDEN, e % HIDDEN,
+                          (double)states[0][e / HIDDEN][e % HIDDEN], (double)states[1][e / HIDDEN][e % HIDDEN]);
+        expect_equal_parameters(n, o.vps);
+        for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- errors */
 
@@ -402,367 +396,343 @@ static void fails_sticky(vpps_graph *g, bool failed, vpps_status status, const c
     vpps_graph_clear(g);
 }
 
-START_TEST(applying_checks_counts_and_shapes)
-    {
-        network n = open_network();
-        vpps_graph *g = n.g;
-        const cells c = record_cells(&n);
-        const uint32_t word = 1, far = WORDS;
-        vpps_vertex v, two[2];
+TEST(applying_checks_counts_and_shapes) {
+    network n = open_network();
+    vpps_graph *g = n.g;
+    const cells c = record_cells(&n);
+    const uint32_t word = 1, far = WORDS;
+    vpps_vertex v, two[2];
 #define FRESH                                                                                                          \
     vpps_graph_clear(g);                                                                                               \
     v = vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &word));                             \
     two[0] = two[1] = v;                                                                                               \
     TEST_OK(vpps_graph_status(g))
 #define BAD(call, status, a, b) fails_sticky(g, (call) == VPPS_NO_VERTEX, VPPS_##status, #call, a, b)
-        FRESH;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = &v)), ARGUMENT, "inner",
-            "1 children");
-        FRESH;
-        BAD(vpps_apply(
-                g, VPPS_APPLICATION(.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word)),
-            ARGUMENT, "leaf", "1 children");
-        FRESH;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf)), ARGUMENT, "leaf", "0 indices");
-        FRESH;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &far)), ARGUMENT, "leaf",
-            "lookup");
-        FRESH;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_indices = 1, .indices = &word)), ARGUMENT,
-            "child-sum", "at least 1");
-        FRESH;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head",
-            "0 nodes");
-        FRESH;
-        vpps_node h = vpps_scattered(g, v, 0);
-        const uint32_t label = CLASSES;
-        BAD(vpps_apply(g,
-                       VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label)),
-            ARGUMENT, "head", "cross_entropy");
-        FRESH;
-        h = vpps_lookup(g, n.E, 0);
-        BAD(vpps_apply(g,
-                       VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word)),
-            SHAPE, "head", "17 x 1");
-        FRESH;
-        two[1] = 77;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "apply",
-            "77");
-        FRESH;
-        two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "source",
-            "output 1");
-        FRESH;
-        h = vpps_lookup(g, n.E, 0);
-        two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
-            "17 x 1");
-        /* vertices of a cell that scatters words as they are, for children */
-        network on = n;
-        vpps_graph *r = begin_cell_on(&on, "words");
-        const vpps_node x = vpps_lookup(r, n.E, vpps_pull_index(r));
-        TEST_OK(vpps_scatter(r, x));
-        TEST_OK(vpps_scatter(r, x));
-        const vpps_cell words = end_cell(r);
-        FRESH;
-        two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
-            "child 1 gives 17 x 1");
-        FRESH;
-        two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1,
-                                           .indices = &word)),
-            SHAPE, "child-sum", "17 x 1");
-        FRESH;
-        BAD(vpps_apply(g, VPPS_APPLICATION(.cell = 99)), ARGUMENT, "apply", "cell");
-        FRESH;
-        BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
-        FRESH;
-        BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
-        /* a failed apply leaves nothing behind, and what was not made propagates */
-        FRESH;
-        const uint32_t size = vpps_graph_size(g);
-        v = vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = two));
-        ck_assert_uint_eq(v, VPPS_NO_VERTEX);
-        ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)),
-                          VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
-        ck_assert_uint_eq(vpps_graph_size(g), size);
-        close_network(&n);
-    }
-END_TEST
+    FRESH;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = &v)), ARGUMENT, "inner",
+        "1 children");
+    FRESH;
+    BAD(vpps_apply(g,
+                   VPPS_APPLICATION(.cell = c.leaf, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word)),
+        ARGUMENT, "leaf", "1 children");
+    FRESH;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf)), ARGUMENT, "leaf", "0 indices");
+    FRESH;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.leaf, .n_indices = 1, .indices = &far)), ARGUMENT, "leaf", "lookup");
+    FRESH;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_indices = 1, .indices = &word)), ARGUMENT, "child-sum",
+        "at least 1");
+    FRESH;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head", "0 nodes");
+    FRESH;
+    vpps_node h = vpps_scattered(g, v, 0);
+    const uint32_t label = CLASSES;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &label)),
+        ARGUMENT, "head", "cross_entropy");
+    FRESH;
+    h = vpps_lookup(g, n.E, 0);
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_pulls = 1, .pulls = &h, .n_indices = 1, .indices = &word)),
+        SHAPE, "head", "17 x 1");
+    FRESH;
+    two[1] = 77;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "apply", "77");
+    FRESH;
+    two[1] = vpps_source(g, 1, &(vpps_node){vpps_scattered(g, v, 0)});
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), ARGUMENT, "source",
+        "output 1");
+    FRESH;
+    h = vpps_lookup(g, n.E, 0);
+    two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner", "17 x 1");
+    /* vertices of a cell that scatters words as they are, for children */
+    network on = n;
+    vpps_graph *r = begin_cell_on(&on, "words");
+    const vpps_node x = vpps_lookup(r, n.E, vpps_pull_index(r));
+    TEST_OK(vpps_scatter(r, x));
+    TEST_OK(vpps_scatter(r, x));
+    const vpps_cell words = end_cell(r);
+    FRESH;
+    two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner",
+        "child 1 gives 17 x 1");
+    FRESH;
+    two[1] = vpps_apply(g, VPPS_APPLICATION(.cell = words, .n_indices = 1, .indices = &word));
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_children = 2, .children = two, .n_indices = 1,
+                                       .indices = &word)),
+        SHAPE, "child-sum", "17 x 1");
+    FRESH;
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = 99)), ARGUMENT, "apply", "cell");
+    FRESH;
+    BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
+    FRESH;
+    BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
+    /* a failed apply leaves nothing behind, and what was not made propagates */
+    FRESH;
+    const uint32_t size = vpps_graph_size(g);
+    v = vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = two));
+    ck_assert_uint_eq(v, VPPS_NO_VERTEX);
+    ck_assert_uint_eq(vpps_scattered(g, v, 0), VPPS_NO_NODE);
+    ck_assert_uint_eq(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)),
+                      VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
+    ck_assert_uint_eq(vpps_graph_size(g), size);
+    close_network(&n);
+}
 
-START_TEST(recording_errors)
-    {
-        network n = open_network();
-        vpps_graph *g = n.g, *r;
-        vpps_cell c;
-        TEST_FAILS(vpps_cell_begin(n.model, "", &r), VPPS_ARGUMENT, "name");
-        ck_assert_ptr_null(r);
-        TEST_FAILS(vpps_cell_begin(n.model, NULL, &r), VPPS_ARGUMENT, "name");
-        static const char *const no_names[] = {"two\nlines", "\x1b[2J", "\x7f", "\xc2\x80", "\xc3", "a\xff"};
-        for (size_t i = 0; i < VPPS_COUNT(no_names); i++)
-            TEST_FAILS(vpps_cell_begin(n.model, no_names[i], &r), VPPS_ARGUMENT, "cell_begin: the name");
-        TEST_FAILS(vpps_cell_begin(NULL, "no model", &r), VPPS_ARGUMENT, "model");
-        TEST_FAILS(vpps_cell_end(NULL, &c), VPPS_ARGUMENT, "cell_end");
-        ck_assert_uint_eq(c, UINT32_MAX);
-        TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin"); /* an ordinary graph, which is left alone */
-        TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
-        TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
-        TEST_OK(vpps_graph_status(g));
+TEST(recording_errors) {
+    network n = open_network();
+    vpps_graph *g = n.g, *r;
+    vpps_cell c;
+    TEST_FAILS(vpps_cell_begin(n.model, "", &r), VPPS_ARGUMENT, "name");
+    ck_assert_ptr_null(r);
+    TEST_FAILS(vpps_cell_begin(n.model, NULL, &r), VPPS_ARGUMENT, "name");
+    static const char *const no_names[] = {"two\nlines", "\x1b[2J", "\x7f", "\xc2\x80", "\xc3", "a\xff"};
+    for (size_t i = 0; i < VPPS_COUNT(no_names); i++)
+        TEST_FAILS(vpps_cell_begin(n.model, no_names[i], &r), VPPS_ARGUMENT, "cell_begin: the name");
+    TEST_FAILS(vpps_cell_begin(NULL, "no model", &r), VPPS_ARGUMENT, "model");
+    TEST_FAILS(vpps_cell_end(NULL, &c), VPPS_ARGUMENT, "cell_end");
+    ck_assert_uint_eq(c, UINT32_MAX);
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin"); /* an ordinary graph, which is left alone */
+    TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
+    TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
+    TEST_OK(vpps_graph_status(g));
 
-        /* an operation's error ends the recording and is told by cell_end; the model has no cell more */
-        const size_t n_cells = n.model->n_cells;
-        TEST_OK(vpps_cell_begin(n.model, "wrong shapes", &r));
-        const vpps_node bad = vpps_add(r, vpps_gather(r, 0, 0, 4, 1), vpps_gather(r, 0, 1, 5, 1));
-        ck_assert_uint_eq(bad, VPPS_NO_NODE);
-        ck_assert_int_ne(vpps_scatter(r, bad), VPPS_OK);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "add");
-        ck_assert_msg(strstr(vpps_error_message(), "4 x 1") && strstr(vpps_error_message(), "5 x 1"), "%s",
-                      vpps_error_message());
-        ck_assert_uint_eq(c, UINT32_MAX);
+    /* an operation's error ends the recording and is told by cell_end; the model has no cell more */
+    const size_t n_cells = n.model->n_cells;
+    TEST_OK(vpps_cell_begin(n.model, "wrong shapes", &r));
+    const vpps_node bad = vpps_add(r, vpps_gather(r, 0, 0, 4, 1), vpps_gather(r, 0, 1, 5, 1));
+    ck_assert_uint_eq(bad, VPPS_NO_NODE);
+    ck_assert_int_ne(vpps_scatter(r, bad), VPPS_OK);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "add");
+    ck_assert_msg(strstr(vpps_error_message(), "4 x 1") && strstr(vpps_error_message(), "5 x 1"), "%s",
+                  vpps_error_message());
+    ck_assert_uint_eq(c, UINT32_MAX);
 
-        TEST_OK(vpps_cell_begin(n.model, "list out", &r));
-        const vpps_node list = vpps_gather_list(r, 0, 4, 1);
-        ck_assert_int_ne(vpps_scatter(r, vpps_tanh(r, list)), VPPS_OK);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "list");
-        TEST_OK(vpps_cell_begin(n.model, "list pushed", &r));
-        ck_assert_int_ne(vpps_push(r, vpps_gather_list(r, 0, 4, 1)), VPPS_OK);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "list");
+    TEST_OK(vpps_cell_begin(n.model, "list out", &r));
+    const vpps_node list = vpps_gather_list(r, 0, 4, 1);
+    ck_assert_int_ne(vpps_scatter(r, vpps_tanh(r, list)), VPPS_OK);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "list");
+    TEST_OK(vpps_cell_begin(n.model, "list pushed", &r));
+    ck_assert_int_ne(vpps_push(r, vpps_gather_list(r, 0, 4, 1)), VPPS_OK);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "list");
 
-        TEST_OK(vpps_cell_begin(n.model, "two shapes for one output", &r));
-        vpps_gather(r, 0, 0, 4, 1);
-        ck_assert_uint_eq(vpps_gather(r, 0, 0, 5, 1), VPPS_NO_NODE);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "gather");
+    TEST_OK(vpps_cell_begin(n.model, "two shapes for one output", &r));
+    vpps_gather(r, 0, 0, 4, 1);
+    ck_assert_uint_eq(vpps_gather(r, 0, 0, 5, 1), VPPS_NO_NODE);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_SHAPE, "gather");
 
-        TEST_OK(vpps_cell_begin(n.model, "data", &r));
-        const float data[4] = {0};
-        ck_assert_uint_eq(vpps_input(r, 4, 1, data), VPPS_NO_NODE);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "pull");
-        ck_assert_uint_eq(n.model->n_cells, n_cells);
-        TEST_OK(vpps_graph_status(g)); /* none of this was its business */
-        close_network(&n);
-    }
-END_TEST
+    TEST_OK(vpps_cell_begin(n.model, "data", &r));
+    const float data[4] = {0};
+    ck_assert_uint_eq(vpps_input(r, 4, 1, data), VPPS_NO_NODE);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "pull");
+    ck_assert_uint_eq(n.model->n_cells, n_cells);
+    TEST_OK(vpps_graph_status(g)); /* none of this was its business */
+    close_network(&n);
+}
 
 /* The most that a cell may have of everything, and one more: an error with its number. */
-START_TEST(limits_of_cells)
-    {
-        enum { MOST = VPPS_CELL_MOST };
-        static const char *const what[] = {"inputs", "outputs", "lookups", "indices"};
-        for (uint32_t kind = 0; kind < 4; kind++) {
-            for (uint32_t more = 0; more < 2; more++) {
-                network n = open_network();
-                vpps_cell cell;
-                vpps_handle *h;
-                vpps_node values[MOST + 1], ins[MOST + 1];
-                uint32_t indices[MOST + 1];
-                const uint32_t count = MOST + more;
-                vpps_graph *r = begin_cell(n.model, "many");
-                const vpps_node x = kind ? vpps_pull(r, CLASSES, 1) : VPPS_NO_NODE;
-                for (uint32_t i = 0; i < count; i++) {
-                    indices[i] = i % CLASSES;
-                    if (kind == 0) values[i] = vpps_pull(r, CLASSES, 1);
-                    if (kind == 1) values[i] = vpps_scale(r, x, (float)(i + 1));
-                    if (kind == 2) values[i] = vpps_lookup(r, n.E, vpps_pull_index(r));
-                    if (kind == 3) values[i] = vpps_cross_entropy(r, x, vpps_pull_index(r));
-                }
-                for (uint32_t i = 0; i < count && kind == 1; i++) TEST_OK(vpps_scatter(r, values[i]));
-                if (kind != 1) TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_sum(r, count, values))));
-                if (more) {
-                    char number[16];
-                    snprintf(number, sizeof number, "has %d", MOST + 1);
-                    TEST_FAILS(vpps_cell_end(r, &cell), VPPS_ARGUMENT, what[kind]);
-                    ck_assert_ptr_nonnull(strstr(vpps_error_message(), number));
-                    ck_assert_ptr_nonnull(strstr(vpps_error_message(), "at most 64"));
-                    ck_assert_uint_eq(cell, UINT32_MAX);
-                    close_network(&n);
-                    continue;
-                }
-                TEST_OK(vpps_cell_end(r, &cell));
-                const float data[CLASSES] = {0.5f, -1, 2, 0.25f, 1};
-                for (uint32_t i = 0; i < count; i++) ins[i] = vpps_input(n.g, CLASSES, 1, data);
-                const uint32_t n_pulls = kind == 0 ? count : 1;
-                const vpps_vertex v =
-                    vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_pulls = n_pulls, .pulls = ins,
-                                                     .n_indices = kind > 1 ? count : 0, .indices = indices));
-                vpps_options o = default_options();
-                o.vps = 2;
-                o.verify = true;
-                float loss;
-                TEST_OK(vpps_handle_create(&h, n.model, &o));
-                TEST_OK(
-                    vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, kind == 1 ? count - 1 : 0)), NULL));
-                TEST_OK(vpps_sync_latest_loss(h, &loss));
-                if (kind == 0) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
-                if (kind == 1) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
-                vpps_handle_destroy(h);
-                close_network(&n);
+TEST(limits_of_cells) {
+    enum { MOST = VPPS_CELL_MOST };
+    static const char *const what[] = {"inputs", "outputs", "lookups", "indices"};
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        for (uint32_t more = 0; more < 2; more++) {
+            network n = open_network();
+            vpps_cell cell;
+            vpps_handle *h;
+            vpps_node values[MOST + 1], ins[MOST + 1];
+            uint32_t indices[MOST + 1];
+            const uint32_t count = MOST + more;
+            vpps_graph *r = begin_cell(n.model, "many");
+            const vpps_node x = kind ? vpps_pull(r, CLASSES, 1) : VPPS_NO_NODE;
+            for (uint32_t i = 0; i < count; i++) {
+                indices[i] = i % CLASSES;
+                if (kind == 0) values[i] = vpps_pull(r, CLASSES, 1);
+                if (kind == 1) values[i] = vpps_scale(r, x, (float)(i + 1));
+                if (kind == 2) values[i] = vpps_lookup(r, n.E, vpps_pull_index(r));
+                if (kind == 3) values[i] = vpps_cross_entropy(r, x, vpps_pull_index(r));
             }
+            for (uint32_t i = 0; i < count && kind == 1; i++) TEST_OK(vpps_scatter(r, values[i]));
+            if (kind != 1) TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_sum(r, count, values))));
+            if (more) {
+                char number[16];
+                snprintf(number, sizeof number, "has %d", MOST + 1);
+                TEST_FAILS(vpps_cell_end(r, &cell), VPPS_ARGUMENT, what[kind]);
+                ck_assert_ptr_nonnull(strstr(vpps_error_message(), number));
+                ck_assert_ptr_nonnull(strstr(vpps_error_message(), "at most 64"));
+                ck_assert_uint_eq(cell, UINT32_MAX);
+                close_network(&n);
+                continue;
+            }
+            TEST_OK(vpps_cell_end(r, &cell));
+            const float data[CLASSES] = {0.5f, -1, 2, 0.25f, 1};
+            for (uint32_t i = 0; i < count; i++) ins[i] = vpps_input(n.g, CLASSES, 1, data);
+            const uint32_t n_pulls = kind == 0 ? count : 1;
+            const vpps_vertex v =
+                vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_pulls = n_pulls, .pulls = ins,
+                                                 .n_indices = kind > 1 ? count : 0, .indices = indices));
+            vpps_options o = default_options();
+            o.vps = 2;
+            o.verify = true;
+            float loss;
+            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, kind == 1 ? count - 1 : 0)), NULL));
+            TEST_OK(vpps_sync_latest_loss(h, &loss));
+            if (kind == 0) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
+            if (kind == 1) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
+            vpps_handle_destroy(h);
+            close_network(&n);
         }
     }
-END_TEST
+}
 
 /* A recorder records, and does nothing else. */
-START_TEST(recorders_are_no_graphs)
-    {
-        network n = open_network();
-        const cells known = record_cells(&n);
-        const uint32_t word = 0;
-        vpps_graph *r;
-        vpps_cell c;
-        TEST_OK(vpps_cell_begin(n.model, "apply inside", &r));
-        const vpps_application leaf = {.size = sizeof leaf, .cell = known.leaf, .n_indices = 1, .indices = &word};
-        ck_assert_uint_eq(vpps_apply(r, &leaf), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "apply");
+TEST(recorders_are_no_graphs) {
+    network n = open_network();
+    const cells known = record_cells(&n);
+    const uint32_t word = 0;
+    vpps_graph *r;
+    vpps_cell c;
+    TEST_OK(vpps_cell_begin(n.model, "apply inside", &r));
+    const vpps_application leaf = {.size = sizeof leaf, .cell = known.leaf, .n_indices = 1, .indices = &word};
+    ck_assert_uint_eq(vpps_apply(r, &leaf), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "apply");
 
-        TEST_OK(vpps_cell_begin(n.model, "source inside", &r));
-        ck_assert_uint_eq(vpps_source(r, 0, NULL), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "source");
+    TEST_OK(vpps_cell_begin(n.model, "source inside", &r));
+    ck_assert_uint_eq(vpps_source(r, 0, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "source");
 
-        TEST_OK(vpps_cell_begin(n.model, "cleared", &r));
-        vpps_graph_clear(r);
-        ck_assert_uint_eq(vpps_gather(r, 0, 0, 4, 1), VPPS_NO_NODE);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "cleared");
+    TEST_OK(vpps_cell_begin(n.model, "cleared", &r));
+    vpps_graph_clear(r);
+    ck_assert_uint_eq(vpps_gather(r, 0, 0, 4, 1), VPPS_NO_NODE);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "cleared");
 
-        vpps_handle *h;
-        vpps_options o = default_options();
-        o.vps = 1;
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_OK(vpps_cell_begin(n.model, "unfinished", &r));
-        const vpps_node x = vpps_sum_elements(r, vpps_lookup(r, n.E, 0));
-        ck_assert_uint_eq(vpps_graph_size(r), 2);
-        TEST_FAILS(vpps_fb(h, r, x, NULL), VPPS_STATE, "unfinished");
-        TEST_OK(vpps_push(r, x)); /* and the recording goes on */
-        TEST_OK(vpps_cell_end(r, &c));
+    vpps_handle *h;
+    vpps_options o = default_options();
+    o.vps = 1;
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    TEST_OK(vpps_cell_begin(n.model, "unfinished", &r));
+    const vpps_node x = vpps_sum_elements(r, vpps_lookup(r, n.E, 0));
+    ck_assert_uint_eq(vpps_graph_size(r), 2);
+    TEST_FAILS(vpps_fb(h, r, x, NULL), VPPS_STATE, "unfinished");
+    TEST_OK(vpps_push(r, x)); /* and the recording goes on */
+    TEST_OK(vpps_cell_end(r, &c));
 
-        /* a recording that is dropped leaves nothing behind */
-        const size_t n_cells = n.model->n_cells;
-        TEST_OK(vpps_cell_begin(n.model, "dropped", &r));
-        vpps_scatter(r, vpps_tanh(r, vpps_gather(r, 0, 0, 4, 1)));
-        vpps_graph_destroy(r);
-        ck_assert_uint_eq(n.model->n_cells, n_cells);
-        vpps_handle_destroy(h);
-        close_network(&n);
-    }
-END_TEST
+    /* a recording that is dropped leaves nothing behind */
+    const size_t n_cells = n.model->n_cells;
+    TEST_OK(vpps_cell_begin(n.model, "dropped", &r));
+    vpps_scatter(r, vpps_tanh(r, vpps_gather(r, 0, 0, 4, 1)));
+    vpps_graph_destroy(r);
+    ck_assert_uint_eq(n.model->n_cells, n_cells);
+    vpps_handle_destroy(h);
+    close_network(&n);
+}
 
 /* One index more than can be told apart was once taken for the first. */
-START_TEST(pulled_indices_are_limited)
-    {
-        enum { MOST = 65535 };
-        network n = open_network();
-        vpps_graph *g = n.g, *r;
-        vpps_cell c;
-        for (uint32_t more = 0; more < 2; more++) {
-            TEST_OK(vpps_cell_begin(n.model, "many", &r));
-            uint32_t last = 0;
-            for (uint32_t i = 0; i < MOST; i++) last = vpps_pull_index(r);
-            TEST_OK(vpps_graph_status(r));
-            if (more) ck_assert_uint_eq(vpps_pull_index(r), VPPS_NO_NODE);
-            vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, n.E, last)));
-            if (!more) TEST_OK(vpps_cell_end(r, &c));
-            if (more) TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
-        }
-        uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
-        ck_assert_ptr_nonnull(indices);
-        indices[MOST - 1] = WORDS - 1;
-        const vpps_node by_cell =
-            vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = 0, .n_indices = MOST, .indices = indices)), 0);
-        const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
-        float values[2];
-        vpps_handle *h;
-        TEST_OK(vpps_handle_create(&h, n.model, NULL));
-        TEST_OK(vpps_forward(h, g, 2, nodes, (float *[]){&values[0], &values[1]}));
-        ck_assert_float_eq(values[0], values[1]);
-        vpps_handle_destroy(h);
-        free(indices);
-        close_network(&n);
+TEST(pulled_indices_are_limited) {
+    enum { MOST = 65535 };
+    network n = open_network();
+    vpps_graph *g = n.g, *r;
+    vpps_cell c;
+    for (uint32_t more = 0; more < 2; more++) {
+        TEST_OK(vpps_cell_begin(n.model, "many", &r));
+        uint32_t last = 0;
+        for (uint32_t i = 0; i < MOST; i++) last = vpps_pull_index(r);
+        TEST_OK(vpps_graph_status(r));
+        if (more) ck_assert_uint_eq(vpps_pull_index(r), VPPS_NO_NODE);
+        vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, n.E, last)));
+        if (!more) TEST_OK(vpps_cell_end(r, &c));
+        if (more) TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
     }
-END_TEST
+    uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
+    ck_assert_ptr_nonnull(indices);
+    indices[MOST - 1] = WORDS - 1;
+    const vpps_node by_cell =
+        vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = 0, .n_indices = MOST, .indices = indices)), 0);
+    const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
+    float values[2];
+    vpps_handle *h;
+    TEST_OK(vpps_handle_create(&h, n.model, NULL));
+    TEST_OK(vpps_forward(h, g, 2, nodes, (float *[]){&values[0], &values[1]}));
+    ck_assert_float_eq(values[0], values[1]);
+    vpps_handle_destroy(h);
+    free(indices);
+    close_network(&n);
+}
 
-START_TEST(nodes_of_a_cell_stay_inside)
-    {
-        network n = open_network();
-        vpps_graph *g = n.g, *r;
-        vpps_cell c;
-        TEST_OK(vpps_cell_begin(n.model, "cell", &r));
-        const vpps_node gathered = vpps_gather(r, 0, 0, EMBED, 1);
-        TEST_OK(vpps_scatter(r, vpps_tanh(r, gathered)));
-        TEST_OK(vpps_cell_end(r, &c));
-        vpps_lookup(g, n.E, 0);
-        fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh",
-                     "node");
-        vpps_node outside[20];
-        for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
-        TEST_OK(vpps_cell_begin(n.model, "takes from outside", &r));
-        vpps_tanh(r, outside[19]);
-        TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "tanh");
-        TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
-        ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
-        close_network(&n);
-    }
-END_TEST
+TEST(nodes_of_a_cell_stay_inside) {
+    network n = open_network();
+    vpps_graph *g = n.g, *r;
+    vpps_cell c;
+    TEST_OK(vpps_cell_begin(n.model, "cell", &r));
+    const vpps_node gathered = vpps_gather(r, 0, 0, EMBED, 1);
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, gathered)));
+    TEST_OK(vpps_cell_end(r, &c));
+    vpps_lookup(g, n.E, 0);
+    fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh", "node");
+    vpps_node outside[20];
+    for (uint32_t i = 0; i < 20; i++) outside[i] = vpps_lookup(g, n.E, i % WORDS);
+    TEST_OK(vpps_cell_begin(n.model, "takes from outside", &r));
+    vpps_tanh(r, outside[19]);
+    TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "tanh");
+    TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
+    ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
+    close_network(&n);
+}
 
 /* Cells live as long as the model: through clears of a graph, and through recording more of them, two at a time. */
-START_TEST(cells_outlive_a_clear)
-    {
-        network n = open_network();
-        const cells c = record_cells(&n);
-        vpps_graph *open = begin_cell(n.model, "all the while");
-        const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
-        for (uint64_t seed = 0; seed < 20; seed++) {
-            const vpps_node before = build(&n, &c, seed);
-            const uint32_t size = vpps_graph_size(n.g);
-            if (seed % 5 == 0) (void)record_cells(&n); /* while a graph is there */
-            ck_assert_uint_eq(vpps_graph_size(n.g), size);
-            ck_assert_uint_eq(build(&n, &c, seed), before);
-            TEST_OK(vpps_graph_status(n.g));
-        }
-        TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
-        const vpps_cell last = end_cell(open);
-        ck_assert_uint_eq(last, n.model->n_cells - 1);
-        close_network(&n);
+TEST(cells_outlive_a_clear) {
+    network n = open_network();
+    const cells c = record_cells(&n);
+    vpps_graph *open = begin_cell(n.model, "all the while");
+    const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const vpps_node before = build(&n, &c, seed);
+        const uint32_t size = vpps_graph_size(n.g);
+        if (seed % 5 == 0) (void)record_cells(&n); /* while a graph is there */
+        ck_assert_uint_eq(vpps_graph_size(n.g), size);
+        ck_assert_uint_eq(build(&n, &c, seed), before);
+        TEST_OK(vpps_graph_status(n.g));
     }
-END_TEST
+    TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
+    const vpps_cell last = end_cell(open);
+    ck_assert_uint_eq(last, n.model->n_cells - 1);
+    close_network(&n);
+}
 
 /* One recording serves graphs that were there before it and graphs made later, in turns, in training and inference,
  * while a handle exists: bits as by a model of its own for each. */
-START_TEST(cells_serve_any_number_of_graphs)
-    {
-        enum { GRAPHS = 3, ROUNDS = 6 };
-        float losses[GRAPHS + 1][ROUNDS]; /* the last: by one graph alone */
-        for (uint32_t alone = 0; alone < 2; alone++) {
-            network n = open_network(), views[GRAPHS];
-            vpps_options o = default_options();
-            o.vps = 2;
-            vpps_handle *h;
-            TEST_OK(vpps_handle_create(&h, n.model, &o));
-            for (uint32_t i = 0; i < GRAPHS; i++) {
-                views[i] = n;
-                if (i == 1) TEST_OK(vpps_graph_create(&views[i].g, n.model));
-            }
-            const cells c = record_cells(&n);
-            TEST_OK(vpps_graph_create(&views[2].g, n.model));
-            for (uint32_t round = 0; round < ROUNDS; round++) {
-                network *v = &views[alone ? 0 : round % GRAPHS];
-                if (round == 3) (void)record_cells(&n); /* more of them, between batches */
-                const vpps_node loss = build(v, &c, round);
-                TEST_OK(vpps_fb(h, v->g, loss, NULL));
-                TEST_OK(vpps_sync_latest_loss(h, &losses[alone ? GRAPHS : 0][round]));
-                float *const out = &losses[alone ? 2 : 1][round];
-                TEST_OK(vpps_forward(h, v->g, 1, &loss, &out));
-            }
-            vpps_handle_destroy(h);
-            vpps_graph_destroy(views[1].g);
-            vpps_graph_destroy(views[2].g);
-            close_network(&n);
+TEST(cells_serve_any_number_of_graphs) {
+    enum { GRAPHS = 3, ROUNDS = 6 };
+    float losses[GRAPHS + 1][ROUNDS]; /* the last: by one graph alone */
+    for (uint32_t alone = 0; alone < 2; alone++) {
+        network n = open_network(), views[GRAPHS];
+        vpps_options o = default_options();
+        o.vps = 2;
+        vpps_handle *h;
+        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        for (uint32_t i = 0; i < GRAPHS; i++) {
+            views[i] = n;
+            if (i == 1) TEST_OK(vpps_graph_create(&views[i].g, n.model));
         }
-        ck_assert(!memcmp(losses[0], losses[GRAPHS], sizeof losses[0]));
-        ck_assert(!memcmp(losses[1], losses[2], sizeof losses[1]));
+        const cells c = record_cells(&n);
+        TEST_OK(vpps_graph_create(&views[2].g, n.model));
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            network *v = &views[alone ? 0 : round % GRAPHS];
+            if (round == 3) (void)record_cells(&n); /* more of them, between batches */
+            const vpps_node loss = build(v, &c, round);
+            TEST_OK(vpps_fb(h, v->g, loss, NULL));
+            TEST_OK(vpps_sync_latest_loss(h, &losses[alone ? GRAPHS : 0][round]));
+            float *const out = &losses[alone ? 2 : 1][round];
+            TEST_OK(vpps_forward(h, v->g, 1, &loss, &out));
+        }
+        vpps_handle_destroy(h);
+        vpps_graph_destroy(views[1].g);
+        vpps_graph_destroy(views[2].g);
+        close_network(&n);
     }
-END_TEST
+    ck_assert(!memcmp(losses[0], losses[GRAPHS], sizeof losses[0]));
+    ck_assert(!memcmp(losses[1], losses[2], sizeof losses[1]));
+}
 
 /* ---------------------------------------------------------------- lists */
 
@@ -910,76 +880,73 @@ static const struct {
 } list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1}, {record_several, take_several, MOST_VERTICES}};
 
 /* Values and gradients over lists, empty ones too, are those of the same operations by hand. */
-START_TEST(lists_are_their_members)
-    {
-        enum { MOST = MOST_VERTICES * RESULTS };
-        const uint32_t n_results = list_cells[_i].n * RESULTS;
-        static float values[2][MOST][EMBED];
-        for (uint32_t vps = 1; vps <= 2; vps++) {
-            network n[2] = {open_network(), open_network()};
-            const vpps_cell cell = list_cells[_i].record(&n[0]);
-            vpps_options o = default_options();
-            o.vps = vps;
-            o.verify = true;
-            o.optimizer.lr = 1;
-            for (uint32_t i = 0; i < 2; i++) {
-                vpps_node results[MOST], terms[MOST];
-                float *outs[MOST], weights[EMBED];
-                for (uint32_t k = 0; k < EMBED; k++) weights[k] = 0.1f * (float)(k % 7) - 0.2f;
-                for (uint32_t m = 0; m < list_cells[_i].n; m++)
-                    list_cells[_i].build(&n[i], i ? UINT32_MAX : cell, m, results + m * RESULTS);
-                for (uint32_t k = 0; k < n_results; k++) {
-                    terms[k] = vpps_dot(n[i].g, vpps_square(n[i].g, results[k]), vpps_input(n[i].g, EMBED, 1, weights));
-                    outs[k] = values[i][k];
-                }
-                const vpps_node loss = vpps_average(n[i].g, n_results, terms);
-                vpps_handle *h;
-                TEST_OK(vpps_handle_create(&h, n[i].model, &o));
-                TEST_OK(vpps_forward(h, n[i].g, n_results, results, outs));
-                TEST_OK(vpps_fb(h, n[i].g, loss, NULL));
-                TEST_OK(vpps_read_parameters(h));
-                vpps_handle_destroy(h);
+TEST(lists_are_their_members) {
+    enum { MOST = MOST_VERTICES * RESULTS };
+    const uint32_t n_results = list_cells[_i].n * RESULTS;
+    static float values[2][MOST][EMBED];
+    for (uint32_t vps = 1; vps <= 2; vps++) {
+        network n[2] = {open_network(), open_network()};
+        const vpps_cell cell = list_cells[_i].record(&n[0]);
+        vpps_options o = default_options();
+        o.vps = vps;
+        o.verify = true;
+        o.optimizer.lr = 1;
+        for (uint32_t i = 0; i < 2; i++) {
+            vpps_node results[MOST], terms[MOST];
+            float *outs[MOST], weights[EMBED];
+            for (uint32_t k = 0; k < EMBED; k++) weights[k] = 0.1f * (float)(k % 7) - 0.2f;
+            for (uint32_t m = 0; m < list_cells[_i].n; m++)
+                list_cells[_i].build(&n[i], i ? UINT32_MAX : cell, m, results + m * RESULTS);
+            for (uint32_t k = 0; k < n_results; k++) {
+                terms[k] = vpps_dot(n[i].g, vpps_square(n[i].g, results[k]), vpps_input(n[i].g, EMBED, 1, weights));
+                outs[k] = values[i][k];
             }
-            for (uint32_t k = 0; k < n_results; k++)
-                for (uint32_t e = 0; e < EMBED; e++)
-                    ck_assert_msg(close_to(values[0][k][e], values[1][k][e]),
-                                  "vertex %u, result %u, element %u: %.9g, by hand %.9g", k / RESULTS, k % RESULTS, e,
-                                  (double)values[0][k][e], (double)values[1][k][e]);
-            expect_equal_parameters(n, vps);
-            for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
+            const vpps_node loss = vpps_average(n[i].g, n_results, terms);
+            vpps_handle *h;
+            TEST_OK(vpps_handle_create(&h, n[i].model, &o));
+            TEST_OK(vpps_forward(h, n[i].g, n_results, results, outs));
+            TEST_OK(vpps_fb(h, n[i].g, loss, NULL));
+            TEST_OK(vpps_read_parameters(h));
+            vpps_handle_destroy(h);
         }
+        for (uint32_t k = 0; k < n_results; k++)
+            for (uint32_t e = 0; e < EMBED; e++)
+                ck_assert_msg(close_to(values[0][k][e], values[1][k][e]),
+                              "vertex %u, result %u, element %u: %.9g, by hand %.9g", k / RESULTS, k % RESULTS, e,
+                              (double)values[0][k][e], (double)values[1][k][e]);
+        expect_equal_parameters(n, vps);
+        for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
     }
-END_TEST
+}
 
-START_TEST(errors_of_lists)
-    {
-        network n = open_network();
-        vpps_graph *g = n.g, *r;
-        vpps_cell c;
-        const vpps_node s = vpps_lookup(g, n.E, 0);
-        fails_sticky(g, vpps_softmax_list(g, s) == VPPS_NO_NODE, VPPS_STATE, "softmax_list outside", "softmax_list",
-                     "cell");
+TEST(errors_of_lists) {
+    network n = open_network();
+    vpps_graph *g = n.g, *r;
+    vpps_cell c;
+    const vpps_node s = vpps_lookup(g, n.E, 0);
+    fails_sticky(g, vpps_softmax_list(g, s) == VPPS_NO_NODE, VPPS_STATE, "softmax_list outside", "softmax_list",
+                 "cell");
 #define BAD_RECORDING(status, a, b, ...)                                                                               \
     TEST_OK(vpps_cell_begin(n.model, "bad", &r));                                                                      \
     ck_assert_uint_eq((__VA_ARGS__), VPPS_NO_NODE);                                                                    \
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_##status, a);                                                                \
     ck_assert_msg(strstr(vpps_error_message(), b), "%s", vpps_error_message())
-        BAD_RECORDING(SHAPE, "softmax_list", "expected a list of scalars", vpps_softmax_list(r, vpps_pull(r, 1, 1)));
-        BAD_RECORDING(SHAPE, "softmax_list", "a list of 3 x 1", vpps_softmax_list(r, vpps_pull_list(r, 3, 1)));
-        BAD_RECORDING(SHAPE, "weighted_sum_list", "a value of 3 x 1",
-                      vpps_weighted_sum_list(r, vpps_pull_list(r, 1, 1), vpps_pull(r, 3, 1)));
-        BAD_RECORDING(ARGUMENT, "gather_list", "from child 1 on",
-                      (vpps_gather_list(r, 0, 3, 1), vpps_gather_list_from(r, 1, 0, 3, 1)));
-        BAD_RECORDING(SHAPE, "pull_list", "0 x 1", vpps_pull_list(r, 0, 1));
-        BAD_RECORDING(SHAPE, "concat_list", "a value of 3 x 1", vpps_concat_list(r, vpps_pull(r, 3, 1), 2));
-        BAD_RECORDING(ARGUMENT, "concat_list", "at most 0 members", vpps_concat_list(r, vpps_pull_list(r, 3, 1), 0));
-        BAD_RECORDING(ARGUMENT, "concat_list", "less than 2^22 elements",
-                      vpps_concat_list(r, vpps_pull_list(r, 1024, 4), 1024));
+    BAD_RECORDING(SHAPE, "softmax_list", "expected a list of scalars", vpps_softmax_list(r, vpps_pull(r, 1, 1)));
+    BAD_RECORDING(SHAPE, "softmax_list", "a list of 3 x 1", vpps_softmax_list(r, vpps_pull_list(r, 3, 1)));
+    BAD_RECORDING(SHAPE, "weighted_sum_list", "a value of 3 x 1",
+                  vpps_weighted_sum_list(r, vpps_pull_list(r, 1, 1), vpps_pull(r, 3, 1)));
+    BAD_RECORDING(ARGUMENT, "gather_list", "from child 1 on",
+                  (vpps_gather_list(r, 0, 3, 1), vpps_gather_list_from(r, 1, 0, 3, 1)));
+    BAD_RECORDING(SHAPE, "pull_list", "0 x 1", vpps_pull_list(r, 0, 1));
+    BAD_RECORDING(SHAPE, "concat_list", "a value of 3 x 1", vpps_concat_list(r, vpps_pull(r, 3, 1), 2));
+    BAD_RECORDING(ARGUMENT, "concat_list", "at most 0 members", vpps_concat_list(r, vpps_pull_list(r, 3, 1), 0));
+    BAD_RECORDING(ARGUMENT, "concat_list", "less than 2^22 elements",
+                  vpps_concat_list(r, vpps_pull_list(r, 1024, 4), 1024));
 
-        const vpps_cell attention = record_attention(&n);
-        vpps_vertex children[MOST_MEMBERS + 2];
-        const vpps_node *list;
-        vpps_node bias;
+    const vpps_cell attention = record_attention(&n);
+    vpps_vertex children[MOST_MEMBERS + 2];
+    const vpps_node *list;
+    vpps_node bias;
 #define APPLY(...)                                                                                                     \
     vpps_graph_clear(g);                                                                                               \
     bias = vpps_slice(g, vpps_lookup(g, n.E, 1), 0, 1);                                                                \
@@ -993,57 +960,53 @@ START_TEST(errors_of_lists)
                                                  .n_pull_lists = lists, .n_members = members, .pull_lists = &list)));  \
         fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "attention", text);                               \
     } while (0)
-        BAD_LIST(0, 1, 0, "0 children");
-        BAD_LIST(2, 0, 0, "expected 1 of 1");
-        BAD_LIST(2, 1, 2, "1 pulled lists of 2 nodes; expected 1 of 1");
-        BAD_LIST(1, 1, 1, "expected 1 of 0");
-        BAD_LIST(MOST_MEMBERS + 2, 1, MOST_MEMBERS + 1, "a list of 6 members; expected at most 5");
-        close_network(&n);
-    }
-END_TEST
+    BAD_LIST(0, 1, 0, "0 children");
+    BAD_LIST(2, 0, 0, "expected 1 of 1");
+    BAD_LIST(2, 1, 2, "1 pulled lists of 2 nodes; expected 1 of 1");
+    BAD_LIST(1, 1, 1, "expected 1 of 0");
+    BAD_LIST(MOST_MEMBERS + 2, 1, MOST_MEMBERS + 1, "a list of 6 members; expected at most 5");
+    close_network(&n);
+}
 
 /* Nodes that lie equally far into vertices of one cell are different nodes where the vertices' lists differ. */
-START_TEST(sums_tell_vertices_with_lists_apart)
-    {
-        network n = open_network();
-        vpps_graph *g = n.g, *r;
-        TEST_OK(vpps_cell_begin(n.model, "parts", &r));
-        const vpps_node member = vpps_tanh(r, vpps_gather_list(r, 0, EMBED, 1)), all = vpps_sum(r, 1, &member);
-        TEST_OK(vpps_push(r, all));
-        TEST_OK(vpps_push(r, vpps_slice(r, all, 0, 1)));
-        const vpps_cell c = end_cell(r);
-        const vpps_vertex leaf = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)}), children[] = {leaf, leaf};
-        const vpps_vertex one = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 1, .children = children));
-        const vpps_vertex two = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 2, .children = children));
-        const vpps_node slices[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 1)};
-        ck_assert_uint_ne(vpps_sum(g, 2, slices), VPPS_NO_NODE);
-        const vpps_node mixed[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 0)};
-        fails_sticky(g, vpps_sum(g, 2, mixed) == VPPS_NO_NODE, VPPS_SHAPE, "sum", "expected", "1 x 1");
-        close_network(&n);
-    }
-END_TEST
+TEST(sums_tell_vertices_with_lists_apart) {
+    network n = open_network();
+    vpps_graph *g = n.g, *r;
+    TEST_OK(vpps_cell_begin(n.model, "parts", &r));
+    const vpps_node member = vpps_tanh(r, vpps_gather_list(r, 0, EMBED, 1)), all = vpps_sum(r, 1, &member);
+    TEST_OK(vpps_push(r, all));
+    TEST_OK(vpps_push(r, vpps_slice(r, all, 0, 1)));
+    const vpps_cell c = end_cell(r);
+    const vpps_vertex leaf = vpps_source(g, 1, &(vpps_node){vpps_lookup(g, n.E, 0)}), children[] = {leaf, leaf};
+    const vpps_vertex one = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 1, .children = children));
+    const vpps_vertex two = vpps_apply(g, VPPS_APPLICATION(.cell = c, .n_children = 2, .children = children));
+    const vpps_node slices[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 1)};
+    ck_assert_uint_ne(vpps_sum(g, 2, slices), VPPS_NO_NODE);
+    const vpps_node mixed[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 0)};
+    fails_sticky(g, vpps_sum(g, 2, mixed) == VPPS_NO_NODE, VPPS_SHAPE, "sum", "expected", "1 x 1");
+    close_network(&n);
+}
 
-START_TEST(errors_of_several_lists)
-    {
-        network n = open_network();
-        vpps_cell c;
-        vpps_graph *g = n.g, *r;
-        vpps_node a, b;
+TEST(errors_of_several_lists) {
+    network n = open_network();
+    vpps_cell c;
+    vpps_graph *g = n.g, *r;
+    vpps_node a, b;
 #define LIST(number) vpps_pull_list_of(r, number, 1, 1)
-        BAD_RECORDING(SHAPE, "add: members of list 0 and of list 1", "cell bad",
-                      (a = LIST(0), b = LIST(1), vpps_add(r, a, b)));
-        BAD_RECORDING(SHAPE, "weighted_sum_list: members of list 0 and of list 1", "expected those of one list",
-                      (a = LIST(0), b = LIST(1), vpps_weighted_sum_list(r, a, b)));
-        BAD_RECORDING(ARGUMENT, "pull_list: list 1 in cell bad", "0 so far; expected at most list 0", LIST(1));
-        BAD_RECORDING(ARGUMENT, "gather_list: list 4 in cell bad", "4 so far; expected at most list 3",
-                      (LIST(0), LIST(1), LIST(2), LIST(3), vpps_gather_list_of(r, 4, 0, 1, 1)));
+    BAD_RECORDING(SHAPE, "add: members of list 0 and of list 1", "cell bad",
+                  (a = LIST(0), b = LIST(1), vpps_add(r, a, b)));
+    BAD_RECORDING(SHAPE, "weighted_sum_list: members of list 0 and of list 1", "expected those of one list",
+                  (a = LIST(0), b = LIST(1), vpps_weighted_sum_list(r, a, b)));
+    BAD_RECORDING(ARGUMENT, "pull_list: list 1 in cell bad", "0 so far; expected at most list 0", LIST(1));
+    BAD_RECORDING(ARGUMENT, "gather_list: list 4 in cell bad", "4 so far; expected at most list 3",
+                  (LIST(0), LIST(1), LIST(2), LIST(3), vpps_gather_list_of(r, 4, 0, 1, 1)));
 #undef LIST
-        TEST_OK(vpps_cell_begin(n.model, "two", &r));
-        const vpps_node left = vpps_gather_list_of(r, 0, 0, EMBED, 1), right = vpps_gather_list_of(r, 1, 0, EMBED, 1);
-        const vpps_node edge = vpps_pull_list_of(r, 1, EMBED, 1), s = vpps_gather(r, 0, 0, EMBED, 1);
-        TEST_OK(vpps_scatter(r, vpps_add(r, s, vpps_max_of(r, 2, (vpps_node[]){left, right}))));
-        TEST_OK(vpps_push(r, vpps_concat_list(r, edge, 2)));
-        c = end_cell(r);
+    TEST_OK(vpps_cell_begin(n.model, "two", &r));
+    const vpps_node left = vpps_gather_list_of(r, 0, 0, EMBED, 1), right = vpps_gather_list_of(r, 1, 0, EMBED, 1);
+    const vpps_node edge = vpps_pull_list_of(r, 1, EMBED, 1), s = vpps_gather(r, 0, 0, EMBED, 1);
+    TEST_OK(vpps_scatter(r, vpps_add(r, s, vpps_max_of(r, 2, (vpps_node[]){left, right}))));
+    TEST_OK(vpps_push(r, vpps_concat_list(r, edge, 2)));
+    c = end_cell(r);
 #define BAD_LISTS(count, lists, first, second, pulled, text)                                                           \
     do {                                                                                                               \
         vpps_graph_clear(g);                                                                                           \
@@ -1055,16 +1018,15 @@ START_TEST(errors_of_several_lists)
                                 .pull_lists = &list, .n_lists = lists, .list_members = (uint32_t[]){first, second}));  \
         fails_sticky(g, v == VPPS_NO_VERTEX, VPPS_ARGUMENT, "apply", "two", text);                                     \
     } while (0)
-        BAD_LISTS(3, 0, 1, 1, 1, "members of 0 lists; expected 2");
-        BAD_LISTS(3, 1, 1, 1, 1, "members of 1 lists; expected 2");
-        BAD_LISTS(4, 2, 1, 1, 1, "4 children, 0 nodes, 0 indices; expected 3,");
-        BAD_LISTS(2, 2, 1, 1, 1, "2 children, 0 nodes, 0 indices; expected 3,");
-        BAD_LISTS(3, 2, 1, 1, 2, "2 pulled lists; expected 1");
-        BAD_LISTS(2, 2, 0, 1, 1, "a list of 0 members; expected at least 1");
-        BAD_LISTS(5, 2, 1, 3, 1, "a list of 3 members; expected at most 2");
-        close_network(&n);
-    }
-END_TEST
+    BAD_LISTS(3, 0, 1, 1, 1, "members of 0 lists; expected 2");
+    BAD_LISTS(3, 1, 1, 1, 1, "members of 1 lists; expected 2");
+    BAD_LISTS(4, 2, 1, 1, 1, "4 children, 0 nodes, 0 indices; expected 3,");
+    BAD_LISTS(2, 2, 1, 1, 1, "2 children, 0 nodes, 0 indices; expected 3,");
+    BAD_LISTS(3, 2, 1, 1, 2, "2 pulled lists; expected 1");
+    BAD_LISTS(2, 2, 0, 1, 1, "a list of 0 members; expected at least 1");
+    BAD_LISTS(5, 2, 1, 3, 1, "a list of 3 members; expected at most 2");
+    close_network(&n);
+}
 
 int main(void) {
     Suite *s = suite_create("cells");

@@ -191,49 +191,45 @@ static void by_host(network *n, result *r) {
 static const uint32_t sizes[] = {5, 33, 280, 16}; /* rows of the third are shared out; the last is for a GPU */
 enum { GPU = VPPS_COUNT(sizes) - 1 };
 
-START_TEST(a_loop_is_what_the_host_would_have_done)
-    {
-        network n;
-        result want, got;
-        open_network(&n, sizes[_i]);
-        open_handle(&n, "cpu", 1, 1, 1);
-        by_host(&n, &want);
-        by_device(&n, n.turn, false, &got);
-        uint32_t least = LIMIT, most = 0;
-        for (uint32_t i = 0; i < LANES; i++) {
-            ck_assert_msg(got.count[i] == want.count[i], "lane %u: %g turns; expected %g", i, (double)got.count[i],
-                          (double)want.count[i]);
-            ck_assert_float_eq_tol(got.goes_on[i], want.goes_on[i], 1e-5f);
-            for (uint32_t k = 0; k < n.hidden; k++) ck_assert_float_eq_tol(got.h[i][k], want.h[i][k], 1e-5f);
-            least = vpps_min_u32(least, (uint32_t)got.count[i]);
-            most = vpps_max_u32(most, (uint32_t)got.count[i]);
-        }
-        ck_assert_msg(least < most && least < LIMIT - 2, "%u to %u turns: nothing was decided", least, most);
-        close_network(&n);
+TEST(a_loop_is_what_the_host_would_have_done) {
+    network n;
+    result want, got;
+    open_network(&n, sizes[_i]);
+    open_handle(&n, "cpu", 1, 1, 1);
+    by_host(&n, &want);
+    by_device(&n, n.turn, false, &got);
+    uint32_t least = LIMIT, most = 0;
+    for (uint32_t i = 0; i < LANES; i++) {
+        ck_assert_msg(got.count[i] == want.count[i], "lane %u: %g turns; expected %g", i, (double)got.count[i],
+                      (double)want.count[i]);
+        ck_assert_float_eq_tol(got.goes_on[i], want.goes_on[i], 1e-5f);
+        for (uint32_t k = 0; k < n.hidden; k++) ck_assert_float_eq_tol(got.h[i][k], want.h[i][k], 1e-5f);
+        least = vpps_min_u32(least, (uint32_t)got.count[i]);
+        most = vpps_max_u32(most, (uint32_t)got.count[i]);
     }
-END_TEST
+    ck_assert_msg(least < most && least < LIMIT - 2, "%u to %u turns: nothing was decided", least, most);
+    close_network(&n);
+}
 
-START_TEST(every_machine_decides_alike)
-    {
-        static const struct {
-            uint32_t vps, groups, waves;
-        } machines[] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 2, 1}, {2, 1, 3}, {3, 3, 2}};
-        for (turn_kind kind = TURN; kind <= LISTING; kind++) {
-            result first, r;
-            for (size_t m = 0; m < VPPS_COUNT(machines); m++) {
-                network n;
-                open_network(&n, sizes[_i]);
-                open_handle(&n, "cpu", machines[m].vps, machines[m].groups, machines[m].waves);
-                memset(&r, 0, sizeof r);
-                by_device(&n, kind == TURN ? n.turn : kind == DECIDING ? n.deciding : n.listing, kind == LISTING, &r);
-                if (!m) first = r;
-                ck_assert_msg(!memcmp(&r, &first, sizeof r), "kind %d, %u VPs in %u groups: other results", kind,
-                              machines[m].vps, machines[m].groups);
-                close_network(&n);
-            }
+TEST(every_machine_decides_alike) {
+    static const struct {
+        uint32_t vps, groups, waves;
+    } machines[] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 2, 1}, {2, 1, 3}, {3, 3, 2}};
+    for (turn_kind kind = TURN; kind <= LISTING; kind++) {
+        result first, r;
+        for (size_t m = 0; m < VPPS_COUNT(machines); m++) {
+            network n;
+            open_network(&n, sizes[_i]);
+            open_handle(&n, "cpu", machines[m].vps, machines[m].groups, machines[m].waves);
+            memset(&r, 0, sizeof r);
+            by_device(&n, kind == TURN ? n.turn : kind == DECIDING ? n.deciding : n.listing, kind == LISTING, &r);
+            if (!m) first = r;
+            ck_assert_msg(!memcmp(&r, &first, sizeof r), "kind %d, %u VPs in %u groups: other results", kind,
+                          machines[m].vps, machines[m].groups);
+            close_network(&n);
         }
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- gradients */
 
@@ -256,44 +252,42 @@ static void train(network *n, const float *turns) {
 }
 
 /* On a GPU, too, which runs all turns, as what no gradient comes through it does not run. */
-START_TEST(gradients_are_those_of_the_turns_that_were_taken)
-    {
-        const char *device = _i == GPU ? test_gpu_device() : "cpu";
-        const uint32_t vps = _i == GPU && !gpu_is_simulated() ? 0 : 2;
-        network loop, turns;
-        result r;
-        open_network(&loop, sizes[_i]);
-        open_network(&turns, sizes[_i]);
-        open_handle(&loop, device, vps, 0, 0);
-        open_handle(&turns, device, vps, 0, 0);
-        vpps_node nodes[LANES][OUTPUTS];
-        for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all */
-            const lane l = make_lane(&loop, i);
-            const vpps_node pulls[] = {l.x, l.patience};
-            const vpps_vertex start = vpps_source(loop.g, OUTPUTS, l.first);
-            const vpps_application a = application_of(loop.turn, &start, pulls);
-            const vpps_vertex last = vpps_while(loop.g, &a, LIMIT, NULL);
-            for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(loop.g, last, k);
-        }
-        fetch(&loop, nodes, &r);
-        train(&loop, NULL);
-        train(&turns, r.count);
-        const vpps_param params[] = {loop.U, loop.v};
-        for (size_t p = 0; p < VPPS_COUNT(params); p++) {
-            const float *a = vpps_param_values(loop.model, params[p]), *b = vpps_param_values(turns.model, params[p]);
-            const uint32_t elems = p ? loop.hidden : loop.hidden * loop.hidden;
-            for (uint32_t k = 0; k < elems; k++) ck_assert_float_eq_tol(a[k], b[k], 1e-5f);
-        }
-        vpps_graph_clear(loop.g);
-        const vpps_node best = vpps_argmax(loop.g, make_lane(&loop, 0).x);
-        float pair[2], *to = pair;
-        const vpps_status decides = vpps_forward(loop.h, loop.g, 1, &best, &to);
-        if (_i == GPU) TEST_FAILS(decides, VPPS_DEVICE, "does not run argmax and lookup_at");
-        if (_i != GPU) TEST_OK(decides);
-        close_network(&loop);
-        close_network(&turns);
+TEST(gradients_are_those_of_the_turns_that_were_taken) {
+    const char *device = _i == GPU ? test_gpu_device() : "cpu";
+    const uint32_t vps = _i == GPU && !gpu_is_simulated() ? 0 : 2;
+    network loop, turns;
+    result r;
+    open_network(&loop, sizes[_i]);
+    open_network(&turns, sizes[_i]);
+    open_handle(&loop, device, vps, 0, 0);
+    open_handle(&turns, device, vps, 0, 0);
+    vpps_node nodes[LANES][OUTPUTS];
+    for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all */
+        const lane l = make_lane(&loop, i);
+        const vpps_node pulls[] = {l.x, l.patience};
+        const vpps_vertex start = vpps_source(loop.g, OUTPUTS, l.first);
+        const vpps_application a = application_of(loop.turn, &start, pulls);
+        const vpps_vertex last = vpps_while(loop.g, &a, LIMIT, NULL);
+        for (uint32_t k = 0; k < OUTPUTS; k++) nodes[i][k] = vpps_scattered(loop.g, last, k);
     }
-END_TEST
+    fetch(&loop, nodes, &r);
+    train(&loop, NULL);
+    train(&turns, r.count);
+    const vpps_param params[] = {loop.U, loop.v};
+    for (size_t p = 0; p < VPPS_COUNT(params); p++) {
+        const float *a = vpps_param_values(loop.model, params[p]), *b = vpps_param_values(turns.model, params[p]);
+        const uint32_t elems = p ? loop.hidden : loop.hidden * loop.hidden;
+        for (uint32_t k = 0; k < elems; k++) ck_assert_float_eq_tol(a[k], b[k], 1e-5f);
+    }
+    vpps_graph_clear(loop.g);
+    const vpps_node best = vpps_argmax(loop.g, make_lane(&loop, 0).x);
+    float pair[2], *to = pair;
+    const vpps_status decides = vpps_forward(loop.h, loop.g, 1, &best, &to);
+    if (_i == GPU) TEST_FAILS(decides, VPPS_DEVICE, "does not run argmax and lookup_at");
+    if (_i != GPU) TEST_OK(decides);
+    close_network(&loop);
+    close_network(&turns);
+}
 
 /* ---------------------------------------------------------------- a case */
 
@@ -327,112 +321,106 @@ static vpps_vertex put_case(vpps_graph *g, const vpps_cell *cells, float which, 
     return vpps_case(g, BRANCHES, branches);
 }
 
-START_TEST(a_value_picks_the_branch)
-    {
-        static const float which[] = {0, 1, 2, 1.3f, 3, -1, NAN}, factors[] = {2, 3, 4, 3, 0, 0, 0},
-                           x[SIZE] = {1, -2, 3, 4};
-        vpps_param A[BRANCHES];
-        vpps_cell cells[BRANCHES];
-        vpps_options o = default_options();
-        o.vps = 1 + (uint32_t)_i;
-        o.verify = true;
-        o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
-        training t = training_of(1);
-        record_branches(t.model, A, cells);
-        training_start(&t, &o);
-        vpps_node nodes[2 * VPPS_COUNT(which)];
-        float values[2 * VPPS_COUNT(which)][SIZE], *outs[2 * VPPS_COUNT(which)];
-        for (size_t i = 0; i < VPPS_COUNT(nodes); i++) {
-            nodes[i] = vpps_scattered(t.g, put_case(t.g, cells, which[i / 2], x), i % 2);
-            outs[i] = values[i];
-        }
-        TEST_OK(vpps_forward(t.h, t.g, VPPS_COUNT(nodes), nodes, outs));
-        for (size_t i = 0; i < VPPS_COUNT(nodes); i++)
-            for (uint32_t k = 0; k < SIZE; k++)
-                ck_assert_float_eq(values[i][k], (i % 2 ? -1.0f : 1.0f) * factors[i / 2] * x[k]);
-
-        vpps_graph_clear(t.g); /* only what was picked learns */
-        const vpps_node y = vpps_scattered(t.g, put_case(t.g, cells, 1, x), 0);
-        TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, y), NULL));
-        TEST_OK(vpps_read_parameters(t.h));
-        for (uint32_t k = 0; k < BRANCHES; k++) {
-            const float *a = vpps_param_values(t.model, A[k]);
-            for (uint32_t i = 0; i < SIZE * SIZE; i++) {
-                const float before = i % SIZE == i / SIZE ? 2.0f + (float)k : 0;
-                ck_assert_float_eq_tol(a[i], k == 1 ? before - x[i % SIZE] : before, 1e-6f);
-            }
-        }
-        training_end(&t);
+TEST(a_value_picks_the_branch) {
+    static const float which[] = {0, 1, 2, 1.3f, 3, -1, NAN}, factors[] = {2, 3, 4, 3, 0, 0, 0},
+                       x[SIZE] = {1, -2, 3, 4};
+    vpps_param A[BRANCHES];
+    vpps_cell cells[BRANCHES];
+    vpps_options o = default_options();
+    o.vps = 1 + (uint32_t)_i;
+    o.verify = true;
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+    training t = training_of(1);
+    record_branches(t.model, A, cells);
+    training_start(&t, &o);
+    vpps_node nodes[2 * VPPS_COUNT(which)];
+    float values[2 * VPPS_COUNT(which)][SIZE], *outs[2 * VPPS_COUNT(which)];
+    for (size_t i = 0; i < VPPS_COUNT(nodes); i++) {
+        nodes[i] = vpps_scattered(t.g, put_case(t.g, cells, which[i / 2], x), i % 2);
+        outs[i] = values[i];
     }
-END_TEST
+    TEST_OK(vpps_forward(t.h, t.g, VPPS_COUNT(nodes), nodes, outs));
+    for (size_t i = 0; i < VPPS_COUNT(nodes); i++)
+        for (uint32_t k = 0; k < SIZE; k++)
+            ck_assert_float_eq(values[i][k], (i % 2 ? -1.0f : 1.0f) * factors[i / 2] * x[k]);
+
+    vpps_graph_clear(t.g); /* only what was picked learns */
+    const vpps_node y = vpps_scattered(t.g, put_case(t.g, cells, 1, x), 0);
+    TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, y), NULL));
+    TEST_OK(vpps_read_parameters(t.h));
+    for (uint32_t k = 0; k < BRANCHES; k++) {
+        const float *a = vpps_param_values(t.model, A[k]);
+        for (uint32_t i = 0; i < SIZE * SIZE; i++) {
+            const float before = i % SIZE == i / SIZE ? 2.0f + (float)k : 0;
+            ck_assert_float_eq_tol(a[i], k == 1 ? before - x[i % SIZE] : before, 1e-6f);
+        }
+    }
+    training_end(&t);
+}
 
 /* ---------------------------------------------------------------- errors */
 
-START_TEST(recording_fails)
-    {
-        network n;
-        vpps_graph *g;
-        vpps_cell cell;
-        open_network(&n, 5);
-        TEST_FAILS(vpps_condition(n.g, 0), VPPS_STATE, "no cell is being recorded");
-        TEST_OK(vpps_cell_begin(n.model, "vector", &g));
-        TEST_FAILS(vpps_condition(g, vpps_pull(g, 2, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
-        vpps_graph_destroy(g);
-        TEST_OK(vpps_cell_begin(n.model, "made", &g));
-        TEST_FAILS(vpps_condition(g, vpps_ones(g, 1, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
-        vpps_graph_destroy(g);
-        TEST_OK(vpps_cell_begin(n.model, "late", &g));
-        TEST_OK(vpps_scatter(g, vpps_pull(g, 2, 1)));
-        TEST_FAILS(vpps_condition(g, vpps_pull(g, 1, 1)), VPPS_STATE, "expected one condition, before all outputs");
-        vpps_graph_destroy(g);
-        TEST_OK(vpps_cell_begin(n.model, "none", &g));
-        TEST_FAILS(vpps_scatter_else(g, vpps_pull(g, 1, 1), VPPS_NO_NODE), VPPS_STATE, "has no condition");
-        vpps_graph_destroy(g);
-        for (uint32_t push = 0; push < 2; push++) {
-            TEST_OK(vpps_cell_begin(n.model, "plain", &g));
-            const vpps_node x = vpps_pull(g, 1, 1);
-            TEST_OK(vpps_condition(g, x));
-            TEST_FAILS(push ? vpps_push(g, x) : vpps_scatter(g, x), VPPS_STATE, "expected vpps_scatter_else");
-            vpps_graph_destroy(g);
-        }
-        TEST_OK(vpps_cell_begin(n.model, "otherwise", &g));
+TEST(recording_fails) {
+    network n;
+    vpps_graph *g;
+    vpps_cell cell;
+    open_network(&n, 5);
+    TEST_FAILS(vpps_condition(n.g, 0), VPPS_STATE, "no cell is being recorded");
+    TEST_OK(vpps_cell_begin(n.model, "vector", &g));
+    TEST_FAILS(vpps_condition(g, vpps_pull(g, 2, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
+    vpps_graph_destroy(g);
+    TEST_OK(vpps_cell_begin(n.model, "made", &g));
+    TEST_FAILS(vpps_condition(g, vpps_ones(g, 1, 1)), VPPS_SHAPE, "expected a scalar that it gathers or pulls");
+    vpps_graph_destroy(g);
+    TEST_OK(vpps_cell_begin(n.model, "late", &g));
+    TEST_OK(vpps_scatter(g, vpps_pull(g, 2, 1)));
+    TEST_FAILS(vpps_condition(g, vpps_pull(g, 1, 1)), VPPS_STATE, "expected one condition, before all outputs");
+    vpps_graph_destroy(g);
+    TEST_OK(vpps_cell_begin(n.model, "none", &g));
+    TEST_FAILS(vpps_scatter_else(g, vpps_pull(g, 1, 1), VPPS_NO_NODE), VPPS_STATE, "has no condition");
+    vpps_graph_destroy(g);
+    for (uint32_t push = 0; push < 2; push++) {
+        TEST_OK(vpps_cell_begin(n.model, "plain", &g));
         const vpps_node x = vpps_pull(g, 1, 1);
         TEST_OK(vpps_condition(g, x));
-        TEST_FAILS(vpps_scatter_else(g, x, vpps_negate(g, x)), VPPS_SHAPE, "gathers or pulls otherwise");
-        TEST_FAILS(vpps_cell_end(g, &cell), VPPS_SHAPE, "otherwise");
-        TEST_OK(vpps_cell_begin(n.model, "large", &g));
-        TEST_FAILS(vpps_condition_is(g, vpps_pull(g, 1, 1), 1u << 22), VPPS_ARGUMENT, "less than 2^22");
+        TEST_FAILS(push ? vpps_push(g, x) : vpps_scatter(g, x), VPPS_STATE, "expected vpps_scatter_else");
         vpps_graph_destroy(g);
-        close_network(&n);
     }
-END_TEST
+    TEST_OK(vpps_cell_begin(n.model, "otherwise", &g));
+    const vpps_node x = vpps_pull(g, 1, 1);
+    TEST_OK(vpps_condition(g, x));
+    TEST_FAILS(vpps_scatter_else(g, x, vpps_negate(g, x)), VPPS_SHAPE, "gathers or pulls otherwise");
+    TEST_FAILS(vpps_cell_end(g, &cell), VPPS_SHAPE, "otherwise");
+    TEST_OK(vpps_cell_begin(n.model, "large", &g));
+    TEST_FAILS(vpps_condition_is(g, vpps_pull(g, 1, 1), 1u << 22), VPPS_ARGUMENT, "less than 2^22");
+    vpps_graph_destroy(g);
+    close_network(&n);
+}
 
-START_TEST(applying_fails)
-    {
-        network n;
-        open_network(&n, 5);
-        const lane l = make_lane(&n, 0);
-        const vpps_node pulls[] = {l.x, l.patience};
-        const vpps_vertex start = vpps_source(n.g, OUTPUTS, l.first);
-        vpps_application a = application_of(n.plain, &start, pulls);
-        ck_assert_uint_eq(vpps_while(n.g, &a, 3, NULL), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected a cell of the model with a condition");
-        vpps_graph_clear(n.g);
-        const lane again = make_lane(&n, 0);
-        const vpps_node pulled[] = {again.x, again.patience};
-        const vpps_vertex first = vpps_source(n.g, OUTPUTS, again.first);
-        a = application_of(n.turn, &first, pulled);
-        ck_assert_uint_eq(vpps_while(n.g, &a, 0, NULL), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "a limit of 1 or more");
-        vpps_graph_clear(n.g);
-        ck_assert_uint_eq(vpps_case(n.g, 0, NULL), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "no branches");
-        vpps_graph_clear(n.g);
-        ck_assert_uint_eq(vpps_case(n.g, 1, &a), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected zeros");
-        close_network(&n);
-    }
-END_TEST
+TEST(applying_fails) {
+    network n;
+    open_network(&n, 5);
+    const lane l = make_lane(&n, 0);
+    const vpps_node pulls[] = {l.x, l.patience};
+    const vpps_vertex start = vpps_source(n.g, OUTPUTS, l.first);
+    vpps_application a = application_of(n.plain, &start, pulls);
+    ck_assert_uint_eq(vpps_while(n.g, &a, 3, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected a cell of the model with a condition");
+    vpps_graph_clear(n.g);
+    const lane again = make_lane(&n, 0);
+    const vpps_node pulled[] = {again.x, again.patience};
+    const vpps_vertex first = vpps_source(n.g, OUTPUTS, again.first);
+    a = application_of(n.turn, &first, pulled);
+    ck_assert_uint_eq(vpps_while(n.g, &a, 0, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "a limit of 1 or more");
+    vpps_graph_clear(n.g);
+    ck_assert_uint_eq(vpps_case(n.g, 0, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "no branches");
+    vpps_graph_clear(n.g);
+    ck_assert_uint_eq(vpps_case(n.g, 1, &a), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected zeros");
+    close_network(&n);
+}
 
 int main(void) {
     Suite *suite = suite_create("conditions");

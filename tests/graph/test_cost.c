@@ -53,85 +53,77 @@ static const float numbers[16] = {0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0
 
 /* ---------------------------------------------------------------- products and parameters */
 
-START_TEST(an_affine_node)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        expect(g, "nothing", (vpps_cost){0});
+TEST(an_affine_node) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    expect(g, "nothing", (vpps_cost){0});
 
-        /* W x and its gradient for W; bias and its gradient; update of 12 + 4 elements. x has no gradient. */
-        vpps_affine1(g, f.b, f.W, vpps_input(g, 3, 1, numbers));
-        expect(g, "of an input", (vpps_cost){0, 2, 2 * 24, 4 + 4 + 2 * 16, 8 * 16, 3 * 8 + 4 * 16});
+    /* W x and its gradient for W; bias and its gradient; update of 12 + 4 elements. x has no gradient. */
+    vpps_affine1(g, f.b, f.W, vpps_input(g, 3, 1, numbers));
+    expect(g, "of an input", (vpps_cost){0, 2, 2 * 24, 4 + 4 + 2 * 16, 8 * 16, 3 * 8 + 4 * 16});
 
-        /* The entry has a gradient: a third product, an update of 3 elements. It is its parameter, and no value. */
-        vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 5));
-        expect(g, "of an entry", (vpps_cost){0, 2, 3 * 24, 4 + 4 + 2 * 19, 8 * 19, 4 * 16});
+    /* The entry has a gradient: a third product, an update of 3 elements. It is its parameter, and no value. */
+    vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 5));
+    expect(g, "of an entry", (vpps_cost){0, 2, 3 * 24, 4 + 4 + 2 * 19, 8 * 19, 4 * 16});
 
-        /* What follows a matrix that is trained has a gradient: tanh forward and backward. */
-        vpps_tanh(g, vpps_matvec(g, f.W, vpps_input(g, 3, 1, numbers)));
-        expect(g, "without bias", (vpps_cost){0, 3, 2 * 24, 4 + 3 * 4 + 2 * 12, 8 * 12, 3 * 8 + 2 * 4 * 16});
+    /* What follows a matrix that is trained has a gradient: tanh forward and backward. */
+    vpps_tanh(g, vpps_matvec(g, f.W, vpps_input(g, 3, 1, numbers)));
+    expect(g, "without bias", (vpps_cost){0, 3, 2 * 24, 4 + 3 * 4 + 2 * 12, 8 * 12, 3 * 8 + 2 * 4 * 16});
 
-        /* Two columns; no bias. */
-        vpps_matvec(g, f.W, vpps_lookup(g, f.M, 1));
-        expect(g, "of columns", (vpps_cost){0, 2, 3 * 48, 2 * 18, 8 * 18, 8 * 16});
+    /* Two columns; no bias. */
+    vpps_matvec(g, f.W, vpps_lookup(g, f.M, 1));
+    expect(g, "of columns", (vpps_cost){0, 2, 3 * 48, 2 * 18, 8 * 18, 8 * 16});
 
-        /* Two products: of a gradient only the first has all. */
-        vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 0), f.U, vpps_input(g, 4, 1, numbers));
-        expect(g, "of two", (vpps_cost){0, 3, 3 * 24 + 2 * 32, 4 + 4 + 2 * 35, 8 * 35, 4 * 8 + 4 * 16});
-        close_fixture(&f);
-    }
-END_TEST
+    /* Two products: of a gradient only the first has all. */
+    vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 0), f.U, vpps_input(g, 4, 1, numbers));
+    expect(g, "of two", (vpps_cost){0, 3, 3 * 24 + 2 * 32, 4 + 4 + 2 * 35, 8 * 35, 4 * 8 + 4 * 16});
+    close_fixture(&f);
+}
 
-START_TEST(parameters_count_once)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        /* U twice, the first entry twice and the last once: 16 + 4 + 2 x 3 elements, and W's 12. */
-        vpps_node h = vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0));
-        h = vpps_affine1(g, f.b, f.U, h);
-        h = vpps_affine2(g, f.b, f.U, h, f.W, vpps_lookup(g, f.E, 0));
-        vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 5), f.U, h);
-        expect(g, "shared", (vpps_cost){0, 7, 9 * 24 + 9 * 32, 4 * 8 + 2 * 38, 8 * 38, 4 * 4 * 16});
+TEST(parameters_count_once) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    /* U twice, the first entry twice and the last once: 16 + 4 + 2 x 3 elements, and W's 12. */
+    vpps_node h = vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0));
+    h = vpps_affine1(g, f.b, f.U, h);
+    h = vpps_affine2(g, f.b, f.U, h, f.W, vpps_lookup(g, f.E, 0));
+    vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 5), f.U, h);
+    expect(g, "shared", (vpps_cost){0, 7, 9 * 24 + 9 * 32, 4 * 8 + 2 * 38, 8 * 38, 4 * 4 * 16});
 
-        vpps_parameter(g, f.b);
-        vpps_parameter(g, f.b);
-        expect(g, "a vector", (vpps_cost){0, 2, 0, 2 * 4, 8 * 4, 0});
-        vpps_parameter(g, f.W);
-        vpps_parameter(g, f.W); /* a copy each, with a gradient */
-        expect(g, "a matrix", (vpps_cost){0, 2, 0, 2 * 12, 8 * 12, 2 * 16 * 12});
-        close_fixture(&f);
-    }
-END_TEST
+    vpps_parameter(g, f.b);
+    vpps_parameter(g, f.b);
+    expect(g, "a vector", (vpps_cost){0, 2, 0, 2 * 4, 8 * 4, 0});
+    vpps_parameter(g, f.W);
+    vpps_parameter(g, f.W); /* a copy each, with a gradient */
+    expect(g, "a matrix", (vpps_cost){0, 2, 0, 2 * 12, 8 * 12, 2 * 16 * 12});
+    close_fixture(&f);
+}
 
-START_TEST(frozen_parameters_are_read)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        TEST_OK(vpps_freeze(f.model, f.W, true));
-        TEST_OK(vpps_freeze(f.model, f.b, true));
-        vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0)); /* only the entry has a gradient */
-        expect(g, "frozen matrix", (vpps_cost){0, 2, 2 * 24, 4 + 2 * 3, 4 * 16 + 8 * 3, 4 * 16});
-        TEST_OK(vpps_freeze(f.model, f.E, true));
-        vpps_tanh(g, vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0))); /* nothing has */
-        expect(g, "all frozen", (vpps_cost){0, 3, 24, 4 + 4, 4 * 19, 2 * 4 * 8});
-        close_fixture(&f);
-    }
-END_TEST
+TEST(frozen_parameters_are_read) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    TEST_OK(vpps_freeze(f.model, f.W, true));
+    TEST_OK(vpps_freeze(f.model, f.b, true));
+    vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0)); /* only the entry has a gradient */
+    expect(g, "frozen matrix", (vpps_cost){0, 2, 2 * 24, 4 + 2 * 3, 4 * 16 + 8 * 3, 4 * 16});
+    TEST_OK(vpps_freeze(f.model, f.E, true));
+    vpps_tanh(g, vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0))); /* nothing has */
+    expect(g, "all frozen", (vpps_cost){0, 3, 24, 4 + 4, 4 * 19, 2 * 4 * 8});
+    close_fixture(&f);
+}
 
-START_TEST(products_of_nodes)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        /* (3 x 2)(2 x 2): 12 multiply-adds, for each of the three products */
-        vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_input(g, 2, 2, numbers));
-        expect(g, "one factor trained", (vpps_cost){0, 3, 2 * 24, 2 * 6, 8 * 6, 4 * 8 + 6 * 16});
-        vpps_matmul(g, vpps_input(g, 3, 2, numbers), vpps_input(g, 2, 2, numbers));
-        expect(g, "none trained", (vpps_cost){0, 3, 24, 0, 0, 6 * 8 + 4 * 8 + 6 * 8});
-        vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_slice(g, vpps_lookup(g, f.M, 1), 0, 2));
-        expect(g, "both trained", (vpps_cost){0, 4, 3 * 24, 2 * 12, 8 * 12, 4 * 16 + 6 * 16});
-        close_fixture(&f);
-    }
-END_TEST
+TEST(products_of_nodes) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    /* (3 x 2)(2 x 2): 12 multiply-adds, for each of the three products */
+    vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_input(g, 2, 2, numbers));
+    expect(g, "one factor trained", (vpps_cost){0, 3, 2 * 24, 2 * 6, 8 * 6, 4 * 8 + 6 * 16});
+    vpps_matmul(g, vpps_input(g, 3, 2, numbers), vpps_input(g, 2, 2, numbers));
+    expect(g, "none trained", (vpps_cost){0, 3, 24, 0, 0, 6 * 8 + 4 * 8 + 6 * 8});
+    vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_slice(g, vpps_lookup(g, f.M, 1), 0, 2));
+    expect(g, "both trained", (vpps_cost){0, 4, 3 * 24, 2 * 12, 8 * 12, 4 * 16 + 6 * 16});
+    close_fixture(&f);
+}
 
 /* ---------------------------------------------------------------- the other operations */
 
@@ -184,12 +176,11 @@ END_TEST
     X(vpps_hinge(g, a, 1, 1), 9, 9)                                                                                    \
     X(vpps_binary_log_loss(g, a, b), 24, 30)
 
-START_TEST(operations)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        for (int trained = 0; trained < 2; trained++) {
-            vpps_node a, b, c;
+TEST(operations) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    for (int trained = 0; trained < 2; trained++) {
+        vpps_node a, b, c;
 #define LEAF(i) (trained ? vpps_lookup(g, f.E, i) : vpps_input(g, 3, 1, numbers))
 #define CHECK(call, forward, backward)                                                                                 \
     a = LEAF(0), b = LEAF(1), c = LEAF(2);                                                                             \
@@ -202,14 +193,13 @@ START_TEST(operations)
                       (unsigned long long)flops);                                                                      \
         vpps_graph_clear(g);                                                                                           \
     }
-            EACH_OP(CHECK)
-            CHECK(vpps_scale_by(g, a, vpps_slice(g, b, 0, 1)), 3, 9)
+        EACH_OP(CHECK)
+        CHECK(vpps_scale_by(g, a, vpps_slice(g, b, 0, 1)), 3, 9)
 #undef CHECK
 #undef LEAF
-        }
-        close_fixture(&f);
     }
-END_TEST
+    close_fixture(&f);
+}
 
 /* ---------------------------------------------------------------- cells */
 
@@ -262,106 +252,96 @@ static vpps_cost cost_of_tree(const fixture *f, bool cells) {
     return cost_of(g);
 }
 
-START_TEST(cells_cost_what_they_expand_to)
-    {
-        fixture f = open_fixture();
-        const vpps_cost by_hand = cost_of_tree(&f, false);
-        vpps_graph_clear(f.g);
-        const vpps_cost by_cells = cost_of_tree(&f, true);
-        ck_assert(!memcmp(&by_hand, &by_cells, sizeof by_hand));
-        /* 11 gates, each W x + U h, three times; but the first vertex' child is an input, without a gradient */
-        ck_assert_uint_eq(by_cells.product_flops, 11 * 3 * (24 + 32) - 32);
-        /* 4 vertices with a word: all of W, U, b and three entries of E */
-        ck_assert_uint_eq(by_cells.parameter_bytes, 8 * (12 + 16 + 4 + 3 * 3));
-        /* the input; 3 list nodes a child and 6 others a vertex, of 4; the loss; no gradient of the input's maximum */
-        ck_assert_uint_eq(by_cells.value_bytes, 4 * 8 + (11 * 3 + 4 * 6) * 4 * 16 + 16 - 4 * 8);
-        close_fixture(&f);
-    }
-END_TEST
+TEST(cells_cost_what_they_expand_to) {
+    fixture f = open_fixture();
+    const vpps_cost by_hand = cost_of_tree(&f, false);
+    vpps_graph_clear(f.g);
+    const vpps_cost by_cells = cost_of_tree(&f, true);
+    ck_assert(!memcmp(&by_hand, &by_cells, sizeof by_hand));
+    /* 11 gates, each W x + U h, three times; but the first vertex' child is an input, without a gradient */
+    ck_assert_uint_eq(by_cells.product_flops, 11 * 3 * (24 + 32) - 32);
+    /* 4 vertices with a word: all of W, U, b and three entries of E */
+    ck_assert_uint_eq(by_cells.parameter_bytes, 8 * (12 + 16 + 4 + 3 * 3));
+    /* the input; 3 list nodes a child and 6 others a vertex, of 4; the loss; no gradient of the input's maximum */
+    ck_assert_uint_eq(by_cells.value_bytes, 4 * 8 + (11 * 3 + 4 * 6) * 4 * 16 + 16 - 4 * 8);
+    close_fixture(&f);
+}
 
 /* Over a list of m scalars and as many vectors of 4: a softmax is one number a member; a weighted sum goes over the members; a stack
  * has room for 5. */
-START_TEST(an_op_over_a_list_costs_its_members)
-    {
-        fixture f = open_fixture();
-        vpps_graph *r = begin_cell(f.model, "attention");
-        const vpps_node h = vpps_gather_list(r, 0, 4, 1), w = vpps_softmax_list(r, vpps_gather_list(r, 1, 1, 1));
-        TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, h)));
-        TEST_OK(vpps_scatter(r, vpps_concat_list(r, h, 5)));
-        const vpps_cell cell = end_cell(r);
-        for (uint32_t m = 0; m < 5; m++) {
-            vpps_vertex children[5];
-            vpps_graph_clear(f.g);
-            for (uint32_t k = 0; k < m; k++)
-                children[k] =
-                    vpps_source(f.g, 2, (vpps_node[]){vpps_parameter(f.g, f.b), vpps_input(f.g, 1, 1, numbers)});
-            vpps_apply(f.g, &(vpps_application){
-                                .size = sizeof(vpps_application), .cell = cell, .n_children = m, .children = children});
-            TEST_OK(vpps_graph_status(f.g));
-            const uint64_t gradient = m ? 8 : 0; /* of both results, by the vector b */
-            expect(f.g, "attention",
-                   (vpps_cost){0, 2 * m + m + 2, 0, (m ? 2 * 4 : 0) + 5 * m + 4 * m * (2 + 3), m ? 8 * 4 : 0,
-                               8 * m + 8 * m + (8 + gradient) * (4 + 20)});
-        }
-        close_fixture(&f);
+TEST(an_op_over_a_list_costs_its_members) {
+    fixture f = open_fixture();
+    vpps_graph *r = begin_cell(f.model, "attention");
+    const vpps_node h = vpps_gather_list(r, 0, 4, 1), w = vpps_softmax_list(r, vpps_gather_list(r, 1, 1, 1));
+    TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, h)));
+    TEST_OK(vpps_scatter(r, vpps_concat_list(r, h, 5)));
+    const vpps_cell cell = end_cell(r);
+    for (uint32_t m = 0; m < 5; m++) {
+        vpps_vertex children[5];
+        vpps_graph_clear(f.g);
+        for (uint32_t k = 0; k < m; k++)
+            children[k] = vpps_source(f.g, 2, (vpps_node[]){vpps_parameter(f.g, f.b), vpps_input(f.g, 1, 1, numbers)});
+        vpps_apply(f.g, &(vpps_application){
+                            .size = sizeof(vpps_application), .cell = cell, .n_children = m, .children = children});
+        TEST_OK(vpps_graph_status(f.g));
+        const uint64_t gradient = m ? 8 : 0; /* of both results, by the vector b */
+        expect(f.g, "attention",
+               (vpps_cost){0, 2 * m + m + 2, 0, (m ? 2 * 4 : 0) + 5 * m + 4 * m * (2 + 3), m ? 8 * 4 : 0,
+                           8 * m + 8 * m + (8 + gradient) * (4 + 20)});
     }
-END_TEST
+    close_fixture(&f);
+}
 
 /* ---------------------------------------------------------------- a network */
 
 enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
 
-START_TEST(a_tree_lstm_costs_its_formula)
-    {
-        const network *net = network_find("tree-lstm");
-        vpps_treebank *trees;
-        TEST_OK(vpps_treebank_create(&trees));
-        TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
-        const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
-        const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
-        void *instance;
-        training t = training_of(1);
-        TEST_OK(net->create(&instance, t.model, &config));
+TEST(a_tree_lstm_costs_its_formula) {
+    const network *net = network_find("tree-lstm");
+    vpps_treebank *trees;
+    TEST_OK(vpps_treebank_create(&trees));
+    TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
+    const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
+    const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
+    void *instance;
+    training t = training_of(1);
+    TEST_OK(net->create(&instance, t.model, &config));
 
-        uint64_t leaves = 0, inner = 0;
-        bool *seen = calloc(words, 1);
-        for (uint32_t i = 0; i < TREES; i++) {
-            const vpps_tree tree = vpps_treebank_tree(trees, i);
-            vpps_node *scores = malloc(2 * tree.n_nodes * sizeof *scores);
-            ck_assert_ptr_nonnull(scores);
-            TEST_OK(net->add(instance, t.g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
-                             &(net_scores){.logits = scores, .nll = scores + tree.n_nodes}));
-            free(scores);
-            leaves += tree.n_leaves;
-            inner += tree.n_nodes - tree.n_leaves;
-            for (uint32_t k = 0; k < tree.n_nodes; k++) {
-                if (tree.nodes[k].left < 0) seen[tree.nodes[k].word] = true;
-            }
+    uint64_t leaves = 0, inner = 0;
+    bool *seen = calloc(words, 1);
+    for (uint32_t i = 0; i < TREES; i++) {
+        const vpps_tree tree = vpps_treebank_tree(trees, i);
+        vpps_node *scores = malloc(2 * tree.n_nodes * sizeof *scores);
+        ck_assert_ptr_nonnull(scores);
+        TEST_OK(net->add(instance, t.g, &(net_example){.tree = &tree}, NET_HEADS_ALL,
+                         &(net_scores){.logits = scores, .nll = scores + tree.n_nodes}));
+        free(scores);
+        leaves += tree.n_leaves;
+        inner += tree.n_nodes - tree.n_leaves;
+        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+            if (tree.nodes[k].left < 0) seen[tree.nodes[k].word] = true;
         }
-        uint64_t used = 0;
-        for (uint32_t i = 0; i < words; i++) used += seen[i];
-        const vpps_cost c = cost_of(t.g);
-        const uint64_t d = HIDDEN, e = EMBED;
-        ck_assert_uint_eq(c.product_flops,
-                          6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
-        ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
-        free(seen);
-        net->destroy(instance);
-        training_end(&t);
-        vpps_treebank_destroy(trees);
     }
-END_TEST
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < words; i++) used += seen[i];
+    const vpps_cost c = cost_of(t.g);
+    const uint64_t d = HIDDEN, e = EMBED;
+    ck_assert_uint_eq(c.product_flops, 6 * (leaves * 3 * d * e + inner * 10 * d * d + (leaves + inner) * CLASSES * d));
+    ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
+    free(seen);
+    net->destroy(instance);
+    training_end(&t);
+    vpps_treebank_destroy(trees);
+}
 
-START_TEST(errors)
-    {
-        fixture f = open_fixture();
-        vpps_cost c = {.size = sizeof c};
-        vpps_add(f.g, vpps_lookup(f.g, f.E, 0), vpps_parameter(f.g, f.b));
-        TEST_FAILS(vpps_graph_cost(f.g, &c), VPPS_SHAPE, "add");
-        ck_assert_uint_eq(c.nodes, 0);
-        close_fixture(&f);
-    }
-END_TEST
+TEST(errors) {
+    fixture f = open_fixture();
+    vpps_cost c = {.size = sizeof c};
+    vpps_add(f.g, vpps_lookup(f.g, f.E, 0), vpps_parameter(f.g, f.b));
+    TEST_FAILS(vpps_graph_cost(f.g, &c), VPPS_SHAPE, "add");
+    ck_assert_uint_eq(c.nodes, 0);
+    close_fixture(&f);
+}
 
 int main(void) {
     Suite *suite = suite_create("graph: cost");

@@ -136,11 +136,10 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_source(g, 1, ((vpps_node[]){77})), ARGUMENT, "source|77")                                                   \
     X(vpps_apply(g, VPPS_APPLICATION(.cell = 0)), ARGUMENT, "apply|cell")
 
-START_TEST(errors_name_operation_and_shapes)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        static const float data[10] = {0};
+TEST(errors_name_operation_and_shapes) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    static const float data[10] = {0};
 #define X(call, status, words)                                                                                         \
     {                                                                                                                  \
         vpps_graph_clear(g);                                                                                           \
@@ -153,181 +152,169 @@ START_TEST(errors_name_operation_and_shapes)
         expect_failure(g, #call, VPPS_##status, words);                                                                \
         ck_assert_uint_eq(vpps_graph_size(g), size);                                                                   \
     }
-        EACH_ERROR(X)
+    EACH_ERROR(X)
 #undef X
-        close_fixture(&f);
-    }
-END_TEST
+    close_fixture(&f);
+}
 
-START_TEST(shapes_of_results)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        static const float data[10] = {0};
-        const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), m = vpps_lookup(g, f.M, 1);
-        const vpps_node n = vpps_input(g, 2, 5, data);
-        const struct {
-            const char *what;
-            vpps_node x;
-            uint32_t rows, cols;
-        } rows[] = {
-            {"W v3", vpps_matvec(g, f.W, v3), 4, 1},
-            {"W m", vpps_affine1(g, f.b, f.W, m), 4, 2},
-            {"m n", vpps_matmul(g, m, n), 3, 5},
-            {"concat", vpps_concat(g, 3, (vpps_node[]){v3, v3, s}), 7, 1},
-            {"concat of matrices", vpps_concat(g, 2, (vpps_node[]){m, vpps_matmul(g, m, vpps_slice(g, m, 1, 2))}), 6,
-             2},
-            {"slice", vpps_slice(g, m, 1, 2), 2, 2},
-            {"dot", vpps_dot(g, m, m), 1, 1},
-            {"sum_elements", vpps_sum_elements(g, n), 1, 1},
-            {"weighted_sum", vpps_weighted_sum(g, v3, 3, (vpps_node[]){n, n, n}), 2, 5},
-            {"cross_entropy", vpps_cross_entropy(g, v3, 2), 1, 1},
-            {"binary_log_loss", vpps_binary_log_loss(g, m, m), 1, 1},
-            {"scale_by", vpps_scale_by(g, m, s), 3, 2},
-            {"sum of one", vpps_sum(g, 1, &m), 3, 2},
-        };
-        TEST_OK(vpps_graph_status(g));
-        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-            uint32_t r, c;
-            TEST_OK(vpps_node_shape(g, rows[i].x, &r, &c));
-            ck_assert_msg(r == rows[i].rows && c == rows[i].cols, "%s: %u x %u", rows[i].what, r, c);
-        }
+TEST(shapes_of_results) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    static const float data[10] = {0};
+    const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), m = vpps_lookup(g, f.M, 1);
+    const vpps_node n = vpps_input(g, 2, 5, data);
+    const struct {
+        const char *what;
+        vpps_node x;
+        uint32_t rows, cols;
+    } rows[] = {
+        {"W v3", vpps_matvec(g, f.W, v3), 4, 1},
+        {"W m", vpps_affine1(g, f.b, f.W, m), 4, 2},
+        {"m n", vpps_matmul(g, m, n), 3, 5},
+        {"concat", vpps_concat(g, 3, (vpps_node[]){v3, v3, s}), 7, 1},
+        {"concat of matrices", vpps_concat(g, 2, (vpps_node[]){m, vpps_matmul(g, m, vpps_slice(g, m, 1, 2))}), 6, 2},
+        {"slice", vpps_slice(g, m, 1, 2), 2, 2},
+        {"dot", vpps_dot(g, m, m), 1, 1},
+        {"sum_elements", vpps_sum_elements(g, n), 1, 1},
+        {"weighted_sum", vpps_weighted_sum(g, v3, 3, (vpps_node[]){n, n, n}), 2, 5},
+        {"cross_entropy", vpps_cross_entropy(g, v3, 2), 1, 1},
+        {"binary_log_loss", vpps_binary_log_loss(g, m, m), 1, 1},
+        {"scale_by", vpps_scale_by(g, m, s), 3, 2},
+        {"sum of one", vpps_sum(g, 1, &m), 3, 2},
+    };
+    TEST_OK(vpps_graph_status(g));
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
         uint32_t r, c;
-        TEST_FAILS(vpps_node_shape(g, 1000, &r, &c), VPPS_ARGUMENT, "1000");
-        TEST_FAILS(vpps_node_shape(g, VPPS_NO_NODE, &r, &c), VPPS_ARGUMENT, "");
-        TEST_OK(vpps_graph_status(g)); /* asking is not building */
-        close_fixture(&f);
+        TEST_OK(vpps_node_shape(g, rows[i].x, &r, &c));
+        ck_assert_msg(r == rows[i].rows && c == rows[i].cols, "%s: %u x %u", rows[i].what, r, c);
     }
-END_TEST
+    uint32_t r, c;
+    TEST_FAILS(vpps_node_shape(g, 1000, &r, &c), VPPS_ARGUMENT, "1000");
+    TEST_FAILS(vpps_node_shape(g, VPPS_NO_NODE, &r, &c), VPPS_ARGUMENT, "");
+    TEST_OK(vpps_graph_status(g)); /* asking is not building */
+    close_fixture(&f);
+}
 
-START_TEST(first_error_stays)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        const vpps_node v = vpps_lookup(g, f.E, 0);
-        const vpps_node wrong = vpps_add(g, v, vpps_parameter(g, f.b));
-        ck_assert_uint_eq(wrong, VPPS_NO_NODE);
-        char first[VPPS_MESSAGE_BYTES];
-        snprintf(first, sizeof first, "%s", vpps_error_message());
-        /* whatever is made of it, and even a good call, fails silently */
-        ck_assert_uint_eq(vpps_tanh(g, wrong), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_sum(g, 2, (vpps_node[]){v, wrong}), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_affine1(g, f.b, f.W, wrong), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_lookup(g, f.E, 1000), VPPS_NO_NODE);
-        ck_assert_uint_eq(vpps_source(g, 1, &v), VPPS_NO_VERTEX);
-        vpps_param p;
-        ck_assert_int_eq(vpps_param_find(f.model, "none", &p), VPPS_ARGUMENT); /* another message meanwhile */
-        TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, "add");
-        ck_assert_str_eq(vpps_error_message(), first);
-        vpps_graph_clear(g);
-        TEST_OK(vpps_graph_status(g));
-        ck_assert_uint_eq(vpps_graph_size(g), 0);
-        ck_assert_uint_eq(vpps_lookup(g, f.E, 5), 0);
-        close_fixture(&f);
-    }
-END_TEST
+TEST(first_error_stays) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    const vpps_node v = vpps_lookup(g, f.E, 0);
+    const vpps_node wrong = vpps_add(g, v, vpps_parameter(g, f.b));
+    ck_assert_uint_eq(wrong, VPPS_NO_NODE);
+    char first[VPPS_MESSAGE_BYTES];
+    snprintf(first, sizeof first, "%s", vpps_error_message());
+    /* whatever is made of it, and even a good call, fails silently */
+    ck_assert_uint_eq(vpps_tanh(g, wrong), VPPS_NO_NODE);
+    ck_assert_uint_eq(vpps_sum(g, 2, (vpps_node[]){v, wrong}), VPPS_NO_NODE);
+    ck_assert_uint_eq(vpps_affine1(g, f.b, f.W, wrong), VPPS_NO_NODE);
+    ck_assert_uint_eq(vpps_lookup(g, f.E, 1000), VPPS_NO_NODE);
+    ck_assert_uint_eq(vpps_source(g, 1, &v), VPPS_NO_VERTEX);
+    vpps_param p;
+    ck_assert_int_eq(vpps_param_find(f.model, "none", &p), VPPS_ARGUMENT); /* another message meanwhile */
+    TEST_FAILS(vpps_graph_status(g), VPPS_SHAPE, "add");
+    ck_assert_str_eq(vpps_error_message(), first);
+    vpps_graph_clear(g);
+    TEST_OK(vpps_graph_status(g));
+    ck_assert_uint_eq(vpps_graph_size(g), 0);
+    ck_assert_uint_eq(vpps_lookup(g, f.E, 5), 0);
+    close_fixture(&f);
+}
 
 /* ---------------------------------------------------------------- the model */
 
-START_TEST(model_errors)
-    {
-        fixture f = open_fixture();
-        vpps_param p;
-        vpps_model *m = f.model;
-        TEST_FAILS(vpps_add_vector(m, &p, "W", 3, NULL), VPPS_ARGUMENT, "W");
-        ck_assert_uint_eq(p, VPPS_NO_PARAM);
-        TEST_FAILS(vpps_add_vector(m, &p, "", 3, NULL), VPPS_ARGUMENT, "name");
-        TEST_FAILS(vpps_add_vector(m, &p, NULL, 3, NULL), VPPS_ARGUMENT, "name");
-        TEST_FAILS(vpps_add_vector(m, &p, "a\nb", 3, NULL), VPPS_ARGUMENT, "control character, byte 1");
-        TEST_FAILS(vpps_add_vector(m, &p, "\x7f", 3, NULL), VPPS_ARGUMENT, "control");
-        TEST_FAILS(vpps_add_vector(m, &p, "ab\xc2\x9b", 3, NULL), VPPS_ARGUMENT, "control character, byte 2");
-        TEST_FAILS(vpps_add_vector(m, &p, "\xff", 3, NULL), VPPS_ARGUMENT, "UTF-8");
-        char euros[602] = "a"; /* longer than a message, which is cut between two characters */
-        for (size_t i = 1; i < sizeof euros - 1; i += 3) memcpy(euros + i, "\xe2\x82\xac", 4);
-        TEST_OK(vpps_add_vector(m, &p, euros, 3, NULL));
-        TEST_FAILS(vpps_add_vector(m, &p, euros, 3, NULL), VPPS_ARGUMENT, "parameter a\xe2\x82\xac");
-        const char *message = vpps_error_message() + strlen("parameter a");
-        ck_assert_uint_gt(strlen(message), 400);
-        ck_assert_uint_eq(strlen(message) % 3, 0);
-        TEST_FAILS(vpps_add_vector(m, &p, "z", 0, NULL), VPPS_ARGUMENT, "z");
-        TEST_FAILS(vpps_add_matrix(m, &p, "z", 3, 0, NULL), VPPS_ARGUMENT, "z");
-        TEST_FAILS(vpps_add_lookup(m, &p, "z", 0, 3, 1, NULL), VPPS_ARGUMENT, "z");
-        TEST_FAILS(vpps_add_matrix(m, &p, "z", 65536, 65536, NULL), VPPS_ARGUMENT, "65536");
-        TEST_FAILS(vpps_add_lookup(m, &p, "z", UINT32_MAX, UINT32_MAX, UINT32_MAX, NULL), VPPS_ARGUMENT, "z");
-        const vpps_init none = {.kind = VPPS_INIT_VALUES};
-        TEST_FAILS(vpps_add_vector(m, &p, "z", 3, &none), VPPS_ARGUMENT, "z");
-        TEST_FAILS(vpps_freeze(m, 99, true), VPPS_ARGUMENT, "99");
-        vpps_param_info info = {.size = sizeof info};
-        TEST_FAILS(vpps_param_describe(m, 99, &info), VPPS_ARGUMENT, "99");
-        TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
-        ck_assert_ptr_null(vpps_param_values(m, 99));
-        ck_assert_uint_eq(vpps_param_count(m), 7);
+TEST(model_errors) {
+    fixture f = open_fixture();
+    vpps_param p;
+    vpps_model *m = f.model;
+    TEST_FAILS(vpps_add_vector(m, &p, "W", 3, NULL), VPPS_ARGUMENT, "W");
+    ck_assert_uint_eq(p, VPPS_NO_PARAM);
+    TEST_FAILS(vpps_add_vector(m, &p, "", 3, NULL), VPPS_ARGUMENT, "name");
+    TEST_FAILS(vpps_add_vector(m, &p, NULL, 3, NULL), VPPS_ARGUMENT, "name");
+    TEST_FAILS(vpps_add_vector(m, &p, "a\nb", 3, NULL), VPPS_ARGUMENT, "control character, byte 1");
+    TEST_FAILS(vpps_add_vector(m, &p, "\x7f", 3, NULL), VPPS_ARGUMENT, "control");
+    TEST_FAILS(vpps_add_vector(m, &p, "ab\xc2\x9b", 3, NULL), VPPS_ARGUMENT, "control character, byte 2");
+    TEST_FAILS(vpps_add_vector(m, &p, "\xff", 3, NULL), VPPS_ARGUMENT, "UTF-8");
+    char euros[602] = "a"; /* longer than a message, which is cut between two characters */
+    for (size_t i = 1; i < sizeof euros - 1; i += 3) memcpy(euros + i, "\xe2\x82\xac", 4);
+    TEST_OK(vpps_add_vector(m, &p, euros, 3, NULL));
+    TEST_FAILS(vpps_add_vector(m, &p, euros, 3, NULL), VPPS_ARGUMENT, "parameter a\xe2\x82\xac");
+    const char *message = vpps_error_message() + strlen("parameter a");
+    ck_assert_uint_gt(strlen(message), 400);
+    ck_assert_uint_eq(strlen(message) % 3, 0);
+    TEST_FAILS(vpps_add_vector(m, &p, "z", 0, NULL), VPPS_ARGUMENT, "z");
+    TEST_FAILS(vpps_add_matrix(m, &p, "z", 3, 0, NULL), VPPS_ARGUMENT, "z");
+    TEST_FAILS(vpps_add_lookup(m, &p, "z", 0, 3, 1, NULL), VPPS_ARGUMENT, "z");
+    TEST_FAILS(vpps_add_matrix(m, &p, "z", 65536, 65536, NULL), VPPS_ARGUMENT, "65536");
+    TEST_FAILS(vpps_add_lookup(m, &p, "z", UINT32_MAX, UINT32_MAX, UINT32_MAX, NULL), VPPS_ARGUMENT, "z");
+    const vpps_init none = {.kind = VPPS_INIT_VALUES};
+    TEST_FAILS(vpps_add_vector(m, &p, "z", 3, &none), VPPS_ARGUMENT, "z");
+    TEST_FAILS(vpps_freeze(m, 99, true), VPPS_ARGUMENT, "99");
+    vpps_param_info info = {.size = sizeof info};
+    TEST_FAILS(vpps_param_describe(m, 99, &info), VPPS_ARGUMENT, "99");
+    TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
+    ck_assert_ptr_null(vpps_param_values(m, 99));
+    ck_assert_uint_eq(vpps_param_count(m), 7);
 
-        TEST_OK(vpps_freeze(m, f.M, true));
-        TEST_OK(vpps_param_find(m, "M", &p));
-        ck_assert_uint_eq(p, f.M);
-        TEST_OK(vpps_param_describe(m, p, &info));
-        ck_assert_str_eq(info.name, "M");
-        ck_assert_int_eq(info.kind, VPPS_LOOKUP);
-        ck_assert(info.count == 2 && info.rows == 3 && info.cols == 2 && info.frozen);
+    TEST_OK(vpps_freeze(m, f.M, true));
+    TEST_OK(vpps_param_find(m, "M", &p));
+    ck_assert_uint_eq(p, f.M);
+    TEST_OK(vpps_param_describe(m, p, &info));
+    ck_assert_str_eq(info.name, "M");
+    ck_assert_int_eq(info.kind, VPPS_LOOKUP);
+    ck_assert(info.count == 2 && info.rows == 3 && info.cols == 2 && info.frozen);
 
-        vpps_handle *h;
-        vpps_options o = default_options();
-        o.vps = 1;
-        TEST_OK(vpps_handle_create(&h, m, &o));
-        TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
-        vpps_handle_destroy(h);
-        TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
-        close_fixture(&f);
-    }
-END_TEST
+    vpps_handle *h;
+    vpps_options o = default_options();
+    o.vps = 1;
+    TEST_OK(vpps_handle_create(&h, m, &o));
+    TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
+    vpps_handle_destroy(h);
+    TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
+    close_fixture(&f);
+}
 
 /* A message is a failure's: what succeeds leaves the last one as it is. */
 /* Positions in a graph have 32 bits: what does not fit is an error before anything is taken. */
-START_TEST(graphs_of_too_many_words)
-    {
-        fixture f = open_fixture();
-        vpps_graph *g = f.g;
-        vpps_graph_clear(g);
-        const vpps_node x = vpps_parameter(g, f.b);
-        const vpps_node three[] = {x, x, x};
-        g->n_words = UINT32_MAX - 3;
-        ck_assert_uint_eq(vpps_sum(g, 3, three), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "graph: 2^32 words or more");
-        vpps_graph_clear(g);
-        g->n_words = UINT32_MAX - 4;
-        ck_assert_uint_eq(vpps_source(g, 3, three), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 words");
-        vpps_graph_clear(g);
-        g->n_vertices = UINT32_MAX - 1;
-        ck_assert_uint_eq(vpps_source(g, 0, NULL), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 vertices");
-        vpps_graph_clear(g);
-        g->n_data = UINT32_MAX - 2;
-        ck_assert_uint_eq(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 numbers of inputs");
-        vpps_graph_clear(g);
-        ck_assert_uint_ne(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
-        close_fixture(&f);
-    }
-END_TEST
+TEST(graphs_of_too_many_words) {
+    fixture f = open_fixture();
+    vpps_graph *g = f.g;
+    vpps_graph_clear(g);
+    const vpps_node x = vpps_parameter(g, f.b);
+    const vpps_node three[] = {x, x, x};
+    g->n_words = UINT32_MAX - 3;
+    ck_assert_uint_eq(vpps_sum(g, 3, three), VPPS_NO_NODE);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "graph: 2^32 words or more");
+    vpps_graph_clear(g);
+    g->n_words = UINT32_MAX - 4;
+    ck_assert_uint_eq(vpps_source(g, 3, three), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 words");
+    vpps_graph_clear(g);
+    g->n_vertices = UINT32_MAX - 1;
+    ck_assert_uint_eq(vpps_source(g, 0, NULL), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 vertices");
+    vpps_graph_clear(g);
+    g->n_data = UINT32_MAX - 2;
+    ck_assert_uint_eq(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 numbers of inputs");
+    vpps_graph_clear(g);
+    ck_assert_uint_ne(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
+    close_fixture(&f);
+}
 
-START_TEST(success_leaves_the_message)
-    {
-        vpps_model *m;
-        vpps_param p;
-        TEST_OK(vpps_model_create(&m, 1));
-        TEST_OK(vpps_add_matrix(m, &p, "W", 4, 3, NULL));
-        TEST_OK(vpps_add_vector(m, &p, "b", 4, NULL));
-        TEST_OK(vpps_add_lookup(m, &p, "E", 6, 3, 1, NULL));
-        TEST_OK(vpps_param_find(m, "b", &p));
-        ck_assert_str_eq(vpps_error_message(), "");
-        TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
-        TEST_OK(vpps_add_vector(m, &p, "c", 4, NULL));
-        ck_assert_msg(strstr(vpps_error_message(), "absent"), "%s", vpps_error_message());
-        vpps_model_destroy(m);
-    }
-END_TEST
+TEST(success_leaves_the_message) {
+    vpps_model *m;
+    vpps_param p;
+    TEST_OK(vpps_model_create(&m, 1));
+    TEST_OK(vpps_add_matrix(m, &p, "W", 4, 3, NULL));
+    TEST_OK(vpps_add_vector(m, &p, "b", 4, NULL));
+    TEST_OK(vpps_add_lookup(m, &p, "E", 6, 3, 1, NULL));
+    TEST_OK(vpps_param_find(m, "b", &p));
+    ck_assert_str_eq(vpps_error_message(), "");
+    TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
+    TEST_OK(vpps_add_vector(m, &p, "c", 4, NULL));
+    ck_assert_msg(strstr(vpps_error_message(), "absent"), "%s", vpps_error_message());
+    vpps_model_destroy(m);
+}
 
 static void moments(const float *x, size_t n, double *mean, double *deviation, double *low, double *high) {
     double sum = 0, squares = 0;
@@ -342,60 +329,57 @@ static void moments(const float *x, size_t n, double *mean, double *deviation, d
     *deviation = sqrt(squares / (double)n - *mean * *mean);
 }
 
-START_TEST(initialisers)
-    {
-        enum { ROWS = 200, COLS = 300, N = ROWS * COLS };
-        vpps_model *a, *b, *other;
-        TEST_OK(vpps_model_create(&a, 7));
-        TEST_OK(vpps_model_create(&b, 7));
-        TEST_OK(vpps_model_create(&other, 8));
-        static float given[N];
-        for (int i = 0; i < N; i++) given[i] = (float)i;
-        const vpps_init uniform = {.kind = VPPS_INIT_UNIFORM, .a = -2, .b = 3};
-        const vpps_init normal = {.kind = VPPS_INIT_NORMAL, .a = 1.5f, .b = 0.25f};
-        const vpps_init constant = {.kind = VPPS_INIT_CONSTANT, .a = 4};
-        const vpps_init values = {.kind = VPPS_INIT_VALUES, .values = given};
-        const double glorot = sqrt(6.0 / (ROWS + COLS)), row = sqrt(6.0 / (ROWS + 1));
-        vpps_model *models[] = {a, b, other};
-        for (int k = 0; k < 3; k++) {
-            vpps_param p;
-            TEST_OK(vpps_add_matrix(models[k], &p, "glorot", ROWS, COLS, NULL));
-            TEST_OK(vpps_add_lookup(models[k], &p, "glorot table", COLS, ROWS, 1, NULL));
-            TEST_OK(vpps_add_matrix(models[k], &p, "uniform", ROWS, COLS, &uniform));
-            TEST_OK(vpps_add_lookup(models[k], &p, "normal", COLS, ROWS, 1, &normal));
-            TEST_OK(vpps_add_vector(models[k], &p, "bias", ROWS, NULL));
-            TEST_OK(vpps_add_vector(models[k], &p, "constant", ROWS, &constant));
-            TEST_OK(vpps_add_matrix(models[k], &p, "values", ROWS, COLS, &values));
-        }
-        const struct {
-            double mean, deviation, low, high;
-        } expected[] = {{0, glorot / sqrt(3), -glorot, glorot},
-                        {0, row / sqrt(3), -row, row},
-                        {0.5, 5 / sqrt(12), -2, 3},
-                        {1.5, 0.25, 0, 3}};
-        for (uint32_t p = 0; p < 4; p++) {
-            double mean, deviation, low, high;
-            moments(vpps_param_values(a, p), N, &mean, &deviation, &low, &high);
-            const double sigma = expected[p].deviation, error = 5 * sigma / sqrt(N); /* five standard errors */
-            ck_assert_msg(fabs(mean - expected[p].mean) < error, "parameter %u: mean %g", p, mean);
-            ck_assert_msg(fabs(deviation - sigma) < error, "parameter %u: deviation %g instead of %g", p, deviation,
-                          sigma);
-            ck_assert_msg(low >= expected[p].low - 1e-6 && high <= expected[p].high + 1e-6, "parameter %u: %g to %g", p,
-                          low, high);
-        }
-        for (int i = 0; i < ROWS; i++) {
-            ck_assert_float_eq(vpps_param_values(a, 4)[i], 0);
-            ck_assert_float_eq(vpps_param_values(a, 5)[i], 4);
-        }
-        ck_assert_int_eq(memcmp(vpps_param_values(a, 6), given, sizeof given), 0);
-        for (uint32_t p = 0; p < 4; p++) { /* equal seeds, equal values; other seeds, others */
-            ck_assert_int_eq(memcmp(vpps_param_values(a, p), vpps_param_values(b, p), N * sizeof(float)), 0);
-            ck_assert_int_ne(memcmp(vpps_param_values(a, p), vpps_param_values(other, p), N * sizeof(float)), 0);
-        }
-        ck_assert_int_ne(memcmp(vpps_param_values(a, 0), vpps_param_values(a, 1), N * sizeof(float)), 0);
-        for (int k = 0; k < 3; k++) vpps_model_destroy(models[k]);
+TEST(initialisers) {
+    enum { ROWS = 200, COLS = 300, N = ROWS * COLS };
+    vpps_model *a, *b, *other;
+    TEST_OK(vpps_model_create(&a, 7));
+    TEST_OK(vpps_model_create(&b, 7));
+    TEST_OK(vpps_model_create(&other, 8));
+    static float given[N];
+    for (int i = 0; i < N; i++) given[i] = (float)i;
+    const vpps_init uniform = {.kind = VPPS_INIT_UNIFORM, .a = -2, .b = 3};
+    const vpps_init normal = {.kind = VPPS_INIT_NORMAL, .a = 1.5f, .b = 0.25f};
+    const vpps_init constant = {.kind = VPPS_INIT_CONSTANT, .a = 4};
+    const vpps_init values = {.kind = VPPS_INIT_VALUES, .values = given};
+    const double glorot = sqrt(6.0 / (ROWS + COLS)), row = sqrt(6.0 / (ROWS + 1));
+    vpps_model *models[] = {a, b, other};
+    for (int k = 0; k < 3; k++) {
+        vpps_param p;
+        TEST_OK(vpps_add_matrix(models[k], &p, "glorot", ROWS, COLS, NULL));
+        TEST_OK(vpps_add_lookup(models[k], &p, "glorot table", COLS, ROWS, 1, NULL));
+        TEST_OK(vpps_add_matrix(models[k], &p, "uniform", ROWS, COLS, &uniform));
+        TEST_OK(vpps_add_lookup(models[k], &p, "normal", COLS, ROWS, 1, &normal));
+        TEST_OK(vpps_add_vector(models[k], &p, "bias", ROWS, NULL));
+        TEST_OK(vpps_add_vector(models[k], &p, "constant", ROWS, &constant));
+        TEST_OK(vpps_add_matrix(models[k], &p, "values", ROWS, COLS, &values));
     }
-END_TEST
+    const struct {
+        double mean, deviation, low, high;
+    } expected[] = {{0, glorot / sqrt(3), -glorot, glorot},
+                    {0, row / sqrt(3), -row, row},
+                    {0.5, 5 / sqrt(12), -2, 3},
+                    {1.5, 0.25, 0, 3}};
+    for (uint32_t p = 0; p < 4; p++) {
+        double mean, deviation, low, high;
+        moments(vpps_param_values(a, p), N, &mean, &deviation, &low, &high);
+        const double sigma = expected[p].deviation, error = 5 * sigma / sqrt(N); /* five standard errors */
+        ck_assert_msg(fabs(mean - expected[p].mean) < error, "parameter %u: mean %g", p, mean);
+        ck_assert_msg(fabs(deviation - sigma) < error, "parameter %u: deviation %g instead of %g", p, deviation, sigma);
+        ck_assert_msg(low >= expected[p].low - 1e-6 && high <= expected[p].high + 1e-6, "parameter %u: %g to %g", p,
+                      low, high);
+    }
+    for (int i = 0; i < ROWS; i++) {
+        ck_assert_float_eq(vpps_param_values(a, 4)[i], 0);
+        ck_assert_float_eq(vpps_param_values(a, 5)[i], 4);
+    }
+    ck_assert_int_eq(memcmp(vpps_param_values(a, 6), given, sizeof given), 0);
+    for (uint32_t p = 0; p < 4; p++) { /* equal seeds, equal values; other seeds, others */
+        ck_assert_int_eq(memcmp(vpps_param_values(a, p), vpps_param_values(b, p), N * sizeof(float)), 0);
+        ck_assert_int_ne(memcmp(vpps_param_values(a, p), vpps_param_values(other, p), N * sizeof(float)), 0);
+    }
+    ck_assert_int_ne(memcmp(vpps_param_values(a, 0), vpps_param_values(a, 1), N * sizeof(float)), 0);
+    for (int k = 0; k < 3; k++) vpps_model_destroy(models[k]);
+}
 
 /* ---------------------------------------------------------------- memory */
 
@@ -419,68 +403,61 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
     return loss;
 }
 
-START_TEST(no_allocation_once_warm)
-    {
-        fixture f = open_fixture();
-        vpps_graph *r = begin_cell(f.model, "step");
-        const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
-        const vpps_node y = vpps_tanh(r, vpps_add(r, h, vpps_mul(r, x, vpps_lookup(r, f.E, vpps_pull_index(r)))));
-        vpps_scatter(r, y);
-        vpps_push(r, vpps_dot(r, y, x));
-        const vpps_cell cell = end_cell(r);
-        rebuild(&f, cell, 500);
-        const struct mallinfo2 before = mallinfo2();
-        const void *const arrays[] = {f.g->records,  f.g->record_nodes, f.g->words,
-                                      f.g->vertices, f.g->data,         f.g->signatures,
-                                      f.g->matrices, f.g->node_record,  f.g->signature_table};
-        for (int i = 0; i < 50; i++) rebuild(&f, cell, 10 * (uint32_t)i + 10);
-        const struct mallinfo2 after = mallinfo2();
-        const void *const now[] = {f.g->records,    f.g->record_nodes, f.g->words,       f.g->vertices,       f.g->data,
-                                   f.g->signatures, f.g->matrices,     f.g->node_record, f.g->signature_table};
-        ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
-        ck_assert_uint_eq(after.uordblks, before.uordblks);
-        close_fixture(&f);
-    }
-END_TEST
+TEST(no_allocation_once_warm) {
+    fixture f = open_fixture();
+    vpps_graph *r = begin_cell(f.model, "step");
+    const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
+    const vpps_node y = vpps_tanh(r, vpps_add(r, h, vpps_mul(r, x, vpps_lookup(r, f.E, vpps_pull_index(r)))));
+    vpps_scatter(r, y);
+    vpps_push(r, vpps_dot(r, y, x));
+    const vpps_cell cell = end_cell(r);
+    rebuild(&f, cell, 500);
+    const struct mallinfo2 before = mallinfo2();
+    const void *const arrays[] = {f.g->records,    f.g->record_nodes, f.g->words,       f.g->vertices,       f.g->data,
+                                  f.g->signatures, f.g->matrices,     f.g->node_record, f.g->signature_table};
+    for (int i = 0; i < 50; i++) rebuild(&f, cell, 10 * (uint32_t)i + 10);
+    const struct mallinfo2 after = mallinfo2();
+    const void *const now[] = {f.g->records,    f.g->record_nodes, f.g->words,       f.g->vertices,       f.g->data,
+                               f.g->signatures, f.g->matrices,     f.g->node_record, f.g->signature_table};
+    ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
+    ck_assert_uint_eq(after.uordblks, before.uordblks);
+    close_fixture(&f);
+}
 
 /* Signatures must not pile up when every batch has shapes of its own. */
-START_TEST(ever_new_shapes_do_not_grow)
-    {
-        fixture f = open_fixture();
-        static const float data[70000] = {0};
-        size_t bytes = 0;
-        for (uint32_t i = 0; i < 3000; i++) {
-            vpps_graph_clear(f.g);
-            for (uint32_t k = 0; k < 20; k++) vpps_tanh(f.g, vpps_input(f.g, 1 + i * 20 + k, 1, data));
-            TEST_OK(vpps_graph_status(f.g));
-            if (i == 500) bytes = f.g->signatures_capacity;
-        }
-        ck_assert_uint_eq(f.g->signatures_capacity, bytes);
-        close_fixture(&f);
+TEST(ever_new_shapes_do_not_grow) {
+    fixture f = open_fixture();
+    static const float data[70000] = {0};
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < 3000; i++) {
+        vpps_graph_clear(f.g);
+        for (uint32_t k = 0; k < 20; k++) vpps_tanh(f.g, vpps_input(f.g, 1 + i * 20 + k, 1, data));
+        TEST_OK(vpps_graph_status(f.g));
+        if (i == 500) bytes = f.g->signatures_capacity;
     }
-END_TEST
+    ck_assert_uint_eq(f.g->signatures_capacity, bytes);
+    close_fixture(&f);
+}
 
-START_TEST(rebuilding_gives_the_same_graph)
-    {
-        fixture f = open_fixture();
-        vpps_graph *r = begin_cell(f.model, "step");
-        const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
-        vpps_scatter(r, vpps_add(r, h, x));
-        vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, f.E, vpps_pull_index(r))));
-        const vpps_cell cell = end_cell(r);
-        rebuild(&f, cell, 100);
-        flat_graph *before = flatten(f.g);
-        rebuild(&f, cell, 37);
-        rebuild(&f, cell, 100);
-        flat_graph *after = flatten(f.g);
-        ck_assert_uint_gt(before->n_nodes, 100);
-        ck_assert_uint_eq(flat_difference(before, after), UINT32_MAX);
-        ck_assert_uint_eq(vpps_graph_size(f.g), before->n_nodes);
-        flat_graph_free(before);
-        flat_graph_free(after);
-        close_fixture(&f);
-    }
-END_TEST
+TEST(rebuilding_gives_the_same_graph) {
+    fixture f = open_fixture();
+    vpps_graph *r = begin_cell(f.model, "step");
+    const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
+    vpps_scatter(r, vpps_add(r, h, x));
+    vpps_push(r, vpps_sum_elements(r, vpps_lookup(r, f.E, vpps_pull_index(r))));
+    const vpps_cell cell = end_cell(r);
+    rebuild(&f, cell, 100);
+    flat_graph *before = flatten(f.g);
+    rebuild(&f, cell, 37);
+    rebuild(&f, cell, 100);
+    flat_graph *after = flatten(f.g);
+    ck_assert_uint_gt(before->n_nodes, 100);
+    ck_assert_uint_eq(flat_difference(before, after), UINT32_MAX);
+    ck_assert_uint_eq(vpps_graph_size(f.g), before->n_nodes);
+    flat_graph_free(before);
+    flat_graph_free(after);
+    close_fixture(&f);
+}
 
 int main(void) {
     Suite *s = suite_create("graph");

@@ -132,35 +132,33 @@ static void build_each(const network *n, vpps_graph *g, const rows *r, vpps_node
     for (uint32_t v = 0; v < 3 * VERTICES; v++) out[v] = vpps_scattered(g, v, 0);
 }
 
-START_TEST(many_is_each)
-    {
-        network n = open_network();
-        vpps_graph *a, *b;
-        TEST_OK(vpps_graph_create(&a, n.model));
-        TEST_OK(vpps_graph_create(&b, n.model));
-        for (uint64_t seed = 0; seed < 20; seed++) {
-            rows r = draw_rows(seed);
-            vpps_node out_a[3 * VERTICES], out_b[3 * VERTICES];
-            vpps_graph_clear(a);
-            vpps_graph_clear(b);
-            build_many(&n, a, &r, out_a);
-            build_each(&n, b, &r, out_b);
-            TEST_OK(vpps_graph_status(a));
-            TEST_OK(vpps_graph_status(b));
-            ck_assert_mem_eq(out_a, out_b, sizeof out_a);
-            flat_graph *p = flatten(a), *q = flatten(b);
-            ck_assert_uint_gt(p->n_nodes, 100);
-            ck_assert_uint_eq(flat_difference(p, q), UINT32_MAX);
-            flat_graph_free(p);
-            flat_graph_free(q);
-            ck_assert_uint_eq(a->n_data, b->n_data);
-            ck_assert_mem_eq(a->data, b->data, a->n_data * sizeof *a->data);
-        }
-        vpps_graph_destroy(a);
-        vpps_graph_destroy(b);
-        vpps_model_destroy(n.model);
+TEST(many_is_each) {
+    network n = open_network();
+    vpps_graph *a, *b;
+    TEST_OK(vpps_graph_create(&a, n.model));
+    TEST_OK(vpps_graph_create(&b, n.model));
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        rows r = draw_rows(seed);
+        vpps_node out_a[3 * VERTICES], out_b[3 * VERTICES];
+        vpps_graph_clear(a);
+        vpps_graph_clear(b);
+        build_many(&n, a, &r, out_a);
+        build_each(&n, b, &r, out_b);
+        TEST_OK(vpps_graph_status(a));
+        TEST_OK(vpps_graph_status(b));
+        ck_assert_mem_eq(out_a, out_b, sizeof out_a);
+        flat_graph *p = flatten(a), *q = flatten(b);
+        ck_assert_uint_gt(p->n_nodes, 100);
+        ck_assert_uint_eq(flat_difference(p, q), UINT32_MAX);
+        flat_graph_free(p);
+        flat_graph_free(q);
+        ck_assert_uint_eq(a->n_data, b->n_data);
+        ck_assert_mem_eq(a->data, b->data, a->n_data * sizeof *a->data);
     }
-END_TEST
+    vpps_graph_destroy(a);
+    vpps_graph_destroy(b);
+    vpps_model_destroy(n.model);
+}
 
 /* ---------------------------------------------------------------- one thread trains, another builds */
 
@@ -186,34 +184,32 @@ static void *train(void *argument) {
     return NULL;
 }
 
-START_TEST(another_thread_builds_meanwhile)
-    {
-        network n = open_network();
-        training t = {.n = &n};
-        vpps_graph *g;
-        pthread_t thread;
-        uint32_t nodes = 0;
-        TEST_OK(vpps_graph_create(&t.g, n.model));
-        TEST_OK(vpps_graph_create(&g, n.model));
-        TEST_OK(vpps_handle_create(&t.h, n.model, NULL));
-        ck_assert_int_eq(pthread_create(&thread, NULL, train, &t), 0);
-        for (uint32_t i = 0; i < BATCHES; i++) {
-            rows r = draw_rows(7);
-            vpps_node out[3 * VERTICES];
-            vpps_graph_clear(g);
-            build_many(&n, g, &r, out);
-            TEST_OK(vpps_graph_status(g));
-            if (i) ck_assert_uint_eq(vpps_graph_size(g), nodes);
-            nodes = vpps_graph_size(g);
-        }
-        ck_assert_int_eq(pthread_join(thread, NULL), 0);
-        ck_assert_msg(t.status == VPPS_OK, "%s", vpps_status_name(t.status));
-        vpps_handle_destroy(t.h);
-        vpps_graph_destroy(t.g);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(n.model);
+TEST(another_thread_builds_meanwhile) {
+    network n = open_network();
+    training t = {.n = &n};
+    vpps_graph *g;
+    pthread_t thread;
+    uint32_t nodes = 0;
+    TEST_OK(vpps_graph_create(&t.g, n.model));
+    TEST_OK(vpps_graph_create(&g, n.model));
+    TEST_OK(vpps_handle_create(&t.h, n.model, NULL));
+    ck_assert_int_eq(pthread_create(&thread, NULL, train, &t), 0);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        rows r = draw_rows(7);
+        vpps_node out[3 * VERTICES];
+        vpps_graph_clear(g);
+        build_many(&n, g, &r, out);
+        TEST_OK(vpps_graph_status(g));
+        if (i) ck_assert_uint_eq(vpps_graph_size(g), nodes);
+        nodes = vpps_graph_size(g);
     }
-END_TEST
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_msg(t.status == VPPS_OK, "%s", vpps_status_name(t.status));
+    vpps_handle_destroy(t.h);
+    vpps_graph_destroy(t.g);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(n.model);
+}
 
 /* ---------------------------------------------------------------- errors */
 
@@ -226,59 +222,57 @@ END_TEST
     } while (0)
 #define OF(...) VPPS_APPLICATIONS(__VA_ARGS__)
 
-START_TEST(errors)
-    {
-        network n = open_network();
-        vpps_graph *g;
-        const float data[2][SIZE] = {{0}};
-        const uint32_t indices[] = {1, 1, WORDS, 0}, children[] = {0, 1, 7, 0}, down[] = {0, 2, 1}, up[] = {0, 0, 1},
-                       late[] = {1, 1, 1};
-        const vpps_node *const pulled[] = {children, children};
-        TEST_OK(vpps_graph_create(&g, n.model));
-        FAILS(OF(.cell = 99, .n = 1), VPPS_ARGUMENT, "no such cell");
-        FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2), VPPS_ARGUMENT, "indices is NULL");
-        FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2, .indices = indices), VPPS_ARGUMENT,
-              "vertex 1 of 2: apply word: index 7 for lookup; expected below 7");
-        FAILS(OF(.cell = n.word, .n = 2, .n_indices = 1, .indices = indices), VPPS_ARGUMENT, "vertex 0 of 2: ");
-        FAILS(OF(.cell = n.join, .n = 2, .n_children = 2, .children = children, .n_pulls = 1, .pulls = children),
-              VPPS_ARGUMENT, "vertex 0 of 2: apply: 0 is not a vertex"); /* itself */
-        const vpps_members_of good = {up, children}, bad = {down, children}, begins_late = {late, children};
-        const vpps_members_of none = {up, NULL}, nothing = {NULL, children};
-        const struct {
-            vpps_members_of lists[3];
-            const char *text;
-        } cases[] = {{{bad, good, good}, "list 0: first decreases from 2 to 1 at vertex 1"},
-                     {{good, begins_late, good}, "list 1: first does not begin with 0"},
-                     {{good, good, none}, "list 2: children is NULL"},
-                     {{good, nothing, good}, "list 1: first is NULL"}};
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++)
-            FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 3,
-                     .lists = cases[i].lists, .n_pull_lists = 2, .pull_lists = pulled),
-                  VPPS_ARGUMENT, cases[i].text);
-        FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 2,
-                 .lists = cases[0].lists, .n_pull_lists = 2, .pull_lists = pulled),
-              VPPS_ARGUMENT, "members of 2 lists, 2 pulled lists; expected 3 and 2");
-        FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 3), VPPS_ARGUMENT,
-              "lists is NULL");
+TEST(errors) {
+    network n = open_network();
+    vpps_graph *g;
+    const float data[2][SIZE] = {{0}};
+    const uint32_t indices[] = {1, 1, WORDS, 0}, children[] = {0, 1, 7, 0}, down[] = {0, 2, 1}, up[] = {0, 0, 1},
+                   late[] = {1, 1, 1};
+    const vpps_node *const pulled[] = {children, children};
+    TEST_OK(vpps_graph_create(&g, n.model));
+    FAILS(OF(.cell = 99, .n = 1), VPPS_ARGUMENT, "no such cell");
+    FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2), VPPS_ARGUMENT, "indices is NULL");
+    FAILS(OF(.cell = n.word, .n = 2, .n_indices = 2, .indices = indices), VPPS_ARGUMENT,
+          "vertex 1 of 2: apply word: index 7 for lookup; expected below 7");
+    FAILS(OF(.cell = n.word, .n = 2, .n_indices = 1, .indices = indices), VPPS_ARGUMENT, "vertex 0 of 2: ");
+    FAILS(OF(.cell = n.join, .n = 2, .n_children = 2, .children = children, .n_pulls = 1, .pulls = children),
+          VPPS_ARGUMENT, "vertex 0 of 2: apply: 0 is not a vertex"); /* itself */
+    const vpps_members_of good = {up, children}, bad = {down, children}, begins_late = {late, children};
+    const vpps_members_of none = {up, NULL}, nothing = {NULL, children};
+    const struct {
+        vpps_members_of lists[3];
+        const char *text;
+    } cases[] = {{{bad, good, good}, "list 0: first decreases from 2 to 1 at vertex 1"},
+                 {{good, begins_late, good}, "list 1: first does not begin with 0"},
+                 {{good, good, none}, "list 2: children is NULL"},
+                 {{good, nothing, good}, "list 1: first is NULL"}};
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++)
+        FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 3,
+                 .lists = cases[i].lists, .n_pull_lists = 2, .pull_lists = pulled),
+              VPPS_ARGUMENT, cases[i].text);
+    FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 2, .lists = cases[0].lists,
+             .n_pull_lists = 2, .pull_lists = pulled),
+          VPPS_ARGUMENT, "members of 2 lists, 2 pulled lists; expected 3 and 2");
+    FAILS(OF(.cell = n.several, .n = 2, .n_children = 1, .children = children, .n_lists = 3), VPPS_ARGUMENT,
+          "lists is NULL");
 
-        vpps_graph_clear(g);
-        ck_assert_uint_eq(vpps_input_many(g, 1, SIZE, 1, NULL), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "input_many: data is NULL");
-        vpps_graph_clear(g);
-        ck_assert_uint_eq(vpps_input_many(g, 0, SIZE, 1, NULL), 0);
-        vpps_node out[2];
-        TEST_OK(vpps_pushed_many(g, 0, NULL, 0, NULL));
-        vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1, .n_indices = 2, .indices = indices));
-        TEST_FAILS(vpps_pushed_many(g, 2, children, 0, out), VPPS_ARGUMENT, "1 is not a vertex");
-        vpps_graph_destroy(g);
+    vpps_graph_clear(g);
+    ck_assert_uint_eq(vpps_input_many(g, 1, SIZE, 1, NULL), VPPS_NO_NODE);
+    TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "input_many: data is NULL");
+    vpps_graph_clear(g);
+    ck_assert_uint_eq(vpps_input_many(g, 0, SIZE, 1, NULL), 0);
+    vpps_node out[2];
+    TEST_OK(vpps_pushed_many(g, 0, NULL, 0, NULL));
+    vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1, .n_indices = 2, .indices = indices));
+    TEST_FAILS(vpps_pushed_many(g, 2, children, 0, out), VPPS_ARGUMENT, "1 is not a vertex");
+    vpps_graph_destroy(g);
 
-        TEST_OK(vpps_cell_begin(n.model, "recorder", &g));
-        ck_assert_uint_eq(vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1)), VPPS_NO_VERTEX);
-        TEST_FAILS(vpps_graph_status(g), VPPS_STATE, "a cell is being recorded");
-        vpps_graph_destroy(g);
-        vpps_model_destroy(n.model);
-    }
-END_TEST
+    TEST_OK(vpps_cell_begin(n.model, "recorder", &g));
+    ck_assert_uint_eq(vpps_apply_many(g, VPPS_APPLICATIONS(.cell = n.word, .n = 1)), VPPS_NO_VERTEX);
+    TEST_FAILS(vpps_graph_status(g), VPPS_STATE, "a cell is being recorded");
+    vpps_graph_destroy(g);
+    vpps_model_destroy(n.model);
+}
 
 int main(void) {
     Suite *suite = suite_create("graph: many");

@@ -268,41 +268,39 @@ static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
     return value;
 }
 
-START_TEST(reference_gradient_is_the_slope)
-    {
-        const vpps_op op = (vpps_op)_i;
-        if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) return; /* it has none */
-        builder b;
-        const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
-        ref_model *m = ref_model_create(b.model);
-        const ref_mode mode = training_mode(&b);
-        ref_run *r = ref_forward(b.g, m, &mode);
-        ck_assert_ptr_nonnull(r);
-        ref_backward(r, m, loss);
-        uint64_t random = 5;
-        for (uint32_t p = 0; p < m->n; p++) {
-            const uint32_t elems = (uint32_t)(m->first[p + 1] - m->first[p]);
-            for (uint32_t k = 0; k < 6; k++) {
-                const uint32_t e = k == 0 ? 0 : k == 1 ? elems - 1 : vpps_random_below(&random, elems);
-                double *w = &m->values[m->first[p] + e];
-                const double old = *w, h = 1e-5;
-                *w = old + h;
-                const double above = loss_value(&b, m, loss);
-                *w = old - h;
-                const double below = loss_value(&b, m, loss);
-                *w = old;
-                /* error of the difference: h^2 of the third derivative, and rounding of the loss over h */
-                const double slope = (above - below) / (2 * h), got = r->param_grads[m->first[p] + e];
-                ck_assert_msg(fabs(slope - got) <= 1e-6 * (1 + fabs(slope)) + 1e-9 * fabs(above),
-                              "%s: gradient of %s[%u] is %.9g, the slope is %.9g", vpps_ops[op].name,
-                              b.model->params[p].name, e, got, slope);
-            }
+TEST(reference_gradient_is_the_slope) {
+    const vpps_op op = (vpps_op)_i;
+    if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) return; /* it has none */
+    builder b;
+    const vpps_node loss = build_graph(&b, op, test_seed() * 1000 + op, 0, 0);
+    ref_model *m = ref_model_create(b.model);
+    const ref_mode mode = training_mode(&b);
+    ref_run *r = ref_forward(b.g, m, &mode);
+    ck_assert_ptr_nonnull(r);
+    ref_backward(r, m, loss);
+    uint64_t random = 5;
+    for (uint32_t p = 0; p < m->n; p++) {
+        const uint32_t elems = (uint32_t)(m->first[p + 1] - m->first[p]);
+        for (uint32_t k = 0; k < 6; k++) {
+            const uint32_t e = k == 0 ? 0 : k == 1 ? elems - 1 : vpps_random_below(&random, elems);
+            double *w = &m->values[m->first[p] + e];
+            const double old = *w, h = 1e-5;
+            *w = old + h;
+            const double above = loss_value(&b, m, loss);
+            *w = old - h;
+            const double below = loss_value(&b, m, loss);
+            *w = old;
+            /* error of the difference: h^2 of the third derivative, and rounding of the loss over h */
+            const double slope = (above - below) / (2 * h), got = r->param_grads[m->first[p] + e];
+            ck_assert_msg(fabs(slope - got) <= 1e-6 * (1 + fabs(slope)) + 1e-9 * fabs(above),
+                          "%s: gradient of %s[%u] is %.9g, the slope is %.9g", vpps_ops[op].name,
+                          b.model->params[p].name, e, got, slope);
         }
-        ref_run_destroy(r);
-        ref_model_destroy(m);
-        builder_close(&b);
     }
-END_TEST
+    ref_run_destroy(r);
+    ref_model_destroy(m);
+    builder_close(&b);
+}
 
 /* ---------------------------------------------------------------- engine against reference */
 
@@ -440,21 +438,19 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     builder_close(&b);
 }
 
-START_TEST(engine_is_the_reference)
-    {
-        const vpps_op op = (vpps_op)_i;
-        static const uint32_t vps[] = {1, 2, 3, 8};
-        uint64_t random = test_seed() * 77 + op;
-        for (uint32_t k = 0; k < 16; k++) {
-            const configuration c = {vps[k % 4], k & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED, k & 8};
-            check_configuration(op, vpps_random(&random) % 1000000, 0, 0, &c);
-            const uint32_t rows = 1 + vpps_random_below(&random, 64);
-            const bool matrix = meaning_cases[op].shapes == MATRICES && vpps_random_below(&random, 2);
-            check_configuration(op, vpps_random(&random) % 1000000, rows,
-                                matrix ? 2 + vpps_random_below(&random, 8) : 1, &c);
-        }
+TEST(engine_is_the_reference) {
+    const vpps_op op = (vpps_op)_i;
+    static const uint32_t vps[] = {1, 2, 3, 8};
+    uint64_t random = test_seed() * 77 + op;
+    for (uint32_t k = 0; k < 16; k++) {
+        const configuration c = {vps[k % 4], k & 4 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED, k & 8};
+        check_configuration(op, vpps_random(&random) % 1000000, 0, 0, &c);
+        const uint32_t rows = 1 + vpps_random_below(&random, 64);
+        const bool matrix = meaning_cases[op].shapes == MATRICES && vpps_random_below(&random, 2);
+        check_configuration(op, vpps_random(&random) % 1000000, rows, matrix ? 2 + vpps_random_below(&random, 8) : 1,
+                            &c);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- ties and corners, as documented in vpps.h */
 
@@ -489,73 +485,69 @@ static vpps_node min_of_two(vpps_graph *g, vpps_node a, vpps_node b) {
 static vpps_node relu_first(vpps_graph *g, vpps_node a, vpps_node b) { return vpps_add(g, vpps_relu(g, a), b); }
 static vpps_node abs_first(vpps_graph *g, vpps_node a, vpps_node b) { return vpps_add(g, vpps_abs(g, a), b); }
 
-START_TEST(ties_go_where_documented)
-    {
-        static const struct {
-            const char *name;
-            vpps_node (*f)(vpps_graph *, vpps_node, vpps_node);
-            float a, b, da, db;
-        } rows[] = {
-            {"max", vpps_max, 0.5f, 0.5f, 1, 0},
-            {"min", vpps_min, 0.5f, 0.5f, 1, 0},
-            {"max_of", max_of_two, 0.5f, 0.5f, 1, 0},
-            {"min_of", min_of_two, 0.5f, 0.5f, 1, 0},
-            {"max of -0 and 0", vpps_max, -0.0f, 0.0f, 1, 0},
-            {"max_of -0 and 0", max_of_two, -0.0f, 0.0f, 1, 0},
-            {"relu at 0", relu_first, 0, 1, 0, 1},
-            {"relu at -0", relu_first, -0.0f, 1, 0, 1},
-            {"abs at 0", abs_first, 0, 1, 0, 1},
-            {"abs below 0", abs_first, -0.5f, 1, -1, 1},
-        };
-        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-            float da, db;
-            slopes(rows[i].f, rows[i].a, rows[i].b, &da, &db);
-            ck_assert_msg(da == rows[i].da && db == rows[i].db, "%s: gradients %g and %g instead of %g and %g",
-                          rows[i].name, (double)da, (double)db, (double)rows[i].da, (double)rows[i].db);
-        }
+TEST(ties_go_where_documented) {
+    static const struct {
+        const char *name;
+        vpps_node (*f)(vpps_graph *, vpps_node, vpps_node);
+        float a, b, da, db;
+    } rows[] = {
+        {"max", vpps_max, 0.5f, 0.5f, 1, 0},
+        {"min", vpps_min, 0.5f, 0.5f, 1, 0},
+        {"max_of", max_of_two, 0.5f, 0.5f, 1, 0},
+        {"min_of", min_of_two, 0.5f, 0.5f, 1, 0},
+        {"max of -0 and 0", vpps_max, -0.0f, 0.0f, 1, 0},
+        {"max_of -0 and 0", max_of_two, -0.0f, 0.0f, 1, 0},
+        {"relu at 0", relu_first, 0, 1, 0, 1},
+        {"relu at -0", relu_first, -0.0f, 1, 0, 1},
+        {"abs at 0", abs_first, 0, 1, 0, 1},
+        {"abs below 0", abs_first, -0.5f, 1, -1, 1},
+    };
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+        float da, db;
+        slopes(rows[i].f, rows[i].a, rows[i].b, &da, &db);
+        ck_assert_msg(da == rows[i].da && db == rows[i].db, "%s: gradients %g and %g instead of %g and %g",
+                      rows[i].name, (double)da, (double)db, (double)rows[i].da, (double)rows[i].db);
     }
-END_TEST
+}
 
 /* Functions far out: no NaN, no overflow where the result is representable. */
-START_TEST(large_arguments)
-    {
-        static const struct {
-            const char *name;
-            vpps_node (*f)(vpps_graph *, vpps_node);
-            float x, y;
-        } rows[] = {
-            {"sigmoid", vpps_sigmoid, 100, 1},
-            {"sigmoid", vpps_sigmoid, -100, 0},
-            {"tanh", vpps_tanh, 100, 1},
-            {"tanh", vpps_tanh, -100, -1},
-            {"gelu", vpps_gelu, 100, 100},
-            {"gelu", vpps_gelu, -100, 0},
-            {"gelu_erf", vpps_gelu_erf, 100, 100},
-            {"gelu_erf", vpps_gelu_erf, -100, 0},
-            {"centre", vpps_centre, 1e4f, 0},
-            {"softmax", vpps_softmax, 1000, 1.0f / 40},
-            {"exp", vpps_exp, -200, 0},
-        };
-        for (int portable = 0; portable < 2; portable++) {
-            training t = training_of(1);
-            const configuration c = {1, VPPS_GRADIENTS_DEFERRED, portable};
-            const vpps_options options = options_of(&c);
-            training_start(&t, &options);
-            for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-                float x[40], y[40], *outs[] = {y};
-                for (int k = 0; k < 40; k++) x[k] = rows[i].x;
-                vpps_graph_clear(t.g);
-                const vpps_node node = rows[i].f(t.g, vpps_input(t.g, 40, 1, x));
-                TEST_OK(vpps_forward(t.h, t.g, 1, &node, outs));
-                for (int k = 0; k < 40; k++) {
-                    ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
-                                  rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
-                }
+TEST(large_arguments) {
+    static const struct {
+        const char *name;
+        vpps_node (*f)(vpps_graph *, vpps_node);
+        float x, y;
+    } rows[] = {
+        {"sigmoid", vpps_sigmoid, 100, 1},
+        {"sigmoid", vpps_sigmoid, -100, 0},
+        {"tanh", vpps_tanh, 100, 1},
+        {"tanh", vpps_tanh, -100, -1},
+        {"gelu", vpps_gelu, 100, 100},
+        {"gelu", vpps_gelu, -100, 0},
+        {"gelu_erf", vpps_gelu_erf, 100, 100},
+        {"gelu_erf", vpps_gelu_erf, -100, 0},
+        {"centre", vpps_centre, 1e4f, 0},
+        {"softmax", vpps_softmax, 1000, 1.0f / 40},
+        {"exp", vpps_exp, -200, 0},
+    };
+    for (int portable = 0; portable < 2; portable++) {
+        training t = training_of(1);
+        const configuration c = {1, VPPS_GRADIENTS_DEFERRED, portable};
+        const vpps_options options = options_of(&c);
+        training_start(&t, &options);
+        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+            float x[40], y[40], *outs[] = {y};
+            for (int k = 0; k < 40; k++) x[k] = rows[i].x;
+            vpps_graph_clear(t.g);
+            const vpps_node node = rows[i].f(t.g, vpps_input(t.g, 40, 1, x));
+            TEST_OK(vpps_forward(t.h, t.g, 1, &node, outs));
+            for (int k = 0; k < 40; k++) {
+                ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
+                              rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
             }
-            training_end(&t);
         }
+        training_end(&t);
     }
-END_TEST
+}
 
 int main(void) {
     Suite *s = suite_create("ops");

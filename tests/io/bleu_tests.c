@@ -33,44 +33,38 @@ static const struct hand_case {
     {"dcba", "abcd", {4, 0, 0, 0}, {4, 3, 2, 1}, 0, 22.5900500902},               /* 100 (1 1/6 1/8 1/8)^(1/4) */
 };
 
-START_TEST(by_hand)
-    {
-        const struct hand_case *c = &hand_cases[_i];
-        vpps_bleu b = {0};
-        add_text(&b, c->hypothesis, c->reference);
-        ck_assert_mem_eq(b.matches, c->matches, sizeof b.matches);
-        ck_assert_mem_eq(b.possible, c->possible, sizeof b.possible);
-        ck_assert_uint_eq(b.hypothesis_words, strlen(c->hypothesis));
-        ck_assert_uint_eq(b.reference_words, strlen(c->reference));
-        ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_NONE), c->none, 1e-9);
-        ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), c->exp, 1e-9);
-    }
-END_TEST
+TEST(by_hand) {
+    const struct hand_case *c = &hand_cases[_i];
+    vpps_bleu b = {0};
+    add_text(&b, c->hypothesis, c->reference);
+    ck_assert_mem_eq(b.matches, c->matches, sizeof b.matches);
+    ck_assert_mem_eq(b.possible, c->possible, sizeof b.possible);
+    ck_assert_uint_eq(b.hypothesis_words, strlen(c->hypothesis));
+    ck_assert_uint_eq(b.reference_words, strlen(c->reference));
+    ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_NONE), c->none, 1e-9);
+    ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), c->exp, 1e-9);
+}
 
 /* The corpus' score is not a mean of scores: counts are added first, and a sentence that is too short is made up for
  * by one that is too long. */
-START_TEST(corpus)
-    {
-        vpps_bleu together = {0}, swapped = {0};
-        add_text(&together, "abcdefgh", "abcdefghij");
-        add_text(&together, "klmnopqrst", "klmnopqr");
-        add_text(&swapped, "klmnopqrst", "klmnopqr");
-        add_text(&swapped, "abcdefgh", "abcdefghij");
-        ck_assert_mem_eq(&together, &swapped, sizeof together);
-        static const uint64_t matches[4] = {16, 14, 12, 10}, possible[4] = {18, 16, 14, 12};
-        ck_assert_mem_eq(together.matches, matches, sizeof matches);
-        ck_assert_mem_eq(together.possible, possible, sizeof possible);
-        const double wanted = 100 * pow(16.0 / 18 * 14 / 16 * 12 / 14 * 10 / 12, 0.25); /* no penalty: 18 words each */
-        ck_assert_double_eq_tol(vpps_bleu_score(&together, VPPS_BLEU_NONE), wanted, 1e-9);
-    }
-END_TEST
+TEST(corpus) {
+    vpps_bleu together = {0}, swapped = {0};
+    add_text(&together, "abcdefgh", "abcdefghij");
+    add_text(&together, "klmnopqrst", "klmnopqr");
+    add_text(&swapped, "klmnopqrst", "klmnopqr");
+    add_text(&swapped, "abcdefgh", "abcdefghij");
+    ck_assert_mem_eq(&together, &swapped, sizeof together);
+    static const uint64_t matches[4] = {16, 14, 12, 10}, possible[4] = {18, 16, 14, 12};
+    ck_assert_mem_eq(together.matches, matches, sizeof matches);
+    ck_assert_mem_eq(together.possible, possible, sizeof possible);
+    const double wanted = 100 * pow(16.0 / 18 * 14 / 16 * 12 / 14 * 10 / 12, 0.25); /* no penalty: 18 words each */
+    ck_assert_double_eq_tol(vpps_bleu_score(&together, VPPS_BLEU_NONE), wanted, 1e-9);
+}
 
-START_TEST(signatures)
-    {
-        ck_assert_str_eq(vpps_bleu_signature(VPPS_BLEU_NONE), "BLEU|tok:none|case:as-is|refs:1|smooth:none");
-        ck_assert_str_eq(vpps_bleu_signature(VPPS_BLEU_EXP), "BLEU|tok:none|case:as-is|refs:1|smooth:exp");
-    }
-END_TEST
+TEST(signatures) {
+    ck_assert_str_eq(vpps_bleu_signature(VPPS_BLEU_NONE), "BLEU|tok:none|case:as-is|refs:1|smooth:none");
+    ck_assert_str_eq(vpps_bleu_signature(VPPS_BLEU_EXP), "BLEU|tok:none|case:as-is|refs:1|smooth:exp");
+}
 
 /* ---------------------------------------------------------------- golden numbers */
 
@@ -107,19 +101,17 @@ static void add_drawn_pair(vpps_bleu *b, uint64_t *random, uint32_t words, uint3
     CHECK_OK(vpps_bleu_add(b, n_hypothesis, hypothesis, n, reference));
 }
 
-START_TEST(as_sacrebleu)
-    {
-        const struct golden *g = &goldens[_i];
-        uint64_t random = g->seed;
-        vpps_bleu b = {0};
-        for (uint32_t i = 0; i < g->pairs; i++) add_drawn_pair(&b, &random, g->words, g->noise);
-        ck_assert_mem_eq(b.matches, g->matches, sizeof b.matches);
-        ck_assert_uint_eq(b.hypothesis_words, g->hypothesis_words);
-        ck_assert_uint_eq(b.reference_words, g->reference_words);
-        ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_NONE), g->none, 1e-9);
-        ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), g->exp, 1e-9);
-    }
-END_TEST
+TEST(as_sacrebleu) {
+    const struct golden *g = &goldens[_i];
+    uint64_t random = g->seed;
+    vpps_bleu b = {0};
+    for (uint32_t i = 0; i < g->pairs; i++) add_drawn_pair(&b, &random, g->words, g->noise);
+    ck_assert_mem_eq(b.matches, g->matches, sizeof b.matches);
+    ck_assert_uint_eq(b.hypothesis_words, g->hypothesis_words);
+    ck_assert_uint_eq(b.reference_words, g->reference_words);
+    ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_NONE), g->none, 1e-9);
+    ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), g->exp, 1e-9);
+}
 
 TCase *bleu_tests(void) {
     TCase *tests = tcase_create("bleu");

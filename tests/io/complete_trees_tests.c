@@ -28,89 +28,81 @@ static int32_t majority(const vpps_treebank *tb, vpps_tree tree) {
 
 static const uint32_t sizes[] = {1, 2, 3, 5, 8, 13, 100, 256};
 
-START_TEST(trees_are_complete_and_labels_are_majorities)
-    {
-        enum { TREES = 50 };
-        const uint32_t leaves = sizes[_i];
-        uint32_t levels = 0; /* of the deepest leaf */
-        while (1u << levels < leaves) levels++;
-        vpps_treebank *tb = generate(7, leaves, TREES);
-        ck_assert_uint_eq(vpps_treebank_size(tb), TREES);
-        ck_assert_uint_eq(vpps_treebank_classes(tb), N_SYMBOLS);
-        for (uint32_t t = 0; t < TREES; t++) {
-            const vpps_tree tree = vpps_treebank_tree(tb, t);
-            ck_assert_uint_eq(tree.n_leaves, leaves);
-            ck_assert_uint_eq(tree.n_nodes, 2 * leaves - 1);
-            uint32_t depth[2 * 256] = {0}, last_depth = levels;
-            for (uint32_t i = tree.n_nodes; i-- > 0;) { /* the root first */
-                const vpps_tree_node *node = &tree.nodes[i];
-                if (i + 1 < tree.n_nodes) ck_assert_int_eq(node->label, -1);
-                if (node->left < 0) continue;
-                depth[node->left] = depth[node->right] = depth[i] + 1;
-            }
-            for (uint32_t i = 0; i < tree.n_nodes; i++) { /* leaves from the left: the last level, then the one above */
-                if (tree.nodes[i].left >= 0) continue;
-                ck_assert(depth[i] == last_depth || depth[i] + 1 == levels);
-                last_depth = depth[i];
-            }
-            ck_assert_int_eq(tree.nodes[tree.n_nodes - 1].label, majority(tb, tree));
+TEST(trees_are_complete_and_labels_are_majorities) {
+    enum { TREES = 50 };
+    const uint32_t leaves = sizes[_i];
+    uint32_t levels = 0; /* of the deepest leaf */
+    while (1u << levels < leaves) levels++;
+    vpps_treebank *tb = generate(7, leaves, TREES);
+    ck_assert_uint_eq(vpps_treebank_size(tb), TREES);
+    ck_assert_uint_eq(vpps_treebank_classes(tb), N_SYMBOLS);
+    for (uint32_t t = 0; t < TREES; t++) {
+        const vpps_tree tree = vpps_treebank_tree(tb, t);
+        ck_assert_uint_eq(tree.n_leaves, leaves);
+        ck_assert_uint_eq(tree.n_nodes, 2 * leaves - 1);
+        uint32_t depth[2 * 256] = {0}, last_depth = levels;
+        for (uint32_t i = tree.n_nodes; i-- > 0;) { /* the root first */
+            const vpps_tree_node *node = &tree.nodes[i];
+            if (i + 1 < tree.n_nodes) ck_assert_int_eq(node->label, -1);
+            if (node->left < 0) continue;
+            depth[node->left] = depth[node->right] = depth[i] + 1;
         }
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
-
-START_TEST(symbols_are_balanced)
-    {
-        const uint32_t n = 5000;
-        uint32_t counts[N_SYMBOLS] = {0};
-        vpps_treebank *tb;
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_OK(vpps_treebank_generate_complete(tb, NULL, n));
-        ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, 256); /* the default */
-        for (uint32_t t = 0; t < n; t++) {
-            const vpps_tree tree = vpps_treebank_tree(tb, t);
-            counts[tree.nodes[tree.n_nodes - 1].label]++;
+        for (uint32_t i = 0; i < tree.n_nodes; i++) { /* leaves from the left: the last level, then the one above */
+            if (tree.nodes[i].left >= 0) continue;
+            ck_assert(depth[i] == last_depth || depth[i] + 1 == levels);
+            last_depth = depth[i];
         }
-        for (int i = 0; i < N_SYMBOLS; i++) {
-            ck_assert_uint_ge(counts[i], n * 17 / 100);
-            ck_assert_uint_le(counts[i], n * 23 / 100);
-        }
-        vpps_treebank_destroy(tb);
+        ck_assert_int_eq(tree.nodes[tree.n_nodes - 1].label, majority(tb, tree));
     }
-END_TEST
+    vpps_treebank_destroy(tb);
+}
 
-START_TEST(equal_complete_trees_for_equal_seeds)
-    {
-        static const char golden[] = "(2 (-1 (-1 (-1 e) (-1 c)) (-1 a)) (-1 (-1 e) (-1 c)))\n"
-                                     "(2 (-1 (-1 (-1 c) (-1 e)) (-1 c)) (-1 (-1 a) (-1 e)))\n";
-        size_t n, n_other;
-        vpps_treebank *tb = generate(1, 5, 2), *other = generate(2, 5, 2);
-        char *text = treebank_text(tb, &n), *other_text = treebank_text(other, &n_other);
-        ck_assert_str_eq(text, golden);
-        ck_assert_str_ne(other_text, golden);
-        free(other_text);
-        free(text);
-        vpps_treebank_destroy(other);
-        vpps_treebank_destroy(tb);
+TEST(symbols_are_balanced) {
+    const uint32_t n = 5000;
+    uint32_t counts[N_SYMBOLS] = {0};
+    vpps_treebank *tb;
+    CHECK_OK(vpps_treebank_create(&tb));
+    CHECK_OK(vpps_treebank_generate_complete(tb, NULL, n));
+    ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, 256); /* the default */
+    for (uint32_t t = 0; t < n; t++) {
+        const vpps_tree tree = vpps_treebank_tree(tb, t);
+        counts[tree.nodes[tree.n_nodes - 1].label]++;
     }
-END_TEST
-
-START_TEST(too_many_leaves_are_refused)
-    {
-        vpps_treebank *tb = generate(1, 4, 1);
-        const vpps_complete_trees options = {.leaves = 1000001};
-        CHECK_STATUS(vpps_treebank_generate_complete(tb, &options, 1), VPPS_ARGUMENT);
-        ck_assert_str_eq(vpps_error_message(), "complete trees: expected up to 1000000 leaves, found 1000001");
-        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-        vpps_treebank_destroy(tb);
-
-        CHECK_OK(vpps_treebank_create(&tb)); /* no trees: nothing but the words */
-        CHECK_OK(vpps_treebank_generate_complete(tb, NULL, 0));
-        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-        ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
-        vpps_treebank_destroy(tb);
+    for (int i = 0; i < N_SYMBOLS; i++) {
+        ck_assert_uint_ge(counts[i], n * 17 / 100);
+        ck_assert_uint_le(counts[i], n * 23 / 100);
     }
-END_TEST
+    vpps_treebank_destroy(tb);
+}
+
+TEST(equal_complete_trees_for_equal_seeds) {
+    static const char golden[] = "(2 (-1 (-1 (-1 e) (-1 c)) (-1 a)) (-1 (-1 e) (-1 c)))\n"
+                                 "(2 (-1 (-1 (-1 c) (-1 e)) (-1 c)) (-1 (-1 a) (-1 e)))\n";
+    size_t n, n_other;
+    vpps_treebank *tb = generate(1, 5, 2), *other = generate(2, 5, 2);
+    char *text = treebank_text(tb, &n), *other_text = treebank_text(other, &n_other);
+    ck_assert_str_eq(text, golden);
+    ck_assert_str_ne(other_text, golden);
+    free(other_text);
+    free(text);
+    vpps_treebank_destroy(other);
+    vpps_treebank_destroy(tb);
+}
+
+TEST(too_many_leaves_are_refused) {
+    vpps_treebank *tb = generate(1, 4, 1);
+    const vpps_complete_trees options = {.leaves = 1000001};
+    CHECK_STATUS(vpps_treebank_generate_complete(tb, &options, 1), VPPS_ARGUMENT);
+    ck_assert_str_eq(vpps_error_message(), "complete trees: expected up to 1000000 leaves, found 1000001");
+    ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+    vpps_treebank_destroy(tb);
+
+    CHECK_OK(vpps_treebank_create(&tb)); /* no trees: nothing but the words */
+    CHECK_OK(vpps_treebank_generate_complete(tb, NULL, 0));
+    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+    ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
+    vpps_treebank_destroy(tb);
+}
 
 TCase *complete_trees_tests(void) {
     TCase *tests = tcase_create("complete trees");

@@ -59,19 +59,17 @@ static void check_compressed(const form *f, const char *text, size_t n, bool who
     free(wanted);
 }
 
-START_TEST(every_form_is_decompressed)
-    {
-        const form *f = &forms[_i];
-        check_compressed(f, f->text, strlen(f->text), true);
-        if (!f->file) return;
-        const char *path = data_file_as_well("every_form_is_decompressed", f->file);
-        if (!path) return;
-        size_t n;
-        char *text = file_bytes(path, &n);
-        check_compressed(f, text, n, false);
-        free(text);
-    }
-END_TEST
+TEST(every_form_is_decompressed) {
+    const form *f = &forms[_i];
+    check_compressed(f, f->text, strlen(f->text), true);
+    if (!f->file) return;
+    const char *path = data_file_as_well("every_form_is_decompressed", f->file);
+    if (!path) return;
+    size_t n;
+    char *text = file_bytes(path, &n);
+    check_compressed(f, text, n, false);
+    free(text);
+}
 
 /* ---------------------------------------------------------------- streams */
 
@@ -110,59 +108,55 @@ static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t see
     free(bytes);
 }
 
-START_TEST(streams_give_every_byte)
-    {
-        const size_t n = 700000;
-        char *text = long_text(n);
-        for (uint64_t seed = 0; seed < 8; seed++) {
-            size_t packed_n = n;
-            unsigned char *packed = NULL;
-            if (_i < 2) packed = compressed_parts(_i, text, n, &packed_n);
-            const void *bytes = packed ? (const void *)packed : text;
-            vpps_stream *s;
-            CHECK_OK(vpps_stream_of(&s, "t", bytes, packed_n));
-            check_reads(s, text, n, seed);
-            vpps_stream_close(s);
-            write_file(in_folder("bytes"), bytes, packed_n);
-            CHECK_OK(vpps_stream_open(&s, in_folder("bytes")));
-            check_reads(s, text, n, seed + 100);
-            vpps_stream_close(s);
-            free(packed);
-        }
-        free(text);
-    }
-END_TEST
-
-START_TEST(streams_give_every_line)
-    {
-        static const char text[] = "a\n\nb\r\n\r\nc\rd\n\r\r\nend";
-        static const char *const wanted[] = {"a", "", "b", "", "c\rd", "\r", "end"};
-        const char *line;
-        size_t len;
+TEST(streams_give_every_byte) {
+    const size_t n = 700000;
+    char *text = long_text(n);
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        size_t packed_n = n;
+        unsigned char *packed = NULL;
+        if (_i < 2) packed = compressed_parts(_i, text, n, &packed_n);
+        const void *bytes = packed ? (const void *)packed : text;
         vpps_stream *s;
-        CHECK_OK(vpps_stream_of(&s, "t", text, sizeof text - 1));
-        for (size_t i = 0; i < VPPS_COUNT(wanted); i++) {
-            CHECK_OK(vpps_stream_line(s, &line, &len));
-            ck_assert(line != NULL && len == strlen(wanted[i]) && memcmp(line, wanted[i], len) == 0);
-        }
-        CHECK_OK(vpps_stream_line(s, &line, &len));
-        ck_assert_ptr_null(line);
+        CHECK_OK(vpps_stream_of(&s, "t", bytes, packed_n));
+        check_reads(s, text, n, seed);
         vpps_stream_close(s);
-        const size_t n = 300000;
-        char *many = long_text(n);
-        many[150000] = '\n';
-        for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* one that goes over several pieces */
-        CHECK_OK(vpps_stream_of(&s, "t", many, n));
-        for (const char *at = many; at < many + n; at += len + 1) {
-            CHECK_OK(vpps_stream_line(s, &line, &len));
-            const char *lf = memchr(at, '\n', (size_t)(many + n - at));
-            ck_assert_uint_eq(len, (size_t)((lf ? lf : many + n) - at));
-            ck_assert(memcmp(line, at, len) == 0);
-        }
+        write_file(in_folder("bytes"), bytes, packed_n);
+        CHECK_OK(vpps_stream_open(&s, in_folder("bytes")));
+        check_reads(s, text, n, seed + 100);
         vpps_stream_close(s);
-        free(many);
+        free(packed);
     }
-END_TEST
+    free(text);
+}
+
+TEST(streams_give_every_line) {
+    static const char text[] = "a\n\nb\r\n\r\nc\rd\n\r\r\nend";
+    static const char *const wanted[] = {"a", "", "b", "", "c\rd", "\r", "end"};
+    const char *line;
+    size_t len;
+    vpps_stream *s;
+    CHECK_OK(vpps_stream_of(&s, "t", text, sizeof text - 1));
+    for (size_t i = 0; i < VPPS_COUNT(wanted); i++) {
+        CHECK_OK(vpps_stream_line(s, &line, &len));
+        ck_assert(line != NULL && len == strlen(wanted[i]) && memcmp(line, wanted[i], len) == 0);
+    }
+    CHECK_OK(vpps_stream_line(s, &line, &len));
+    ck_assert_ptr_null(line);
+    vpps_stream_close(s);
+    const size_t n = 300000;
+    char *many = long_text(n);
+    many[150000] = '\n';
+    for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* one that goes over several pieces */
+    CHECK_OK(vpps_stream_of(&s, "t", many, n));
+    for (const char *at = many; at < many + n; at += len + 1) {
+        CHECK_OK(vpps_stream_line(s, &line, &len));
+        const char *lf = memchr(at, '\n', (size_t)(many + n - at));
+        ck_assert_uint_eq(len, (size_t)((lf ? lf : many + n) - at));
+        ck_assert(memcmp(line, at, len) == 0);
+    }
+    vpps_stream_close(s);
+    free(many);
+}
 
 /* ---------------------------------------------------------------- damage */
 
@@ -177,158 +171,144 @@ static vpps_status read_through(const void *bytes, size_t n) {
     return status;
 }
 
-START_TEST(cut_data_are_refused)
-    {
-        static const char text[] = "a text that is cut off somewhere; a text that is cut off somewhere else\n";
-        char expected[80];
-        size_t n;
-        unsigned char *packed = compressed(_i, text, sizeof text, &n);
-        CHECK_OK(read_through(packed, n));
-        snprintf(expected, sizeof expected, "t: expected the rest of its %s data, found end of file",
-                 _i == GZIP ? "gzip" : "zstd");
-        for (size_t cut = 4; cut < n; cut++) {
-            CHECK_STATUS(read_through(packed, cut), VPPS_FORMAT);
-            ck_assert_str_eq(vpps_error_message(), expected);
-        }
-        free(packed);
+TEST(cut_data_are_refused) {
+    static const char text[] = "a text that is cut off somewhere; a text that is cut off somewhere else\n";
+    char expected[80];
+    size_t n;
+    unsigned char *packed = compressed(_i, text, sizeof text, &n);
+    CHECK_OK(read_through(packed, n));
+    snprintf(expected, sizeof expected, "t: expected the rest of its %s data, found end of file",
+             _i == GZIP ? "gzip" : "zstd");
+    for (size_t cut = 4; cut < n; cut++) {
+        CHECK_STATUS(read_through(packed, cut), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), expected);
     }
-END_TEST
+    free(packed);
+}
 
-START_TEST(damaged_data_are_refused)
-    {
-        const size_t text_n = 20000;
-        char *text = long_text(text_n);
-        size_t n, refused = 0;
-        unsigned char *packed = compressed(_i, text, text_n, &n);
-        for (size_t at = 10; at < n; at += 97) {
-            packed[at] ^= 0x55;
-            refused += read_through(packed, n) == VPPS_FORMAT;
-            packed[at] ^= 0x55;
-        }
-        ck_assert_uint_eq(refused, (n - 10 + 96) / 97);
-        packed[20] ^= 0xff;
-        packed[21] ^= 0xff;
-        write_file(in_folder("damaged"), packed, n);
-        char *bytes;
-        vpps_sentences *s;
-        CHECK_STATUS(vpps_file_read_all(in_folder("damaged"), &bytes, &n), VPPS_FORMAT);
-        CHECK_MESSAGE(_i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
-                                 : "damaged: expected whole zstd data, found damaged ones (");
-        ck_assert_ptr_null(bytes);
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_STATUS(vpps_sentences_read_lines_file(s, in_folder("damaged"), NULL), VPPS_FORMAT);
-        ck_assert_uint_eq(vpps_sentences_size(s), 0);
-        vpps_sentences_destroy(s);
-        free(packed);
-        free(text);
+TEST(damaged_data_are_refused) {
+    const size_t text_n = 20000;
+    char *text = long_text(text_n);
+    size_t n, refused = 0;
+    unsigned char *packed = compressed(_i, text, text_n, &n);
+    for (size_t at = 10; at < n; at += 97) {
+        packed[at] ^= 0x55;
+        refused += read_through(packed, n) == VPPS_FORMAT;
+        packed[at] ^= 0x55;
     }
-END_TEST
+    ck_assert_uint_eq(refused, (n - 10 + 96) / 97);
+    packed[20] ^= 0xff;
+    packed[21] ^= 0xff;
+    write_file(in_folder("damaged"), packed, n);
+    char *bytes;
+    vpps_sentences *s;
+    CHECK_STATUS(vpps_file_read_all(in_folder("damaged"), &bytes, &n), VPPS_FORMAT);
+    CHECK_MESSAGE(_i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
+                             : "damaged: expected whole zstd data, found damaged ones (");
+    ck_assert_ptr_null(bytes);
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_STATUS(vpps_sentences_read_lines_file(s, in_folder("damaged"), NULL), VPPS_FORMAT);
+    ck_assert_uint_eq(vpps_sentences_size(s), 0);
+    vpps_sentences_destroy(s);
+    free(packed);
+    free(text);
+}
 
-START_TEST(what_follows_compressed_data)
-    {
-        size_t n;
-        unsigned char *packed = compressed(GZIP, "a\n", 2, &n), more[128] = {0};
-        memcpy(more, packed, n);
-        CHECK_OK(read_through(more, n + 40)); /* zeros */
-        more[n + 5] = 'x';
-        CHECK_STATUS(read_through(more, n + 40), VPPS_FORMAT);
-        CHECK_MESSAGE("t: expected whole gzip data, found damaged ones (incorrect header check)");
-        free(packed);
-        packed = compressed(ZSTD, "a\n", 2, &n);
-        memcpy(more, packed, n);
-        more[n] = 'x';
-        CHECK_STATUS(read_through(more, n + 8), VPPS_FORMAT);
-        CHECK_MESSAGE("t: expected whole zstd data");
-        free(packed);
-    }
-END_TEST
+TEST(what_follows_compressed_data) {
+    size_t n;
+    unsigned char *packed = compressed(GZIP, "a\n", 2, &n), more[128] = {0};
+    memcpy(more, packed, n);
+    CHECK_OK(read_through(more, n + 40)); /* zeros */
+    more[n + 5] = 'x';
+    CHECK_STATUS(read_through(more, n + 40), VPPS_FORMAT);
+    CHECK_MESSAGE("t: expected whole gzip data, found damaged ones (incorrect header check)");
+    free(packed);
+    packed = compressed(ZSTD, "a\n", 2, &n);
+    memcpy(more, packed, n);
+    more[n] = 'x';
+    CHECK_STATUS(read_through(more, n + 8), VPPS_FORMAT);
+    CHECK_MESSAGE("t: expected whole zstd data");
+    free(packed);
+}
 
 /* A frame to be skipped comes first where zstd worked in parallel. */
-START_TEST(frames_are_skipped)
-    {
-        static const unsigned char skipped[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
+TEST(frames_are_skipped) {
+    static const unsigned char skipped[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
+    size_t n;
+    unsigned char bytes[128], *packed = compressed(ZSTD, "a b\n", 4, &n);
+    vpps_sentences *s;
+    memcpy(bytes, skipped, sizeof skipped);
+    memcpy(bytes + sizeof skipped, packed, n);
+    write_file(in_folder("skipped"), bytes, sizeof skipped + n);
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_OK(vpps_sentences_read_lines_file(s, in_folder("skipped"), NULL));
+    ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
+    vpps_sentences_destroy(s);
+    free(packed);
+}
+
+TEST(other_compressions_are_named) {
+    static const struct {
+        const char *bytes, *message;
         size_t n;
-        unsigned char bytes[128], *packed = compressed(ZSTD, "a b\n", 4, &n);
-        vpps_sentences *s;
-        memcpy(bytes, skipped, sizeof skipped);
-        memcpy(bytes + sizeof skipped, packed, n);
-        write_file(in_folder("skipped"), bytes, sizeof skipped + n);
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_sentences_read_lines_file(s, in_folder("skipped"), NULL));
-        ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
-        vpps_sentences_destroy(s);
-        free(packed);
-    }
-END_TEST
-
-START_TEST(other_compressions_are_named)
-    {
-        static const struct {
-            const char *bytes, *message;
-            size_t n;
-        } others[] = {{"\xfd"
-                       "7zXZ\0\0\4",
-                       "found an xz file", 8},
-                      {"BZh91AY&SY...", "found a bzip2 file", 13},
-                      {"PK\3\4\24\0", "found a zip archive", 6},
-                      {"7z\xbc\xaf\x27\x1c\0\4", "found a 7z archive", 8}};
-        for (size_t i = 0; i < VPPS_COUNT(others); i++) {
-            char *bytes;
-            size_t n;
-            write_file(in_folder("other"), others[i].bytes, others[i].n);
-            CHECK_STATUS(vpps_file_read_all(in_folder("other"), &bytes, &n), VPPS_FORMAT);
-            CHECK_MESSAGE("other: expected data as they are, or compressed by gzip or zstd, ");
-            CHECK_MESSAGE(others[i].message);
-            CHECK_OK(read_through(others[i].bytes, 2)); /* a text may begin so */
-        }
-    }
-END_TEST
-
-START_TEST(nothing_compressed)
-    {
-        for (int codec = 0; codec < N_CODECS; codec++) {
-            size_t n;
-            unsigned char *packed = compressed(codec, "", 0, &n);
-            char *bytes;
-            write_file(in_folder("nothing"), packed, n);
-            CHECK_OK(vpps_file_read_all(in_folder("nothing"), &bytes, &n));
-            ck_assert_uint_eq(n, 0);
-            free(bytes);
-            free(packed);
-        }
-    }
-END_TEST
-
-/* A pipe's data are decompressed, too. */
-START_TEST(a_pipe_is_decompressed)
-    {
-        const size_t text_n = 300000;
-        char *text = long_text(text_n), *bytes;
+    } others[] = {{"\xfd"
+                   "7zXZ\0\0\4",
+                   "found an xz file", 8},
+                  {"BZh91AY&SY...", "found a bzip2 file", 13},
+                  {"PK\3\4\24\0", "found a zip archive", 6},
+                  {"7z\xbc\xaf\x27\x1c\0\4", "found a 7z archive", 8}};
+    for (size_t i = 0; i < VPPS_COUNT(others); i++) {
+        char *bytes;
         size_t n;
-        unsigned char *packed = compressed(_i, text, text_n, &n);
-        int ends[2];
-        char path[32];
-        ck_assert_int_eq(pipe(ends), 0);
-        const pid_t writer = fork();
-        if (writer == 0) {
-            for (size_t at = 0; at < n;) {
-                const ssize_t sent = write(ends[1], packed + at, n - at < 5000 ? n - at : 5000);
-                if (sent <= 0) _exit(1);
-                at += (size_t)sent;
-            }
-            _exit(0);
-        }
-        close(ends[1]);
-        snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-        CHECK_OK(vpps_file_read_all(path, &bytes, &n));
-        ck_assert_uint_eq(n, text_n);
-        ck_assert(memcmp(bytes, text, n) == 0);
-        close(ends[0]);
+        write_file(in_folder("other"), others[i].bytes, others[i].n);
+        CHECK_STATUS(vpps_file_read_all(in_folder("other"), &bytes, &n), VPPS_FORMAT);
+        CHECK_MESSAGE("other: expected data as they are, or compressed by gzip or zstd, ");
+        CHECK_MESSAGE(others[i].message);
+        CHECK_OK(read_through(others[i].bytes, 2)); /* a text may begin so */
+    }
+}
+
+TEST(nothing_compressed) {
+    for (int codec = 0; codec < N_CODECS; codec++) {
+        size_t n;
+        unsigned char *packed = compressed(codec, "", 0, &n);
+        char *bytes;
+        write_file(in_folder("nothing"), packed, n);
+        CHECK_OK(vpps_file_read_all(in_folder("nothing"), &bytes, &n));
+        ck_assert_uint_eq(n, 0);
         free(bytes);
         free(packed);
-        free(text);
     }
-END_TEST
+}
+
+/* A pipe's data are decompressed, too. */
+TEST(a_pipe_is_decompressed) {
+    const size_t text_n = 300000;
+    char *text = long_text(text_n), *bytes;
+    size_t n;
+    unsigned char *packed = compressed(_i, text, text_n, &n);
+    int ends[2];
+    char path[32];
+    ck_assert_int_eq(pipe(ends), 0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        for (size_t at = 0; at < n;) {
+            const ssize_t sent = write(ends[1], packed + at, n - at < 5000 ? n - at : 5000);
+            if (sent <= 0) _exit(1);
+            at += (size_t)sent;
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    CHECK_OK(vpps_file_read_all(path, &bytes, &n));
+    ck_assert_uint_eq(n, text_n);
+    ck_assert(memcmp(bytes, text, n) == 0);
+    close(ends[0]);
+    free(bytes);
+    free(packed);
+    free(text);
+}
 
 TCase *compressed_tests(void) {
     TCase *tests = tcase_create("compressed");

@@ -98,19 +98,17 @@ static const struct good_text {
     {"(A (-NONE- *) (B-1 b))\n", 1, NULL}, /* unless labels are cut */
 };
 
-START_TEST(good_text)
-    {
-        const struct good_text *g = &good_texts[_i];
-        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-        size_t n;
-        CHECK_OK(read_string(c, g->text));
-        ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
-        char *text = constituents_text(c, &n);
-        ck_assert_str_eq(text, g->written ? g->written : g->text);
-        free(text);
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(good_text) {
+    const struct good_text *g = &good_texts[_i];
+    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    size_t n;
+    CHECK_OK(read_string(c, g->text));
+    ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
+    char *text = constituents_text(c, &n);
+    ck_assert_str_eq(text, g->written ? g->written : g->text);
+    free(text);
+    vpps_constituents_destroy(c);
+}
 
 static const struct bad_text {
     const char *text, *message;
@@ -141,85 +139,77 @@ static const struct bad_text {
     {"(A a)\n\n(B b\rc)", "t:3:5: expected LF after CR, found CR alone"},
 };
 
-START_TEST(bad_text)
-    {
-        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-        CHECK_OK(read_string(c, "(X (Y x) (Z y))"));
-        CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
-        CHECK_STATUS(vpps_constituents_read_text(c, "t", "(A b)\n(A \0)", 11), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:2:4: expected text, found byte 0x00");
-        ck_assert_uint_eq(vpps_constituents_size(c), 1);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 2);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 3);
-        ck_assert_ptr_null(vpps_constituents_tree(c, 1).nodes);
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(bad_text) {
+    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    CHECK_OK(read_string(c, "(X (Y x) (Z y))"));
+    CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
+    CHECK_STATUS(vpps_constituents_read_text(c, "t", "(A b)\n(A \0)", 11), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "t:2:4: expected text, found byte 0x00");
+    ck_assert_uint_eq(vpps_constituents_size(c), 1);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 2);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 3);
+    ck_assert_ptr_null(vpps_constituents_tree(c, 1).nodes);
+    vpps_constituents_destroy(c);
+}
 
-START_TEST(labels_are_cut)
-    {
-        static const char text[] =
-            "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP-SBJ-TTL d) (very-good-1 e)))\n";
-        vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
-        size_t n;
-        CHECK_OK(read_string(c, text));
-        char *written = constituents_text(c, &n);
-        ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
-        free(written);
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(labels_are_cut) {
+    static const char text[] =
+        "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP-SBJ-TTL d) (very-good-1 e)))\n";
+    vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
+    size_t n;
+    CHECK_OK(read_string(c, text));
+    char *written = constituents_text(c, &n);
+    ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
+    free(written);
+    vpps_constituents_destroy(c);
+}
 
 /* Labels as written, of which function tags may be left out later; null elements are left out at once. */
-START_TEST(labels_are_cut_later)
-    {
-        static const char text[] = "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- *T*-1) (-NONE- none)) (VP b)))\n";
-        vpps_constituents *c = new_constituents(VPPS_LABELS_WHOLE);
-        size_t n;
-        CHECK_OK(read_string(c, "(S (NP-SBJ a) (NP-OBJ b))"));
-        ck_assert(!vpps_constituents_look_penn(c)); /* no VP */
-        CHECK_OK(read_string(c, text));
-        ck_assert(vpps_constituents_look_penn(c));
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 9);
-        char *written = constituents_text(c, &n);
-        ck_assert_str_eq(written, "(S (NP-SBJ a) (NP-OBJ b))\n"
-                                  "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- none)) (VP b)))\n");
-        free(written);
-        const vpps_vocab *labels = vpps_constituents_labels(c);
-        const char *before = vpps_vocab_word(labels, 3); /* lives as long as the vocabulary */
-        CHECK_OK(vpps_constituents_cut(c));
-        ck_assert_ptr_eq(vpps_constituents_labels(c), labels);
-        ck_assert_str_eq(before, "NP-SBJ-1");
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 5);
-        written = constituents_text(c, &n);
-        ck_assert_str_eq(written, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
-        free(written);
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(labels_are_cut_later) {
+    static const char text[] = "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- *T*-1) (-NONE- none)) (VP b)))\n";
+    vpps_constituents *c = new_constituents(VPPS_LABELS_WHOLE);
+    size_t n;
+    CHECK_OK(read_string(c, "(S (NP-SBJ a) (NP-OBJ b))"));
+    ck_assert(!vpps_constituents_look_penn(c)); /* no VP */
+    CHECK_OK(read_string(c, text));
+    ck_assert(vpps_constituents_look_penn(c));
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 9);
+    char *written = constituents_text(c, &n);
+    ck_assert_str_eq(written, "(S (NP-SBJ a) (NP-OBJ b))\n"
+                              "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- none)) (VP b)))\n");
+    free(written);
+    const vpps_vocab *labels = vpps_constituents_labels(c);
+    const char *before = vpps_vocab_word(labels, 3); /* lives as long as the vocabulary */
+    CHECK_OK(vpps_constituents_cut(c));
+    ck_assert_ptr_eq(vpps_constituents_labels(c), labels);
+    ck_assert_str_eq(before, "NP-SBJ-1");
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 5);
+    written = constituents_text(c, &n);
+    ck_assert_str_eq(written, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
+    free(written);
+    vpps_constituents_destroy(c);
+}
 
 /* What remains has words; no label or word of what is left out stays. */
-START_TEST(null_elements_are_left_out)
-    {
-        static const char text[] = "( (S (NP-SBJ-1 (-NONE- *)) (VP (VBD fell) (S (NP (-NONE- *-1) )\n"
-                                   " (VP (TO to) ))) (-NONE- 0) ))\n"
-                                   "( (X (-NONE- *) (Y (-NONE- 0))))\n"
-                                   "(-NONE- *)\n"
-                                   "(-NONE- (A a))\n"
-                                   "(NONE b)\n";
-        vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
-        size_t n;
-        CHECK_OK(read_string(c, text));
-        char *written = constituents_text(c, &n);
-        ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE- (A a))\n(NONE b)\n");
-        free(written);
-        ck_assert_uint_eq(vpps_constituents_size(c), 3);
-        ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 4);
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(null_elements_are_left_out) {
+    static const char text[] = "( (S (NP-SBJ-1 (-NONE- *)) (VP (VBD fell) (S (NP (-NONE- *-1) )\n"
+                               " (VP (TO to) ))) (-NONE- 0) ))\n"
+                               "( (X (-NONE- *) (Y (-NONE- 0))))\n"
+                               "(-NONE- *)\n"
+                               "(-NONE- (A a))\n"
+                               "(NONE b)\n";
+    vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
+    size_t n;
+    CHECK_OK(read_string(c, text));
+    char *written = constituents_text(c, &n);
+    ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE- (A a))\n(NONE b)\n");
+    free(written);
+    ck_assert_uint_eq(vpps_constituents_size(c), 3);
+    ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 4);
+    vpps_constituents_destroy(c);
+}
 
 /* ---------------------------------------------------------------- binary trees */
 
@@ -282,68 +272,62 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
     free(text);
 }
 
-START_TEST(binarised)
-    {
-        const struct binary_case *b = &binary_cases[_i];
-        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-        CHECK_OK(read_string(c, b->text));
-        check_binarised(c, (const char *const[2]){b->left, b->right});
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(binarised) {
+    const struct binary_case *b = &binary_cases[_i];
+    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    CHECK_OK(read_string(c, b->text));
+    check_binarised(c, (const char *const[2]){b->left, b->right});
+    vpps_constituents_destroy(c);
+}
 
 /* The labels' ids are those the vocabulary has already; the treebank keeps what it held. */
-START_TEST(binarised_parts_share_labels)
-    {
-        vpps_constituents *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
-        vpps_treebank *tb;
-        vpps_vocab *labels;
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_OK(vpps_vocab_create(&labels));
-        CHECK_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
-        CHECK_OK(read_string(dev, "(C (A a) (B c))"));
-        CHECK_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
-        CHECK_OK(vpps_constituents_binarise(dev, VPPS_LEFT_BRANCHING, labels, tb));
-        size_t n;
-        char *text = treebank_text(tb, &n);
-        ck_assert_str_eq(text, "(2 (0 b) (1 c))\n(3 b)\n(1 (2 a) (0 c))\n");
-        free(text);
-        vpps_vocab_destroy(labels);
-        vpps_treebank_destroy(tb);
-        vpps_constituents_destroy(train);
-        vpps_constituents_destroy(dev);
-    }
-END_TEST
+TEST(binarised_parts_share_labels) {
+    vpps_constituents *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
+    vpps_treebank *tb;
+    vpps_vocab *labels;
+    CHECK_OK(vpps_treebank_create(&tb));
+    CHECK_OK(vpps_vocab_create(&labels));
+    CHECK_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
+    CHECK_OK(read_string(dev, "(C (A a) (B c))"));
+    CHECK_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
+    CHECK_OK(vpps_constituents_binarise(dev, VPPS_LEFT_BRANCHING, labels, tb));
+    size_t n;
+    char *text = treebank_text(tb, &n);
+    ck_assert_str_eq(text, "(2 (0 b) (1 c))\n(3 b)\n(1 (2 a) (0 c))\n");
+    free(text);
+    vpps_vocab_destroy(labels);
+    vpps_treebank_destroy(tb);
+    vpps_constituents_destroy(train);
+    vpps_constituents_destroy(dev);
+}
 
 #define DEEP 100000
 
 /* Depth without recursion: a chain, and a comb to either side. */
-START_TEST(depth_is_limited_by_memory_only)
-    {
-        size_t n;
-        char *text = NULL;
-        FILE *file = open_memstream(&text, &n);
-        for (int i = 0; i < DEEP; i++) fputs(_i == 2 ? "(A (B a) " : "(A ", file);
-        fputs("(C c)", file);
-        for (int i = 0; i < DEEP; i++) fputs(_i == 1 ? " (B b))" : ")", file);
-        ck_assert_int_eq(fclose(file), 0);
-        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-        vpps_treebank *tb;
-        vpps_vocab *labels;
-        CHECK_OK(vpps_constituents_read_text(c, "deep", text, n));
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_OK(vpps_vocab_create(&labels));
-        CHECK_OK(vpps_constituents_binarise(c, VPPS_RIGHT_BRANCHING, labels, tb));
-        CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, tb));
-        ck_assert_uint_eq(vpps_treebank_tree(tb, 1).n_leaves, _i == 0 ? 1 : DEEP + 1);
-        check_post_order(vpps_treebank_tree(tb, 0), vpps_treebank_classes(tb));
-        check_post_order(vpps_treebank_tree(tb, 1), vpps_treebank_classes(tb));
-        free(text);
-        vpps_vocab_destroy(labels);
-        vpps_treebank_destroy(tb);
-        vpps_constituents_destroy(c);
-    }
-END_TEST
+TEST(depth_is_limited_by_memory_only) {
+    size_t n;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, &n);
+    for (int i = 0; i < DEEP; i++) fputs(_i == 2 ? "(A (B a) " : "(A ", file);
+    fputs("(C c)", file);
+    for (int i = 0; i < DEEP; i++) fputs(_i == 1 ? " (B b))" : ")", file);
+    ck_assert_int_eq(fclose(file), 0);
+    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    vpps_treebank *tb;
+    vpps_vocab *labels;
+    CHECK_OK(vpps_constituents_read_text(c, "deep", text, n));
+    CHECK_OK(vpps_treebank_create(&tb));
+    CHECK_OK(vpps_vocab_create(&labels));
+    CHECK_OK(vpps_constituents_binarise(c, VPPS_RIGHT_BRANCHING, labels, tb));
+    CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, tb));
+    ck_assert_uint_eq(vpps_treebank_tree(tb, 1).n_leaves, _i == 0 ? 1 : DEEP + 1);
+    check_post_order(vpps_treebank_tree(tb, 0), vpps_treebank_classes(tb));
+    check_post_order(vpps_treebank_tree(tb, 1), vpps_treebank_classes(tb));
+    free(text);
+    vpps_vocab_destroy(labels);
+    vpps_treebank_destroy(tb);
+    vpps_constituents_destroy(c);
+}
 
 /* ---------------------------------------------------------------- real data */
 
@@ -371,44 +355,42 @@ static uint32_t tree_depth(vpps_constituent_tree tree) {
     return deepest;
 }
 
-START_TEST(treebanks)
-    {
-        const struct treebank_file *f = &treebank_files[_i];
-        const char *path = data_file("treebanks", f->name);
-        if (!path) return;
-        vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-        CHECK_OK(vpps_constituents_read_file(c, path));
-        uint32_t leaves = 0, nodes = 0, shortest = UINT32_MAX, longest = 0, depth = 0, arity = 0, binary = 0, unary = 0;
-        for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
-            const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
-            leaves += tree.n_leaves;
-            nodes += tree.n_nodes;
-            shortest = vpps_min_u32(shortest, tree.n_leaves);
-            longest = vpps_max_u32(longest, tree.n_leaves);
-            depth = vpps_max_u32(depth, tree_depth(tree));
-            for (uint32_t k = 0; k < tree.n_nodes; k++) {
-                arity = vpps_max_u32(arity, tree.nodes[k].n_children);
-                binary += tree.nodes[k].n_children == 2;
-                unary += tree.nodes[k].n_children == 1;
-            }
+TEST(treebanks) {
+    const struct treebank_file *f = &treebank_files[_i];
+    const char *path = data_file("treebanks", f->name);
+    if (!path) return;
+    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    CHECK_OK(vpps_constituents_read_file(c, path));
+    uint32_t leaves = 0, nodes = 0, shortest = UINT32_MAX, longest = 0, depth = 0, arity = 0, binary = 0, unary = 0;
+    for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
+        const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
+        leaves += tree.n_leaves;
+        nodes += tree.n_nodes;
+        shortest = vpps_min_u32(shortest, tree.n_leaves);
+        longest = vpps_max_u32(longest, tree.n_leaves);
+        depth = vpps_max_u32(depth, tree_depth(tree));
+        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+            arity = vpps_max_u32(arity, tree.nodes[k].n_children);
+            binary += tree.nodes[k].n_children == 2;
+            unary += tree.nodes[k].n_children == 1;
         }
-        ck_assert_uint_eq(vpps_constituents_size(c), f->trees);
-        ck_assert_uint_eq(leaves, f->leaves);
-        ck_assert_uint_eq(nodes, f->nodes);
-        ck_assert_uint_eq(shortest, f->shortest);
-        ck_assert_uint_eq(longest, f->longest);
-        ck_assert_uint_eq(depth, f->depth);
-        ck_assert_uint_eq(arity, f->arity);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), f->labels);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), f->words);
-        if (f->binary > 0) {
-            ck_assert_double_eq_tol(100.0 * binary / (nodes - leaves), f->binary, 0.005);
-            ck_assert_double_eq_tol(100.0 * unary / (nodes - leaves), f->unary, 0.005);
-        }
-        check_binarised(c, NULL);
-        vpps_constituents_destroy(c);
     }
-END_TEST
+    ck_assert_uint_eq(vpps_constituents_size(c), f->trees);
+    ck_assert_uint_eq(leaves, f->leaves);
+    ck_assert_uint_eq(nodes, f->nodes);
+    ck_assert_uint_eq(shortest, f->shortest);
+    ck_assert_uint_eq(longest, f->longest);
+    ck_assert_uint_eq(depth, f->depth);
+    ck_assert_uint_eq(arity, f->arity);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), f->labels);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), f->words);
+    if (f->binary > 0) {
+        ck_assert_double_eq_tol(100.0 * binary / (nodes - leaves), f->binary, 0.005);
+        ck_assert_double_eq_tol(100.0 * unary / (nodes - leaves), f->unary, 0.005);
+    }
+    check_binarised(c, NULL);
+    vpps_constituents_destroy(c);
+}
 
 /* One tree a line, as the Penn Treebank writes it: the outermost label missing, an indented line for each inner bracket,
  * and traces. */
@@ -434,26 +416,24 @@ static char *penn_form(const char *text, size_t n, size_t *out_n) {
     return out;
 }
 
-START_TEST(treebanks_in_the_penn_form)
-    {
-        const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
-        if (!path) return;
-        size_t n, n_penn, n_wanted, n_got;
-        vpps_constituents *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
-        char *text = file_bytes(path, &n), *rewritten = penn_form(text, n, &n_penn);
-        CHECK_OK(vpps_constituents_read_text(c, path, text, n));
-        CHECK_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
-        char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
-        ck_assert_uint_eq(n_got, n_wanted);
-        ck_assert(memcmp(got, wanted, n_got) == 0);
-        free(got);
-        free(wanted);
-        free(rewritten);
-        free(text);
-        vpps_constituents_destroy(c);
-        vpps_constituents_destroy(penn);
-    }
-END_TEST
+TEST(treebanks_in_the_penn_form) {
+    const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
+    if (!path) return;
+    size_t n, n_penn, n_wanted, n_got;
+    vpps_constituents *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
+    char *text = file_bytes(path, &n), *rewritten = penn_form(text, n, &n_penn);
+    CHECK_OK(vpps_constituents_read_text(c, path, text, n));
+    CHECK_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
+    char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
+    ck_assert_uint_eq(n_got, n_wanted);
+    ck_assert(memcmp(got, wanted, n_got) == 0);
+    free(got);
+    free(wanted);
+    free(rewritten);
+    free(text);
+    vpps_constituents_destroy(c);
+    vpps_constituents_destroy(penn);
+}
 
 TCase *constituents_tests(void) {
     TCase *tests = tcase_create("constituents");

@@ -58,29 +58,25 @@ static const struct good_case {
      "a<0  very sad\na<2  b<0  glad\nb<0  \n"},
 };
 
-START_TEST(good_text)
-    {
+TEST(good_text) {
+    vpps_sentences *s;
+    CHECK_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
+    ck_assert_str_eq(show(s), good_cases[_i].shown);
+    vpps_sentences_destroy(s);
+}
+
+TEST(trees_know_their_lines) {
+    static const char text[] = "\n# c\n" W("1-2", "ab", "_", "_") W("1", "a", "0", "r") "#\n" W("2", "b", "1", "x");
+    static const vpps_dependencies *const how[] = {&whole, &heads_only, &labelled};
+    for (size_t i = 0; i < VPPS_COUNT(how); i++) {
         vpps_sentences *s;
-        CHECK_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
-        ck_assert_str_eq(show(s), good_cases[_i].shown);
+        CHECK_OK(read_text(&s, how[i], text));
+        ck_assert_uint_eq(vpps_sentences_line(s, 0), 4);
+        ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 0), 4);
+        ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 6);
         vpps_sentences_destroy(s);
     }
-END_TEST
-
-START_TEST(trees_know_their_lines)
-    {
-        static const char text[] = "\n# c\n" W("1-2", "ab", "_", "_") W("1", "a", "0", "r") "#\n" W("2", "b", "1", "x");
-        static const vpps_dependencies *const how[] = {&whole, &heads_only, &labelled};
-        for (size_t i = 0; i < VPPS_COUNT(how); i++) {
-            vpps_sentences *s;
-            CHECK_OK(read_text(&s, how[i], text));
-            ck_assert_uint_eq(vpps_sentences_line(s, 0), 4);
-            ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 0), 4);
-            ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 6);
-            vpps_sentences_destroy(s);
-        }
-    }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- what is refused */
 
@@ -125,58 +121,52 @@ static const struct bad_case {
     {NULL, "\r", "t:1:1: expected LF after CR, found CR alone"},
 };
 
-START_TEST(bad_text)
-    {
-        static const char before[] = W("1", "a", "0", "r");
-        const struct bad_case *c = &bad_cases[_i];
-        vpps_sentences *s;
-        CHECK_OK(read_text(&s, c->how, before));
-        const char *shown = strdup(show(s));
-        CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", c->text, strlen(c->text), c->how), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), c->message);
-        ck_assert_str_eq(show(s), shown);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 1);
-        free((char *)(uintptr_t)shown);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(bad_text) {
+    static const char before[] = W("1", "a", "0", "r");
+    const struct bad_case *c = &bad_cases[_i];
+    vpps_sentences *s;
+    CHECK_OK(read_text(&s, c->how, before));
+    const char *shown = strdup(show(s));
+    CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", c->text, strlen(c->text), c->how), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), c->message);
+    ck_assert_str_eq(show(s), shown);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 1);
+    free((char *)(uintptr_t)shown);
+    vpps_sentences_destroy(s);
+}
 
-START_TEST(trees_and_other_sentences_do_not_mix)
-    {
-        vpps_sentences *s;
-        CHECK_OK(read_text(&s, &heads_only, W("1", "a", "0", "r")));
-        CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL), VPPS_STATE);
-        CHECK_MESSAGE("expected text without tags and heads, as the 1 sentences before, found text without tags");
-        CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, NULL), VPPS_STATE);
-        vpps_sentences_destroy(s);
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL));
-        ck_assert_ptr_null(vpps_sentences_get(s, 0).heads);
-        CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, &heads_only), VPPS_STATE);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(trees_and_other_sentences_do_not_mix) {
+    vpps_sentences *s;
+    CHECK_OK(read_text(&s, &heads_only, W("1", "a", "0", "r")));
+    CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL), VPPS_STATE);
+    CHECK_MESSAGE("expected text without tags and heads, as the 1 sentences before, found text without tags");
+    CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, NULL), VPPS_STATE);
+    vpps_sentences_destroy(s);
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL));
+    ck_assert_ptr_null(vpps_sentences_get(s, 0).heads);
+    CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, &heads_only), VPPS_STATE);
+    vpps_sentences_destroy(s);
+}
 
 /* A chain as long as memory allows, and a circle at its end. */
-START_TEST(depth_is_limited_by_memory_only)
-    {
-        enum { WORDS = 200000 };
-        const int n = WORDS / test_divisor();
-        char *text = NULL;
-        size_t len;
-        vpps_sentences *s;
-        FILE *file = open_memstream(&text, &len);
-        for (int k = 1; k < n; k++) fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", k, k + 1);
-        fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", n, _i ? 1 : 0);
-        ck_assert_int_eq(fclose(file), 0);
-        CHECK_OK(vpps_sentences_create(&s));
-        const vpps_status status = vpps_sentences_read_dependencies_text(s, "t", text, len, NULL);
-        ck_assert_str_eq(vpps_status_name(status), vpps_status_name(_i ? VPPS_FORMAT : VPPS_OK));
-        if (!_i) ck_assert_uint_eq(vpps_sentences_get(s, 0).heads[n - 2], (uint32_t)n);
-        vpps_sentences_destroy(s);
-        free(text);
-    }
-END_TEST
+TEST(depth_is_limited_by_memory_only) {
+    enum { WORDS = 200000 };
+    const int n = WORDS / test_divisor();
+    char *text = NULL;
+    size_t len;
+    vpps_sentences *s;
+    FILE *file = open_memstream(&text, &len);
+    for (int k = 1; k < n; k++) fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", k, k + 1);
+    fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", n, _i ? 1 : 0);
+    ck_assert_int_eq(fclose(file), 0);
+    CHECK_OK(vpps_sentences_create(&s));
+    const vpps_status status = vpps_sentences_read_dependencies_text(s, "t", text, len, NULL);
+    ck_assert_str_eq(vpps_status_name(status), vpps_status_name(_i ? VPPS_FORMAT : VPPS_OK));
+    if (!_i) ck_assert_uint_eq(vpps_sentences_get(s, 0).heads[n - 2], (uint32_t)n);
+    vpps_sentences_destroy(s);
+    free(text);
+}
 
 TCase *dependencies_tests(void) {
     TCase *tests = tcase_create("dependencies");

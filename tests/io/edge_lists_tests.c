@@ -69,28 +69,24 @@ static const struct good_case {
      ": #1/node graph/graph 0>0 edge\n"},
 };
 
-START_TEST(good_text)
-    {
-        const struct good_case *c = &good_cases[_i];
-        read_graphs r;
-        open_graphs(&r, c->numbers);
-        CHECK_OK(read_text(&r, c->text, c->labels));
-        ck_assert_str_eq(show(&r), c->shown);
-        close_graphs(&r);
-    }
-END_TEST
+TEST(good_text) {
+    const struct good_case *c = &good_cases[_i];
+    read_graphs r;
+    open_graphs(&r, c->numbers);
+    CHECK_OK(read_text(&r, c->text, c->labels));
+    ck_assert_str_eq(show(&r), c->shown);
+    close_graphs(&r);
+}
 
-START_TEST(nodes_know_their_lines)
-    {
-        read_graphs r;
-        open_graphs(&r, 0);
-        CHECK_OK(read_text(&r, "# c\ngraph\n\nnode a\ngraph\nnode b\nedge 1 1\nnode c\n", VPPS_NODE_LABELS));
-        ck_assert_uint_eq(vpps_sentences_line(r.nodes, 1), 5);
-        ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 0, 0), 4);
-        ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 1, 1), 8);
-        close_graphs(&r);
-    }
-END_TEST
+TEST(nodes_know_their_lines) {
+    read_graphs r;
+    open_graphs(&r, 0);
+    CHECK_OK(read_text(&r, "# c\ngraph\n\nnode a\ngraph\nnode b\nedge 1 1\nnode c\n", VPPS_NODE_LABELS));
+    ck_assert_uint_eq(vpps_sentences_line(r.nodes, 1), 5);
+    ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 0, 0), 4);
+    ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 1, 1), 8);
+    close_graphs(&r);
+}
 
 /* ---------------------------------------------------------------- what is refused */
 
@@ -132,61 +128,54 @@ static const struct bad_case {
     {VPPS_NODE_LABELS, 0, "graph\rnode a\r", "t:1:6: expected LF after CR, found CR alone"},
 };
 
-START_TEST(bad_text)
-    {
-        const struct bad_case *c = &bad_cases[_i];
-        read_graphs r;
-        open_graphs(&r, c->numbers);
-        CHECK_OK(read_text(&r,
-                           c->numbers == 2 ? "graph g\nnode a n 1 2\nedge 1 1 k\n"
-                           : c->numbers    ? "graph g\nnode a n 1\nedge 1 1 k\n"
-                                           : "graph g\nnode a n\nedge 1 1 k\n",
-                           c->labels));
-        char *shown = strdup(show(&r));
-        CHECK_STATUS(read_text(&r, c->text, c->labels), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), c->message);
-        ck_assert_str_eq(show(&r), shown);
-        ck_assert_uint_eq(vpps_vocab_size(r.e->types), 1);
-        ck_assert_uint_eq(r.e->n_edges, 1);
-        free(shown);
-        close_graphs(&r);
-    }
-END_TEST
+TEST(bad_text) {
+    const struct bad_case *c = &bad_cases[_i];
+    read_graphs r;
+    open_graphs(&r, c->numbers);
+    CHECK_OK(read_text(&r,
+                       c->numbers == 2 ? "graph g\nnode a n 1 2\nedge 1 1 k\n"
+                       : c->numbers    ? "graph g\nnode a n 1\nedge 1 1 k\n"
+                                       : "graph g\nnode a n\nedge 1 1 k\n",
+                       c->labels));
+    char *shown = strdup(show(&r));
+    CHECK_STATUS(read_text(&r, c->text, c->labels), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), c->message);
+    ck_assert_str_eq(show(&r), shown);
+    ck_assert_uint_eq(vpps_vocab_size(r.e->types), 1);
+    ck_assert_uint_eq(r.e->n_edges, 1);
+    free(shown);
+    close_graphs(&r);
+}
 
-START_TEST(labels_of_two_kinds_do_not_mix)
-    {
-        read_graphs r;
-        open_graphs(&r, 0);
-        CHECK_OK(read_text(&r, "graph g\nnode a\n", VPPS_GRAPH_LABELS));
-        CHECK_STATUS(read_text(&r, "graph g\nnode a\n", VPPS_NODE_LABELS), VPPS_STATE);
-        close_graphs(&r);
-    }
-END_TEST
+TEST(labels_of_two_kinds_do_not_mix) {
+    read_graphs r;
+    open_graphs(&r, 0);
+    CHECK_OK(read_text(&r, "graph g\nnode a\n", VPPS_GRAPH_LABELS));
+    CHECK_STATUS(read_text(&r, "graph g\nnode a\n", VPPS_NODE_LABELS), VPPS_STATE);
+    close_graphs(&r);
+}
 
 /* ---------------------------------------------------------------- where labels are */
 
-START_TEST(labels_are_found)
-    {
-        static const struct {
-            vpps_edge_labels labels;
-            const char *line, *label; /* NULL: none belongs there */
-        } cases[] = {
-            {VPPS_NODE_LABELS, "node a b 1", "b"}, {VPPS_NODE_LABELS, " node  a", ""},
-            {VPPS_NODE_LABELS, "node", NULL},      {VPPS_NODE_LABELS, "graph a", NULL},
-            {VPPS_GRAPH_LABELS, "graph - ", "-"},  {VPPS_GRAPH_LABELS, "graph", ""},
-            {VPPS_GRAPH_LABELS, "edge 1 1", NULL}, {VPPS_GRAPH_LABELS, "", NULL},
-        };
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-            const char *line = cases[i].line, *at, *end;
-            const bool found = vpps_edge_lists_label(line, line + strlen(line), cases[i].labels, &at, &end);
-            ck_assert_msg(found == (cases[i].label != NULL), "'%s'", line);
-            if (found)
-                ck_assert_msg(end - at == (ptrdiff_t)strlen(cases[i].label) &&
-                                  strncmp(at, cases[i].label, (size_t)(end - at)) == 0,
-                              "'%s': '%.*s'", line, (int)(end - at), at);
-        }
+TEST(labels_are_found) {
+    static const struct {
+        vpps_edge_labels labels;
+        const char *line, *label; /* NULL: none belongs there */
+    } cases[] = {
+        {VPPS_NODE_LABELS, "node a b 1", "b"}, {VPPS_NODE_LABELS, " node  a", ""},   {VPPS_NODE_LABELS, "node", NULL},
+        {VPPS_NODE_LABELS, "graph a", NULL},   {VPPS_GRAPH_LABELS, "graph - ", "-"}, {VPPS_GRAPH_LABELS, "graph", ""},
+        {VPPS_GRAPH_LABELS, "edge 1 1", NULL}, {VPPS_GRAPH_LABELS, "", NULL},
+    };
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        const char *line = cases[i].line, *at, *end;
+        const bool found = vpps_edge_lists_label(line, line + strlen(line), cases[i].labels, &at, &end);
+        ck_assert_msg(found == (cases[i].label != NULL), "'%s'", line);
+        if (found)
+            ck_assert_msg(end - at == (ptrdiff_t)strlen(cases[i].label) &&
+                              strncmp(at, cases[i].label, (size_t)(end - at)) == 0,
+                          "'%s': '%.*s'", line, (int)(end - at), at);
     }
-END_TEST
+}
 
 TCase *edge_lists_tests(void) {
     TCase *tests = tcase_create("edge lists");

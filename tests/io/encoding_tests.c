@@ -29,56 +29,50 @@ static void check_written_otherwise(const form *f, const char *text, size_t n) {
     free(wanted);
 }
 
-START_TEST(marks_and_line_ends_change_nothing)
-    {
-        const form *f = &forms[_i];
-        check_written_otherwise(f, f->text, strlen(f->text));
-        if (!f->file) return;
-        const char *path = data_file_as_well("marks_and_line_ends_change_nothing", f->file);
-        if (!path) return;
-        size_t n;
-        char *text = file_bytes(path, &n);
-        check_written_otherwise(f, text, n);
-        free(text);
-    }
-END_TEST
+TEST(marks_and_line_ends_change_nothing) {
+    const form *f = &forms[_i];
+    check_written_otherwise(f, f->text, strlen(f->text));
+    if (!f->file) return;
+    const char *path = data_file_as_well("marks_and_line_ends_change_nothing", f->file);
+    if (!path) return;
+    size_t n;
+    char *text = file_bytes(path, &n);
+    check_written_otherwise(f, text, n);
+    free(text);
+}
 
-START_TEST(utf_16_is_named)
-    {
-        static const struct {
-            const char *text;
-            size_t n;
-        } texts[] = {{"\xff\xfe(\0a\0", 6}, {"\xfe\xff\0(\0a", 6}, {"\xff\xfe", 2}};
-        for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
-            FILE *out = fopen("/dev/null", "w");
-            CHECK_STATUS(forms[_i].read(NULL, texts[i].text, texts[i].n, out), VPPS_FORMAT);
-            ck_assert_str_eq(vpps_error_message(), "t:1:1: expected UTF-8 text, found the byte order mark of UTF-16");
-            ck_assert_int_eq(fclose(out), 0);
-        }
+TEST(utf_16_is_named) {
+    static const struct {
+        const char *text;
+        size_t n;
+    } texts[] = {{"\xff\xfe(\0a\0", 6}, {"\xfe\xff\0(\0a", 6}, {"\xff\xfe", 2}};
+    for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
+        FILE *out = fopen("/dev/null", "w");
+        CHECK_STATUS(forms[_i].read(NULL, texts[i].text, texts[i].n, out), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), "t:1:1: expected UTF-8 text, found the byte order mark of UTF-16");
+        ck_assert_int_eq(fclose(out), 0);
     }
-END_TEST
+}
 
 /* As an editor shows them. */
-START_TEST(columns_are_counted_from_behind_the_mark)
-    {
-        vpps_treebank *tb;
-        vpps_sentences *s;
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:1:2: expected a label from -1 to 999, found 'x'");
-        CHECK_OK(vpps_treebank_read_text(tb, "t", MARK, 3));
-        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-        vpps_treebank_destroy(tb);
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", MARK "a|O b", 8), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
-        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
-        CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
-        ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(columns_are_counted_from_behind_the_mark) {
+    vpps_treebank *tb;
+    vpps_sentences *s;
+    CHECK_OK(vpps_treebank_create(&tb));
+    CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "t:1:2: expected a label from -1 to 999, found 'x'");
+    CHECK_OK(vpps_treebank_read_text(tb, "t", MARK, 3));
+    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+    vpps_treebank_destroy(tb);
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", MARK "a|O b", 8), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
+    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
+    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
+    ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
+    vpps_sentences_destroy(s);
+}
 
 TCase *encoding_tests(void) {
     TCase *tests = tcase_create("encoding");

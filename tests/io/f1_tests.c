@@ -36,33 +36,31 @@ static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
 static const uint32_t chunks_of_two[5][5] = {
     {0, 1, 1, 1, 1}, {1, 2, 1, 1, 2}, {1, 2, 1, 1, 2}, {1, 2, 2, 2, 2}, {1, 2, 2, 2, 2}};
 
-START_TEST(every_transition)
-    {
-        static const char prefixes[] = "OBIESMLUW";
-        static const int meaning[] = {0, 1, 2, 3, 4, 2, 3, 4, 4}; /* of the same letters in the table above */
-        for (int same = 0; same < 2; same++) {
-            for (int a = 0; a < 9; a++) {
-                for (int b = 0; b < 9; b++) {
-                    char text[16];
-                    uint32_t ids[2];
-                    vpps_vocab *v = vocab_of(0, NULL);
-                    vpps_f1 *f;
-                    snprintf(text, sizeof text, "%c%s %c%s", prefixes[a], a ? "-X" : "", prefixes[b],
-                             b ? same ? "-X" : "-Y" : "");
-                    ck_assert_uint_eq(parse(v, text, ids), 2);
-                    CHECK_OK(vpps_f1_create(&f, v));
-                    CHECK_OK(vpps_f1_add(f, 2, ids, ids));
-                    const uint32_t wanted = !same && a && b ? 2 : chunks_of_two[meaning[a]][meaning[b]];
-                    const vpps_f1_counts found = vpps_f1_all_counts(f);
-                    ck_assert_msg(found.gold == wanted, "%s: %u chunks, not %u", text, (unsigned)found.gold, wanted);
-                    check_counts(found, wanted, wanted, wanted);
-                    vpps_f1_destroy(f);
-                    vpps_vocab_destroy(v);
-                }
+TEST(every_transition) {
+    static const char prefixes[] = "OBIESMLUW";
+    static const int meaning[] = {0, 1, 2, 3, 4, 2, 3, 4, 4}; /* of the same letters in the table above */
+    for (int same = 0; same < 2; same++) {
+        for (int a = 0; a < 9; a++) {
+            for (int b = 0; b < 9; b++) {
+                char text[16];
+                uint32_t ids[2];
+                vpps_vocab *v = vocab_of(0, NULL);
+                vpps_f1 *f;
+                snprintf(text, sizeof text, "%c%s %c%s", prefixes[a], a ? "-X" : "", prefixes[b],
+                         b ? same ? "-X" : "-Y" : "");
+                ck_assert_uint_eq(parse(v, text, ids), 2);
+                CHECK_OK(vpps_f1_create(&f, v));
+                CHECK_OK(vpps_f1_add(f, 2, ids, ids));
+                const uint32_t wanted = !same && a && b ? 2 : chunks_of_two[meaning[a]][meaning[b]];
+                const vpps_f1_counts found = vpps_f1_all_counts(f);
+                ck_assert_msg(found.gold == wanted, "%s: %u chunks, not %u", text, (unsigned)found.gold, wanted);
+                check_counts(found, wanted, wanted, wanted);
+                vpps_f1_destroy(f);
+                vpps_vocab_destroy(v);
             }
         }
     }
-END_TEST
+}
 
 static const struct hand_case {
     const char *gold, *predicted;
@@ -132,74 +130,66 @@ static void check_case(const struct hand_case *c) {
     vpps_vocab_destroy(v);
 }
 
-START_TEST(by_hand)
-    { check_case(&hand_cases[_i]); }
-END_TEST
+TEST(by_hand) { check_case(&hand_cases[_i]); }
 
-START_TEST(by_the_rules_of_schemes)
-    { check_case(&scheme_cases[_i]); }
-END_TEST
+TEST(by_the_rules_of_schemes) { check_case(&scheme_cases[_i]); }
 
-START_TEST(types_and_ratios)
-    {
-        uint32_t gold[8], predicted[8];
-        uint64_t right;
-        vpps_vocab *v = vocab_of(0, NULL);
+TEST(types_and_ratios) {
+    uint32_t gold[8], predicted[8];
+    uint64_t right;
+    vpps_vocab *v = vocab_of(0, NULL);
+    vpps_f1 *f;
+    const uint32_t n = parse(v, "O B-LOC I-LOC B-PER B-PER O B-LOC O", gold);
+    parse(v, "O B-LOC I-LOC B-PER O O B-PER B-ORG", predicted);
+    CHECK_OK(vpps_f1_create(&f, v));
+    check_counts(vpps_f1_all_counts(f), 0, 0, 0);
+    ck_assert_double_eq(vpps_f1_score(vpps_f1_all_counts(f)), 0);
+    CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+    ck_assert_uint_eq(vpps_f1_types(f), 3);
+    ck_assert_str_eq(vpps_f1_type(f, 0), "LOC");
+    ck_assert_str_eq(vpps_f1_type(f, 1), "PER");
+    ck_assert_str_eq(vpps_f1_type(f, 2), "ORG");
+    ck_assert_ptr_null(vpps_f1_type(f, 3));
+    check_counts(vpps_f1_type_counts(f, 0), 2, 1, 1);
+    check_counts(vpps_f1_type_counts(f, 1), 2, 2, 1);
+    check_counts(vpps_f1_type_counts(f, 2), 0, 1, 0);
+    check_counts(vpps_f1_type_counts(f, 3), 0, 0, 0);
+    const vpps_f1_counts all = vpps_f1_all_counts(f);
+    check_counts(all, 4, 4, 2);
+    ck_assert_double_eq(vpps_f1_precision(vpps_f1_type_counts(f, 0)), 1);
+    ck_assert_double_eq(vpps_f1_recall(vpps_f1_type_counts(f, 0)), 0.5);
+    ck_assert_double_eq_tol(vpps_f1_score(vpps_f1_type_counts(f, 0)), 2.0 / 3, 1e-15);
+    ck_assert_double_eq(vpps_f1_score(all), 0.5);
+    ck_assert_double_eq(vpps_f1_recall(vpps_f1_type_counts(f, 2)), 0);
+    ck_assert_uint_eq(vpps_f1_tokens(f, &right), 8);
+    ck_assert_uint_eq(right, 5);
+    static const uint32_t out_of_range[] = {0, 99};
+    CHECK_STATUS(vpps_f1_add(f, 2, gold, out_of_range), VPPS_ARGUMENT);
+    CHECK_STATUS(vpps_f1_add(f, 2, out_of_range, gold), VPPS_ARGUMENT);
+    ck_assert_uint_eq(vpps_f1_tokens(f, NULL), 8);
+    vpps_f1_destroy(f);
+    vpps_vocab_destroy(v);
+}
+
+/* Such a tag is outside of chunks, as O is, and the others count on. */
+TEST(tags_that_are_none) {
+    static const char *const bad[] = {"NNP", "BX", "b-X", "o", "OO", "O-X", "-X", "N-X", "Bx-X", "0", "B_X", ""};
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
         vpps_f1 *f;
-        const uint32_t n = parse(v, "O B-LOC I-LOC B-PER B-PER O B-LOC O", gold);
-        parse(v, "O B-LOC I-LOC B-PER O O B-PER B-ORG", predicted);
+        vpps_vocab *v = vocab_of(0, NULL);
+        uint32_t ids[4], odd = 0;
+        parse(v, "B-X I-X O S-Y", ids);
+        if (*bad[i]) CHECK_OK(vpps_vocab_add(v, bad[i], strlen(bad[i]), &odd));
         CHECK_OK(vpps_f1_create(&f, v));
-        check_counts(vpps_f1_all_counts(f), 0, 0, 0);
-        ck_assert_double_eq(vpps_f1_score(vpps_f1_all_counts(f)), 0);
-        CHECK_OK(vpps_f1_add(f, n, gold, predicted));
-        ck_assert_uint_eq(vpps_f1_types(f), 3);
-        ck_assert_str_eq(vpps_f1_type(f, 0), "LOC");
-        ck_assert_str_eq(vpps_f1_type(f, 1), "PER");
-        ck_assert_str_eq(vpps_f1_type(f, 2), "ORG");
-        ck_assert_ptr_null(vpps_f1_type(f, 3));
-        check_counts(vpps_f1_type_counts(f, 0), 2, 1, 1);
-        check_counts(vpps_f1_type_counts(f, 1), 2, 2, 1);
-        check_counts(vpps_f1_type_counts(f, 2), 0, 1, 0);
-        check_counts(vpps_f1_type_counts(f, 3), 0, 0, 0);
-        const vpps_f1_counts all = vpps_f1_all_counts(f);
-        check_counts(all, 4, 4, 2);
-        ck_assert_double_eq(vpps_f1_precision(vpps_f1_type_counts(f, 0)), 1);
-        ck_assert_double_eq(vpps_f1_recall(vpps_f1_type_counts(f, 0)), 0.5);
-        ck_assert_double_eq_tol(vpps_f1_score(vpps_f1_type_counts(f, 0)), 2.0 / 3, 1e-15);
-        ck_assert_double_eq(vpps_f1_score(all), 0.5);
-        ck_assert_double_eq(vpps_f1_recall(vpps_f1_type_counts(f, 2)), 0);
-        ck_assert_uint_eq(vpps_f1_tokens(f, &right), 8);
-        ck_assert_uint_eq(right, 5);
-        static const uint32_t out_of_range[] = {0, 99};
-        CHECK_STATUS(vpps_f1_add(f, 2, gold, out_of_range), VPPS_ARGUMENT);
-        CHECK_STATUS(vpps_f1_add(f, 2, out_of_range, gold), VPPS_ARGUMENT);
-        ck_assert_uint_eq(vpps_f1_tokens(f, NULL), 8);
+        const uint32_t gold[] = {ids[0], *bad[i] ? odd : ids[2], ids[1], ids[3]},
+                       said[] = {ids[0], ids[2], ids[1], gold[1]};
+        CHECK_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y against X, O, X, none */
+        check_counts(vpps_f1_all_counts(f), 3, 2, 2);
+        ck_assert_uint_eq(vpps_f1_types(f), 2);
         vpps_f1_destroy(f);
         vpps_vocab_destroy(v);
     }
-END_TEST
-
-/* Such a tag is outside of chunks, as O is, and the others count on. */
-START_TEST(tags_that_are_none)
-    {
-        static const char *const bad[] = {"NNP", "BX", "b-X", "o", "OO", "O-X", "-X", "N-X", "Bx-X", "0", "B_X", ""};
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            vpps_f1 *f;
-            vpps_vocab *v = vocab_of(0, NULL);
-            uint32_t ids[4], odd = 0;
-            parse(v, "B-X I-X O S-Y", ids);
-            if (*bad[i]) CHECK_OK(vpps_vocab_add(v, bad[i], strlen(bad[i]), &odd));
-            CHECK_OK(vpps_f1_create(&f, v));
-            const uint32_t gold[] = {ids[0], *bad[i] ? odd : ids[2], ids[1], ids[3]},
-                           said[] = {ids[0], ids[2], ids[1], gold[1]};
-            CHECK_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y against X, O, X, none */
-            check_counts(vpps_f1_all_counts(f), 3, 2, 2);
-            ck_assert_uint_eq(vpps_f1_types(f), 2);
-            vpps_f1_destroy(f);
-            vpps_vocab_destroy(v);
-        }
-    }
-END_TEST
+}
 
 static const struct {
     const char *tags;
@@ -222,15 +212,13 @@ static const struct {
                 {"B-LOC.NAM I-LOC.NAM O B-PER", true},
                 {"L-X U-X O", true}};
 
-START_TEST(sets_of_tags)
-    {
-        vpps_vocab *v = vocab_of(0, NULL);
-        uint32_t ids[32];
-        parse(v, tag_sets[_i].tags, ids);
-        ck_assert_msg(vpps_f1_applies(v) == tag_sets[_i].applies, "%s", tag_sets[_i].tags);
-        vpps_vocab_destroy(v);
-    }
-END_TEST
+TEST(sets_of_tags) {
+    vpps_vocab *v = vocab_of(0, NULL);
+    uint32_t ids[32];
+    parse(v, tag_sets[_i].tags, ids);
+    ck_assert_msg(vpps_f1_applies(v) == tag_sets[_i].applies, "%s", tag_sets[_i].tags);
+    vpps_vocab_destroy(v);
+}
 
 /* ---------------------------------------------------------------- conlleval's procedure
  *
@@ -287,27 +275,25 @@ static void compare_with_reference(vpps_vocab *v, uint32_t n, const uint32_t *go
     vpps_f1_destroy(f);
 }
 
-START_TEST(as_conlleval)
-    {
-        vpps_vocab *v = vocab_of(N_TAGS, tags);
-        uint32_t gold[30], predicted[30];
-        for (uint32_t code = 0; code < N_TAGS * N_TAGS * N_TAGS * N_TAGS; code++) { /* all pairs of two words */
-            uint32_t rest = code;
-            for (uint32_t i = 0; i < 4; i++, rest /= N_TAGS) (i < 2 ? gold : predicted)[i % 2] = rest % N_TAGS;
-            compare_with_reference(v, 2, gold, predicted);
-        }
-        uint64_t random = 17;
-        for (int round = 0; round < 20000 / test_divisor(); round++) {
-            const uint32_t n = vpps_random_below(&random, 31), wrong = vpps_random_below(&random, 100);
-            for (uint32_t i = 0; i < n; i++) {
-                gold[i] = vpps_random_below(&random, N_TAGS);
-                predicted[i] = vpps_random_below(&random, 100) < wrong ? vpps_random_below(&random, N_TAGS) : gold[i];
-            }
-            compare_with_reference(v, n, gold, predicted);
-        }
-        vpps_vocab_destroy(v);
+TEST(as_conlleval) {
+    vpps_vocab *v = vocab_of(N_TAGS, tags);
+    uint32_t gold[30], predicted[30];
+    for (uint32_t code = 0; code < N_TAGS * N_TAGS * N_TAGS * N_TAGS; code++) { /* all pairs of two words */
+        uint32_t rest = code;
+        for (uint32_t i = 0; i < 4; i++, rest /= N_TAGS) (i < 2 ? gold : predicted)[i % 2] = rest % N_TAGS;
+        compare_with_reference(v, 2, gold, predicted);
     }
-END_TEST
+    uint64_t random = 17;
+    for (int round = 0; round < 20000 / test_divisor(); round++) {
+        const uint32_t n = vpps_random_below(&random, 31), wrong = vpps_random_below(&random, 100);
+        for (uint32_t i = 0; i < n; i++) {
+            gold[i] = vpps_random_below(&random, N_TAGS);
+            predicted[i] = vpps_random_below(&random, 100) < wrong ? vpps_random_below(&random, N_TAGS) : gold[i];
+        }
+        compare_with_reference(v, n, gold, predicted);
+    }
+    vpps_vocab_destroy(v);
+}
 
 /* ---------------------------------------------------------------- golden numbers */
 
@@ -322,29 +308,26 @@ static const struct golden {
     {4, 9, 1000, 5, {2643, 2635, 2519}, {2650, 2648, 2532}},
 };
 
-START_TEST(as_seqeval)
-    {
-        const struct golden *c = &goldens[_i];
-        vpps_vocab *v = vocab_of(N_TAGS, tags);
-        vpps_f1 *f;
-        uint64_t random = c->seed;
-        CHECK_OK(vpps_f1_create(&f, v));
-        for (uint32_t s = 0; s < c->sentences; s++) {
-            uint32_t gold[12], predicted[12];
-            const uint32_t n = 1 + vpps_random_below(&random, 12);
-            for (uint32_t i = 0; i < n; i++) gold[i] = vpps_random_below(&random, c->n_tags);
-            for (uint32_t i = 0; i < n; i++) {
-                predicted[i] =
-                    vpps_random_below(&random, 100) < c->wrong ? vpps_random_below(&random, c->n_tags) : gold[i];
-            }
-            CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+TEST(as_seqeval) {
+    const struct golden *c = &goldens[_i];
+    vpps_vocab *v = vocab_of(N_TAGS, tags);
+    vpps_f1 *f;
+    uint64_t random = c->seed;
+    CHECK_OK(vpps_f1_create(&f, v));
+    for (uint32_t s = 0; s < c->sentences; s++) {
+        uint32_t gold[12], predicted[12];
+        const uint32_t n = 1 + vpps_random_below(&random, 12);
+        for (uint32_t i = 0; i < n; i++) gold[i] = vpps_random_below(&random, c->n_tags);
+        for (uint32_t i = 0; i < n; i++) {
+            predicted[i] = vpps_random_below(&random, 100) < c->wrong ? vpps_random_below(&random, c->n_tags) : gold[i];
         }
-        check_counts(vpps_f1_type_counts(f, 0), c->x.gold, c->x.predicted, c->x.correct);
-        check_counts(vpps_f1_type_counts(f, 1), c->y.gold, c->y.predicted, c->y.correct);
-        vpps_f1_destroy(f);
-        vpps_vocab_destroy(v);
+        CHECK_OK(vpps_f1_add(f, n, gold, predicted));
     }
-END_TEST
+    check_counts(vpps_f1_type_counts(f, 0), c->x.gold, c->x.predicted, c->x.correct);
+    check_counts(vpps_f1_type_counts(f, 1), c->y.gold, c->y.predicted, c->y.correct);
+    vpps_f1_destroy(f);
+    vpps_vocab_destroy(v);
+}
 
 TCase *f1_tests(void) {
     TCase *tests = tcase_create("f1");

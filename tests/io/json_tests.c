@@ -108,99 +108,89 @@ static const char *const texts[] = {
     "{\"\\u0061\":1,\"a\":2}",
 };
 
-START_TEST(as_jansson)
-    {
-        uint32_t taken = 0;
-        for (size_t i = 0; i < VPPS_COUNT(texts); i++) taken += compare(texts[i], strlen(texts[i]));
-        ck_assert_uint_ge(taken, 12);
-        vpps_json_error error;
-        vpps_json j;
-        ck_assert(!vpps_json_parse(&j, "[1\0]", 4, &error)); /* which jansson takes */
-        ck_assert(!compare("\"a\0b\"", 5));
-    }
-END_TEST
+TEST(as_jansson) {
+    uint32_t taken = 0;
+    for (size_t i = 0; i < VPPS_COUNT(texts); i++) taken += compare(texts[i], strlen(texts[i]));
+    ck_assert_uint_ge(taken, 12);
+    vpps_json_error error;
+    vpps_json j;
+    ck_assert(!vpps_json_parse(&j, "[1\0]", 4, &error)); /* which jansson takes */
+    ck_assert(!compare("\"a\0b\"", 5));
+}
 
-START_TEST(as_jansson_when_damaged)
-    {
-        static const char alphabet[] = "{}[]\",:\\u0d8e1-.\xc3\xa9 ntfa";
-        uint64_t state = 7;
-        uint32_t taken = 0, cases = 20000 / (uint32_t)test_divisor();
-        for (uint32_t i = 0; i < cases; i++) {
-            char text[256];
-            const char *from = texts[(state = vpps_mix64(state)) % VPPS_COUNT(texts)];
-            size_t n = strlen(from);
-            memcpy(text, from, n + 1);
-            for (uint32_t k = (uint32_t)((state = vpps_mix64(state)) % 3); k > 0 && n; k--) {
-                const size_t at = (state = vpps_mix64(state)) % n;
-                const char c = alphabet[(state = vpps_mix64(state)) % (sizeof alphabet - 1)];
-                if (state >> 63) {
-                    memmove(text + at + 1, text + at, n++ - at);
-                    text[at] = c;
-                } else if (state >> 62 & 1) {
-                    memmove(text + at, text + at + 1, --n - at);
-                } else {
-                    text[at] = c;
-                }
+TEST(as_jansson_when_damaged) {
+    static const char alphabet[] = "{}[]\",:\\u0d8e1-.\xc3\xa9 ntfa";
+    uint64_t state = 7;
+    uint32_t taken = 0, cases = 20000 / (uint32_t)test_divisor();
+    for (uint32_t i = 0; i < cases; i++) {
+        char text[256];
+        const char *from = texts[(state = vpps_mix64(state)) % VPPS_COUNT(texts)];
+        size_t n = strlen(from);
+        memcpy(text, from, n + 1);
+        for (uint32_t k = (uint32_t)((state = vpps_mix64(state)) % 3); k > 0 && n; k--) {
+            const size_t at = (state = vpps_mix64(state)) % n;
+            const char c = alphabet[(state = vpps_mix64(state)) % (sizeof alphabet - 1)];
+            if (state >> 63) {
+                memmove(text + at + 1, text + at, n++ - at);
+                text[at] = c;
+            } else if (state >> 62 & 1) {
+                memmove(text + at, text + at + 1, --n - at);
+            } else {
+                text[at] = c;
             }
-            taken += compare(text, n);
         }
-        ck_assert_uint_gt(taken, cases / 20);
-        ck_assert_uint_lt(taken, cases - cases / 20);
+        taken += compare(text, n);
     }
-END_TEST
+    ck_assert_uint_gt(taken, cases / 20);
+    ck_assert_uint_lt(taken, cases - cases / 20);
+}
 
-START_TEST(where_it_is_wrong)
-    {
-        vpps_json_error error;
-        vpps_json j;
-        ck_assert(!vpps_json_parse(&j, "{\"a\":\n 1,\n b}", 14, &error));
-        ck_assert_uint_eq(error.line, 3);
-        ck_assert_uint_eq(error.column, 2);
-        ck_assert_str_eq(error.expected, "a string");
-    }
-END_TEST
+TEST(where_it_is_wrong) {
+    vpps_json_error error;
+    vpps_json j;
+    ck_assert(!vpps_json_parse(&j, "{\"a\":\n 1,\n b}", 14, &error));
+    ck_assert_uint_eq(error.line, 3);
+    ck_assert_uint_eq(error.column, 2);
+    ck_assert_str_eq(error.expected, "a string");
+}
 
-START_TEST(many_keys)
-    {
-        enum { KEYS = 100000 };
-        char *text = malloc(KEYS * 16 + 3), *to = text;
-        vpps_json_error error;
-        vpps_json j;
-        *to++ = '{';
-        for (int i = 0; i < KEYS; i++) to += sprintf(to, "%s\"%d\":%d", i ? "," : "", i, i);
-        *to++ = '}';
-        *to = '\0';
-        ck_assert(vpps_json_parse(&j, text, (size_t)(to - text), &error));
-        ck_assert_int_eq(vpps_json_get(&j, j.values, "99999")->integer, 99999);
-        vpps_json_free(&j);
-        memcpy(strstr(text, "\"77777\""), "\"88888\"", 7);
-        ck_assert(!vpps_json_parse(&j, text, (size_t)(to - text), &error));
-        ck_assert_str_eq(error.expected, "every key of the object once");
-        free(text);
-    }
-END_TEST
+TEST(many_keys) {
+    enum { KEYS = 100000 };
+    char *text = malloc(KEYS * 16 + 3), *to = text;
+    vpps_json_error error;
+    vpps_json j;
+    *to++ = '{';
+    for (int i = 0; i < KEYS; i++) to += sprintf(to, "%s\"%d\":%d", i ? "," : "", i, i);
+    *to++ = '}';
+    *to = '\0';
+    ck_assert(vpps_json_parse(&j, text, (size_t)(to - text), &error));
+    ck_assert_int_eq(vpps_json_get(&j, j.values, "99999")->integer, 99999);
+    vpps_json_free(&j);
+    memcpy(strstr(text, "\"77777\""), "\"88888\"", 7);
+    ck_assert(!vpps_json_parse(&j, text, (size_t)(to - text), &error));
+    ck_assert_str_eq(error.expected, "every key of the object once");
+    free(text);
+}
 
-START_TEST(strings_are_read_back)
-    {
-        char every[256];
-        for (int i = 1; i < 128; i++) every[i - 1] = (char)i;
-        strcpy(every + 127, "\xc3\xa9\xf0\x9d\x84\x9e");
-        char *text = NULL;
-        size_t n = 0;
-        FILE *file = open_memstream(&text, &n);
-        vpps_json_write_string(file, every);
-        fclose(file);
-        json_error_t error;
-        json_t *read = json_loadb(text, n, JSON_DECODE_ANY, &error);
-        ck_assert_msg(read != NULL, "%s", error.text);
-        ck_assert_str_eq(json_string_value(read), every);
-        char *theirs = json_dumps(read, JSON_ENCODE_ANY);
-        ck_assert_str_eq(text, theirs); /* so that files stay the same, byte by byte */
-        json_decref(read);
-        free(theirs);
-        free(text);
-    }
-END_TEST
+TEST(strings_are_read_back) {
+    char every[256];
+    for (int i = 1; i < 128; i++) every[i - 1] = (char)i;
+    strcpy(every + 127, "\xc3\xa9\xf0\x9d\x84\x9e");
+    char *text = NULL;
+    size_t n = 0;
+    FILE *file = open_memstream(&text, &n);
+    vpps_json_write_string(file, every);
+    fclose(file);
+    json_error_t error;
+    json_t *read = json_loadb(text, n, JSON_DECODE_ANY, &error);
+    ck_assert_msg(read != NULL, "%s", error.text);
+    ck_assert_str_eq(json_string_value(read), every);
+    char *theirs = json_dumps(read, JSON_ENCODE_ANY);
+    ck_assert_str_eq(text, theirs); /* so that files stay the same, byte by byte */
+    json_decref(read);
+    free(theirs);
+    free(text);
+}
 
 TCase *json_tests(void) {
     TCase *t = tcase_create("json");

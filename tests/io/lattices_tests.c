@@ -34,29 +34,27 @@ static const char *show(const vpps_lattices *l) {
     return text;
 }
 
-START_TEST(good_text)
-    {
-        static const struct {
-            const char *text, *shown;
-            uint32_t tags, characters, words;
-        } good[] = {
-            {"0", "", 0, 0, 0},
-            {" 0 \n\n", "", 0, 0, 0},
-            {"1 1 7 0", "7[ ] \n", 8, 0, 0},
-            {"1\n3\n0 5 4\n0\n1 0 9\n2 1 8 0 77\n", "0[ ] 5[ 0:9c ] 4[ 1:8c 0:77w ] \n", 6, 10, 78},
-            {"2\r\n1\r\n0\r\n0\r\n2\t0 1\t0 1 0 4294967294", "0[ ] \n0[ ] 1[ 0:4294967294c ] \n", 2, UINT32_MAX, 0},
-        };
-        for (size_t i = 0; i < VPPS_COUNT(good); i++) {
-            vpps_lattices *l = new_lattices();
-            CHECK_OK(read_string(l, good[i].text));
-            ck_assert_str_eq(show(l), good[i].shown);
-            ck_assert_uint_eq(vpps_lattices_tags(l), good[i].tags);
-            ck_assert_uint_eq(vpps_lattices_characters(l), good[i].characters);
-            ck_assert_uint_eq(vpps_lattices_words(l), good[i].words);
-            vpps_lattices_destroy(l);
-        }
+TEST(good_text) {
+    static const struct {
+        const char *text, *shown;
+        uint32_t tags, characters, words;
+    } good[] = {
+        {"0", "", 0, 0, 0},
+        {" 0 \n\n", "", 0, 0, 0},
+        {"1 1 7 0", "7[ ] \n", 8, 0, 0},
+        {"1\n3\n0 5 4\n0\n1 0 9\n2 1 8 0 77\n", "0[ ] 5[ 0:9c ] 4[ 1:8c 0:77w ] \n", 6, 10, 78},
+        {"2\r\n1\r\n0\r\n0\r\n2\t0 1\t0 1 0 4294967294", "0[ ] \n0[ ] 1[ 0:4294967294c ] \n", 2, UINT32_MAX, 0},
+    };
+    for (size_t i = 0; i < VPPS_COUNT(good); i++) {
+        vpps_lattices *l = new_lattices();
+        CHECK_OK(read_string(l, good[i].text));
+        ck_assert_str_eq(show(l), good[i].shown);
+        ck_assert_uint_eq(vpps_lattices_tags(l), good[i].tags);
+        ck_assert_uint_eq(vpps_lattices_characters(l), good[i].characters);
+        ck_assert_uint_eq(vpps_lattices_words(l), good[i].words);
+        vpps_lattices_destroy(l);
     }
-END_TEST
+}
 
 static const struct bad_text {
     const char *text, *message;
@@ -86,88 +84,80 @@ static const struct bad_text {
     {"1\n2 0 1\n0\n1 0 1.5", "t:4:5: expected the id of an arc, found '1.5'"},
 };
 
-START_TEST(bad_text)
-    {
-        vpps_lattices *l = new_lattices();
-        CHECK_OK(read_string(l, "1 2 0 1 0 1 0 3"));
-        CHECK_STATUS(read_string(l, bad_texts[_i].text), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
-        ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n");
-        ck_assert_uint_eq(vpps_lattices_tags(l), 2);
-        ck_assert_uint_eq(vpps_lattices_characters(l), 4);
-        ck_assert_uint_eq(vpps_lattices_words(l), 0);
-        CHECK_OK(read_string(l, "1 3 0 1 2 0 1 0 4 2 1 5 0 6"));
-        ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n0[ ] 1[ 0:4c ] 2[ 1:5c 0:6w ] \n");
-        ck_assert_ptr_null(vpps_lattices_get(l, 2).tags);
-        vpps_lattices_destroy(l);
-    }
-END_TEST
+TEST(bad_text) {
+    vpps_lattices *l = new_lattices();
+    CHECK_OK(read_string(l, "1 2 0 1 0 1 0 3"));
+    CHECK_STATUS(read_string(l, bad_texts[_i].text), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
+    ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n");
+    ck_assert_uint_eq(vpps_lattices_tags(l), 2);
+    ck_assert_uint_eq(vpps_lattices_characters(l), 4);
+    ck_assert_uint_eq(vpps_lattices_words(l), 0);
+    CHECK_OK(read_string(l, "1 3 0 1 2 0 1 0 4 2 1 5 0 6"));
+    ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n0[ ] 1[ 0:4c ] 2[ 1:5c 0:6w ] \n");
+    ck_assert_ptr_null(vpps_lattices_get(l, 2).tags);
+    vpps_lattices_destroy(l);
+}
 
-START_TEST(nul_byte_is_refused)
-    {
-        vpps_lattices *l = new_lattices();
-        CHECK_STATUS(vpps_lattices_read_text(l, "t", "1 1 0\0", 6), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:1:5: expected the tag of a node, found '0'");
-        vpps_lattices_destroy(l);
-    }
-END_TEST
+TEST(nul_byte_is_refused) {
+    vpps_lattices *l = new_lattices();
+    CHECK_STATUS(vpps_lattices_read_text(l, "t", "1 1 0\0", 6), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "t:1:5: expected the tag of a node, found '0'");
+    vpps_lattices_destroy(l);
+}
 
-START_TEST(lexicon)
-    {
-        static const struct {
-            const char *text, *message;
-        } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
-                   {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
-                   {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
-        vpps_vocab *v;
-        char *words;
-        CHECK_OK(vpps_vocab_create(&v));
-        static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
-        CHECK_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            CHECK_STATUS(vpps_lexicon_read_text(v, "t", bad[i].text, strlen(bad[i].text)), VPPS_FORMAT);
-            ck_assert_str_eq(vpps_error_message(), bad[i].message);
-        }
-        CHECK_STATUS(vpps_lexicon_read_text(v, "t", "z\0", 2), VPPS_FORMAT);
-        CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
-        CHECK_OK(vpps_vocab_to_text(v, &words));
-        ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
-        free(words);
-        vpps_vocab_destroy(v);
+TEST(lexicon) {
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
+               {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
+               {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
+    vpps_vocab *v;
+    char *words;
+    CHECK_OK(vpps_vocab_create(&v));
+    static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
+    CHECK_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+        CHECK_STATUS(vpps_lexicon_read_text(v, "t", bad[i].text, strlen(bad[i].text)), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), bad[i].message);
     }
-END_TEST
+    CHECK_STATUS(vpps_lexicon_read_text(v, "t", "z\0", 2), VPPS_FORMAT);
+    CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
+    CHECK_OK(vpps_vocab_to_text(v, &words));
+    ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
+    free(words);
+    vpps_vocab_destroy(v);
+}
 
 /* Ids of characters: a 0, b 1, c 2; of the lexicon: in the order below. */
-START_TEST(built_from_characters)
-    {
-        static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
-        vpps_sentences *s, *untagged;
-        vpps_vocab *v;
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_sentences_create(&untagged));
-        CHECK_OK(vpps_vocab_create(&v));
-        CHECK_OK(vpps_lexicon_read_text(v, "t", words, sizeof words - 1));
-        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|O b|X c|Y a|O\nb|Y", 19));
-        vpps_lattices *l = new_lattices();
-        CHECK_OK(vpps_lattices_build(l, s, v));
-        ck_assert_str_eq(show(l), "0[ ] 0[ 0:0c ] 1[ 1:1c 0:1w ] 2[ 2:2c 1:3w 0:2w ] 0[ 3:0c 2:4w ] \n"
-                                  "0[ ] 2[ 0:1c ] \n");
-        ck_assert_uint_eq(vpps_lattices_tags(l), 3);
-        ck_assert_uint_eq(vpps_lattices_characters(l), 3);
-        ck_assert_uint_eq(vpps_lattices_words(l), 5);
-        vpps_lattices_destroy(l);
-        l = new_lattices();
-        static const vpps_lines keep = {.keep_empty = true};
-        CHECK_OK(vpps_sentences_read_lines_text(untagged, "t", "\na a a a a a a a a\n", 19, &keep));
-        CHECK_OK(vpps_lattices_build(l, untagged, v));
-        ck_assert_str_eq(show(l), "0[ ] \n0[ ] 0[ 0:0c ] 0[ 1:0c ] 0[ 2:0c ] 0[ 3:0c ] 0[ 4:0c ] 0[ 5:0c ] 0[ 6:0c ] "
-                                  "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
-        vpps_lattices_destroy(l);
-        vpps_vocab_destroy(v);
-        vpps_sentences_destroy(s);
-        vpps_sentences_destroy(untagged);
-    }
-END_TEST
+TEST(built_from_characters) {
+    static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
+    vpps_sentences *s, *untagged;
+    vpps_vocab *v;
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_OK(vpps_sentences_create(&untagged));
+    CHECK_OK(vpps_vocab_create(&v));
+    CHECK_OK(vpps_lexicon_read_text(v, "t", words, sizeof words - 1));
+    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|O b|X c|Y a|O\nb|Y", 19));
+    vpps_lattices *l = new_lattices();
+    CHECK_OK(vpps_lattices_build(l, s, v));
+    ck_assert_str_eq(show(l), "0[ ] 0[ 0:0c ] 1[ 1:1c 0:1w ] 2[ 2:2c 1:3w 0:2w ] 0[ 3:0c 2:4w ] \n"
+                              "0[ ] 2[ 0:1c ] \n");
+    ck_assert_uint_eq(vpps_lattices_tags(l), 3);
+    ck_assert_uint_eq(vpps_lattices_characters(l), 3);
+    ck_assert_uint_eq(vpps_lattices_words(l), 5);
+    vpps_lattices_destroy(l);
+    l = new_lattices();
+    static const vpps_lines keep = {.keep_empty = true};
+    CHECK_OK(vpps_sentences_read_lines_text(untagged, "t", "\na a a a a a a a a\n", 19, &keep));
+    CHECK_OK(vpps_lattices_build(l, untagged, v));
+    ck_assert_str_eq(show(l), "0[ ] \n0[ ] 0[ 0:0c ] 0[ 1:0c ] 0[ 2:0c ] 0[ 3:0c ] 0[ 4:0c ] 0[ 5:0c ] 0[ 6:0c ] "
+                              "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
+    vpps_lattices_destroy(l);
+    vpps_vocab_destroy(v);
+    vpps_sentences_destroy(s);
+    vpps_sentences_destroy(untagged);
+}
 
 /* ---------------------------------------------------------------- real data */
 
@@ -180,44 +170,42 @@ static const struct lattice_file {
                      {"lattice_ids/dev.txt", 113, 5600, 12, 151, 1.565, 0.586, 2255, 10965, 16},
                      {"lattice_ids/test.txt", 316, 14721, 5, 195, 1.413, 0.435, 2576, 13651, 15}};
 
-START_TEST(lattices_of_ids)
-    {
-        static const uint32_t train_spans[] = {0, 0, 23045, 3011, 558, 122, 30, 5, 6};
-        const struct lattice_file *f = &lattice_files[_i];
-        const char *path = data_file("lattices_of_ids", f->name);
-        if (!path) return;
-        uint32_t nodes = 0, arcs = 0, words = 0, shortest = UINT32_MAX, longest = 0, spans[16] = {0};
-        vpps_lattices *l = new_lattices();
-        CHECK_OK(vpps_lattices_read_file(l, path));
-        ck_assert_uint_eq(vpps_lattices_size(l), f->lattices);
-        for (uint32_t i = 0; i < f->lattices; i++) {
-            const vpps_lattice lattice = vpps_lattices_get(l, i);
-            nodes += lattice.n_nodes;
-            arcs += lattice.first_arc[lattice.n_nodes];
-            shortest = vpps_min_u32(shortest, lattice.n_nodes);
-            longest = vpps_max_u32(longest, lattice.n_nodes);
-            for (uint32_t n = 0; n < lattice.n_nodes; n++) {
-                for (uint32_t a = lattice.first_arc[n]; a < lattice.first_arc[n + 1]; a++) {
-                    words += !lattice.arcs[a].is_character;
-                    spans[vpps_min_u32(n - lattice.arcs[a].from, 15)]++;
-                }
+TEST(lattices_of_ids) {
+    static const uint32_t train_spans[] = {0, 0, 23045, 3011, 558, 122, 30, 5, 6};
+    const struct lattice_file *f = &lattice_files[_i];
+    const char *path = data_file("lattices_of_ids", f->name);
+    if (!path) return;
+    uint32_t nodes = 0, arcs = 0, words = 0, shortest = UINT32_MAX, longest = 0, spans[16] = {0};
+    vpps_lattices *l = new_lattices();
+    CHECK_OK(vpps_lattices_read_file(l, path));
+    ck_assert_uint_eq(vpps_lattices_size(l), f->lattices);
+    for (uint32_t i = 0; i < f->lattices; i++) {
+        const vpps_lattice lattice = vpps_lattices_get(l, i);
+        nodes += lattice.n_nodes;
+        arcs += lattice.first_arc[lattice.n_nodes];
+        shortest = vpps_min_u32(shortest, lattice.n_nodes);
+        longest = vpps_max_u32(longest, lattice.n_nodes);
+        for (uint32_t n = 0; n < lattice.n_nodes; n++) {
+            for (uint32_t a = lattice.first_arc[n]; a < lattice.first_arc[n + 1]; a++) {
+                words += !lattice.arcs[a].is_character;
+                spans[vpps_min_u32(n - lattice.arcs[a].from, 15)]++;
             }
         }
-        ck_assert_uint_eq(nodes, f->nodes);
-        ck_assert_uint_eq(shortest, f->shortest);
-        ck_assert_uint_eq(longest, f->longest);
-        ck_assert_uint_eq(spans[1], arcs - words);
-        ck_assert_double_eq_tol((double)arcs / nodes, f->arcs_per_node, 0.0005);
-        ck_assert_double_eq_tol((double)words / nodes, f->words_per_node, 0.0005);
-        ck_assert_uint_eq(vpps_lattices_characters(l), f->characters + 1);
-        ck_assert_uint_eq(vpps_lattices_words(l), f->words + 1);
-        ck_assert_uint_eq(vpps_lattices_tags(l), f->tags + 1);
-        for (uint32_t span = 2; _i == 0 && span < 16; span++) {
-            ck_assert_uint_eq(spans[span], span < VPPS_COUNT(train_spans) ? train_spans[span] : 0);
-        }
-        vpps_lattices_destroy(l);
     }
-END_TEST
+    ck_assert_uint_eq(nodes, f->nodes);
+    ck_assert_uint_eq(shortest, f->shortest);
+    ck_assert_uint_eq(longest, f->longest);
+    ck_assert_uint_eq(spans[1], arcs - words);
+    ck_assert_double_eq_tol((double)arcs / nodes, f->arcs_per_node, 0.0005);
+    ck_assert_double_eq_tol((double)words / nodes, f->words_per_node, 0.0005);
+    ck_assert_uint_eq(vpps_lattices_characters(l), f->characters + 1);
+    ck_assert_uint_eq(vpps_lattices_words(l), f->words + 1);
+    ck_assert_uint_eq(vpps_lattices_tags(l), f->tags + 1);
+    for (uint32_t span = 2; _i == 0 && span < 16; span++) {
+        ck_assert_uint_eq(spans[span], span < VPPS_COUNT(train_spans) ? train_spans[span] : 0);
+    }
+    vpps_lattices_destroy(l);
+}
 
 /* How many words of 2 to 8 characters are found; counted anew by a dictionary of strings outside this project, they
  * round to the description's 0.267, 0.267 and 0.276 words a character. */
@@ -232,60 +220,54 @@ static const struct weibo_file {
                    {"weibo_ner/weiboNER_2nd_conll.dev", 14509, 3867, 0.267},
                    {"weibo_ner/weiboNER_2nd_conll.test", 14842, 4100, 0.276}};
 
-START_TEST(lattices_of_weibo)
-    {
-        vpps_vocab *v;
-        const char *path = data_file("lattices_of_weibo", "weibo_ner/lexicon.txt");
-        if (!path) return;
-        CHECK_OK(vpps_vocab_create(&v));
-        CHECK_OK(vpps_lexicon_read_file(v, path));
-        ck_assert_uint_eq(vpps_vocab_size(v), 109750);
-        for (size_t f = 0; f < VPPS_COUNT(weibo_files); f++) {
-            path = data_file("lattices_of_weibo", weibo_files[f].name);
-            if (!path) break;
-            vpps_sentences *s;
-            vpps_lattices *l = new_lattices();
-            CHECK_OK(vpps_sentences_create(&s));
-            CHECK_OK(vpps_sentences_read_columns_file(s, path, NULL));
-            CHECK_OK(vpps_lattices_build(l, s, v));
-            uint32_t words = 0, nodes = 0;
-            for (uint32_t i = 0; i < vpps_lattices_size(l); i++) {
-                const vpps_lattice lattice = vpps_lattices_get(l, i);
-                nodes += lattice.n_nodes;
-                for (uint32_t a = 0; a < lattice.first_arc[lattice.n_nodes]; a++)
-                    words += !lattice.arcs[a].is_character;
-            }
-            ck_assert_uint_eq(nodes, weibo_files[f].characters + vpps_sentences_size(s));
-            ck_assert_uint_eq(words, weibo_files[f].words);
-            ck_assert_double_eq_tol((double)words / weibo_files[f].characters, weibo_files[f].words_per_character,
-                                    0.0005);
-            vpps_lattices_destroy(l);
-            vpps_sentences_destroy(s);
+TEST(lattices_of_weibo) {
+    vpps_vocab *v;
+    const char *path = data_file("lattices_of_weibo", "weibo_ner/lexicon.txt");
+    if (!path) return;
+    CHECK_OK(vpps_vocab_create(&v));
+    CHECK_OK(vpps_lexicon_read_file(v, path));
+    ck_assert_uint_eq(vpps_vocab_size(v), 109750);
+    for (size_t f = 0; f < VPPS_COUNT(weibo_files); f++) {
+        path = data_file("lattices_of_weibo", weibo_files[f].name);
+        if (!path) break;
+        vpps_sentences *s;
+        vpps_lattices *l = new_lattices();
+        CHECK_OK(vpps_sentences_create(&s));
+        CHECK_OK(vpps_sentences_read_columns_file(s, path, NULL));
+        CHECK_OK(vpps_lattices_build(l, s, v));
+        uint32_t words = 0, nodes = 0;
+        for (uint32_t i = 0; i < vpps_lattices_size(l); i++) {
+            const vpps_lattice lattice = vpps_lattices_get(l, i);
+            nodes += lattice.n_nodes;
+            for (uint32_t a = 0; a < lattice.first_arc[lattice.n_nodes]; a++) words += !lattice.arcs[a].is_character;
         }
-        vpps_vocab_destroy(v);
+        ck_assert_uint_eq(nodes, weibo_files[f].characters + vpps_sentences_size(s));
+        ck_assert_uint_eq(words, weibo_files[f].words);
+        ck_assert_double_eq_tol((double)words / weibo_files[f].characters, weibo_files[f].words_per_character, 0.0005);
+        vpps_lattices_destroy(l);
+        vpps_sentences_destroy(s);
     }
-END_TEST
+    vpps_vocab_destroy(v);
+}
 
 /* Where each begins; a built one has its sentence's line. */
-START_TEST(lattices_know_their_lines)
-    {
-        static const char text[] = "3\n2 0 1\n0\n1 0 5\n\n1 0 0 1\n1\n0", sentences[] = "\na X\n\nb X";
-        static const uint32_t lines[] = {2, 6, 6, 2, 4, 0};
-        vpps_lattices *l;
-        vpps_sentences *s;
-        vpps_vocab *words;
-        CHECK_OK(vpps_lattices_create(&l));
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_vocab_create(&words));
-        CHECK_OK(vpps_lattices_read_text(l, "t", text, sizeof text - 1));
-        CHECK_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
-        CHECK_OK(vpps_lattices_build(l, s, words));
-        for (uint32_t i = 0; i < VPPS_COUNT(lines); i++) ck_assert_uint_eq(vpps_lattices_line(l, i), lines[i]);
-        vpps_vocab_destroy(words);
-        vpps_sentences_destroy(s);
-        vpps_lattices_destroy(l);
-    }
-END_TEST
+TEST(lattices_know_their_lines) {
+    static const char text[] = "3\n2 0 1\n0\n1 0 5\n\n1 0 0 1\n1\n0", sentences[] = "\na X\n\nb X";
+    static const uint32_t lines[] = {2, 6, 6, 2, 4, 0};
+    vpps_lattices *l;
+    vpps_sentences *s;
+    vpps_vocab *words;
+    CHECK_OK(vpps_lattices_create(&l));
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_OK(vpps_vocab_create(&words));
+    CHECK_OK(vpps_lattices_read_text(l, "t", text, sizeof text - 1));
+    CHECK_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
+    CHECK_OK(vpps_lattices_build(l, s, words));
+    for (uint32_t i = 0; i < VPPS_COUNT(lines); i++) ck_assert_uint_eq(vpps_lattices_line(l, i), lines[i]);
+    vpps_vocab_destroy(words);
+    vpps_sentences_destroy(s);
+    vpps_lattices_destroy(l);
+}
 
 TCase *lattices_tests(void) {
     TCase *tests = tcase_create("lattices");

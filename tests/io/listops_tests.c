@@ -103,26 +103,24 @@ static const vpps_listops good_options[] = {
     {.seed = 7, .max_depth = 50, .max_arguments = 900, .max_leaves = 1000},
 };
 
-START_TEST(labels_are_values)
-    {
-        vpps_listops o = good_options[_i];
-        uint32_t n = (uint32_t)(2000 / test_divisor());
-        if (o.max_leaves >= 1000) n /= 20;
-        vpps_treebank *tb = generate(&o, n);
-        int depth = 0, arguments = 0;
-        ck_assert_uint_eq(vpps_treebank_size(tb), n);
-        for (uint32_t t = 0; t < n; t++) {
-            uint32_t leaves = vpps_treebank_tree(tb, t).n_leaves;
-            ck_assert_uint_ge(leaves, o.min_leaves ? o.min_leaves : 2);
-            ck_assert_uint_le(leaves, o.max_leaves ? o.max_leaves : 64);
-            check_tree(tb, t, &depth, &arguments);
-        }
-        ck_assert_int_le(depth, o.max_depth ? (int)o.max_depth : 4);
-        ck_assert_int_le(arguments, o.max_arguments ? (int)o.max_arguments : 5);
-        if (_i == 0) ck_assert(depth == 4 && arguments == 5); /* the limits are reached */
-        vpps_treebank_destroy(tb);
+TEST(labels_are_values) {
+    vpps_listops o = good_options[_i];
+    uint32_t n = (uint32_t)(2000 / test_divisor());
+    if (o.max_leaves >= 1000) n /= 20;
+    vpps_treebank *tb = generate(&o, n);
+    int depth = 0, arguments = 0;
+    ck_assert_uint_eq(vpps_treebank_size(tb), n);
+    for (uint32_t t = 0; t < n; t++) {
+        uint32_t leaves = vpps_treebank_tree(tb, t).n_leaves;
+        ck_assert_uint_ge(leaves, o.min_leaves ? o.min_leaves : 2);
+        ck_assert_uint_le(leaves, o.max_leaves ? o.max_leaves : 64);
+        check_tree(tb, t, &depth, &arguments);
     }
-END_TEST
+    ck_assert_int_le(depth, o.max_depth ? (int)o.max_depth : 4);
+    ck_assert_int_le(arguments, o.max_arguments ? (int)o.max_arguments : 5);
+    if (_i == 0) ck_assert(depth == 4 && arguments == 5); /* the limits are reached */
+    vpps_treebank_destroy(tb);
+}
 
 static const struct bad_options {
     vpps_listops options;
@@ -138,18 +136,16 @@ static const struct bad_options {
      "listops: no tree with 5 to 6 leaves in 100000 draws (max_depth 4, max_arguments 2)"},
 };
 
-START_TEST(impossible_options_are_refused)
-    {
-        vpps_treebank *tb;
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_STATUS(vpps_treebank_generate_listops(tb, &bad_options[_i].options, 3), VPPS_ARGUMENT);
-        ck_assert_str_eq(vpps_error_message(), bad_options[_i].message);
-        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
-        ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(impossible_options_are_refused) {
+    vpps_treebank *tb;
+    CHECK_OK(vpps_treebank_create(&tb));
+    CHECK_STATUS(vpps_treebank_generate_listops(tb, &bad_options[_i].options, 3), VPPS_ARGUMENT);
+    ck_assert_str_eq(vpps_error_message(), bad_options[_i].message);
+    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
+    ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
+    vpps_treebank_destroy(tb);
+}
 
 /* FNV-1a, 64 bits. */
 static uint64_t checksum(const char *text, size_t n) {
@@ -158,47 +154,43 @@ static uint64_t checksum(const char *text, size_t n) {
     return h;
 }
 
-START_TEST(equal_options_give_equal_trees)
-    {
-        static const uint64_t golden = 0xf4edb6a3a881ce35; /* the text of 1,000 trees of seed 1 */
-        size_t n, n_other;
-        vpps_treebank *tb = generate(&(vpps_listops){.seed = 1}, 1000);
-        char *text = treebank_text(tb, &n);
-        ck_assert_msg(checksum(text, n) == golden, "found 0x%016llx", (unsigned long long)checksum(text, n));
-        vpps_treebank *other = generate(&(vpps_listops){.seed = 2}, 1000);
-        char *other_text = treebank_text(other, &n_other);
-        ck_assert(n != n_other || memcmp(text, other_text, n) != 0);
-        free(other_text);
-        vpps_treebank_destroy(other);
-        CHECK_OK(vpps_treebank_create(&other)); /* and the text reads back as the same trees */
-        CHECK_OK(vpps_treebank_read_text(other, "listops", text, n));
-        for (uint32_t t = 0; t < 1000; t++) {
-            vpps_tree a = vpps_treebank_tree(tb, t), b = vpps_treebank_tree(other, t);
-            ck_assert_uint_eq(a.n_nodes, b.n_nodes);
-            for (uint32_t i = 0; i < a.n_nodes; i++) REQUIRE(a.nodes[i].label == b.nodes[i].label);
-        }
-        free(text);
-        vpps_treebank_destroy(other);
-        vpps_treebank_destroy(tb);
+TEST(equal_options_give_equal_trees) {
+    static const uint64_t golden = 0xf4edb6a3a881ce35; /* the text of 1,000 trees of seed 1 */
+    size_t n, n_other;
+    vpps_treebank *tb = generate(&(vpps_listops){.seed = 1}, 1000);
+    char *text = treebank_text(tb, &n);
+    ck_assert_msg(checksum(text, n) == golden, "found 0x%016llx", (unsigned long long)checksum(text, n));
+    vpps_treebank *other = generate(&(vpps_listops){.seed = 2}, 1000);
+    char *other_text = treebank_text(other, &n_other);
+    ck_assert(n != n_other || memcmp(text, other_text, n) != 0);
+    free(other_text);
+    vpps_treebank_destroy(other);
+    CHECK_OK(vpps_treebank_create(&other)); /* and the text reads back as the same trees */
+    CHECK_OK(vpps_treebank_read_text(other, "listops", text, n));
+    for (uint32_t t = 0; t < 1000; t++) {
+        vpps_tree a = vpps_treebank_tree(tb, t), b = vpps_treebank_tree(other, t);
+        ck_assert_uint_eq(a.n_nodes, b.n_nodes);
+        for (uint32_t i = 0; i < a.n_nodes; i++) REQUIRE(a.nodes[i].label == b.nodes[i].label);
     }
-END_TEST
+    free(text);
+    vpps_treebank_destroy(other);
+    vpps_treebank_destroy(tb);
+}
 
-START_TEST(classes_are_balanced)
-    {
-        const uint32_t n = 20000;
-        uint32_t counts[10] = {0}, most = 0;
-        vpps_treebank *tb = generate(NULL, n);
-        ck_assert_uint_eq(vpps_treebank_classes(tb), 10);
-        for (uint32_t t = 0; t < n; t++) {
-            vpps_tree tree = vpps_treebank_tree(tb, t);
-            uint32_t count = ++counts[tree.nodes[tree.n_nodes - 1].label];
-            if (count > most) most = count;
-        }
-        ck_assert_uint_le(most, n * 17 / 100);
-        for (int label = 0; label < 10; label++) ck_assert_uint_ge(counts[label], n * 5 / 100);
-        vpps_treebank_destroy(tb);
+TEST(classes_are_balanced) {
+    const uint32_t n = 20000;
+    uint32_t counts[10] = {0}, most = 0;
+    vpps_treebank *tb = generate(NULL, n);
+    ck_assert_uint_eq(vpps_treebank_classes(tb), 10);
+    for (uint32_t t = 0; t < n; t++) {
+        vpps_tree tree = vpps_treebank_tree(tb, t);
+        uint32_t count = ++counts[tree.nodes[tree.n_nodes - 1].label];
+        if (count > most) most = count;
     }
-END_TEST
+    ck_assert_uint_le(most, n * 17 / 100);
+    for (int label = 0; label < 10; label++) ck_assert_uint_ge(counts[label], n * 5 / 100);
+    vpps_treebank_destroy(tb);
+}
 
 TCase *listops_tests(void) {
     TCase *tests = tcase_create("listops");

@@ -49,158 +49,143 @@ static void walk(const vpps_safetensors *file) {
     ck_assert_uint_ge(sum + 1, sum ? 1 : 0);
 }
 
-START_TEST(bytes_are_the_formats)
-    {
-        size_t n;
-        make_folder();
-        CHECK_OK(vpps_safetensors_write(in_folder("g"), golden_tensors, 2, golden_metadata, 1));
-        char *bytes = read_bytes(in_folder("g"), &n);
-        ck_assert_uint_eq(n, GOLDEN_BYTES);
-        ck_assert_mem_eq(bytes, golden, GOLDEN_BYTES);
-        free(bytes);
-        cleanup_folder();
-    }
-END_TEST
+TEST(bytes_are_the_formats) {
+    size_t n;
+    make_folder();
+    CHECK_OK(vpps_safetensors_write(in_folder("g"), golden_tensors, 2, golden_metadata, 1));
+    char *bytes = read_bytes(in_folder("g"), &n);
+    ck_assert_uint_eq(n, GOLDEN_BYTES);
+    ck_assert_mem_eq(bytes, golden, GOLDEN_BYTES);
+    free(bytes);
+    cleanup_folder();
+}
 
-START_TEST(golden_bytes_are_read)
-    {
-        vpps_safetensors *file;
-        float a[2], b;
-        CHECK_OK(vpps_safetensors_parse(&file, "g", golden, GOLDEN_BYTES));
-        ck_assert_uint_eq(vpps_safetensors_count(file), 2);
-        CHECK_OK(vpps_safetensors_read_f32(file, "a", 2, (const uint64_t[]){1, 2}, a));
-        CHECK_OK(vpps_safetensors_read_f32(file, "b", 0, NULL, &b));
-        ck_assert(a[0] == 1 && a[1] == -2 && b == 0.75f);
-        ck_assert_str_eq(vpps_safetensors_metadata(file, "k"), "v");
-        ck_assert_ptr_null(vpps_safetensors_metadata(file, "absent"));
-        ck_assert_ptr_null(vpps_safetensors_find(file, "__metadata__"));
-        ck_assert_ptr_null(vpps_safetensors_at(file, 2));
-        CHECK_STATUS(vpps_safetensors_read_f32(file, "c", 0, NULL, &b), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "g: expected a tensor 'c', found none");
-        CHECK_STATUS(vpps_safetensors_read_f32(file, "a", 2, (const uint64_t[]){2, 1}, a), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "g: tensor 'a': expected shape [2, 1], found [1, 2]");
-        vpps_safetensors_close(file);
-    }
-END_TEST
+TEST(golden_bytes_are_read) {
+    vpps_safetensors *file;
+    float a[2], b;
+    CHECK_OK(vpps_safetensors_parse(&file, "g", golden, GOLDEN_BYTES));
+    ck_assert_uint_eq(vpps_safetensors_count(file), 2);
+    CHECK_OK(vpps_safetensors_read_f32(file, "a", 2, (const uint64_t[]){1, 2}, a));
+    CHECK_OK(vpps_safetensors_read_f32(file, "b", 0, NULL, &b));
+    ck_assert(a[0] == 1 && a[1] == -2 && b == 0.75f);
+    ck_assert_str_eq(vpps_safetensors_metadata(file, "k"), "v");
+    ck_assert_ptr_null(vpps_safetensors_metadata(file, "absent"));
+    ck_assert_ptr_null(vpps_safetensors_find(file, "__metadata__"));
+    ck_assert_ptr_null(vpps_safetensors_at(file, 2));
+    CHECK_STATUS(vpps_safetensors_read_f32(file, "c", 0, NULL, &b), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "g: expected a tensor 'c', found none");
+    CHECK_STATUS(vpps_safetensors_read_f32(file, "a", 2, (const uint64_t[]){2, 1}, a), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "g: tensor 'a': expected shape [2, 1], found [1, 2]");
+    vpps_safetensors_close(file);
+}
 
-START_TEST(what_is_written_is_read)
-    {
-        static float big[3 * 5 * 7], odd[4] = {-0.0f, INFINITY, 1e-45f, 3.4e38f};
-        for (size_t i = 0; i < VPPS_COUNT(big); i++) big[i] = (float)i * 0.1f;
-        const vpps_safetensors_tensor tensors[] = {{"z", 3, {3, 5, 7}, big},
-                                                   {"optimizer.0/W \"q\" \\ \n \xc3\xa9 \xf0\x9f\x8c\xb2", 1, {4}, odd},
-                                                   {"empty", 2, {0, 9}, NULL},
-                                                   {"a", 1, {105}, big}};
-        const vpps_metadata metadata[] = {
-            {"vpps.seed", "18446744073709551615"}, {"text", "two\nlines \xe2\x82\xac"}, {"e", ""}};
-        vpps_safetensors *file;
-        float values[105];
-        make_folder();
-        CHECK_OK(vpps_safetensors_write(in_folder("f"), tensors, 4, metadata, 3));
-        CHECK_OK(vpps_safetensors_open(&file, in_folder("f")));
-        ck_assert_uint_eq(vpps_safetensors_count(file), 4);
-        for (size_t i = 0; i < 4; i++) {
-            const vpps_safetensors_info *info = vpps_safetensors_find(file, tensors[i].name);
-            ck_assert_ptr_nonnull(info);
-            CHECK_OK(vpps_safetensors_read_f32(file, tensors[i].name, tensors[i].n_dims, tensors[i].dims, values));
-            if (info->n_bytes) ck_assert_mem_eq(values, tensors[i].data, info->n_bytes);
-        }
-        ck_assert_uint_eq(vpps_safetensors_metadata_count(file), 3);
-        for (size_t i = 0; i < 3; i++) {
-            char *value;
-            ck_assert_str_eq(vpps_safetensors_metadata(file, metadata[i].key), metadata[i].value);
-            CHECK_OK(vpps_checkpoint_metadata(in_folder("f"), metadata[i].key, &value));
-            ck_assert_str_eq(value, metadata[i].value);
-            free(value);
-        }
+TEST(what_is_written_is_read) {
+    static float big[3 * 5 * 7], odd[4] = {-0.0f, INFINITY, 1e-45f, 3.4e38f};
+    for (size_t i = 0; i < VPPS_COUNT(big); i++) big[i] = (float)i * 0.1f;
+    const vpps_safetensors_tensor tensors[] = {{"z", 3, {3, 5, 7}, big},
+                                               {"optimizer.0/W \"q\" \\ \n \xc3\xa9 \xf0\x9f\x8c\xb2", 1, {4}, odd},
+                                               {"empty", 2, {0, 9}, NULL},
+                                               {"a", 1, {105}, big}};
+    const vpps_metadata metadata[] = {
+        {"vpps.seed", "18446744073709551615"}, {"text", "two\nlines \xe2\x82\xac"}, {"e", ""}};
+    vpps_safetensors *file;
+    float values[105];
+    make_folder();
+    CHECK_OK(vpps_safetensors_write(in_folder("f"), tensors, 4, metadata, 3));
+    CHECK_OK(vpps_safetensors_open(&file, in_folder("f")));
+    ck_assert_uint_eq(vpps_safetensors_count(file), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const vpps_safetensors_info *info = vpps_safetensors_find(file, tensors[i].name);
+        ck_assert_ptr_nonnull(info);
+        CHECK_OK(vpps_safetensors_read_f32(file, tensors[i].name, tensors[i].n_dims, tensors[i].dims, values));
+        if (info->n_bytes) ck_assert_mem_eq(values, tensors[i].data, info->n_bytes);
+    }
+    ck_assert_uint_eq(vpps_safetensors_metadata_count(file), 3);
+    for (size_t i = 0; i < 3; i++) {
         char *value;
-        CHECK_OK(vpps_checkpoint_metadata(in_folder("f"), "absent", &value));
-        ck_assert_ptr_null(value);
-        walk(file);
-        vpps_safetensors_close(file);
-        cleanup_folder();
+        ck_assert_str_eq(vpps_safetensors_metadata(file, metadata[i].key), metadata[i].value);
+        CHECK_OK(vpps_checkpoint_metadata(in_folder("f"), metadata[i].key, &value));
+        ck_assert_str_eq(value, metadata[i].value);
+        free(value);
     }
-END_TEST
+    char *value;
+    CHECK_OK(vpps_checkpoint_metadata(in_folder("f"), "absent", &value));
+    ck_assert_ptr_null(value);
+    walk(file);
+    vpps_safetensors_close(file);
+    cleanup_folder();
+}
 
-START_TEST(bad_arguments_write_nothing)
-    {
-        static const float x[1];
-        static const struct {
-            vpps_safetensors_tensor tensors[2];
-            vpps_metadata metadata[2];
-            const char *message;
-        } cases[] = {
-            {{{"", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "expected a tensor name of one or more"},
-            {{{"a", 0, {0}, x}, {"a", 0, {0}, x}},
-             {{"k", ""}, {"l", ""}},
-             "expected every tensor name once, found 'a' twice"},
-            {{{"\xed\xa0\x80", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "expected a tensor name"},
-            {{{"__metadata__", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "found '__metadata__' twice"},
-            {{{"a", 4, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "expected at most 3 dimensions, found 4"},
-            {{{"a", 2, {1ull << 32, 1ull << 32}, x}, {"b", 0, {0}, x}},
-             {{"k", ""}, {"l", ""}},
-             "fewer than 2^63 bytes"},
-            {{{"a", 1, {2}, NULL}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "tensor 'a': expected data"},
-            {{{"a", 0, {0}, x}, {"b", 0, {0}, x}},
-             {{"k", ""}, {"k", ""}},
-             "expected every metadata key once, found 'k' twice"},
-            {{{"a", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", "\xc0\xaf"}, {"l", ""}}, "expected metadata 'k' to be UTF-8"},
-            {{{"a", 0, {0}, x}, {"b", 0, {0}, x}}, {{NULL, ""}, {"l", ""}}, "expected a metadata key"},
-        };
-        make_folder();
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-            CHECK_STATUS(vpps_safetensors_write(in_folder("f"), cases[i].tensors, 2, cases[i].metadata, 2),
-                         VPPS_ARGUMENT);
-            CHECK_MESSAGE(cases[i].message);
-            ck_assert_ptr_null(fopen(in_folder("f"), "rb"));
-        }
-        cleanup_folder();
+TEST(bad_arguments_write_nothing) {
+    static const float x[1];
+    static const struct {
+        vpps_safetensors_tensor tensors[2];
+        vpps_metadata metadata[2];
+        const char *message;
+    } cases[] = {
+        {{{"", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "expected a tensor name of one or more"},
+        {{{"a", 0, {0}, x}, {"a", 0, {0}, x}},
+         {{"k", ""}, {"l", ""}},
+         "expected every tensor name once, found 'a' twice"},
+        {{{"\xed\xa0\x80", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "expected a tensor name"},
+        {{{"__metadata__", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "found '__metadata__' twice"},
+        {{{"a", 4, {0}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "expected at most 3 dimensions, found 4"},
+        {{{"a", 2, {1ull << 32, 1ull << 32}, x}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "fewer than 2^63 bytes"},
+        {{{"a", 1, {2}, NULL}, {"b", 0, {0}, x}}, {{"k", ""}, {"l", ""}}, "tensor 'a': expected data"},
+        {{{"a", 0, {0}, x}, {"b", 0, {0}, x}},
+         {{"k", ""}, {"k", ""}},
+         "expected every metadata key once, found 'k' twice"},
+        {{{"a", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", "\xc0\xaf"}, {"l", ""}}, "expected metadata 'k' to be UTF-8"},
+        {{{"a", 0, {0}, x}, {"b", 0, {0}, x}}, {{NULL, ""}, {"l", ""}}, "expected a metadata key"},
+    };
+    make_folder();
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        CHECK_STATUS(vpps_safetensors_write(in_folder("f"), cases[i].tensors, 2, cases[i].metadata, 2), VPPS_ARGUMENT);
+        CHECK_MESSAGE(cases[i].message);
+        ck_assert_ptr_null(fopen(in_folder("f"), "rb"));
     }
-END_TEST
+    cleanup_folder();
+}
 
-START_TEST(every_truncation_fails)
-    {
+TEST(every_truncation_fails) {
+    vpps_safetensors *file;
+    char *value;
+    make_folder();
+    for (size_t n = 0; n < GOLDEN_BYTES; n++) {
+        char *exact = malloc(n ? n : 1); /* of exactly this size, so that a read beyond it is seen */
+        memcpy(exact, golden, n);
+        CHECK_STATUS(vpps_safetensors_parse(&file, "g", exact, n), VPPS_FORMAT);
+        ck_assert_ptr_null(file);
+        CHECK_MESSAGE("g: not a valid safetensors file: ");
+        write_file(in_folder("f"), exact, n);
+        CHECK_STATUS(vpps_safetensors_open(&file, in_folder("f")), VPPS_FORMAT);
+        CHECK_MESSAGE("/f: not a valid safetensors file: ");
+        CHECK_STATUS(vpps_checkpoint_metadata(in_folder("f"), "k", &value), VPPS_FORMAT);
+        free(exact);
+    }
+    char longer[GOLDEN_BYTES + 1] = {0};
+    memcpy(longer, golden, GOLDEN_BYTES);
+    CHECK_STATUS(vpps_safetensors_parse(&file, "g", longer, sizeof longer), VPPS_FORMAT);
+    CHECK_MESSAGE("expected 12 bytes of data, found 13");
+    cleanup_folder();
+}
+
+TEST(every_bit_flip_of_the_header_is_harmless) {
+    int failed = 0, valid = 0;
+    for (size_t bit = 0; bit < (GOLDEN_BYTES - 12) * 8; bit++) {
         vpps_safetensors *file;
-        char *value;
-        make_folder();
-        for (size_t n = 0; n < GOLDEN_BYTES; n++) {
-            char *exact = malloc(n ? n : 1); /* of exactly this size, so that a read beyond it is seen */
-            memcpy(exact, golden, n);
-            CHECK_STATUS(vpps_safetensors_parse(&file, "g", exact, n), VPPS_FORMAT);
-            ck_assert_ptr_null(file);
-            CHECK_MESSAGE("g: not a valid safetensors file: ");
-            write_file(in_folder("f"), exact, n);
-            CHECK_STATUS(vpps_safetensors_open(&file, in_folder("f")), VPPS_FORMAT);
-            CHECK_MESSAGE("/f: not a valid safetensors file: ");
-            CHECK_STATUS(vpps_checkpoint_metadata(in_folder("f"), "k", &value), VPPS_FORMAT);
-            free(exact);
-        }
-        char longer[GOLDEN_BYTES + 1] = {0};
-        memcpy(longer, golden, GOLDEN_BYTES);
-        CHECK_STATUS(vpps_safetensors_parse(&file, "g", longer, sizeof longer), VPPS_FORMAT);
-        CHECK_MESSAGE("expected 12 bytes of data, found 13");
-        cleanup_folder();
+        char *flipped = malloc(GOLDEN_BYTES);
+        memcpy(flipped, golden, GOLDEN_BYTES);
+        flipped[bit / 8] = (char)(flipped[bit / 8] ^ (1 << bit % 8));
+        vpps_status status = vpps_safetensors_parse(&file, "g", flipped, GOLDEN_BYTES);
+        ck_assert(status == VPPS_OK || status == VPPS_FORMAT);
+        if (status == VPPS_OK) walk(file);
+        *(status == VPPS_OK ? &valid : &failed) += 1;
+        vpps_safetensors_close(file);
+        free(flipped);
     }
-END_TEST
-
-START_TEST(every_bit_flip_of_the_header_is_harmless)
-    {
-        int failed = 0, valid = 0;
-        for (size_t bit = 0; bit < (GOLDEN_BYTES - 12) * 8; bit++) {
-            vpps_safetensors *file;
-            char *flipped = malloc(GOLDEN_BYTES);
-            memcpy(flipped, golden, GOLDEN_BYTES);
-            flipped[bit / 8] = (char)(flipped[bit / 8] ^ (1 << bit % 8));
-            vpps_status status = vpps_safetensors_parse(&file, "g", flipped, GOLDEN_BYTES);
-            ck_assert(status == VPPS_OK || status == VPPS_FORMAT);
-            if (status == VPPS_OK) walk(file);
-            *(status == VPPS_OK ? &valid : &failed) += 1;
-            vpps_safetensors_close(file);
-            free(flipped);
-        }
-        ck_assert_int_gt(failed, 8 * valid); /* what survives: letters of names, F32 as another dtype of its width */
-    }
-END_TEST
+    ck_assert_int_gt(failed, 8 * valid); /* what survives: letters of names, F32 as another dtype of its width */
+}
 
 /* ---------------------------------------------------------------- hostile headers */
 
@@ -282,90 +267,80 @@ static vpps_status parse_parts(vpps_safetensors **file, uint64_t length, const c
     return status;
 }
 
-START_TEST(hostile_header)
-    {
-        const struct hostile *c = &hostile_headers[_i];
-        vpps_safetensors *file;
-        vpps_status status = parse_parts(&file, strlen(c->header), c->header, strlen(c->header));
-        if (c->message) {
-            CHECK_STATUS(status, VPPS_FORMAT);
-            CHECK_MESSAGE("h: not a valid safetensors file: ");
-            CHECK_MESSAGE(c->message);
-            ck_assert_ptr_null(file);
-        } else {
-            CHECK_OK(status);
-            walk(file);
-        }
-        vpps_safetensors_close(file);
+TEST(hostile_header) {
+    const struct hostile *c = &hostile_headers[_i];
+    vpps_safetensors *file;
+    vpps_status status = parse_parts(&file, strlen(c->header), c->header, strlen(c->header));
+    if (c->message) {
+        CHECK_STATUS(status, VPPS_FORMAT);
+        CHECK_MESSAGE("h: not a valid safetensors file: ");
+        CHECK_MESSAGE(c->message);
+        ck_assert_ptr_null(file);
+    } else {
+        CHECK_OK(status);
+        walk(file);
     }
-END_TEST
+    vpps_safetensors_close(file);
+}
 
-START_TEST(hostile_length)
-    {
-        static const char header[] = "{" ENTRY("a", "F32", "[2]", "[0,8]") "}";
-        static const struct {
-            uint64_t length;
-            const char *message;
-        } cases[] = {{UINT64_MAX, "expected a header of at most 100000000 bytes, found a size of 18446744073709551615"},
-                     {1ull << 63, "expected a header of at most 100000000 bytes"},
-                     {100000001, "expected a header of at most 100000000 bytes, found a size of 100000001"},
-                     {100000000, "expected a header of 100000000 bytes, found the end of the file after 62"},
-                     {sizeof header - 1 + 9, "expected a header of 63 bytes, found the end of the file after 62"},
-                     {sizeof header - 1 + 8, "expected a header in JSON"},
-                     {sizeof header - 2, "expected a header in JSON"},
-                     {0, "expected the header to begin with '{'"}};
-        vpps_safetensors *file;
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-            CHECK_STATUS(parse_parts(&file, cases[i].length, header, sizeof header - 1), VPPS_FORMAT);
-            CHECK_MESSAGE(cases[i].message);
-        }
+TEST(hostile_length) {
+    static const char header[] = "{" ENTRY("a", "F32", "[2]", "[0,8]") "}";
+    static const struct {
+        uint64_t length;
+        const char *message;
+    } cases[] = {{UINT64_MAX, "expected a header of at most 100000000 bytes, found a size of 18446744073709551615"},
+                 {1ull << 63, "expected a header of at most 100000000 bytes"},
+                 {100000001, "expected a header of at most 100000000 bytes, found a size of 100000001"},
+                 {100000000, "expected a header of 100000000 bytes, found the end of the file after 62"},
+                 {sizeof header - 1 + 9, "expected a header of 63 bytes, found the end of the file after 62"},
+                 {sizeof header - 1 + 8, "expected a header in JSON"},
+                 {sizeof header - 2, "expected a header in JSON"},
+                 {0, "expected the header to begin with '{'"}};
+    vpps_safetensors *file;
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        CHECK_STATUS(parse_parts(&file, cases[i].length, header, sizeof header - 1), VPPS_FORMAT);
+        CHECK_MESSAGE(cases[i].message);
     }
-END_TEST
+}
 
-START_TEST(deep_json_is_refused)
-    {
-        enum { DEPTH = 1000000 };
-        static const char *const openings[] = {"[", "{\"a\":"};
-        for (size_t i = 0; i < VPPS_COUNT(openings); i++) {
-            size_t len = strlen(openings[i]), n = 5;
-            char *header = malloc(5 + DEPTH * len);
-            vpps_safetensors *file;
-            memcpy(header, "{\"a\":", 5);
-            for (int d = 0; d < DEPTH; d++, n += len) memcpy(header + n, openings[i], len);
-            CHECK_STATUS(parse_parts(&file, n, header, n), VPPS_FORMAT);
-            CHECK_MESSAGE("at most 2,048 levels");
-            free(header);
-        }
-    }
-END_TEST
-
-START_TEST(other_dtypes_are_not_read_as_f32)
-    {
-        static const char header[] = "{" ENTRY("a", "BF16", "[4]", "[0,8]") "}";
+TEST(deep_json_is_refused) {
+    enum { DEPTH = 1000000 };
+    static const char *const openings[] = {"[", "{\"a\":"};
+    for (size_t i = 0; i < VPPS_COUNT(openings); i++) {
+        size_t len = strlen(openings[i]), n = 5;
+        char *header = malloc(5 + DEPTH * len);
         vpps_safetensors *file;
-        float values[4];
-        CHECK_OK(parse_parts(&file, sizeof header - 1, header, sizeof header - 1));
-        CHECK_STATUS(vpps_safetensors_read_f32(file, "a", 1, (const uint64_t[]){4}, values), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "h: tensor 'a': expected dtype F32, found BF16");
-        vpps_safetensors_close(file);
+        memcpy(header, "{\"a\":", 5);
+        for (int d = 0; d < DEPTH; d++, n += len) memcpy(header + n, openings[i], len);
+        CHECK_STATUS(parse_parts(&file, n, header, n), VPPS_FORMAT);
+        CHECK_MESSAGE("at most 2,048 levels");
+        free(header);
     }
-END_TEST
+}
 
-START_TEST(unreadable_files)
-    {
-        vpps_safetensors *file;
-        char *value;
-        const char *folder = make_folder();
-        CHECK_STATUS(vpps_safetensors_open(&file, in_folder("absent")), VPPS_IO);
-        CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
-        CHECK_STATUS(vpps_safetensors_open(&file, folder), VPPS_IO);
-        CHECK_MESSAGE("cannot be read: not a regular file");
-        CHECK_STATUS(vpps_checkpoint_metadata("/dev/zero", "k", &value), VPPS_IO);
-        CHECK_MESSAGE("/dev/zero: cannot be read: not a regular file");
-        ck_assert_ptr_null(value);
-        cleanup_folder();
-    }
-END_TEST
+TEST(other_dtypes_are_not_read_as_f32) {
+    static const char header[] = "{" ENTRY("a", "BF16", "[4]", "[0,8]") "}";
+    vpps_safetensors *file;
+    float values[4];
+    CHECK_OK(parse_parts(&file, sizeof header - 1, header, sizeof header - 1));
+    CHECK_STATUS(vpps_safetensors_read_f32(file, "a", 1, (const uint64_t[]){4}, values), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "h: tensor 'a': expected dtype F32, found BF16");
+    vpps_safetensors_close(file);
+}
+
+TEST(unreadable_files) {
+    vpps_safetensors *file;
+    char *value;
+    const char *folder = make_folder();
+    CHECK_STATUS(vpps_safetensors_open(&file, in_folder("absent")), VPPS_IO);
+    CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
+    CHECK_STATUS(vpps_safetensors_open(&file, folder), VPPS_IO);
+    CHECK_MESSAGE("cannot be read: not a regular file");
+    CHECK_STATUS(vpps_checkpoint_metadata("/dev/zero", "k", &value), VPPS_IO);
+    CHECK_MESSAGE("/dev/zero: cannot be read: not a regular file");
+    ck_assert_ptr_null(value);
+    cleanup_folder();
+}
 
 TCase *safetensors_tests(void) {
     TCase *tests = tcase_create("safetensors");

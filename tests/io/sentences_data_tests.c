@@ -51,31 +51,29 @@ static const struct wikiner_file {
 } wikiner_files[] = {{"wikiner/train.txt", {10000, 2, 135, 25719, 248038}, 5515, 261, 9, 213949, 11318},
                      {"wikiner/dev.txt", {1696, 1, 144, 8504, 39007}, 1078, 155, 5, 32576, 1634}};
 
-START_TEST(wikiner)
-    {
-        const struct wikiner_file *f = &wikiner_files[_i];
-        const char *path = data_file("wikiner", f->name);
-        if (!path) return;
-        vpps_sentences *s = new_sentences();
-        vpps_spellings *spellings;
-        vpps_vocab *frequent;
-        uint32_t *counts;
-        CHECK_OK(vpps_sentences_read_tagged_file(s, path));
-        check_totals(s, f->totals);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), f->n_tags);
-        ck_assert_uint_eq(tag_count(s, "O"), f->outside);
-        ck_assert_uint_eq(tag_count(s, "I-PER"), f->person);
-        CHECK_OK(vpps_sentences_counts(s, &counts));
-        CHECK_OK(vpps_vocab_cut(&frequent, vpps_sentences_vocab(s), counts, 5));
-        ck_assert_uint_eq(vpps_vocab_size(frequent), f->frequent + 1);
-        CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
-        ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), f->characters);
-        vpps_spellings_destroy(spellings);
-        vpps_vocab_destroy(frequent);
-        free(counts);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(wikiner) {
+    const struct wikiner_file *f = &wikiner_files[_i];
+    const char *path = data_file("wikiner", f->name);
+    if (!path) return;
+    vpps_sentences *s = new_sentences();
+    vpps_spellings *spellings;
+    vpps_vocab *frequent;
+    uint32_t *counts;
+    CHECK_OK(vpps_sentences_read_tagged_file(s, path));
+    check_totals(s, f->totals);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), f->n_tags);
+    ck_assert_uint_eq(tag_count(s, "O"), f->outside);
+    ck_assert_uint_eq(tag_count(s, "I-PER"), f->person);
+    CHECK_OK(vpps_sentences_counts(s, &counts));
+    CHECK_OK(vpps_vocab_cut(&frequent, vpps_sentences_vocab(s), counts, 5));
+    ck_assert_uint_eq(vpps_vocab_size(frequent), f->frequent + 1);
+    CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
+    ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), f->characters);
+    vpps_spellings_destroy(spellings);
+    vpps_vocab_destroy(frequent);
+    free(counts);
+    vpps_sentences_destroy(s);
+}
 
 static const struct weibo_file {
     const char *name;
@@ -85,39 +83,37 @@ static const struct weibo_file {
     {"weiboNER.conll.test", {270, 10, 146, 1836, 14844}},    {"weiboNER_2nd_conll.train", {1350, 10, 175, 3127, 73778}},
     {"weiboNER_2nd_conll.dev", {270, 10, 145, 1862, 14509}}, {"weiboNER_2nd_conll.test", {270, 10, 146, 1836, 14842}}};
 
-START_TEST(weibo)
-    {
-        static const vpps_columns columns = {.tabs = true};
-        for (size_t release = 0; release < 2; release++) {
-            vpps_sentences *all = new_sentences();
-            for (size_t f = 3 * release; f < 3 * release + 3; f++) {
-                char name[64];
-                snprintf(name, sizeof name, "weibo_ner/%s", weibo_files[f].name);
-                const char *path = data_file("weibo", name);
-                if (!path) {
-                    vpps_sentences_destroy(all);
-                    return;
-                }
-                vpps_sentences *s = new_sentences();
-                CHECK_OK(vpps_sentences_read_columns_file(s, path, &columns));
-                check_totals(s, weibo_files[f].totals);
-                if (f == 3) {
-                    ck_assert_uint_eq(tag_count(s, "B-PER.NOM"), 766);
-                    ck_assert_uint_eq(tag_count(s, "B-LOC.NAM"), 56);
-                }
-                vpps_sentences_destroy(s);
-                CHECK_OK(vpps_sentences_read_columns_file(all, path, NULL));
+TEST(weibo) {
+    static const vpps_columns columns = {.tabs = true};
+    for (size_t release = 0; release < 2; release++) {
+        vpps_sentences *all = new_sentences();
+        for (size_t f = 3 * release; f < 3 * release + 3; f++) {
+            char name[64];
+            snprintf(name, sizeof name, "weibo_ner/%s", weibo_files[f].name);
+            const char *path = data_file("weibo", name);
+            if (!path) {
+                vpps_sentences_destroy(all);
+                return;
             }
-            ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(all)), release == 0 ? 15 : 17);
-            vpps_spellings *spellings;
-            CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(all)));
-            ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)),
-                              vpps_vocab_size(vpps_sentences_vocab(all))); /* each word is one code point */
-            vpps_spellings_destroy(spellings);
-            vpps_sentences_destroy(all);
+            vpps_sentences *s = new_sentences();
+            CHECK_OK(vpps_sentences_read_columns_file(s, path, &columns));
+            check_totals(s, weibo_files[f].totals);
+            if (f == 3) {
+                ck_assert_uint_eq(tag_count(s, "B-PER.NOM"), 766);
+                ck_assert_uint_eq(tag_count(s, "B-LOC.NAM"), 56);
+            }
+            vpps_sentences_destroy(s);
+            CHECK_OK(vpps_sentences_read_columns_file(all, path, NULL));
         }
+        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(all)), release == 0 ? 15 : 17);
+        vpps_spellings *spellings;
+        CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(all)));
+        ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)),
+                          vpps_vocab_size(vpps_sentences_vocab(all))); /* each word is one code point */
+        vpps_spellings_destroy(spellings);
+        vpps_sentences_destroy(all);
     }
-END_TEST
+}
 
 static const struct ptb_file {
     const char *name;
@@ -127,22 +123,20 @@ static const struct ptb_file {
                  {"ptb_lm/ptb.valid.txt", {3370, 1, 74, 6021, 70390}, 73760},
                  {"ptb_lm/ptb.test.txt", {3761, 1, 77, 6048, 78669}, 82430}};
 
-START_TEST(penn_treebank_text)
-    {
-        static const vpps_lines end = {.end_word = "<eos>"};
-        const struct ptb_file *f = &ptb_files[_i];
-        const char *path = data_file("penn_treebank_text", f->name);
-        if (!path) return;
-        vpps_sentences *s = new_sentences(), *with_end = new_sentences();
-        CHECK_OK(vpps_sentences_read_lines_file(s, path, NULL));
-        check_totals(s, f->totals);
-        CHECK_OK(vpps_sentences_read_lines_file(with_end, path, &end));
-        ck_assert_uint_eq(vpps_sentences_total_words(with_end), f->words_with_end);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(with_end)), f->totals.types + 1);
-        vpps_sentences_destroy(s);
-        vpps_sentences_destroy(with_end);
-    }
-END_TEST
+TEST(penn_treebank_text) {
+    static const vpps_lines end = {.end_word = "<eos>"};
+    const struct ptb_file *f = &ptb_files[_i];
+    const char *path = data_file("penn_treebank_text", f->name);
+    if (!path) return;
+    vpps_sentences *s = new_sentences(), *with_end = new_sentences();
+    CHECK_OK(vpps_sentences_read_lines_file(s, path, NULL));
+    check_totals(s, f->totals);
+    CHECK_OK(vpps_sentences_read_lines_file(with_end, path, &end));
+    ck_assert_uint_eq(vpps_sentences_total_words(with_end), f->words_with_end);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(with_end)), f->totals.types + 1);
+    vpps_sentences_destroy(s);
+    vpps_sentences_destroy(with_end);
+}
 
 static const struct parallel_file {
     const char *source, *target;
@@ -155,23 +149,21 @@ static const struct parallel_file {
     {"iwslt15_envi/tst2013.en", "iwslt15_envi/tst2013.vi", {1268, 0, 102, 0, 26728}, {1268, 0, 123, 0, 33682}},
 };
 
-START_TEST(translations)
-    {
-        const struct parallel_file *f = &parallel_files[_i];
-        char source_path[1024];
-        const char *path = data_file("translations", f->source);
-        if (!path) return;
-        snprintf(source_path, sizeof source_path, "%s", path);
-        path = data_file("translations", f->target);
-        if (!path) return;
-        vpps_sentences *source = new_sentences(), *target = new_sentences();
-        CHECK_OK(vpps_sentences_read_parallel_files(source, target, source_path, path, NULL));
-        check_totals(source, f->source_totals);
-        check_totals(target, f->target_totals);
-        vpps_sentences_destroy(source);
-        vpps_sentences_destroy(target);
-    }
-END_TEST
+TEST(translations) {
+    const struct parallel_file *f = &parallel_files[_i];
+    char source_path[1024];
+    const char *path = data_file("translations", f->source);
+    if (!path) return;
+    snprintf(source_path, sizeof source_path, "%s", path);
+    path = data_file("translations", f->target);
+    if (!path) return;
+    vpps_sentences *source = new_sentences(), *target = new_sentences();
+    CHECK_OK(vpps_sentences_read_parallel_files(source, target, source_path, path, NULL));
+    check_totals(source, f->source_totals);
+    check_totals(target, f->target_totals);
+    vpps_sentences_destroy(source);
+    vpps_sentences_destroy(target);
+}
 
 TCase *sentences_data_tests(void) {
     TCase *tests = tcase_create("sentences_data");

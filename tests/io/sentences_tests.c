@@ -110,15 +110,13 @@ static const struct good_case {
     {LINES, NULL, "a <eos> b <eos>\n", "[a] [<eos>] [b] [<eos>] \n"},
 };
 
-START_TEST(good_text)
-    {
-        const struct good_case *c = &good_cases[_i];
-        vpps_sentences *s = new_sentences();
-        CHECK_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
-        ck_assert_str_eq(show(s), c->shown);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(good_text) {
+    const struct good_case *c = &good_cases[_i];
+    vpps_sentences *s = new_sentences();
+    CHECK_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
+    ck_assert_str_eq(show(s), c->shown);
+    vpps_sentences_destroy(s);
+}
 
 static const struct bad_case {
     int format;
@@ -176,195 +174,176 @@ static const struct bad_case {
     {LINES, NULL, "a\n b\r c", 0, "t:2:3: expected LF after CR, found CR alone"},
 };
 
-START_TEST(bad_text)
-    {
-        const struct bad_case *c = &bad_cases[_i];
-        vpps_sentences *s = new_sentences();
-        CHECK_STATUS(read_as(s, c->format, c->options, c->text, c->len ? c->len : strlen(c->text)), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), c->message);
-        ck_assert_uint_eq(vpps_sentences_size(s), 0);
-        ck_assert_uint_eq(vpps_sentences_total_words(s), 0);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 0);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 0);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(bad_text) {
+    const struct bad_case *c = &bad_cases[_i];
+    vpps_sentences *s = new_sentences();
+    CHECK_STATUS(read_as(s, c->format, c->options, c->text, c->len ? c->len : strlen(c->text)), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), c->message);
+    ck_assert_uint_eq(vpps_sentences_size(s), 0);
+    ck_assert_uint_eq(vpps_sentences_total_words(s), 0);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 0);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 0);
+    vpps_sentences_destroy(s);
+}
 
-START_TEST(bad_options)
-    {
-        static const char *const end_words[] = {"", "a b", "a\n", "\r", "a\tb"};
-        static const vpps_columns equal[] = {{.tag = 1}, {.word = 3, .tag = 3}};
-        vpps_sentences *s = new_sentences();
-        for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
-            const vpps_lines lines = {.end_word = end_words[i]};
-            CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT);
-            CHECK_MESSAGE("expected an end word without spaces and line ends");
-        }
-        for (size_t i = 0; i < VPPS_COUNT(equal); i++) {
-            CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT);
-            CHECK_MESSAGE("expected word and tag in different columns");
-        }
-        CHECK_STATUS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT);
-        CHECK_MESSAGE("expected word and tag in different columns, found 2 for both");
-        const vpps_columns named = {.tag_name = "NER"};
-        CHECK_STATUS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT);
-        CHECK_MESSAGE("expected a column's number, found 'NER': CoNLL-U's have names");
-        ck_assert_uint_eq(vpps_sentences_size(s), 0);
-        vpps_sentences_destroy(s);
+TEST(bad_options) {
+    static const char *const end_words[] = {"", "a b", "a\n", "\r", "a\tb"};
+    static const vpps_columns equal[] = {{.tag = 1}, {.word = 3, .tag = 3}};
+    vpps_sentences *s = new_sentences();
+    for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
+        const vpps_lines lines = {.end_word = end_words[i]};
+        CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT);
+        CHECK_MESSAGE("expected an end word without spaces and line ends");
     }
-END_TEST
+    for (size_t i = 0; i < VPPS_COUNT(equal); i++) {
+        CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT);
+        CHECK_MESSAGE("expected word and tag in different columns");
+    }
+    CHECK_STATUS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT);
+    CHECK_MESSAGE("expected word and tag in different columns, found 2 for both");
+    const vpps_columns named = {.tag_name = "NER"};
+    CHECK_STATUS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT);
+    CHECK_MESSAGE("expected a column's number, found 'NER': CoNLL-U's have names");
+    ck_assert_uint_eq(vpps_sentences_size(s), 0);
+    vpps_sentences_destroy(s);
+}
 
-START_TEST(failure_changes_nothing)
-    {
-        vpps_sentences *s = new_sentences();
-        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
-        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
-        CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
-        ck_assert_str_eq(show(s), "[a]X [b]Y \n");
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 2);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 2);
-        CHECK_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
-        ck_assert_str_eq(show(s), "[a]X [b]Y \n[c]Z \n");
-        ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(failure_changes_nothing) {
+    vpps_sentences *s = new_sentences();
+    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
+    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
+    CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
+    ck_assert_str_eq(show(s), "[a]X [b]Y \n");
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 2);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 2);
+    CHECK_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
+    ck_assert_str_eq(show(s), "[a]X [b]Y \n[c]Z \n");
+    ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
+    vpps_sentences_destroy(s);
+}
 
 /* Where each begins; a generated one has no line. */
-START_TEST(sentences_know_their_lines)
-    {
-        static const struct {
-            int format;
-            const void *options;
-            const char *text;
-            uint32_t lines[4];
-        } texts[] = {{TAGGED, NULL, "\na|X\r\n\n b|O c|O\n", {2, 4}},
-                     {COLUMNS, NULL, "\n-DOCSTART- O\n\na X\nb O\n\n\nc O\n", {4, 8}},
-                     {COLUMNS,
-                      &conllu,
-                      "# 1\n" U("1-2", "a", "_", "_", "_")
-                          U("1", "a", "a", "X", "X") "\n#\n" U("1", "a", "a", "X", "X"),
-                      {3, 6}},
-                     {LINES, &keep, "a\n\nb", {1, 2, 3}},
-                     {LABELLED, NULL, "\nx\ta\n \ny\tb\n", {2, 4}}};
-        for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
-            vpps_sentences *s = new_sentences();
-            CHECK_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
-            for (uint32_t k = 0; k < 4; k++) ck_assert_uint_eq(vpps_sentences_line(s, k), texts[i].lines[k]);
-            vpps_sentences_destroy(s);
-        }
+TEST(sentences_know_their_lines) {
+    static const struct {
+        int format;
+        const void *options;
+        const char *text;
+        uint32_t lines[4];
+    } texts[] = {{TAGGED, NULL, "\na|X\r\n\n b|O c|O\n", {2, 4}},
+                 {COLUMNS, NULL, "\n-DOCSTART- O\n\na X\nb O\n\n\nc O\n", {4, 8}},
+                 {COLUMNS,
+                  &conllu,
+                  "# 1\n" U("1-2", "a", "_", "_", "_") U("1", "a", "a", "X", "X") "\n#\n" U("1", "a", "a", "X", "X"),
+                  {3, 6}},
+                 {LINES, &keep, "a\n\nb", {1, 2, 3}},
+                 {LABELLED, NULL, "\nx\ta\n \ny\tb\n", {2, 4}}};
+    for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
         vpps_sentences *s = new_sentences();
-        CHECK_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
-        ck_assert_uint_eq(vpps_sentences_line(s, 0), 0);
-        ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
+        CHECK_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
+        for (uint32_t k = 0; k < 4; k++) ck_assert_uint_eq(vpps_sentences_line(s, k), texts[i].lines[k]);
         vpps_sentences_destroy(s);
     }
-END_TEST
+    vpps_sentences *s = new_sentences();
+    CHECK_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
+    ck_assert_uint_eq(vpps_sentences_line(s, 0), 0);
+    ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
+    vpps_sentences_destroy(s);
+}
 
 /* The words of tagged sentences, too. */
-START_TEST(words_know_their_lines)
-    {
-        vpps_sentences *s = new_sentences();
-        static const char text[] = "# c c\n\na X\n#\nb O\n\nc O\n";
-        CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
-        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
-        static const uint32_t lines[3][3] = {{3, 5, 3}, {7, 7, 7}, {2, 2, 2}};
-        for (uint32_t i = 0; i < 3; i++) {
-            for (uint32_t k = 0; k < 3; k++) ck_assert_uint_eq(vpps_sentences_word_line(s, i, k), lines[i][k]);
-        }
-        ck_assert_uint_eq(vpps_sentences_word_line(s, 3, 0), 0);
-        vpps_sentences_destroy(s);
-        s = new_sentences();
-        CHECK_OK(vpps_sentences_read_lines_text(s, "t", "\na b\n", 5, NULL));
-        ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 2);
-        vpps_sentences_destroy(s);
+TEST(words_know_their_lines) {
+    vpps_sentences *s = new_sentences();
+    static const char text[] = "# c c\n\na X\n#\nb O\n\nc O\n";
+    CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
+    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
+    static const uint32_t lines[3][3] = {{3, 5, 3}, {7, 7, 7}, {2, 2, 2}};
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t k = 0; k < 3; k++) ck_assert_uint_eq(vpps_sentences_word_line(s, i, k), lines[i][k]);
     }
-END_TEST
+    ck_assert_uint_eq(vpps_sentences_word_line(s, 3, 0), 0);
+    vpps_sentences_destroy(s);
+    s = new_sentences();
+    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "\na b\n", 5, NULL));
+    ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 2);
+    vpps_sentences_destroy(s);
+}
 
 /* Columns with '|' between them, as many as are said, from the end of the token. */
-START_TEST(barred_text)
-    {
-        static const struct {
-            vpps_bars bars;
-            const char *text, *shown, *message;
-        } cases[] = {{{1, 1, 2}, "a|X b|O\n", "[a]X [b]O \n", NULL},
-                     {{2, 1, 3}, "a|NN|X\t|||SYM|O\n", "[a]X [||]O \n", NULL},
-                     {{2, 1, 2}, "a|NN|X\n\nb|VB|O", "[a]NN \n[b]VB \n", NULL},
-                     {{2, 2, 1}, "a|NN|X", "[NN]a \n", NULL},
-                     {{2, 1, 3}, "a|NN|X b|O\n", NULL, "t:1:8: expected 3 columns with '|' between, found 'b|O'"},
-                     {{2, 1, 3}, "a|NN|X |NN|O\n", NULL, "t:1:8: expected a word before '|', found '|NN|O'"},
-                     {{2, 1, 2}, "a||X\n", NULL, "t:1:3: expected a tag after '|', found '|X'"},
-                     {{2, 1, 1}, "a|b|X", NULL, "t: expected two of its 3 columns, found 1 for words and 1 for tags"},
-                     {{1, 1, 3}, "a|X", NULL, "t: expected two of its 2 columns, found 1 for words and 3 for tags"}};
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-            vpps_sentences *s = new_sentences();
-            const vpps_status status =
-                vpps_sentences_read_barred_text(s, "t", cases[i].text, strlen(cases[i].text), &cases[i].bars);
-            ck_assert_int_eq(status == VPPS_OK, cases[i].message == NULL);
-            ck_assert_str_eq(cases[i].message ? vpps_error_message() : show(s),
-                             cases[i].message ? cases[i].message : cases[i].shown);
-            vpps_sentences_destroy(s);
-        }
+TEST(barred_text) {
+    static const struct {
+        vpps_bars bars;
+        const char *text, *shown, *message;
+    } cases[] = {{{1, 1, 2}, "a|X b|O\n", "[a]X [b]O \n", NULL},
+                 {{2, 1, 3}, "a|NN|X\t|||SYM|O\n", "[a]X [||]O \n", NULL},
+                 {{2, 1, 2}, "a|NN|X\n\nb|VB|O", "[a]NN \n[b]VB \n", NULL},
+                 {{2, 2, 1}, "a|NN|X", "[NN]a \n", NULL},
+                 {{2, 1, 3}, "a|NN|X b|O\n", NULL, "t:1:8: expected 3 columns with '|' between, found 'b|O'"},
+                 {{2, 1, 3}, "a|NN|X |NN|O\n", NULL, "t:1:8: expected a word before '|', found '|NN|O'"},
+                 {{2, 1, 2}, "a||X\n", NULL, "t:1:3: expected a tag after '|', found '|X'"},
+                 {{2, 1, 1}, "a|b|X", NULL, "t: expected two of its 3 columns, found 1 for words and 1 for tags"},
+                 {{1, 1, 3}, "a|X", NULL, "t: expected two of its 2 columns, found 1 for words and 3 for tags"}};
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        vpps_sentences *s = new_sentences();
+        const vpps_status status =
+            vpps_sentences_read_barred_text(s, "t", cases[i].text, strlen(cases[i].text), &cases[i].bars);
+        ck_assert_int_eq(status == VPPS_OK, cases[i].message == NULL);
+        ck_assert_str_eq(cases[i].message ? vpps_error_message() : show(s),
+                         cases[i].message ? cases[i].message : cases[i].shown);
+        vpps_sentences_destroy(s);
     }
-END_TEST
+}
 
 /* What a user should be told of lines that begin with '#'. */
-START_TEST(lines_that_begin_with_a_hash)
-    {
-        static const struct {
-            const char *text;
-            uint32_t odd, inside, n_inside;
-        } cases[] = {
-            {"a X\nb O\n", 0, 0, 0},
-            {"# doc1\na X\nb O\n", 1, 0, 0}, /* two columns, which fit */
-            {"a X\n\n#doc1 x\n\nb O\n", 3, 0, 0},
-            {"a X\n# O\nb O\n# #\n", 0, 0, 0},         /* words: their tags are others', or '#' */
-            {"#one HT\na X\n#two HT\nb O\n", 0, 0, 0}, /* hashtags have a tag of their own */
-            {"# one two\n# three\na X\nb O\n\n#\nc O\n", 2, 0, 0},
-            {"a X\n# one two\nb O\n#\nc O\n", 0, 2, 2}, /* comments between words */
-        };
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-            vpps_sentences *s = new_sentences();
-            vpps_columns_seen seen;
-            CHECK_OK(vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, &seen));
-            ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);
-            ck_assert_msg(seen.inside == cases[i].inside, "%s: %u", cases[i].text, seen.inside);
-            ck_assert_uint_eq(seen.n_inside, cases[i].n_inside);
-            vpps_sentences_destroy(s);
-        }
+TEST(lines_that_begin_with_a_hash) {
+    static const struct {
+        const char *text;
+        uint32_t odd, inside, n_inside;
+    } cases[] = {
+        {"a X\nb O\n", 0, 0, 0},
+        {"# doc1\na X\nb O\n", 1, 0, 0}, /* two columns, which fit */
+        {"a X\n\n#doc1 x\n\nb O\n", 3, 0, 0},
+        {"a X\n# O\nb O\n# #\n", 0, 0, 0},         /* words: their tags are others', or '#' */
+        {"#one HT\na X\n#two HT\nb O\n", 0, 0, 0}, /* hashtags have a tag of their own */
+        {"# one two\n# three\na X\nb O\n\n#\nc O\n", 2, 0, 0},
+        {"a X\n# one two\nb O\n#\nc O\n", 0, 2, 2}, /* comments between words */
+    };
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        vpps_sentences *s = new_sentences();
+        vpps_columns_seen seen;
+        CHECK_OK(vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, &seen));
+        ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);
+        ck_assert_msg(seen.inside == cases[i].inside, "%s: %u", cases[i].text, seen.inside);
+        ck_assert_uint_eq(seen.n_inside, cases[i].n_inside);
+        vpps_sentences_destroy(s);
     }
-END_TEST
+}
 
 /* A comment of CoNLL-U may have as many columns as words have. */
-START_TEST(comments_of_ten_columns)
-    {
-        static const char text[] = "# a\tb\tc\td\te\tf\tg\th\ti\tj\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n";
-        const vpps_columns columns = {.conllu = true};
-        vpps_sentences *s = new_sentences();
-        CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
-        ck_assert_str_eq(show(s), "[a]X \n");
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(comments_of_ten_columns) {
+    static const char text[] = "# a\tb\tc\td\te\tf\tg\th\ti\tj\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n";
+    const vpps_columns columns = {.conllu = true};
+    vpps_sentences *s = new_sentences();
+    CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
+    ck_assert_str_eq(show(s), "[a]X \n");
+    vpps_sentences_destroy(s);
+}
 
-START_TEST(tags_for_all_or_none)
-    {
-        vpps_sentences *s = new_sentences();
-        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a", 1), VPPS_FORMAT);
-        CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL)); /* nothing was decided before */
-        CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|X", 3), VPPS_STATE);
-        CHECK_MESSAGE("expected text without tags, as the 1 sentences before, found text with");
-        ck_assert_ptr_null(vpps_sentences_get(s, 0).tags);
-        vpps_sentences_destroy(s);
-        s = new_sentences();
-        CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
-        CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
-        CHECK_STATUS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE);
-        CHECK_MESSAGE("expected text with tags, as the 1 sentences before, found text with labels");
-        ck_assert_str_eq(show(s), "[a]X \n");
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(tags_for_all_or_none) {
+    vpps_sentences *s = new_sentences();
+    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a", 1), VPPS_FORMAT);
+    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL)); /* nothing was decided before */
+    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|X", 3), VPPS_STATE);
+    CHECK_MESSAGE("expected text without tags, as the 1 sentences before, found text with");
+    ck_assert_ptr_null(vpps_sentences_get(s, 0).tags);
+    vpps_sentences_destroy(s);
+    s = new_sentences();
+    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
+    CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
+    CHECK_STATUS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE);
+    CHECK_MESSAGE("expected text with tags, as the 1 sentences before, found text with labels");
+    ck_assert_str_eq(show(s), "[a]X \n");
+    vpps_sentences_destroy(s);
+}
 
 /* ---------------------------------------------------------------- parallel text */
 
@@ -373,79 +352,75 @@ static vpps_status read_pair(vpps_sentences *a, vpps_sentences *b, const char *x
     return vpps_sentences_read_parallel_texts(a, b, "x", x, strlen(x), "y", y, strlen(y), options);
 }
 
-START_TEST(parallel_text)
-    {
-        static const vpps_parallel skip = {.skip_empty = true}, end = {.end_word = "</s>"};
-        static const struct {
-            const char *x, *y;
-            const vpps_parallel *options;
-            const char *message;
-        } bad[] = {
-            {"a\nb\n", "c\n", NULL, "expected as many lines in both files, found 2 in x and 1 in y"},
-            {"a", "c\nd", &skip, "expected as many lines in both files, found 1 in x and 2 in y"},
-            {"a\n\n", "c\n\n\nd", &skip, "expected as many lines in both files, found 2 in x and 4 in y"},
-            {"a\n \nb\n", "c\nd\ne\n", NULL,
-             "x:2:1: expected a sentence (its line in the other file), found a line without words"},
-            {"a\nb\n", "c\n\r\n", NULL,
-             "y:2:1: expected a sentence (its line in the other file), found a line without words"},
-            {"\n", "\n", NULL, "x:1:1: expected a sentence (its line in the other file), found a line without words"},
-            {"a\rb", "c", NULL, "x:1:2: expected LF after CR, found CR alone"},
-            {"a", "c\r", NULL, "y:1:2: expected LF after CR, found CR alone"},
-        };
-        vpps_sentences *a = new_sentences(), *b = new_sentences();
-        CHECK_OK(read_pair(a, b, "", "", NULL));
-        CHECK_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
-        CHECK_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
-        ck_assert_str_eq(show(a), "[a] [b] \n[c] \n");
-        ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n");
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            CHECK_STATUS(read_pair(a, b, bad[i].x, bad[i].y, bad[i].options), VPPS_FORMAT);
-            ck_assert_str_eq(vpps_error_message(), bad[i].message);
-        }
-        CHECK_OK(read_pair(a, b, "g\n\nh\ni\n\n", "j\nk\n \nl\n", &skip));
-        ck_assert_str_eq(show(a), "[a] [b] \n[c] \n[g] \n[i] \n");
-        ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
-        ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(a), "h", 1), VPPS_NO_WORD);
-        CHECK_STATUS(read_pair(a, a, "a", "b", NULL), VPPS_ARGUMENT);
-        CHECK_STATUS(read_pair(a, b, "a", "b", &(vpps_parallel){.end_word = ""}), VPPS_ARGUMENT);
-        CHECK_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
-        CHECK_STATUS(read_pair(a, b, "a", "b", NULL), VPPS_STATE);
-        CHECK_MESSAGE("expected as many sentences before on both sides, found 5 and 4");
-        vpps_sentences_destroy(a);
-        vpps_sentences_destroy(b);
+TEST(parallel_text) {
+    static const vpps_parallel skip = {.skip_empty = true}, end = {.end_word = "</s>"};
+    static const struct {
+        const char *x, *y;
+        const vpps_parallel *options;
+        const char *message;
+    } bad[] = {
+        {"a\nb\n", "c\n", NULL, "expected as many lines in both files, found 2 in x and 1 in y"},
+        {"a", "c\nd", &skip, "expected as many lines in both files, found 1 in x and 2 in y"},
+        {"a\n\n", "c\n\n\nd", &skip, "expected as many lines in both files, found 2 in x and 4 in y"},
+        {"a\n \nb\n", "c\nd\ne\n", NULL,
+         "x:2:1: expected a sentence (its line in the other file), found a line without words"},
+        {"a\nb\n", "c\n\r\n", NULL,
+         "y:2:1: expected a sentence (its line in the other file), found a line without words"},
+        {"\n", "\n", NULL, "x:1:1: expected a sentence (its line in the other file), found a line without words"},
+        {"a\rb", "c", NULL, "x:1:2: expected LF after CR, found CR alone"},
+        {"a", "c\r", NULL, "y:1:2: expected LF after CR, found CR alone"},
+    };
+    vpps_sentences *a = new_sentences(), *b = new_sentences();
+    CHECK_OK(read_pair(a, b, "", "", NULL));
+    CHECK_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
+    CHECK_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
+    ck_assert_str_eq(show(a), "[a] [b] \n[c] \n");
+    ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n");
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+        CHECK_STATUS(read_pair(a, b, bad[i].x, bad[i].y, bad[i].options), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), bad[i].message);
     }
-END_TEST
+    CHECK_OK(read_pair(a, b, "g\n\nh\ni\n\n", "j\nk\n \nl\n", &skip));
+    ck_assert_str_eq(show(a), "[a] [b] \n[c] \n[g] \n[i] \n");
+    ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
+    ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(a), "h", 1), VPPS_NO_WORD);
+    CHECK_STATUS(read_pair(a, a, "a", "b", NULL), VPPS_ARGUMENT);
+    CHECK_STATUS(read_pair(a, b, "a", "b", &(vpps_parallel){.end_word = ""}), VPPS_ARGUMENT);
+    CHECK_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
+    CHECK_STATUS(read_pair(a, b, "a", "b", NULL), VPPS_STATE);
+    CHECK_MESSAGE("expected as many sentences before on both sides, found 5 and 4");
+    vpps_sentences_destroy(a);
+    vpps_sentences_destroy(b);
+}
 
 /* ---------------------------------------------------------------- files */
 
-START_TEST(files)
-    {
-        vpps_sentences *s = new_sentences(), *t = new_sentences();
-        make_folder();
-        const char *one = in_folder("one.txt"), *two = in_folder("two.txt"), *absent = in_folder("absent");
-        write_file(one, "a|O b", 5);
-        write_file(two, "", 0);
-        CHECK_STATUS(vpps_sentences_read_tagged_file(s, absent), VPPS_IO);
-        CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
-        CHECK_STATUS(vpps_sentences_read_columns_file(s, absent, NULL), VPPS_IO);
-        CHECK_STATUS(vpps_sentences_read_lines_file(s, absent, NULL), VPPS_IO);
-        CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, absent, two, NULL), VPPS_IO);
-        CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, two, absent, NULL), VPPS_IO);
-        CHECK_STATUS(vpps_sentences_read_tagged_file(s, one), VPPS_FORMAT);
-        CHECK_MESSAGE("one.txt:1:5: expected word|TAG, found 'b'");
-        CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, one, two, NULL), VPPS_FORMAT);
-        CHECK_MESSAGE("one.txt and 0 in ");
-        CHECK_MESSAGE("two.txt");
-        CHECK_OK(vpps_sentences_read_tagged_file(s, two));
-        CHECK_OK(vpps_sentences_read_columns_file(s, one, NULL));
-        ck_assert_str_eq(show(s), "[a|O]b \n");
-        CHECK_OK(vpps_sentences_read_lines_file(t, one, NULL));
-        ck_assert_str_eq(show(t), "[a|O] [b] \n");
-        vpps_sentences_destroy(s);
-        vpps_sentences_destroy(t);
-        cleanup_folder();
-    }
-END_TEST
+TEST(files) {
+    vpps_sentences *s = new_sentences(), *t = new_sentences();
+    make_folder();
+    const char *one = in_folder("one.txt"), *two = in_folder("two.txt"), *absent = in_folder("absent");
+    write_file(one, "a|O b", 5);
+    write_file(two, "", 0);
+    CHECK_STATUS(vpps_sentences_read_tagged_file(s, absent), VPPS_IO);
+    CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
+    CHECK_STATUS(vpps_sentences_read_columns_file(s, absent, NULL), VPPS_IO);
+    CHECK_STATUS(vpps_sentences_read_lines_file(s, absent, NULL), VPPS_IO);
+    CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, absent, two, NULL), VPPS_IO);
+    CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, two, absent, NULL), VPPS_IO);
+    CHECK_STATUS(vpps_sentences_read_tagged_file(s, one), VPPS_FORMAT);
+    CHECK_MESSAGE("one.txt:1:5: expected word|TAG, found 'b'");
+    CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, one, two, NULL), VPPS_FORMAT);
+    CHECK_MESSAGE("one.txt and 0 in ");
+    CHECK_MESSAGE("two.txt");
+    CHECK_OK(vpps_sentences_read_tagged_file(s, two));
+    CHECK_OK(vpps_sentences_read_columns_file(s, one, NULL));
+    ck_assert_str_eq(show(s), "[a|O]b \n");
+    CHECK_OK(vpps_sentences_read_lines_file(t, one, NULL));
+    ck_assert_str_eq(show(t), "[a|O] [b] \n");
+    vpps_sentences_destroy(s);
+    vpps_sentences_destroy(t);
+    cleanup_folder();
+}
 
 TCase *sentences_tests(void) {
     TCase *tests = tcase_create("sentences");

@@ -16,85 +16,77 @@ static vpps_status read_string(vpps_treebank *tb, const char *text) {
     return vpps_treebank_read_text(tb, "t", text, strlen(text));
 }
 
-START_TEST(vocab_gives_dense_ids)
-    {
-        vpps_vocab *v;
-        CHECK_OK(vpps_vocab_create(&v));
-        ck_assert_uint_eq(vpps_vocab_find(v, "w0", 2), VPPS_NO_WORD);
-        for (int round = 0; round < 2; round++) {
-            for (uint32_t i = 0; i < 20000; i++) {
-                char word[32];
-                uint32_t id;
-                int len = snprintf(word, sizeof word, "%.*sw%u", (int)(i % 12), "aaaaaaaaaaaa", i);
-                CHECK_OK(vpps_vocab_add(v, word, (size_t)len, &id));
-                ck_assert_uint_eq(id, i);
-                ck_assert_uint_eq(vpps_vocab_find(v, word, (size_t)len), i);
-                ck_assert_str_eq(vpps_vocab_word(v, i), word);
-            }
+TEST(vocab_gives_dense_ids) {
+    vpps_vocab *v;
+    CHECK_OK(vpps_vocab_create(&v));
+    ck_assert_uint_eq(vpps_vocab_find(v, "w0", 2), VPPS_NO_WORD);
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 20000; i++) {
+            char word[32];
+            uint32_t id;
+            int len = snprintf(word, sizeof word, "%.*sw%u", (int)(i % 12), "aaaaaaaaaaaa", i);
+            CHECK_OK(vpps_vocab_add(v, word, (size_t)len, &id));
+            ck_assert_uint_eq(id, i);
+            ck_assert_uint_eq(vpps_vocab_find(v, word, (size_t)len), i);
+            ck_assert_str_eq(vpps_vocab_word(v, i), word);
         }
-        ck_assert_uint_eq(vpps_vocab_size(v), 20000);
-        ck_assert_uint_eq(vpps_vocab_find(v, "w", 1), VPPS_NO_WORD);
-        ck_assert_ptr_null(vpps_vocab_word(v, 20000));
+    }
+    ck_assert_uint_eq(vpps_vocab_size(v), 20000);
+    ck_assert_uint_eq(vpps_vocab_find(v, "w", 1), VPPS_NO_WORD);
+    ck_assert_ptr_null(vpps_vocab_word(v, 20000));
+    vpps_vocab_destroy(v);
+}
+
+TEST(vocab_refuses_words_that_text_cannot_hold) {
+    vpps_vocab *v;
+    uint32_t id;
+    CHECK_OK(vpps_vocab_create(&v));
+    CHECK_STATUS(vpps_vocab_add(v, "", 0, &id), VPPS_ARGUMENT);
+    CHECK_STATUS(vpps_vocab_add(v, "a\nb", 3, &id), VPPS_ARGUMENT);
+    CHECK_STATUS(vpps_vocab_add(v, "a\0b", 3, &id), VPPS_ARGUMENT);
+    ck_assert_uint_eq(vpps_vocab_size(v), 0);
+    vpps_vocab_destroy(v);
+}
+
+TEST(vocab_text_round_trip) {
+    static const char *const good[] = {"", "a", "a\nb", "the\n" NBSP "\n[MAX\n]\nlonger than eight bytes"};
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"\n", "vocabulary:1:1: expected a word, found an empty line"},
+               {"a\n", "vocabulary:2:1: expected a word, found an empty line"},
+               {"a\n\nb", "vocabulary:2:1: expected a word, found an empty line"},
+               {"a\nb\na", "vocabulary:3:1: expected a new word, found 'a' of line 1"}};
+    vpps_vocab *v;
+    for (size_t i = 0; i < VPPS_COUNT(good); i++) {
+        char *text;
+        CHECK_OK(vpps_vocab_from_text(&v, good[i]));
+        CHECK_OK(vpps_vocab_to_text(v, &text));
+        ck_assert_str_eq(text, good[i]);
+        free(text);
         vpps_vocab_destroy(v);
     }
-END_TEST
-
-START_TEST(vocab_refuses_words_that_text_cannot_hold)
-    {
-        vpps_vocab *v;
-        uint32_t id;
-        CHECK_OK(vpps_vocab_create(&v));
-        CHECK_STATUS(vpps_vocab_add(v, "", 0, &id), VPPS_ARGUMENT);
-        CHECK_STATUS(vpps_vocab_add(v, "a\nb", 3, &id), VPPS_ARGUMENT);
-        CHECK_STATUS(vpps_vocab_add(v, "a\0b", 3, &id), VPPS_ARGUMENT);
-        ck_assert_uint_eq(vpps_vocab_size(v), 0);
-        vpps_vocab_destroy(v);
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+        CHECK_STATUS(vpps_vocab_from_text(&v, bad[i].text), VPPS_FORMAT);
+        ck_assert_str_eq(vpps_error_message(), bad[i].message);
+        ck_assert_ptr_null(v);
     }
-END_TEST
+}
 
-START_TEST(vocab_text_round_trip)
-    {
-        static const char *const good[] = {"", "a", "a\nb", "the\n" NBSP "\n[MAX\n]\nlonger than eight bytes"};
-        static const struct {
-            const char *text, *message;
-        } bad[] = {{"\n", "vocabulary:1:1: expected a word, found an empty line"},
-                   {"a\n", "vocabulary:2:1: expected a word, found an empty line"},
-                   {"a\n\nb", "vocabulary:2:1: expected a word, found an empty line"},
-                   {"a\nb\na", "vocabulary:3:1: expected a new word, found 'a' of line 1"}};
-        vpps_vocab *v;
-        for (size_t i = 0; i < VPPS_COUNT(good); i++) {
-            char *text;
-            CHECK_OK(vpps_vocab_from_text(&v, good[i]));
-            CHECK_OK(vpps_vocab_to_text(v, &text));
-            ck_assert_str_eq(text, good[i]);
-            free(text);
-            vpps_vocab_destroy(v);
-        }
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            CHECK_STATUS(vpps_vocab_from_text(&v, bad[i].text), VPPS_FORMAT);
-            ck_assert_str_eq(vpps_error_message(), bad[i].message);
-            ck_assert_ptr_null(v);
-        }
-    }
-END_TEST
-
-START_TEST(nodes_are_in_post_order)
-    {
-        vpps_treebank *tb = new_treebank();
-        CHECK_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
-        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-        ck_assert_uint_eq(vpps_treebank_classes(tb), 13);
-        static const vpps_tree_node wanted[] = {
-            {2, -1, -1, 0}, {-1, -1, -1, 1}, {12, -1, -1, 0}, {4, 1, 2, VPPS_NO_WORD}, {3, 0, 3, VPPS_NO_WORD}};
-        vpps_tree tree = vpps_treebank_tree(tb, 0);
-        ck_assert_uint_eq(tree.n_nodes, 5);
-        ck_assert_uint_eq(tree.n_leaves, 3);
-        ck_assert_mem_eq(tree.nodes, wanted, sizeof wanted);
-        ck_assert_ptr_null(vpps_treebank_tree(tb, 1).nodes);
-        CHECK_STATUS(vpps_treebank_write(tb, 1, stderr), VPPS_ARGUMENT);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(nodes_are_in_post_order) {
+    vpps_treebank *tb = new_treebank();
+    CHECK_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
+    ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+    ck_assert_uint_eq(vpps_treebank_classes(tb), 13);
+    static const vpps_tree_node wanted[] = {
+        {2, -1, -1, 0}, {-1, -1, -1, 1}, {12, -1, -1, 0}, {4, 1, 2, VPPS_NO_WORD}, {3, 0, 3, VPPS_NO_WORD}};
+    vpps_tree tree = vpps_treebank_tree(tb, 0);
+    ck_assert_uint_eq(tree.n_nodes, 5);
+    ck_assert_uint_eq(tree.n_leaves, 3);
+    ck_assert_mem_eq(tree.nodes, wanted, sizeof wanted);
+    ck_assert_ptr_null(vpps_treebank_tree(tb, 1).nodes);
+    CHECK_STATUS(vpps_treebank_write(tb, 1, stderr), VPPS_ARGUMENT);
+    vpps_treebank_destroy(tb);
+}
 
 static const struct good_text {
     const char *text;
@@ -117,19 +109,17 @@ static const struct good_text {
     {"(1 (1 1) (-1 -1))\n\n\n(2 2)", 2, "(1 (1 1) (-1 -1))\n(2 2)\n"},
 };
 
-START_TEST(good_text)
-    {
-        const struct good_text *c = &good_texts[_i];
-        vpps_treebank *tb = new_treebank();
-        size_t n;
-        CHECK_OK(read_string(tb, c->text));
-        ck_assert_uint_eq(vpps_treebank_size(tb), c->trees);
-        char *text = treebank_text(tb, &n);
-        ck_assert_str_eq(text, c->written ? c->written : c->text);
-        free(text);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(good_text) {
+    const struct good_text *c = &good_texts[_i];
+    vpps_treebank *tb = new_treebank();
+    size_t n;
+    CHECK_OK(read_string(tb, c->text));
+    ck_assert_uint_eq(vpps_treebank_size(tb), c->trees);
+    char *text = treebank_text(tb, &n);
+    ck_assert_str_eq(text, c->written ? c->written : c->text);
+    free(text);
+    vpps_treebank_destroy(tb);
+}
 
 static const struct bad_text {
     const char *text, *message;
@@ -167,103 +157,93 @@ static const struct bad_text {
     {"(0 8" NBSP "1)\n(1 caf\xc3\xa9 x)", "t:2:10: expected ')' after the word, found 'x'"},
 };
 
-START_TEST(bad_text)
-    {
-        const struct bad_text *c = &bad_texts[_i];
-        vpps_treebank *tb = new_treebank();
-        CHECK_STATUS(read_string(tb, c->text), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), c->message);
-        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(bad_text) {
+    const struct bad_text *c = &bad_texts[_i];
+    vpps_treebank *tb = new_treebank();
+    CHECK_STATUS(read_string(tb, c->text), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), c->message);
+    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
+    vpps_treebank_destroy(tb);
+}
 
-START_TEST(nul_byte_is_refused)
-    {
-        vpps_treebank *tb = new_treebank();
-        CHECK_STATUS(vpps_treebank_read_text(tb, "t", "(0 a\0b)", 7), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), "t:1:5: expected text, found byte 0x00");
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(nul_byte_is_refused) {
+    vpps_treebank *tb = new_treebank();
+    CHECK_STATUS(vpps_treebank_read_text(tb, "t", "(0 a\0b)", 7), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), "t:1:5: expected text, found byte 0x00");
+    vpps_treebank_destroy(tb);
+}
 
-START_TEST(failure_changes_nothing)
-    {
-        vpps_treebank *tb = new_treebank();
-        const vpps_vocab *v = vpps_treebank_vocab(tb);
-        CHECK_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
-        CHECK_STATUS(read_string(tb, "(7 (6 c) (0 a))\n(8 (1 d) (2 e) "), VPPS_FORMAT);
-        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-        ck_assert_uint_eq(vpps_treebank_classes(tb), 3);
-        ck_assert_uint_eq(vpps_vocab_size(v), 2);
-        ck_assert_uint_eq(vpps_vocab_find(v, "c", 1), VPPS_NO_WORD);
-        ck_assert_uint_eq(vpps_vocab_find(v, "b", 1), 1);
-        CHECK_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
-        ck_assert_uint_eq(vpps_vocab_find(v, "e", 1), 2);
-        size_t n;
-        char *text = treebank_text(tb, &n);
-        ck_assert_str_eq(text, "(1 (0 a) (2 b))\n(1 (0 e) (2 a))\n");
-        free(text);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(failure_changes_nothing) {
+    vpps_treebank *tb = new_treebank();
+    const vpps_vocab *v = vpps_treebank_vocab(tb);
+    CHECK_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
+    CHECK_STATUS(read_string(tb, "(7 (6 c) (0 a))\n(8 (1 d) (2 e) "), VPPS_FORMAT);
+    ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+    ck_assert_uint_eq(vpps_treebank_classes(tb), 3);
+    ck_assert_uint_eq(vpps_vocab_size(v), 2);
+    ck_assert_uint_eq(vpps_vocab_find(v, "c", 1), VPPS_NO_WORD);
+    ck_assert_uint_eq(vpps_vocab_find(v, "b", 1), 1);
+    CHECK_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
+    ck_assert_uint_eq(vpps_vocab_find(v, "e", 1), 2);
+    size_t n;
+    char *text = treebank_text(tb, &n);
+    ck_assert_str_eq(text, "(1 (0 a) (2 b))\n(1 (0 e) (2 a))\n");
+    free(text);
+    vpps_treebank_destroy(tb);
+}
 
 #define DEEP 100000
 
 /* A tree of DEEP levels, the deep side on the left (0) or on the right (1); its text comes back unchanged. */
-START_TEST(depth_is_limited_by_memory_only)
-    {
-        size_t n;
-        char *text = NULL;
-        FILE *file = open_memstream(&text, &n);
-        for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? "(1 " : "(1 (0 a) ", file);
-        fputs("(2 b)", file);
-        for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? " (0 a))" : ")", file);
-        fputc('\n', file);
-        ck_assert_int_eq(fclose(file), 0);
-        vpps_treebank *tb = new_treebank();
-        CHECK_OK(vpps_treebank_read_text(tb, "deep", text, n));
-        ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, DEEP + 1);
-        size_t written_bytes;
-        char *written = treebank_text(tb, &written_bytes);
-        ck_assert_uint_eq(written_bytes, n);
-        ck_assert(memcmp(written, text, n) == 0);
-        CHECK_STATUS(vpps_treebank_read_text(tb, "deep", text, n - 2), VPPS_FORMAT);
-        ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-        free(written);
-        free(text);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(depth_is_limited_by_memory_only) {
+    size_t n;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, &n);
+    for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? "(1 " : "(1 (0 a) ", file);
+    fputs("(2 b)", file);
+    for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? " (0 a))" : ")", file);
+    fputc('\n', file);
+    ck_assert_int_eq(fclose(file), 0);
+    vpps_treebank *tb = new_treebank();
+    CHECK_OK(vpps_treebank_read_text(tb, "deep", text, n));
+    ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, DEEP + 1);
+    size_t written_bytes;
+    char *written = treebank_text(tb, &written_bytes);
+    ck_assert_uint_eq(written_bytes, n);
+    ck_assert(memcmp(written, text, n) == 0);
+    CHECK_STATUS(vpps_treebank_read_text(tb, "deep", text, n - 2), VPPS_FORMAT);
+    ck_assert_uint_eq(vpps_treebank_size(tb), 1);
+    free(written);
+    free(text);
+    vpps_treebank_destroy(tb);
+}
 
-START_TEST(files)
-    {
-        vpps_treebank *tb = new_treebank();
-        const char *folder = make_folder(), *path = in_folder("trees.txt");
-        CHECK_STATUS(vpps_treebank_read_file(tb, in_folder("absent")), VPPS_IO);
-        CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
-        CHECK_STATUS(vpps_treebank_read_file(tb, folder), VPPS_IO);
-        CHECK_MESSAGE("cannot be read: Is a directory");
-        write_file(path, "", 0);
-        CHECK_OK(vpps_treebank_read_file(tb, path));
-        write_file(path, "(1 a)\n(2 b", 10);
-        CHECK_STATUS(vpps_treebank_read_file(tb, path), VPPS_FORMAT);
-        CHECK_MESSAGE("trees.txt:2:5: expected ')' after the word, found end of file");
-        ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-        write_file(path, "(1 a)\n(2 b)", 11);
-        CHECK_OK(vpps_treebank_read_file(tb, path));
-        ck_assert_uint_eq(vpps_treebank_size(tb), 2);
-        FILE *full = fopen("/dev/full", "w"); /* a full disk */
-        if (full) {
-            setvbuf(full, NULL, _IONBF, 0);
-            CHECK_STATUS(vpps_treebank_write(tb, 0, full), VPPS_IO);
-            fclose(full);
-        }
-        vpps_treebank_destroy(tb);
-        cleanup_folder();
+TEST(files) {
+    vpps_treebank *tb = new_treebank();
+    const char *folder = make_folder(), *path = in_folder("trees.txt");
+    CHECK_STATUS(vpps_treebank_read_file(tb, in_folder("absent")), VPPS_IO);
+    CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
+    CHECK_STATUS(vpps_treebank_read_file(tb, folder), VPPS_IO);
+    CHECK_MESSAGE("cannot be read: Is a directory");
+    write_file(path, "", 0);
+    CHECK_OK(vpps_treebank_read_file(tb, path));
+    write_file(path, "(1 a)\n(2 b", 10);
+    CHECK_STATUS(vpps_treebank_read_file(tb, path), VPPS_FORMAT);
+    CHECK_MESSAGE("trees.txt:2:5: expected ')' after the word, found end of file");
+    ck_assert_uint_eq(vpps_treebank_size(tb), 0);
+    write_file(path, "(1 a)\n(2 b)", 11);
+    CHECK_OK(vpps_treebank_read_file(tb, path));
+    ck_assert_uint_eq(vpps_treebank_size(tb), 2);
+    FILE *full = fopen("/dev/full", "w"); /* a full disk */
+    if (full) {
+        setvbuf(full, NULL, _IONBF, 0);
+        CHECK_STATUS(vpps_treebank_write(tb, 0, full), VPPS_IO);
+        fclose(full);
     }
-END_TEST
+    vpps_treebank_destroy(tb);
+    cleanup_folder();
+}
 
 /* The table of the data set's own description: trees, leaves, nodes and word types of each file. */
 static const struct sst_file {
@@ -273,78 +253,74 @@ static const struct sst_file {
                  {"dev.txt", 1101, 21274, 41447, 5374},
                  {"test.txt", 2210, 42405, 82600, 8547}};
 
-START_TEST(stanford_sentiment_treebank)
-    {
-        uint32_t trees = 0;
-        vpps_treebank *all = new_treebank();
-        for (size_t f = 0; f < VPPS_COUNT(sst_files); f++) {
-            const struct sst_file *wanted = &sst_files[f];
-            char name[64];
-            snprintf(name, sizeof name, "sst/%s", wanted->name);
-            const char *path = data_file("stanford_sentiment_treebank", name);
-            if (!path) {
-                vpps_treebank_destroy(all);
-                return;
-            }
-            vpps_treebank *tb = new_treebank(), *again = new_treebank();
-            CHECK_OK(vpps_treebank_read_file(tb, path));
-            CHECK_OK(vpps_treebank_read_file(all, path));
-            uint32_t leaves = 0, nodes = 0;
-            for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
-                leaves += vpps_treebank_tree(tb, i).n_leaves;
-                nodes += vpps_treebank_tree(tb, i).n_nodes;
-            }
-            ck_assert_uint_eq(vpps_treebank_size(tb), wanted->trees);
-            ck_assert_uint_eq(leaves, wanted->leaves);
-            ck_assert_uint_eq(nodes, wanted->nodes);
-            ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), wanted->types);
-            ck_assert_uint_eq(vpps_treebank_classes(tb), 5);
-            size_t n, n_again;
-            char *text = treebank_text(tb, &n);
-            CHECK_OK(vpps_treebank_read_text(again, path, text, n));
-            char *text_again = treebank_text(again, &n_again);
-            ck_assert_uint_eq(n, n_again);
-            ck_assert(memcmp(text, text_again, n) == 0);
-            struct stat info;
-            ck_assert_int_eq(stat(path, &info), 0);
-            ck_assert_uint_eq(n, (size_t)info.st_size); /* the file is in canonical form */
-            free(text);
-            free(text_again);
-            vpps_treebank_destroy(tb);
-            vpps_treebank_destroy(again);
-            trees += wanted->trees;
+TEST(stanford_sentiment_treebank) {
+    uint32_t trees = 0;
+    vpps_treebank *all = new_treebank();
+    for (size_t f = 0; f < VPPS_COUNT(sst_files); f++) {
+        const struct sst_file *wanted = &sst_files[f];
+        char name[64];
+        snprintf(name, sizeof name, "sst/%s", wanted->name);
+        const char *path = data_file("stanford_sentiment_treebank", name);
+        if (!path) {
+            vpps_treebank_destroy(all);
+            return;
         }
-        ck_assert_uint_eq(vpps_treebank_size(all), trees);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(all)), 21701);
-        vpps_treebank_destroy(all);
+        vpps_treebank *tb = new_treebank(), *again = new_treebank();
+        CHECK_OK(vpps_treebank_read_file(tb, path));
+        CHECK_OK(vpps_treebank_read_file(all, path));
+        uint32_t leaves = 0, nodes = 0;
+        for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
+            leaves += vpps_treebank_tree(tb, i).n_leaves;
+            nodes += vpps_treebank_tree(tb, i).n_nodes;
+        }
+        ck_assert_uint_eq(vpps_treebank_size(tb), wanted->trees);
+        ck_assert_uint_eq(leaves, wanted->leaves);
+        ck_assert_uint_eq(nodes, wanted->nodes);
+        ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), wanted->types);
+        ck_assert_uint_eq(vpps_treebank_classes(tb), 5);
+        size_t n, n_again;
+        char *text = treebank_text(tb, &n);
+        CHECK_OK(vpps_treebank_read_text(again, path, text, n));
+        char *text_again = treebank_text(again, &n_again);
+        ck_assert_uint_eq(n, n_again);
+        ck_assert(memcmp(text, text_again, n) == 0);
+        struct stat info;
+        ck_assert_int_eq(stat(path, &info), 0);
+        ck_assert_uint_eq(n, (size_t)info.st_size); /* the file is in canonical form */
+        free(text);
+        free(text_again);
+        vpps_treebank_destroy(tb);
+        vpps_treebank_destroy(again);
+        trees += wanted->trees;
     }
-END_TEST
+    ck_assert_uint_eq(vpps_treebank_size(all), trees);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(all)), 21701);
+    vpps_treebank_destroy(all);
+}
 
 /* Where each begins, in a form with numbers, with names, and made binary; a generated one has no line. */
-START_TEST(trees_know_their_lines)
-    {
-        static const char text[] = "(0 a)\r\n\n(0 b)", names[] = "\n( (S\n (A a)\n (B b) (C c)))\n\n(A a)";
-        vpps_treebank *tb = new_treebank(), *binary = new_treebank();
-        vpps_constituents *c;
-        vpps_vocab *labels;
-        CHECK_OK(vpps_vocab_create(&labels));
-        CHECK_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
-        CHECK_OK(read_string(tb, text));
-        CHECK_OK(vpps_treebank_generate_listops(tb, NULL, 1));
-        CHECK_OK(vpps_constituents_read_text(c, "t", names, sizeof names - 1));
-        CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, binary));
-        static const uint32_t lines[] = {1, 3, 0, 0}, lines_of_names[] = {2, 6, 0};
-        for (uint32_t i = 0; i < 4; i++) ck_assert_uint_eq(vpps_treebank_line(tb, i), lines[i]);
-        for (uint32_t i = 0; i < 3; i++) {
-            ck_assert_uint_eq(vpps_constituents_line(c, i), lines_of_names[i]);
-            ck_assert_uint_eq(vpps_treebank_line(binary, i), lines_of_names[i]);
-        }
-        vpps_vocab_destroy(labels);
-        vpps_constituents_destroy(c);
-        vpps_treebank_destroy(binary);
-        vpps_treebank_destroy(tb);
+TEST(trees_know_their_lines) {
+    static const char text[] = "(0 a)\r\n\n(0 b)", names[] = "\n( (S\n (A a)\n (B b) (C c)))\n\n(A a)";
+    vpps_treebank *tb = new_treebank(), *binary = new_treebank();
+    vpps_constituents *c;
+    vpps_vocab *labels;
+    CHECK_OK(vpps_vocab_create(&labels));
+    CHECK_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
+    CHECK_OK(read_string(tb, text));
+    CHECK_OK(vpps_treebank_generate_listops(tb, NULL, 1));
+    CHECK_OK(vpps_constituents_read_text(c, "t", names, sizeof names - 1));
+    CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, binary));
+    static const uint32_t lines[] = {1, 3, 0, 0}, lines_of_names[] = {2, 6, 0};
+    for (uint32_t i = 0; i < 4; i++) ck_assert_uint_eq(vpps_treebank_line(tb, i), lines[i]);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(vpps_constituents_line(c, i), lines_of_names[i]);
+        ck_assert_uint_eq(vpps_treebank_line(binary, i), lines_of_names[i]);
     }
-END_TEST
+    vpps_vocab_destroy(labels);
+    vpps_constituents_destroy(c);
+    vpps_treebank_destroy(binary);
+    vpps_treebank_destroy(tb);
+}
 
 TCase *vocab_tests(void) {
     TCase *tests = tcase_create("vocab");

@@ -120,155 +120,145 @@ static char *written(int way, size_t *n) {
     return bytes;
 }
 
-START_TEST(all_forms_give_the_same)
-    {
-        const vpps_vectors_form told = _i >= WORD2VEC ? VPPS_VECTORS_WORD2VEC
-                                       : _i >= GLOVE  ? VPPS_VECTORS_GLOVE
-                                                      : VPPS_VECTORS_TEXT;
-        vpps_vocab *words = vocab_of(ASKED, asked);
-        vpps_vectors_found found = {0};
-        vpps_vectors_info info;
-        float values[ASKED * SIZE];
-        size_t n;
-        char *bytes = written(_i, &n);
-        CHECK_OK(read_bytes(bytes, n, words, SIZE, values, &found));
-        check_asked(form_names[_i], values, found);
-        make_folder();
-        write_file(in_folder("vectors"), bytes, n);
-        CHECK_OK(vpps_vectors_describe(in_folder("vectors"), &info));
-        ck_assert_int_eq(info.form, told);
-        ck_assert_uint_eq(info.size, SIZE);
-        ck_assert_uint_eq(info.words, info.form == VPPS_VECTORS_GLOVE ? 0 : IN_FILE);
-        for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
-        CHECK_OK(vpps_vectors_read(in_folder("vectors"), words, SIZE, values, NULL));
-        check_asked(form_names[_i], values, found);
-        cleanup_folder();
-        CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
-        ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
-        free(bytes);
-        vpps_vocab_destroy(words);
-    }
-END_TEST
+TEST(all_forms_give_the_same) {
+    const vpps_vectors_form told = _i >= WORD2VEC ? VPPS_VECTORS_WORD2VEC
+                                   : _i >= GLOVE  ? VPPS_VECTORS_GLOVE
+                                                  : VPPS_VECTORS_TEXT;
+    vpps_vocab *words = vocab_of(ASKED, asked);
+    vpps_vectors_found found = {0};
+    vpps_vectors_info info;
+    float values[ASKED * SIZE];
+    size_t n;
+    char *bytes = written(_i, &n);
+    CHECK_OK(read_bytes(bytes, n, words, SIZE, values, &found));
+    check_asked(form_names[_i], values, found);
+    make_folder();
+    write_file(in_folder("vectors"), bytes, n);
+    CHECK_OK(vpps_vectors_describe(in_folder("vectors"), &info));
+    ck_assert_int_eq(info.form, told);
+    ck_assert_uint_eq(info.size, SIZE);
+    ck_assert_uint_eq(info.words, info.form == VPPS_VECTORS_GLOVE ? 0 : IN_FILE);
+    for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
+    CHECK_OK(vpps_vectors_read(in_folder("vectors"), words, SIZE, values, NULL));
+    check_asked(form_names[_i], values, found);
+    cleanup_folder();
+    CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
+    ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
+    free(bytes);
+    vpps_vocab_destroy(words);
+}
 
 /* Some of GloVe's words hold spaces, also the first one. */
-START_TEST(words_with_spaces)
-    {
-        static const char text[] = "the end 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\n12 1 1\n";
-        static const char *const words[] = {"at home", ". .", ". . .", "x", "at", "."};
-        vpps_vocab *v = vocab_of(VPPS_COUNT(words), words);
-        float values[VPPS_COUNT(words) * 2];
-        vpps_vectors_found found;
-        CHECK_OK(read_bytes(text, sizeof text - 1, v, 2, values, &found));
-        ck_assert_uint_eq(found.found, 3);
-        static const float wanted[] = {2, 3, NOTHING, NOTHING, 4, 5, 1000, 0.25f, NOTHING, NOTHING, NOTHING, NOTHING};
-        ck_assert_mem_eq(values, wanted, sizeof wanted);
-        vpps_vocab_destroy(v);
-    }
-END_TEST
+TEST(words_with_spaces) {
+    static const char text[] = "the end 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\n12 1 1\n";
+    static const char *const words[] = {"at home", ". .", ". . .", "x", "at", "."};
+    vpps_vocab *v = vocab_of(VPPS_COUNT(words), words);
+    float values[VPPS_COUNT(words) * 2];
+    vpps_vectors_found found;
+    CHECK_OK(read_bytes(text, sizeof text - 1, v, 2, values, &found));
+    ck_assert_uint_eq(found.found, 3);
+    static const float wanted[] = {2, 3, NOTHING, NOTHING, 4, 5, 1000, 0.25f, NOTHING, NOTHING, NOTHING, NOTHING};
+    ck_assert_mem_eq(values, wanted, sizeof wanted);
+    vpps_vocab_destroy(v);
+}
 
-START_TEST(numbers_are_those_of_c)
-    {
-        static const char *const good[] = {"0",
-                                           "-0",
-                                           "1",
-                                           "+1.5",
-                                           ".5",
-                                           "5.",
-                                           "1e5",
-                                           "1E-5",
-                                           "-1.e+2",
-                                           "00012",
-                                           "123456789012345678901234567890",
-                                           "0.000000000000000000000000012345",
-                                           "3.4e38",
-                                           "1e-60",
-                                           "0e999",
-                                           "0.1",
-                                           "1.17549435e-38"};
-        static const char *const bad[] = {"",    "-",   ".",   "e5",   "1e",  "1e+", "1.5.5", "1,5",
-                                          "nan", "inf", "0x1", "1e39", "--1", " 1",  "1 ",    "1e99999999999999999"};
-        uint64_t random = 11;
-        float value;
-        for (size_t i = 0; i < VPPS_COUNT(good); i++) {
-            ck_assert_msg(vpps_text_number(good[i], good[i] + strlen(good[i]), &value), "%s", good[i]);
-            ck_assert_msg(value == strtof(good[i], NULL), "%s: %.9g", good[i], (double)value);
-        }
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            ck_assert_msg(!vpps_text_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
-        }
-        for (int i = 0; i < 100000 / test_divisor(); i++) { /* written with 9 digits, floats come back */
-            char text[64];
-            const uint32_t bits = (uint32_t)vpps_random(&random);
-            float x;
-            memcpy(&x, &bits, sizeof x);
-            if (!isnormal(x)) continue;
-            const int len = snprintf(text, sizeof text, "%.9g", (double)x);
-            ck_assert(vpps_text_number(text, text + len, &value));
-            ck_assert_msg(value == x, "%s: %.9g", text, (double)value);
-        }
+TEST(numbers_are_those_of_c) {
+    static const char *const good[] = {"0",
+                                       "-0",
+                                       "1",
+                                       "+1.5",
+                                       ".5",
+                                       "5.",
+                                       "1e5",
+                                       "1E-5",
+                                       "-1.e+2",
+                                       "00012",
+                                       "123456789012345678901234567890",
+                                       "0.000000000000000000000000012345",
+                                       "3.4e38",
+                                       "1e-60",
+                                       "0e999",
+                                       "0.1",
+                                       "1.17549435e-38"};
+    static const char *const bad[] = {"",    "-",   ".",   "e5",   "1e",  "1e+", "1.5.5", "1,5",
+                                      "nan", "inf", "0x1", "1e39", "--1", " 1",  "1 ",    "1e99999999999999999"};
+    uint64_t random = 11;
+    float value;
+    for (size_t i = 0; i < VPPS_COUNT(good); i++) {
+        ck_assert_msg(vpps_text_number(good[i], good[i] + strlen(good[i]), &value), "%s", good[i]);
+        ck_assert_msg(value == strtof(good[i], NULL), "%s: %.9g", good[i], (double)value);
     }
-END_TEST
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+        ck_assert_msg(!vpps_text_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
+    }
+    for (int i = 0; i < 100000 / test_divisor(); i++) { /* written with 9 digits, floats come back */
+        char text[64];
+        const uint32_t bits = (uint32_t)vpps_random(&random);
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        if (!isnormal(x)) continue;
+        const int len = snprintf(text, sizeof text, "%.9g", (double)x);
+        ck_assert(vpps_text_number(text, text + len, &value));
+        ck_assert_msg(value == x, "%s: %.9g", text, (double)value);
+    }
+}
 
 /* ---------------------------------------------------------------- fastText */
 
-START_TEST(models_of_fasttext)
-    {
-        const struct golden_model *m = &golden_models[_i];
-        enum { WORDS = VPPS_COUNT(golden_asked) };
-        vpps_vocab *words = vocab_of(WORDS, golden_asked);
-        float values[(WORDS + 1) * GOLDEN_SIZE];
-        vpps_vectors_found found;
-        vpps_vectors_info info;
-        vpps_stream *s;
-        uint32_t id, composed = 0;
-        CHECK_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
-        CHECK_OK(vpps_stream_of(&s, "t", m->bytes, m->n));
-        CHECK_OK(vpps_vectors_look(s, &info));
-        vpps_stream_close(s);
-        ck_assert_int_eq(info.form, VPPS_VECTORS_FASTTEXT);
-        ck_assert_uint_eq(info.size, GOLDEN_SIZE);
-        ck_assert_uint_gt(info.words, m->known);
-        CHECK_OK(read_bytes(m->bytes, m->n, words, GOLDEN_SIZE, values, &found));
-        for (uint32_t w = 0; w < WORDS; w++) {
-            const float *got = values + (size_t)w * GOLDEN_SIZE, *wanted = m->vectors[w];
-            float sum = 0;
-            for (int k = 0; k < GOLDEN_SIZE; k++) sum += fabsf(wanted[k]);
-            composed += sum > 0;
-            for (int k = 0; k < GOLDEN_SIZE; k++) {
-                const float want = sum > 0 ? wanted[k] : NOTHING; /* fastText gives zeros where it has nothing */
-                ck_assert_msg(fabsf(got[k] - want) < 1e-6f, "%s: %s[%d] is %g, not %g", m->name, golden_asked[w], k,
-                              (double)got[k], (double)want);
-            }
+TEST(models_of_fasttext) {
+    const struct golden_model *m = &golden_models[_i];
+    enum { WORDS = VPPS_COUNT(golden_asked) };
+    vpps_vocab *words = vocab_of(WORDS, golden_asked);
+    float values[(WORDS + 1) * GOLDEN_SIZE];
+    vpps_vectors_found found;
+    vpps_vectors_info info;
+    vpps_stream *s;
+    uint32_t id, composed = 0;
+    CHECK_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
+    CHECK_OK(vpps_stream_of(&s, "t", m->bytes, m->n));
+    CHECK_OK(vpps_vectors_look(s, &info));
+    vpps_stream_close(s);
+    ck_assert_int_eq(info.form, VPPS_VECTORS_FASTTEXT);
+    ck_assert_uint_eq(info.size, GOLDEN_SIZE);
+    ck_assert_uint_gt(info.words, m->known);
+    CHECK_OK(read_bytes(m->bytes, m->n, words, GOLDEN_SIZE, values, &found));
+    for (uint32_t w = 0; w < WORDS; w++) {
+        const float *got = values + (size_t)w * GOLDEN_SIZE, *wanted = m->vectors[w];
+        float sum = 0;
+        for (int k = 0; k < GOLDEN_SIZE; k++) sum += fabsf(wanted[k]);
+        composed += sum > 0;
+        for (int k = 0; k < GOLDEN_SIZE; k++) {
+            const float want = sum > 0 ? wanted[k] : NOTHING; /* fastText gives zeros where it has nothing */
+            ck_assert_msg(fabsf(got[k] - want) < 1e-6f, "%s: %s[%d] is %g, not %g", m->name, golden_asked[w], k,
+                          (double)got[k], (double)want);
         }
-        ck_assert_float_eq(values[WORDS * GOLDEN_SIZE], NOTHING);
-        ck_assert_uint_eq(found.words, WORDS + 1);
-        ck_assert_uint_eq(found.found, m->known);
-        ck_assert_uint_eq(found.composed, composed - m->known);
-        vpps_vocab_destroy(words);
     }
-END_TEST
+    ck_assert_float_eq(values[WORDS * GOLDEN_SIZE], NOTHING);
+    ck_assert_uint_eq(found.words, WORDS + 1);
+    ck_assert_uint_eq(found.found, m->known);
+    ck_assert_uint_eq(found.composed, composed - m->known);
+    vpps_vocab_destroy(words);
+}
 
 /* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
-START_TEST(cut_models_are_refused)
-    {
-        const struct golden_model *m = &golden_models[_i];
-        vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-        float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-        size_t first_good = m->n;
-        for (size_t n = m->n; n-- > 4;) {
-            const vpps_status status = read_bytes(m->bytes, n, words, GOLDEN_SIZE, values, NULL);
-            if (status == VPPS_OK) {
-                ck_assert_uint_eq(n + 1, first_good);
-                first_good = n;
-            } else {
-                CHECK_STATUS(status, VPPS_FORMAT);
-                CHECK_MESSAGE("found end of file");
-            }
+TEST(cut_models_are_refused) {
+    const struct golden_model *m = &golden_models[_i];
+    vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+    float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
+    size_t first_good = m->n;
+    for (size_t n = m->n; n-- > 4;) {
+        const vpps_status status = read_bytes(m->bytes, n, words, GOLDEN_SIZE, values, NULL);
+        if (status == VPPS_OK) {
+            ck_assert_uint_eq(n + 1, first_good);
+            first_good = n;
+        } else {
+            CHECK_STATUS(status, VPPS_FORMAT);
+            CHECK_MESSAGE("found end of file");
         }
-        ck_assert_uint_gt(first_good, m->n / 3);
-        vpps_vocab_destroy(words);
     }
-END_TEST
+    ck_assert_uint_gt(first_good, m->n / 3);
+    vpps_vocab_destroy(words);
+}
 
 static const struct {
     size_t at; /* of the skip-gram model's bytes */
@@ -284,19 +274,17 @@ static const struct {
               {40, 1 << 30, "t: expected a matrix with a row for every word and n-gram, found another shape"},
               {64, 1 << 30, "t: expected the rest of the dictionary, found end of file"}};
 
-START_TEST(spoilt_models_are_refused)
-    {
-        vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-        float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-        unsigned char bytes[sizeof golden_skipgram];
-        memcpy(bytes, golden_skipgram, sizeof bytes);
-        memcpy(bytes + spoilt[_i].at, &spoilt[_i].value, sizeof spoilt[_i].value);
-        if (spoilt[_i].at == 84) memset(bytes + 84, 0, 8);
-        CHECK_STATUS(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), spoilt[_i].message);
-        vpps_vocab_destroy(words);
-    }
-END_TEST
+TEST(spoilt_models_are_refused) {
+    vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+    float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
+    unsigned char bytes[sizeof golden_skipgram];
+    memcpy(bytes, golden_skipgram, sizeof bytes);
+    memcpy(bytes + spoilt[_i].at, &spoilt[_i].value, sizeof spoilt[_i].value);
+    if (spoilt[_i].at == 84) memset(bytes + 84, 0, 8);
+    CHECK_STATUS(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), spoilt[_i].message);
+    vpps_vocab_destroy(words);
+}
 
 /* ---------------------------------------------------------------- what is refused */
 
@@ -335,29 +323,25 @@ static const struct bad_vectors {
     {"\xba\x16\x4f\x2f\x0c\0\0\0", "t: expected a fastText model, found end of file", 8},
 };
 
-START_TEST(bad_vectors_are_refused)
-    {
-        const struct bad_vectors *b = &bad_vectors[_i];
-        static const char *const words[] = {"cat"};
-        vpps_vocab *v = vocab_of(1, words);
-        float values[2];
-        CHECK_STATUS(read_bytes(b->text, b->n ? b->n : strlen(b->text), v, 2, values, NULL), VPPS_FORMAT);
-        ck_assert_str_eq(vpps_error_message(), b->message);
-        vpps_vocab_destroy(v);
-    }
-END_TEST
+TEST(bad_vectors_are_refused) {
+    const struct bad_vectors *b = &bad_vectors[_i];
+    static const char *const words[] = {"cat"};
+    vpps_vocab *v = vocab_of(1, words);
+    float values[2];
+    CHECK_STATUS(read_bytes(b->text, b->n ? b->n : strlen(b->text), v, 2, values, NULL), VPPS_FORMAT);
+    ck_assert_str_eq(vpps_error_message(), b->message);
+    vpps_vocab_destroy(v);
+}
 
-START_TEST(missing_files_are_named)
-    {
-        vpps_vectors_info info;
-        vpps_vocab *v = vocab_of(0, NULL);
-        CHECK_STATUS(vpps_vectors_describe("no/such/file", &info), VPPS_IO);
-        CHECK_MESSAGE("no/such/file: cannot be opened");
-        float values[2];
-        CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
-        vpps_vocab_destroy(v);
-    }
-END_TEST
+TEST(missing_files_are_named) {
+    vpps_vectors_info info;
+    vpps_vocab *v = vocab_of(0, NULL);
+    CHECK_STATUS(vpps_vectors_describe("no/such/file", &info), VPPS_IO);
+    CHECK_MESSAGE("no/such/file: cannot be opened");
+    float values[2];
+    CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
+    vpps_vocab_destroy(v);
+}
 
 /* What decides is the whole beginning of a file, not its first bytes. */
 static const struct form_case {
@@ -381,55 +365,51 @@ static const struct form_case {
     {"a first line that is short", "cat 1\ndog 1 2\nmouse 1 2\n", 0, VPPS_VECTORS_GLOVE, 2},
 };
 
-START_TEST(the_whole_decides_the_form)
-    {
-        const struct form_case *c = &form_cases[_i];
-        vpps_stream *s;
-        vpps_vectors_info info;
-        CHECK_OK(vpps_stream_of(&s, "t", c->text, c->n ? c->n : strlen(c->text)));
-        CHECK_OK(vpps_vectors_look(s, &info));
-        ck_assert_msg(info.form == c->form && info.size == c->size, "%s: form %d of size %u", c->name, (int)info.form,
-                      info.size);
-        vpps_stream_close(s);
-    }
-END_TEST
+TEST(the_whole_decides_the_form) {
+    const struct form_case *c = &form_cases[_i];
+    vpps_stream *s;
+    vpps_vectors_info info;
+    CHECK_OK(vpps_stream_of(&s, "t", c->text, c->n ? c->n : strlen(c->text)));
+    CHECK_OK(vpps_vectors_look(s, &info));
+    ck_assert_msg(info.form == c->form && info.size == c->size, "%s: form %d of size %u", c->name, (int)info.form,
+                  info.size);
+    vpps_stream_close(s);
+}
 
 /* More than a stream's buffers hold, in both forms. */
-START_TEST(many_vectors)
-    {
-        enum { MANY = 5000, WIDE = 60 };
-        uint64_t random = 5;
-        size_t n;
-        char *bytes;
-        vpps_vocab *words;
-        float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
-        CHECK_OK(vpps_vocab_create(&words));
-        FILE *file = open_memstream(&bytes, &n);
-        fprintf(file, "%d %d\n", MANY, WIDE);
-        for (int i = 0; i < MANY; i++) {
-            float *vector = wanted + (size_t)i * WIDE;
-            uint32_t id;
-            char word[16];
-            const int len = snprintf(word, sizeof word, "w%d", i);
-            CHECK_OK(vpps_vocab_add(words, word, (size_t)len, &id));
-            for (int k = 0; k < WIDE; k++) vector[k] = vpps_random_unit(&random) - 0.5f;
-            fputs(word, file);
-            if (_i) fputc(' ', file);
-            if (_i) fwrite(vector, sizeof *vector, WIDE, file);
-            for (int k = 0; k < WIDE && !_i; k++) fprintf(file, " %.9g", (double)vector[k]);
-            fputc('\n', file);
-        }
-        ck_assert_int_eq(fclose(file), 0);
-        vpps_vectors_found found;
-        CHECK_OK(read_bytes(bytes, n, words, WIDE, values, &found));
-        ck_assert_uint_eq(found.found, MANY);
-        ck_assert(memcmp(values, wanted, MANY * WIDE * sizeof *values) == 0);
-        free(values);
-        free(wanted);
-        free(bytes);
-        vpps_vocab_destroy(words);
+TEST(many_vectors) {
+    enum { MANY = 5000, WIDE = 60 };
+    uint64_t random = 5;
+    size_t n;
+    char *bytes;
+    vpps_vocab *words;
+    float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
+    CHECK_OK(vpps_vocab_create(&words));
+    FILE *file = open_memstream(&bytes, &n);
+    fprintf(file, "%d %d\n", MANY, WIDE);
+    for (int i = 0; i < MANY; i++) {
+        float *vector = wanted + (size_t)i * WIDE;
+        uint32_t id;
+        char word[16];
+        const int len = snprintf(word, sizeof word, "w%d", i);
+        CHECK_OK(vpps_vocab_add(words, word, (size_t)len, &id));
+        for (int k = 0; k < WIDE; k++) vector[k] = vpps_random_unit(&random) - 0.5f;
+        fputs(word, file);
+        if (_i) fputc(' ', file);
+        if (_i) fwrite(vector, sizeof *vector, WIDE, file);
+        for (int k = 0; k < WIDE && !_i; k++) fprintf(file, " %.9g", (double)vector[k]);
+        fputc('\n', file);
     }
-END_TEST
+    ck_assert_int_eq(fclose(file), 0);
+    vpps_vectors_found found;
+    CHECK_OK(read_bytes(bytes, n, words, WIDE, values, &found));
+    ck_assert_uint_eq(found.found, MANY);
+    ck_assert(memcmp(values, wanted, MANY * WIDE * sizeof *values) == 0);
+    free(values);
+    free(wanted);
+    free(bytes);
+    vpps_vocab_destroy(words);
+}
 
 TCase *vectors_tests(void) {
     TCase *tests = tcase_create("vectors");

@@ -1,55 +1,51 @@
 /* words_tests.c - vocabularies cut by frequency, maps between them, words as characters. */
 #include "io_tests.h"
 
-START_TEST(cut_and_map)
-    {
-        static const char text[] = "b a a\n<unk> c b a d\n";
-        vpps_sentences *s;
-        vpps_vocab *v;
-        uint32_t *counts, *map;
-        char *words;
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_sentences_read_lines_text(s, "t", text, sizeof text - 1, NULL));
-        CHECK_OK(vpps_sentences_counts(s, &counts));
-        static const uint32_t wanted_counts[] = {2, 3, 1, 1, 1}; /* b a <unk> c d */
-        ck_assert_mem_eq(counts, wanted_counts, sizeof wanted_counts);
-        CHECK_OK(vpps_vocab_cut(&v, vpps_sentences_vocab(s), counts, 2));
-        CHECK_OK(vpps_vocab_to_text(v, &words));
-        ck_assert_str_eq(words, "<unk>\nb\na");
-        free(words);
-        CHECK_OK(vpps_vocab_map(vpps_sentences_vocab(s), v, 0, &map));
-        static const uint32_t wanted_map[] = {1, 2, 0, 0, 0};
-        ck_assert_mem_eq(map, wanted_map, sizeof wanted_map);
-        free(map);
-        CHECK_OK(vpps_vocab_map(vpps_sentences_vocab(s), v, VPPS_NO_WORD, &map));
-        static const uint32_t wanted_strict[] = {1, 2, 0, VPPS_NO_WORD, VPPS_NO_WORD};
-        ck_assert_mem_eq(map, wanted_strict, sizeof wanted_strict);
-        free(map);
-        vpps_vocab_destroy(v);
-        CHECK_OK(vpps_vocab_cut(&v, vpps_sentences_vocab(s), NULL, 2));
-        CHECK_OK(vpps_vocab_to_text(v, &words));
-        ck_assert_str_eq(words, "<unk>\nb\na\nc\nd");
-        free(words);
-        free(counts);
-        vpps_vocab_destroy(v);
-        vpps_sentences_destroy(s);
-    }
-END_TEST
+TEST(cut_and_map) {
+    static const char text[] = "b a a\n<unk> c b a d\n";
+    vpps_sentences *s;
+    vpps_vocab *v;
+    uint32_t *counts, *map;
+    char *words;
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_OK(vpps_sentences_read_lines_text(s, "t", text, sizeof text - 1, NULL));
+    CHECK_OK(vpps_sentences_counts(s, &counts));
+    static const uint32_t wanted_counts[] = {2, 3, 1, 1, 1}; /* b a <unk> c d */
+    ck_assert_mem_eq(counts, wanted_counts, sizeof wanted_counts);
+    CHECK_OK(vpps_vocab_cut(&v, vpps_sentences_vocab(s), counts, 2));
+    CHECK_OK(vpps_vocab_to_text(v, &words));
+    ck_assert_str_eq(words, "<unk>\nb\na");
+    free(words);
+    CHECK_OK(vpps_vocab_map(vpps_sentences_vocab(s), v, 0, &map));
+    static const uint32_t wanted_map[] = {1, 2, 0, 0, 0};
+    ck_assert_mem_eq(map, wanted_map, sizeof wanted_map);
+    free(map);
+    CHECK_OK(vpps_vocab_map(vpps_sentences_vocab(s), v, VPPS_NO_WORD, &map));
+    static const uint32_t wanted_strict[] = {1, 2, 0, VPPS_NO_WORD, VPPS_NO_WORD};
+    ck_assert_mem_eq(map, wanted_strict, sizeof wanted_strict);
+    free(map);
+    vpps_vocab_destroy(v);
+    CHECK_OK(vpps_vocab_cut(&v, vpps_sentences_vocab(s), NULL, 2));
+    CHECK_OK(vpps_vocab_to_text(v, &words));
+    ck_assert_str_eq(words, "<unk>\nb\na\nc\nd");
+    free(words);
+    free(counts);
+    vpps_vocab_destroy(v);
+    vpps_sentences_destroy(s);
+}
 
-START_TEST(counts_of_trees)
-    {
-        static const char text[] = "(0 (1 a) (0 (0 b) (1 a)))\n(0 a)\n";
-        vpps_treebank *tb;
-        uint32_t *counts;
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_OK(vpps_treebank_read_text(tb, "t", text, sizeof text - 1));
-        CHECK_OK(vpps_treebank_counts(tb, &counts));
-        ck_assert_uint_eq(counts[0], 3);
-        ck_assert_uint_eq(counts[1], 1);
-        free(counts);
-        vpps_treebank_destroy(tb);
-    }
-END_TEST
+TEST(counts_of_trees) {
+    static const char text[] = "(0 (1 a) (0 (0 b) (1 a)))\n(0 a)\n";
+    vpps_treebank *tb;
+    uint32_t *counts;
+    CHECK_OK(vpps_treebank_create(&tb));
+    CHECK_OK(vpps_treebank_read_text(tb, "t", text, sizeof text - 1));
+    CHECK_OK(vpps_treebank_counts(tb, &counts));
+    ck_assert_uint_eq(counts[0], 3);
+    ck_assert_uint_eq(counts[1], 1);
+    free(counts);
+    vpps_treebank_destroy(tb);
+}
 
 /* ---------------------------------------------------------------- UTF-8 */
 
@@ -62,75 +58,67 @@ static uint32_t encode(uint32_t c, unsigned char *text) {
     return n;
 }
 
-START_TEST(every_code_point_is_a_character)
-    {
-        for (uint32_t c = 0; c < 0x110000 + 0x1000; c++) {
-            unsigned char text[5];
-            const uint32_t n = encode(c, text);
-            text[n] = 'x';
-            const bool valid = (c < 0xd800 || c > 0xdfff) && c < 0x110000;
-            const uint32_t found = vpps_utf8_character((const char *)text, n + 1);
-            if (found != (valid ? n : 1)) ck_abort_msg("U+%04X: %u bytes", c, found);
-            for (uint32_t cut = 1; cut < n; cut++) { /* one that is cut off is bytes */
-                if (vpps_utf8_character((const char *)text, cut) != 1) ck_abort_msg("U+%04X cut at %u", c, cut);
-            }
+TEST(every_code_point_is_a_character) {
+    for (uint32_t c = 0; c < 0x110000 + 0x1000; c++) {
+        unsigned char text[5];
+        const uint32_t n = encode(c, text);
+        text[n] = 'x';
+        const bool valid = (c < 0xd800 || c > 0xdfff) && c < 0x110000;
+        const uint32_t found = vpps_utf8_character((const char *)text, n + 1);
+        if (found != (valid ? n : 1)) ck_abort_msg("U+%04X: %u bytes", c, found);
+        for (uint32_t cut = 1; cut < n; cut++) { /* one that is cut off is bytes */
+            if (vpps_utf8_character((const char *)text, cut) != 1) ck_abort_msg("U+%04X cut at %u", c, cut);
         }
     }
-END_TEST
+}
 
-START_TEST(bad_bytes_are_characters)
-    {
-        static const char *const bad[] = {"\x80",
-                                          "\xbf",
-                                          "\xc0\x80",
-                                          "\xc1\xbf",
-                                          "\xe0\x9f\xbf",
-                                          "\xf0\x8f\xbf\xbf",
-                                          "\xed\xa0\x80",
-                                          "\xf4\x90\x80\x80",
-                                          "\xf5\x80\x80\x80",
-                                          "\xff",
-                                          "\xe4\xb8x",
-                                          "\xf0\x9f\x98\xc0"};
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            ck_assert_uint_eq(vpps_utf8_character(bad[i], strlen(bad[i])), 1);
-        }
-    }
-END_TEST
+TEST(bad_bytes_are_characters) {
+    static const char *const bad[] = {"\x80",
+                                      "\xbf",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xe0\x9f\xbf",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xff",
+                                      "\xe4\xb8x",
+                                      "\xf0\x9f\x98\xc0"};
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) { ck_assert_uint_eq(vpps_utf8_character(bad[i], strlen(bad[i])), 1); }
+}
 
-START_TEST(words_as_characters)
-    {
-        static const char text[] = "na\xc3\xafve a \xe4\xb8\xad\xff\xe6\x96\x87 \xf0\x9f\x98\x80\xf0\x9f\n";
-        static const struct {
-            uint32_t n;
-            const char *characters[6];
-        } wanted[] = {{5, {"n", "a", "\xc3\xaf", "v", "e"}},
-                      {1, {"a"}},
-                      {3, {"\xe4\xb8\xad", "\xff", "\xe6\x96\x87"}},
-                      {3, {"\xf0\x9f\x98\x80", "\xf0", "\x9f"}}};
-        vpps_sentences *s;
-        vpps_spellings *spellings;
+TEST(words_as_characters) {
+    static const char text[] = "na\xc3\xafve a \xe4\xb8\xad\xff\xe6\x96\x87 \xf0\x9f\x98\x80\xf0\x9f\n";
+    static const struct {
         uint32_t n;
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
-        ck_assert_ptr_null(vpps_spellings_word(spellings, 0, &n));
-        vpps_spellings_destroy(spellings);
-        CHECK_OK(vpps_sentences_read_lines_text(s, "t", text, sizeof text - 1, NULL));
-        CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
-        for (uint32_t w = 0; w < VPPS_COUNT(wanted); w++) {
-            const uint32_t *ids = vpps_spellings_word(spellings, w, &n);
-            ck_assert_uint_eq(n, wanted[w].n);
-            for (uint32_t i = 0; i < n; i++) {
-                ck_assert_str_eq(vpps_vocab_word(vpps_spellings_vocab(spellings), ids[i]), wanted[w].characters[i]);
-            }
+        const char *characters[6];
+    } wanted[] = {{5, {"n", "a", "\xc3\xaf", "v", "e"}},
+                  {1, {"a"}},
+                  {3, {"\xe4\xb8\xad", "\xff", "\xe6\x96\x87"}},
+                  {3, {"\xf0\x9f\x98\x80", "\xf0", "\x9f"}}};
+    vpps_sentences *s;
+    vpps_spellings *spellings;
+    uint32_t n;
+    CHECK_OK(vpps_sentences_create(&s));
+    CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
+    ck_assert_ptr_null(vpps_spellings_word(spellings, 0, &n));
+    vpps_spellings_destroy(spellings);
+    CHECK_OK(vpps_sentences_read_lines_text(s, "t", text, sizeof text - 1, NULL));
+    CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
+    for (uint32_t w = 0; w < VPPS_COUNT(wanted); w++) {
+        const uint32_t *ids = vpps_spellings_word(spellings, w, &n);
+        ck_assert_uint_eq(n, wanted[w].n);
+        for (uint32_t i = 0; i < n; i++) {
+            ck_assert_str_eq(vpps_vocab_word(vpps_spellings_vocab(spellings), ids[i]), wanted[w].characters[i]);
         }
-        ck_assert_ptr_null(vpps_spellings_word(spellings, VPPS_COUNT(wanted), &n));
-        ck_assert_uint_eq(n, 0);
-        ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), 11);
-        vpps_spellings_destroy(spellings);
-        vpps_sentences_destroy(s);
     }
-END_TEST
+    ck_assert_ptr_null(vpps_spellings_word(spellings, VPPS_COUNT(wanted), &n));
+    ck_assert_uint_eq(n, 0);
+    ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), 11);
+    vpps_spellings_destroy(spellings);
+    vpps_sentences_destroy(s);
+}
 
 TCase *words_tests(void) {
     TCase *tests = tcase_create("words");

@@ -258,27 +258,25 @@ static void replace_everything(subject *s) {
     }
 }
 
-START_TEST(positions_see_what_they_may)
-    {
-        subject s;
-        fixture whole;
-        fixture_open(&s.f, _i, NULL, 8, 6, 0);
-        fixture_open(&whole, _i, NULL, 8, 6, 0);
-        s.m = scattered_model(s.f.model);
-        for (s.i = 0; s.i < s.f.e->n; s.i++) {
-            s.x = &s.f.e->x[s.i];
-            vpps_graph_clear(whole.g);
-            add_example(&whole, s.i, s.x, NET_HEADS_ALL);
-            s.as_it_is = run_forward(whole.g, s.m, &(ref_mode){.training = false});
-            memcpy(s.logits, whole.logits[s.i], sizeof s.logits);
-            replace_everything(&s);
-            ref_run_destroy(s.as_it_is);
-        }
-        ref_model_destroy(s.m);
-        fixture_close(&whole);
-        fixture_close(&s.f);
+TEST(positions_see_what_they_may) {
+    subject s;
+    fixture whole;
+    fixture_open(&s.f, _i, NULL, 8, 6, 0);
+    fixture_open(&whole, _i, NULL, 8, 6, 0);
+    s.m = scattered_model(s.f.model);
+    for (s.i = 0; s.i < s.f.e->n; s.i++) {
+        s.x = &s.f.e->x[s.i];
+        vpps_graph_clear(whole.g);
+        add_example(&whole, s.i, s.x, NET_HEADS_ALL);
+        s.as_it_is = run_forward(whole.g, s.m, &(ref_mode){.training = false});
+        memcpy(s.logits, whole.logits[s.i], sizeof s.logits);
+        replace_everything(&s);
+        ref_run_destroy(s.as_it_is);
     }
-END_TEST
+    ref_model_destroy(s.m);
+    fixture_close(&whole);
+    fixture_close(&s.f);
+}
 
 TCase *context_tests(void) {
     TCase *t = tcase_create("context");

@@ -22,40 +22,38 @@ static void check_decoding(const fixture *f, const net_decoding *d) {
 
 /* ---------------------------------------------------------------- on one graph */
 
-START_TEST(steps_are_those_of_the_whole)
-    {
-        fixture f, whole;
-        if (!case_at(_i).net->decode) return;
-        fixture_open(&f, _i, NULL, 6, 5, 0);
-        fixture_open(&whole, _i, NULL, 6, 5, 0);
-        ref_model *m = scattered_model(f.model);
-        build(&whole, NET_HEADS_ALL);
-        ref_run *all = run_forward(whole.g, m, &(ref_mode){.training = false});
-        for (uint32_t i = 0; i < f.e->n; i++) {
-            const net_example *x = &f.e->x[i];
-            vpps_node logits[MOST_POSITIONS];
-            const vpps_sentence *target = made(f.net, x);
-            net_decoding d = {.n_states = 0};
-            vpps_graph_clear(f.g);
-            if (f.net->encode) TEST_OK(f.net->encode(f.state, f.g, x, &d));
-            for (uint32_t k = 0; k + 1 < target->n_words; k++) {
-                if (k || f.net->encode) check_decoding(&f, &d);
-                TEST_OK(f.net->decode(f.state, f.g, target->words[k], &d));
-                logits[k] = d.logits;
-            }
-            ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
-            for (uint32_t k = 0; k + 1 < target->n_words; k++) {
-                const double off = difference(all, whole.logits[i][k], r, logits[k]);
-                ck_assert_msg(off < 1e-12, "%s, example %u, word %u: off by %g", f.name, i, k, off);
-            }
-            ref_run_destroy(r);
+TEST(steps_are_those_of_the_whole) {
+    fixture f, whole;
+    if (!case_at(_i).net->decode) return;
+    fixture_open(&f, _i, NULL, 6, 5, 0);
+    fixture_open(&whole, _i, NULL, 6, 5, 0);
+    ref_model *m = scattered_model(f.model);
+    build(&whole, NET_HEADS_ALL);
+    ref_run *all = run_forward(whole.g, m, &(ref_mode){.training = false});
+    for (uint32_t i = 0; i < f.e->n; i++) {
+        const net_example *x = &f.e->x[i];
+        vpps_node logits[MOST_POSITIONS];
+        const vpps_sentence *target = made(f.net, x);
+        net_decoding d = {.n_states = 0};
+        vpps_graph_clear(f.g);
+        if (f.net->encode) TEST_OK(f.net->encode(f.state, f.g, x, &d));
+        for (uint32_t k = 0; k + 1 < target->n_words; k++) {
+            if (k || f.net->encode) check_decoding(&f, &d);
+            TEST_OK(f.net->decode(f.state, f.g, target->words[k], &d));
+            logits[k] = d.logits;
         }
-        ref_run_destroy(all);
-        ref_model_destroy(m);
-        fixture_close(&whole);
-        fixture_close(&f);
+        ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
+        for (uint32_t k = 0; k + 1 < target->n_words; k++) {
+            const double off = difference(all, whole.logits[i][k], r, logits[k]);
+            ck_assert_msg(off < 1e-12, "%s, example %u, word %u: off by %g", f.name, i, k, off);
+        }
+        ref_run_destroy(r);
     }
-END_TEST
+    ref_run_destroy(all);
+    ref_model_destroy(m);
+    fixture_close(&whole);
+    fixture_close(&f);
+}
 
 /* ---------------------------------------------------------------- from what was computed */
 
@@ -144,19 +142,17 @@ static void decode_stepwise(fixture *f, vpps_handle *h, uint32_t i) {
     }
 }
 
-START_TEST(steps_go_on_from_states_given_back)
-    {
-        fixture f;
-        vpps_handle *h;
-        vpps_options o = options_for("cpu");
-        if (!makes_targets(case_at(_i).net)) return;
-        fixture_open(&f, _i, NULL, 6, 5, 0);
-        TEST_OK(vpps_handle_create(&h, f.model, &o));
-        for (uint32_t i = 0; i < f.e->n; i++) decode_stepwise(&f, h, i);
-        vpps_handle_destroy(h);
-        fixture_close(&f);
-    }
-END_TEST
+TEST(steps_go_on_from_states_given_back) {
+    fixture f;
+    vpps_handle *h;
+    vpps_options o = options_for("cpu");
+    if (!makes_targets(case_at(_i).net)) return;
+    fixture_open(&f, _i, NULL, 6, 5, 0);
+    TEST_OK(vpps_handle_create(&h, f.model, &o));
+    for (uint32_t i = 0; i < f.e->n; i++) decode_stepwise(&f, h, i);
+    vpps_handle_destroy(h);
+    fixture_close(&f);
+}
 
 TCase *decoding_tests(void) {
     TCase *t = tcase_create("decoding");

@@ -125,39 +125,37 @@ static void check_directions(const fixture *f, float *const *before) {
                   differ, info.cols);
 }
 
-START_TEST(dropout_is_where_it_is_documented)
-    {
-        enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
-        vpps_options o = options_for("cpu");
-        fixture f;
-        vpps_handle *h;
-        float *before[128];
-        const net_case c = case_at(_i);
-        examples e = *examples_of(c.net->kind);
-        e.n = 1;
-        e.x = &shortest[c.net->kind];
-        o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
-        o.seed = test_seed();
-        fixture_open(&f, _i, &e, HIDDEN, EMBED, 0.6f);
-        ck_assert_uint_le(vpps_param_count(f.model), VPPS_COUNT(before));
-        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
-            vpps_param_info info = {.size = sizeof info};
-            TEST_OK(vpps_param_describe(f.model, p, &info));
-            const size_t bytes = (size_t)info.count * info.rows * info.cols * sizeof *before[p];
-            before[p] = malloc(bytes);
-            ck_assert_ptr_nonnull(before[p]);
-            memcpy(before[p], vpps_param_values(f.model, p), bytes);
-        }
-        TEST_OK(vpps_handle_create(&h, f.model, &o));
-        TEST_OK(vpps_fb(h, f.g, build(&f, NET_HEADS_LABELLED), NULL));
-        TEST_OK(vpps_read_parameters(h));
-        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) check_changes(&f, p, before[p]);
-        check_directions(&f, before);
-        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) free(before[p]);
-        vpps_handle_destroy(h);
-        fixture_close(&f);
+TEST(dropout_is_where_it_is_documented) {
+    enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
+    vpps_options o = options_for("cpu");
+    fixture f;
+    vpps_handle *h;
+    float *before[128];
+    const net_case c = case_at(_i);
+    examples e = *examples_of(c.net->kind);
+    e.n = 1;
+    e.x = &shortest[c.net->kind];
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+    o.seed = test_seed();
+    fixture_open(&f, _i, &e, HIDDEN, EMBED, 0.6f);
+    ck_assert_uint_le(vpps_param_count(f.model), VPPS_COUNT(before));
+    for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
+        vpps_param_info info = {.size = sizeof info};
+        TEST_OK(vpps_param_describe(f.model, p, &info));
+        const size_t bytes = (size_t)info.count * info.rows * info.cols * sizeof *before[p];
+        before[p] = malloc(bytes);
+        ck_assert_ptr_nonnull(before[p]);
+        memcpy(before[p], vpps_param_values(f.model, p), bytes);
     }
-END_TEST
+    TEST_OK(vpps_handle_create(&h, f.model, &o));
+    TEST_OK(vpps_fb(h, f.g, build(&f, NET_HEADS_LABELLED), NULL));
+    TEST_OK(vpps_read_parameters(h));
+    for (vpps_param p = 0; p < vpps_param_count(f.model); p++) check_changes(&f, p, before[p]);
+    check_directions(&f, before);
+    for (vpps_param p = 0; p < vpps_param_count(f.model); p++) free(before[p]);
+    vpps_handle_destroy(h);
+    fixture_close(&f);
+}
 
 TCase *dropout_tests(void) {
     TCase *t = tcase_create("dropout");

@@ -125,18 +125,16 @@ static void check_example(const trial *t, uint32_t i, const said *got) {
 }
 
 /* Dropout is the identity where nothing is trained. */
-START_TEST(logits_are_those_of_the_equations)
-    {
-        for (int by_hand = 0; by_hand < 2; by_hand++) {
-            static trial t;
-            static said got;
-            trial_open(&t, _i, by_hand, by_hand ? 0.4f : 0);
-            ask_engine(&t, &got);
-            for (uint32_t i = 0; i < t.f.e->n; i++) check_example(&t, i, &got);
-            trial_close(&t);
-        }
+TEST(logits_are_those_of_the_equations) {
+    for (int by_hand = 0; by_hand < 2; by_hand++) {
+        static trial t;
+        static said got;
+        trial_open(&t, _i, by_hand, by_hand ? 0.4f : 0);
+        ask_engine(&t, &got);
+        for (uint32_t i = 0; i < t.f.e->n; i++) check_example(&t, i, &got);
+        trial_close(&t);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- a step of training */
 
@@ -182,13 +180,11 @@ static void check_step(int i, bool by_hand, net_heads heads) {
     trial_close(&t);
 }
 
-START_TEST(a_step_follows_the_equations)
-    {
-        const network *n = case_at(_i).net;
-        check_step(_i, false, NET_HEADS_LABELLED);
-        if (n->kind == NET_TREES && !roots_only(n)) check_step(_i, true, NET_HEADS_ROOT);
-    }
-END_TEST
+TEST(a_step_follows_the_equations) {
+    const network *n = case_at(_i).net;
+    check_step(_i, false, NET_HEADS_LABELLED);
+    if (n->kind == NET_TREES && !roots_only(n)) check_step(_i, true, NET_HEADS_ROOT);
+}
 
 TCase *equation_tests(void) {
     TCase *t = tcase_create("equations");

@@ -55,35 +55,29 @@ static void check_slopes(int i, float dropout) {
     fixture_close(&f);
 }
 
-START_TEST(gradients_are_slopes)
-    { check_slopes(_i, 0); }
-END_TEST
+TEST(gradients_are_slopes) { check_slopes(_i, 0); }
 
-START_TEST(gradients_are_slopes_with_dropout)
-    { check_slopes(_i, 0.3f); }
-END_TEST
+TEST(gradients_are_slopes_with_dropout) { check_slopes(_i, 0.3f); }
 
-START_TEST(dropout_drops)
-    {
-        const net_case c = case_at(_i);
-        if (!HAS_OPTION(c.net, dropout)) return;
-        double losses[2][2];
-        for (int drop = 0; drop < 2; drop++) {
-            fixture f;
-            fixture_open(&f, _i, NULL, 8, 8, drop ? 0.5f : 0);
-            const vpps_node loss = build(&f, NET_HEADS_LABELLED);
-            ref_model *m = scattered_model(f.model);
-            for (int k = 0; k < 2; k++) {
-                const ref_mode mode = {.training = true, .dropout_key = 5 + (uint64_t)k};
-                losses[drop][k] = loss_value(f.g, m, &mode, loss);
-            }
-            ref_model_destroy(m);
-            fixture_close(&f);
+TEST(dropout_drops) {
+    const net_case c = case_at(_i);
+    if (!HAS_OPTION(c.net, dropout)) return;
+    double losses[2][2];
+    for (int drop = 0; drop < 2; drop++) {
+        fixture f;
+        fixture_open(&f, _i, NULL, 8, 8, drop ? 0.5f : 0);
+        const vpps_node loss = build(&f, NET_HEADS_LABELLED);
+        ref_model *m = scattered_model(f.model);
+        for (int k = 0; k < 2; k++) {
+            const ref_mode mode = {.training = true, .dropout_key = 5 + (uint64_t)k};
+            losses[drop][k] = loss_value(f.g, m, &mode, loss);
         }
-        ck_assert_msg(losses[0][0] == losses[0][1], "%s: another mask without dropout", c.name);
-        ck_assert_msg(fabs(losses[1][0] - losses[1][1]) > 1e-6, "%s: masks do not matter", c.name);
+        ref_model_destroy(m);
+        fixture_close(&f);
     }
-END_TEST
+    ck_assert_msg(losses[0][0] == losses[0][1], "%s: another mask without dropout", c.name);
+    ck_assert_msg(fabs(losses[1][0] - losses[1][1]) > 1e-6, "%s: masks do not matter", c.name);
+}
 
 TCase *gradient_tests(void) {
     TCase *t = tcase_create("gradients");

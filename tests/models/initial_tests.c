@@ -167,49 +167,45 @@ static bool begins(double *x, size_t n, const vpps_param_info *info, beginning h
 static const examples none = {.words = 101, .characters = 83, .classes = 37, .edge_types = 29, .numbers = 31};
 enum { WIDE_HIDDEN = 52, WIDE_EMBED = 44 };
 
-START_TEST(parameters_begin_as_documented)
-    {
-        fixture f;
-        double first[128];
-        uint32_t n_drawn = 0;
-        fixture_open(&f, _i, &none, WIDE_HIDDEN, WIDE_EMBED, 0);
-        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
-            vpps_param_info info = {.size = sizeof info};
-            TEST_OK(vpps_param_describe(f.model, p, &info));
-            const size_t n = (size_t)info.count * info.rows * info.cols;
-            const float *values = vpps_param_values(f.model, p);
-            double *x = malloc(n * sizeof *x);
-            ck_assert_ptr_nonnull(x);
-            for (size_t i = 0; i < n; i++) x[i] = (double)values[i];
-            if (info.kind != VPPS_VECTOR) { /* each from draws of its own */
-                for (uint32_t k = 0; k < n_drawn; k++) ck_assert_msg(first[k] != x[1], "%s: %s", f.name, info.name);
-                ck_assert_uint_lt(n_drawn, VPPS_COUNT(first));
-                first[n_drawn++] = x[1];
-            }
-            ck_assert_msg(begins(x, n, &info, beginning_of(f.net, &info)),
-                          "%s: %s does not begin as it is documented: from %g, with a mean of %g, of its squares %g",
-                          f.name, info.name, x[0], power_mean(x, n, 1), power_mean(x, n, 2));
-            free(x);
+TEST(parameters_begin_as_documented) {
+    fixture f;
+    double first[128];
+    uint32_t n_drawn = 0;
+    fixture_open(&f, _i, &none, WIDE_HIDDEN, WIDE_EMBED, 0);
+    for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
+        vpps_param_info info = {.size = sizeof info};
+        TEST_OK(vpps_param_describe(f.model, p, &info));
+        const size_t n = (size_t)info.count * info.rows * info.cols;
+        const float *values = vpps_param_values(f.model, p);
+        double *x = malloc(n * sizeof *x);
+        ck_assert_ptr_nonnull(x);
+        for (size_t i = 0; i < n; i++) x[i] = (double)values[i];
+        if (info.kind != VPPS_VECTOR) { /* each from draws of its own */
+            for (uint32_t k = 0; k < n_drawn; k++) ck_assert_msg(first[k] != x[1], "%s: %s", f.name, info.name);
+            ck_assert_uint_lt(n_drawn, VPPS_COUNT(first));
+            first[n_drawn++] = x[1];
         }
-        fixture_close(&f);
+        ck_assert_msg(begins(x, n, &info, beginning_of(f.net, &info)),
+                      "%s: %s does not begin as it is documented: from %g, with a mean of %g, of its squares %g",
+                      f.name, info.name, x[0], power_mean(x, n, 1), power_mean(x, n, 2));
+        free(x);
     }
-END_TEST
+    fixture_close(&f);
+}
 
 /* No row is of a network or parameter that is gone. */
-START_TEST(rows_are_of_parameters)
-    {
-        for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-            vpps_param p;
-            fixture f;
-            int k = 0;
-            while (k < case_count() && strcmp(case_at(k).net->name, rows[i].network) != 0) k++;
-            ck_assert_msg(k < case_count(), "no network %s", rows[i].network);
-            fixture_open(&f, k, NULL, 4, 4, 0);
-            TEST_OK(vpps_param_find(f.model, rows[i].parameter, &p));
-            fixture_close(&f);
-        }
+TEST(rows_are_of_parameters) {
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+        vpps_param p;
+        fixture f;
+        int k = 0;
+        while (k < case_count() && strcmp(case_at(k).net->name, rows[i].network) != 0) k++;
+        ck_assert_msg(k < case_count(), "no network %s", rows[i].network);
+        fixture_open(&f, k, NULL, 4, 4, 0);
+        TEST_OK(vpps_param_find(f.model, rows[i].parameter, &p));
+        fixture_close(&f);
     }
-END_TEST
+}
 
 TCase *initial_tests(void) {
     TCase *t = tcase_create("initial values");

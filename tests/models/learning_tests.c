@@ -6,30 +6,28 @@
 
 #include <math.h>
 
-START_TEST(one_batch_is_overfitted)
-    {
-        enum { MOST_STEPS = 400 };
-        fixture f;
-        vpps_handle *h;
-        vpps_options o = options_for("cpu");
-        o.vps = 1;
-        o.verify = false;
-        o.optimizer = (vpps_optimizer){
-            .kind = VPPS_ADAM, .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .clip = 5};
-        fixture_open(&f, _i, NULL, 16, 16, 0);
-        TEST_OK(vpps_handle_create(&h, f.model, &o));
-        float first = 0, loss = 0;
-        uint32_t step = 0;
-        for (; step < MOST_STEPS && !(step && loss < 0.01f); step++) {
-            loss = train_batch(h, f.g, build(&f, loss_heads(&f)));
-            if (!step) first = loss;
-        }
-        ck_assert_msg(loss < 0.01f && first > 0.5f, "%s: the loss of an example goes from %g to %g in %u steps", f.name,
-                      (double)first, (double)loss, step);
-        vpps_handle_destroy(h);
-        fixture_close(&f);
+TEST(one_batch_is_overfitted) {
+    enum { MOST_STEPS = 400 };
+    fixture f;
+    vpps_handle *h;
+    vpps_options o = options_for("cpu");
+    o.vps = 1;
+    o.verify = false;
+    o.optimizer =
+        (vpps_optimizer){.kind = VPPS_ADAM, .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .clip = 5};
+    fixture_open(&f, _i, NULL, 16, 16, 0);
+    TEST_OK(vpps_handle_create(&h, f.model, &o));
+    float first = 0, loss = 0;
+    uint32_t step = 0;
+    for (; step < MOST_STEPS && !(step && loss < 0.01f); step++) {
+        loss = train_batch(h, f.g, build(&f, loss_heads(&f)));
+        if (!step) first = loss;
     }
-END_TEST
+    ck_assert_msg(loss < 0.01f && first > 0.5f, "%s: the loss of an example goes from %g to %g in %u steps", f.name,
+                  (double)first, (double)loss, step);
+    vpps_handle_destroy(h);
+    fixture_close(&f);
+}
 
 /* ---------------------------------------------------------------- devices */
 
@@ -82,16 +80,14 @@ static void train_on(const char *device, int i, const double want[BATCHES]) {
 }
 
 /* Software SIMT compiles a kernel each, which takes its time: it runs one case of each network. */
-START_TEST(devices_agree)
-    {
-        double want[BATCHES];
-        train_reference(_i, want);
-        train_on("cpu", _i, want);
-        if (!case_at(_i).fullest) return;
-        setenv("VPPS_SIMT_SMS", "2", 1);
-        train_on(test_gpu_device(), _i, want);
-    }
-END_TEST
+TEST(devices_agree) {
+    double want[BATCHES];
+    train_reference(_i, want);
+    train_on("cpu", _i, want);
+    if (!case_at(_i).fullest) return;
+    setenv("VPPS_SIMT_SMS", "2", 1);
+    train_on(test_gpu_device(), _i, want);
+}
 
 TCase *learning_tests(void) {
     TCase *t = tcase_create("learning");

@@ -31,76 +31,69 @@ static void check_heads(const fixture *f, net_heads heads) {
     }
 }
 
-START_TEST(classifiers_stand_where_they_are_asked_for)
-    {
-        static const net_heads heads[] = {NET_HEADS_LABELLED, NET_HEADS_ROOT, NET_HEADS_ALL};
-        fixture f;
-        fixture_open(&f, _i, NULL, 5, 4, 0);
-        for (size_t a = 0; a < VPPS_COUNT(heads); a++) {
-            build(&f, heads[a]);
-            TEST_OK(vpps_graph_status(f.g));
-            check_heads(&f, heads[a]);
-        }
-        fixture_close(&f);
+TEST(classifiers_stand_where_they_are_asked_for) {
+    static const net_heads heads[] = {NET_HEADS_LABELLED, NET_HEADS_ROOT, NET_HEADS_ALL};
+    fixture f;
+    fixture_open(&f, _i, NULL, 5, 4, 0);
+    for (size_t a = 0; a < VPPS_COUNT(heads); a++) {
+        build(&f, heads[a]);
+        TEST_OK(vpps_graph_status(f.g));
+        check_heads(&f, heads[a]);
     }
-END_TEST
+    fixture_close(&f);
+}
 
 /* ---------------------------------------------------------------- losses */
 
 /* The nll is that of the logits and of the example's own label. */
-START_TEST(the_loss_is_the_label_s)
-    {
-        fixture f;
-        fixture_open(&f, _i, NULL, 5, 4, 0);
-        build(&f, NET_HEADS_LABELLED);
-        ref_model *m = scattered_model(f.model);
-        ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
-        uint32_t checked = 0;
-        for (uint32_t i = 0; i < f.e->n; i++) {
-            for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
-                if (f.nll[i][k] == VPPS_NO_NODE) continue;
-                const double *y = r->values + r->first[f.logits[i][k]], got = r->values[r->first[f.nll[i][k]]];
-                double sum = 0;
-                for (uint32_t j = 0; j < f.e->classes; j++) sum += exp(y[j]);
-                const double want = log(sum) - y[example_label(f.net->kind, &f.e->x[i], k)];
-                ck_assert_msg(fabs(got - want) < 1e-9, "%s, example %u, position %u: %g, not %g", f.name, i, k, got,
-                              want);
-                checked++;
-            }
+TEST(the_loss_is_the_label_s) {
+    fixture f;
+    fixture_open(&f, _i, NULL, 5, 4, 0);
+    build(&f, NET_HEADS_LABELLED);
+    ref_model *m = scattered_model(f.model);
+    ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
+    uint32_t checked = 0;
+    for (uint32_t i = 0; i < f.e->n; i++) {
+        for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
+            if (f.nll[i][k] == VPPS_NO_NODE) continue;
+            const double *y = r->values + r->first[f.logits[i][k]], got = r->values[r->first[f.nll[i][k]]];
+            double sum = 0;
+            for (uint32_t j = 0; j < f.e->classes; j++) sum += exp(y[j]);
+            const double want = log(sum) - y[example_label(f.net->kind, &f.e->x[i], k)];
+            ck_assert_msg(fabs(got - want) < 1e-9, "%s, example %u, position %u: %g, not %g", f.name, i, k, got, want);
+            checked++;
         }
-        ck_assert_uint_gt(checked, 3);
-        ref_run_destroy(r);
-        ref_model_destroy(m);
-        fixture_close(&f);
     }
-END_TEST
+    ck_assert_uint_gt(checked, 3);
+    ref_run_destroy(r);
+    ref_model_destroy(m);
+    fixture_close(&f);
+}
 
 /* An example says the same alone as among others, which were on the same graph before it. */
-START_TEST(examples_are_apart)
-    {
-        fixture f, alone;
-        fixture_open(&f, _i, NULL, 5, 4, 0);
-        fixture_open(&alone, _i, NULL, 5, 4, 0);
-        ref_model *m = scattered_model(f.model);
-        build(&f, NET_HEADS_ALL);
-        ref_run *all = run_forward(f.g, m, &(ref_mode){.training = false});
-        for (uint32_t i = f.e->n; i-- > 0;) {
-            vpps_graph_clear(alone.g);
-            add_example(&alone, i, &f.e->x[i], NET_HEADS_ALL);
-            ref_run *r = run_forward(alone.g, m, &(ref_mode){.training = false});
-            for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
-                if (f.logits[i][k] == VPPS_NO_NODE) continue;
-                const double off = difference(all, f.logits[i][k], r, alone.logits[i][k]);
-                ck_assert_msg(off < 1e-12, "%s, example %u, position %u: off by %g", f.name, i, k, off);
-            }
-            ref_run_destroy(r);
+TEST(examples_are_apart) {
+    fixture f, alone;
+    fixture_open(&f, _i, NULL, 5, 4, 0);
+    fixture_open(&alone, _i, NULL, 5, 4, 0);
+    ref_model *m = scattered_model(f.model);
+    build(&f, NET_HEADS_ALL);
+    ref_run *all = run_forward(f.g, m, &(ref_mode){.training = false});
+    for (uint32_t i = f.e->n; i-- > 0;) {
+        vpps_graph_clear(alone.g);
+        add_example(&alone, i, &f.e->x[i], NET_HEADS_ALL);
+        ref_run *r = run_forward(alone.g, m, &(ref_mode){.training = false});
+        for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
+            if (f.logits[i][k] == VPPS_NO_NODE) continue;
+            const double off = difference(all, f.logits[i][k], r, alone.logits[i][k]);
+            ck_assert_msg(off < 1e-12, "%s, example %u, position %u: off by %g", f.name, i, k, off);
         }
-        ref_run_destroy(all);
-        ref_model_destroy(m);
-        fixture_close(&alone);
-        fixture_close(&f);
+        ref_run_destroy(r);
     }
-END_TEST
+    ref_run_destroy(all);
+    ref_model_destroy(m);
+    fixture_close(&alone);
+    fixture_close(&f);
+}
 
 /* ---------------------------------------------------------------- ids */
 
@@ -124,38 +117,36 @@ static void check_table(const fixture *f, const ref_run *r, size_t first, const 
     }
 }
 
-START_TEST(ids_are_used_as_given)
-    {
-        fixture f;
-        example_ids ids = {0};
-        uint32_t tables = 0;
-        fixture_open(&f, _i, NULL, 5, 4, 0);
-        build(&f, NET_HEADS_ALL);
-        vpps_node all[MOST_EXAMPLES * MOST_POSITIONS];
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < f.e->n; i++) {
-            example_read_ids(f.net->kind, &f.e->x[i], f.net->spells, &ids);
-            for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
-                if (f.logits[i][k] != VPPS_NO_NODE) all[n++] = f.logits[i][k];
-            }
+TEST(ids_are_used_as_given) {
+    fixture f;
+    example_ids ids = {0};
+    uint32_t tables = 0;
+    fixture_open(&f, _i, NULL, 5, 4, 0);
+    build(&f, NET_HEADS_ALL);
+    vpps_node all[MOST_EXAMPLES * MOST_POSITIONS];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f.e->n; i++) {
+        example_read_ids(f.net->kind, &f.e->x[i], f.net->spells, &ids);
+        for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
+            if (f.logits[i][k] != VPPS_NO_NODE) all[n++] = f.logits[i][k];
         }
-        const vpps_node loss = vpps_sum_elements(f.g, vpps_sum(f.g, n, all));
-        ref_model *m = scattered_model(f.model);
-        ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
-        ref_backward(r, m, loss);
-        for (vpps_param p = 0; p < m->n; p++) {
-            vpps_param_info info = {.size = sizeof info};
-            TEST_OK(vpps_param_describe(f.model, p, &info));
-            if (info.kind != VPPS_LOOKUP) continue;
-            check_table(&f, r, m->first[p], &info, &ids);
-            tables++;
-        }
-        ck_assert_uint_gt(tables, 0);
-        ref_run_destroy(r);
-        ref_model_destroy(m);
-        fixture_close(&f);
     }
-END_TEST
+    const vpps_node loss = vpps_sum_elements(f.g, vpps_sum(f.g, n, all));
+    ref_model *m = scattered_model(f.model);
+    ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
+    ref_backward(r, m, loss);
+    for (vpps_param p = 0; p < m->n; p++) {
+        vpps_param_info info = {.size = sizeof info};
+        TEST_OK(vpps_param_describe(f.model, p, &info));
+        if (info.kind != VPPS_LOOKUP) continue;
+        check_table(&f, r, m->first[p], &info, &ids);
+        tables++;
+    }
+    ck_assert_uint_gt(tables, 0);
+    ref_run_destroy(r);
+    ref_model_destroy(m);
+    fixture_close(&f);
+}
 
 TCase *position_tests(void) {
     TCase *t = tcase_create("positions");

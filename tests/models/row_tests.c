@@ -17,26 +17,24 @@ static void check_option(const network *n, const option_row *o) {
                   value);
 }
 
-START_TEST(a_row_is_complete)
-    {
-        const network *n = networks[_i];
-        const bool pairs = n->kind == NET_PAIRS || n->kind == NET_LATTICE_PAIRS;
-        ck_assert_ptr_eq(network_find(n->name), n); /* also: no two of one name */
-        ck_assert_ptr_null(network_find("no such network"));
-        ck_assert(n->summary && *n->summary && n->source && *n->source);
-        ck_assert_uint_eq(examples_of(n->kind)->kind, n->kind);
-        ck_assert(HAS_OPTION(n, hidden) && n->defaults.hidden > 0);
-        for (const option_row *o = n->options; o->name; o++) check_option(n, o);
-        ck_assert_msg(n->create && n->add && n->destroy, "%s", n->name);
-        ck_assert_msg((n->encode != NULL) == pairs, "%s", n->name);
-        ck_assert_msg((n->decode != NULL) == (pairs || n->kind == NET_TEXT), "%s", n->name);
-        ck_assert_msg(n->embedding != NULL, "%s", n->name);
-        ck_assert_msg(!n->spells || n->kind == NET_TAGGING, "%s", n->name);
-        ck_assert_uint_le(n->defaults.loss, NET_HEADS_ROOT);
-        ck_assert(!roots_only(n) || n->defaults.loss == NET_HEADS_ROOT);
-        ck_assert(n->kind == NET_TREES || n->defaults.loss == NET_HEADS_LABELLED);
-    }
-END_TEST
+TEST(a_row_is_complete) {
+    const network *n = networks[_i];
+    const bool pairs = n->kind == NET_PAIRS || n->kind == NET_LATTICE_PAIRS;
+    ck_assert_ptr_eq(network_find(n->name), n); /* also: no two of one name */
+    ck_assert_ptr_null(network_find("no such network"));
+    ck_assert(n->summary && *n->summary && n->source && *n->source);
+    ck_assert_uint_eq(examples_of(n->kind)->kind, n->kind);
+    ck_assert(HAS_OPTION(n, hidden) && n->defaults.hidden > 0);
+    for (const option_row *o = n->options; o->name; o++) check_option(n, o);
+    ck_assert_msg(n->create && n->add && n->destroy, "%s", n->name);
+    ck_assert_msg((n->encode != NULL) == pairs, "%s", n->name);
+    ck_assert_msg((n->decode != NULL) == (pairs || n->kind == NET_TEXT), "%s", n->name);
+    ck_assert_msg(n->embedding != NULL, "%s", n->name);
+    ck_assert_msg(!n->spells || n->kind == NET_TAGGING, "%s", n->name);
+    ck_assert_uint_le(n->defaults.loss, NET_HEADS_ROOT);
+    ck_assert(!roots_only(n) || n->defaults.loss == NET_HEADS_ROOT);
+    ck_assert(n->kind == NET_TREES || n->defaults.loss == NET_HEADS_LABELLED);
+}
 
 /* ---------------------------------------------------------------- how many parameters */
 
@@ -92,40 +90,36 @@ static uint64_t documented(const char *name, const net_config *c) {
     return 0;
 }
 
-START_TEST(parameters_are_as_documented)
-    {
-        static const uint32_t sizes[][2] = {{5, 3}, {8, 8}, {7, 12}}; /* hidden, embed */
-        for (size_t i = 0; i < VPPS_COUNT(sizes); i++) {
-            fixture f;
-            uint64_t count = 0;
-            fixture_open(&f, _i, NULL, sizes[i][0], sizes[i][1], 0);
-            for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
-                vpps_param_info info = {.size = sizeof info};
-                TEST_OK(vpps_param_describe(f.model, p, &info));
-                count += (uint64_t)info.count * info.rows * info.cols;
-            }
-            ck_assert_msg(count == documented(f.net->name, &f.config), "%s: %llu parameters at hidden %u, embed %u",
-                          f.name, (unsigned long long)count, sizes[i][0], sizes[i][1]);
-            fixture_close(&f);
-        }
-    }
-END_TEST
-
-/* The table that pretrained vectors go to has a vector for every word, of a size that an option says. */
-START_TEST(embeddings_are_named)
-    {
+TEST(parameters_are_as_documented) {
+    static const uint32_t sizes[][2] = {{5, 3}, {8, 8}, {7, 12}}; /* hidden, embed */
+    for (size_t i = 0; i < VPPS_COUNT(sizes); i++) {
         fixture f;
-        vpps_param table;
-        vpps_param_info info = {.size = sizeof info};
-        fixture_open(&f, _i, NULL, 5, 3, 0);
-        TEST_OK(vpps_param_find(f.model, f.net->embedding, &table));
-        TEST_OK(vpps_param_describe(f.model, table, &info));
-        ck_assert_int_eq(info.kind, VPPS_LOOKUP);
-        ck_assert_uint_eq(info.count, f.config.words);
-        ck_assert_uint_eq(info.rows * info.cols, HAS_OPTION(f.net, embed) ? f.config.embed : f.config.hidden);
+        uint64_t count = 0;
+        fixture_open(&f, _i, NULL, sizes[i][0], sizes[i][1], 0);
+        for (vpps_param p = 0; p < vpps_param_count(f.model); p++) {
+            vpps_param_info info = {.size = sizeof info};
+            TEST_OK(vpps_param_describe(f.model, p, &info));
+            count += (uint64_t)info.count * info.rows * info.cols;
+        }
+        ck_assert_msg(count == documented(f.net->name, &f.config), "%s: %llu parameters at hidden %u, embed %u", f.name,
+                      (unsigned long long)count, sizes[i][0], sizes[i][1]);
         fixture_close(&f);
     }
-END_TEST
+}
+
+/* The table that pretrained vectors go to has a vector for every word, of a size that an option says. */
+TEST(embeddings_are_named) {
+    fixture f;
+    vpps_param table;
+    vpps_param_info info = {.size = sizeof info};
+    fixture_open(&f, _i, NULL, 5, 3, 0);
+    TEST_OK(vpps_param_find(f.model, f.net->embedding, &table));
+    TEST_OK(vpps_param_describe(f.model, table, &info));
+    ck_assert_int_eq(info.kind, VPPS_LOOKUP);
+    ck_assert_uint_eq(info.count, f.config.words);
+    ck_assert_uint_eq(info.rows * info.cols, HAS_OPTION(f.net, embed) ? f.config.embed : f.config.hidden);
+    fixture_close(&f);
+}
 
 TCase *row_tests(void) {
     int n = 0;

@@ -34,30 +34,28 @@ static examples open_listops(vpps_treebank **bank, vpps_tree trees[MOST_EXAMPLES
                       .classes = vpps_treebank_classes(*bank)};
 }
 
-START_TEST(each_kind_has_half_of_the_vertices)
-    {
-        uint32_t kind[2] = {0, 0}, inner = 0;
-        vpps_tree trees[MOST_EXAMPLES];
-        net_example x[MOST_EXAMPLES];
-        vpps_treebank *bank;
-        const examples e = open_listops(&bank, trees, x);
-        fixture f;
-        fixture_open(&f, case_of("tree-lstm-2type"), &e, 4, 4, 0);
-        for (int again = 0; again < 2; again++) {
-            build(&f, NET_HEADS_ROOT);
-            const uint32_t first = count_vertices(&f, "b_f_1"), second = count_vertices(&f, "b_f_2");
-            if (again) ck_assert(first == kind[0] && second == kind[1]); /* the same in every epoch */
-            kind[0] = first;
-            kind[1] = second;
-        }
-        const uint32_t all = kind[0] + kind[1];
-        for (uint32_t i = 0; i < e.n; i++) inner += trees[i].n_leaves - 1;
-        ck_assert_uint_eq(all, inner);
-        ck_assert_msg(kind[0] > all / 3 && kind[1] > all / 3, "%u and %u", kind[0], kind[1]);
-        fixture_close(&f);
-        vpps_treebank_destroy(bank);
+TEST(each_kind_has_half_of_the_vertices) {
+    uint32_t kind[2] = {0, 0}, inner = 0;
+    vpps_tree trees[MOST_EXAMPLES];
+    net_example x[MOST_EXAMPLES];
+    vpps_treebank *bank;
+    const examples e = open_listops(&bank, trees, x);
+    fixture f;
+    fixture_open(&f, case_of("tree-lstm-2type"), &e, 4, 4, 0);
+    for (int again = 0; again < 2; again++) {
+        build(&f, NET_HEADS_ROOT);
+        const uint32_t first = count_vertices(&f, "b_f_1"), second = count_vertices(&f, "b_f_2");
+        if (again) ck_assert(first == kind[0] && second == kind[1]); /* the same in every epoch */
+        kind[0] = first;
+        kind[1] = second;
     }
-END_TEST
+    const uint32_t all = kind[0] + kind[1];
+    for (uint32_t i = 0; i < e.n; i++) inner += trees[i].n_leaves - 1;
+    ck_assert_uint_eq(all, inner);
+    ck_assert_msg(kind[0] > all / 3 && kind[1] > all / 3, "%u and %u", kind[0], kind[1]);
+    fixture_close(&f);
+    vpps_treebank_destroy(bank);
+}
 
 TCase *two_type_tests(void) {
     TCase *t = tcase_create("tree-lstm-2type");

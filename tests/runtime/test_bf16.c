@@ -201,35 +201,33 @@ static float packed_element(const operand *o, uint32_t row, uint32_t k, uint32_t
     return of_bits(k % 2 ? word & 0xffff0000u : word << 16);
 }
 
-START_TEST(operands_are_packed)
-    {
-        const unit u = unit_of(_i);
-        draw_seed();
-        for (int round = 0; u.product && round < (int)test_scaled(300); round++) {
-            operand o = make_operand(draw_size(40), draw_size(80), below(2), below(2) ? VPPS_BF16_PAIRS : 0,
-                                     1 + below(2), any_float);
-            pack(u.pack, &o);
-            const uint32_t rows = (o.source.rows + 15) / 16 * 16;
-            for (uint32_t row = 0; row < rows; row++) {
-                for (uint32_t k = 0; k < o.depth_tiles * 32; k++) {
-                    const bool padding = row >= o.source.rows || k >= o.source.depth;
-                    const double x = padding ? 0 : o.values[(size_t)row * o.source.depth + k];
-                    double want[2] = {0};
-                    split(x, o.parts, want);
-                    for (uint32_t part = 0; part < o.parts; part++) {
-                        const float got = packed_element(&o, row, k, part);
-                        ck_assert_msg(isnan(want[part]) ? isnan(got) : bits(got) == bits((float)want[part]),
-                                      "%s: part %u of %a is %a, expected %a (row %u, element %u of %u x %u; "
-                                      "VPPS_TEST_SEED=%llu)",
-                                      u.name, part, x, (double)got, want[part], row, k, o.source.rows, o.source.depth,
-                                      (unsigned long long)seed);
-                    }
+TEST(operands_are_packed) {
+    const unit u = unit_of(_i);
+    draw_seed();
+    for (int round = 0; u.product && round < (int)test_scaled(300); round++) {
+        operand o = make_operand(draw_size(40), draw_size(80), below(2), below(2) ? VPPS_BF16_PAIRS : 0, 1 + below(2),
+                                 any_float);
+        pack(u.pack, &o);
+        const uint32_t rows = (o.source.rows + 15) / 16 * 16;
+        for (uint32_t row = 0; row < rows; row++) {
+            for (uint32_t k = 0; k < o.depth_tiles * 32; k++) {
+                const bool padding = row >= o.source.rows || k >= o.source.depth;
+                const double x = padding ? 0 : o.values[(size_t)row * o.source.depth + k];
+                double want[2] = {0};
+                split(x, o.parts, want);
+                for (uint32_t part = 0; part < o.parts; part++) {
+                    const float got = packed_element(&o, row, k, part);
+                    ck_assert_msg(isnan(want[part]) ? isnan(got) : bits(got) == bits((float)want[part]),
+                                  "%s: part %u of %a is %a, expected %a (row %u, element %u of %u x %u; "
+                                  "VPPS_TEST_SEED=%llu)",
+                                  u.name, part, x, (double)got, want[part], row, k, o.source.rows, o.source.depth,
+                                  (unsigned long long)seed);
                 }
             }
-            free_operand(&o);
         }
+        free_operand(&o);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- products */
 
@@ -294,101 +292,95 @@ static void check_bound(const problem *p, const float *c) {
     }
 }
 
-START_TEST(products_are_within_their_bound)
-    {
-        const unit u = unit_of(_i);
-        draw_seed();
-        for (int round = 0; u.product && round < (int)test_scaled(40) * N_KINDS; round++) {
-            problem p = draw_problem(u.name, 1 + below(2), kinds[round % N_KINDS]);
-            pack(u.pack, &p.a);
-            pack(u.pack, &p.x);
-            float *c = compute(u.product, &p, p.x.source.rows);
-            check_bound(&p, c);
-            /* a vector's bits do not depend on those after it */
-            const uint32_t n = 1 + below(p.x.source.rows);
-            float *few = compute(u.product, &p, n);
-            for (uint32_t j = 0; j < n; j++)
-                ck_assert_msg(!memcmp(few + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
-                              "%s: vector %u's bits are others among %u", p.text, j, n);
-            release(few, p.ldc * (n - 1) + p.a.source.rows);
-            release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
-            free_problem(&p);
-        }
+TEST(products_are_within_their_bound) {
+    const unit u = unit_of(_i);
+    draw_seed();
+    for (int round = 0; u.product && round < (int)test_scaled(40) * N_KINDS; round++) {
+        problem p = draw_problem(u.name, 1 + below(2), kinds[round % N_KINDS]);
+        pack(u.pack, &p.a);
+        pack(u.pack, &p.x);
+        float *c = compute(u.product, &p, p.x.source.rows);
+        check_bound(&p, c);
+        /* a vector's bits do not depend on those after it */
+        const uint32_t n = 1 + below(p.x.source.rows);
+        float *few = compute(u.product, &p, n);
+        for (uint32_t j = 0; j < n; j++)
+            ck_assert_msg(!memcmp(few + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
+                          "%s: vector %u's bits are others among %u", p.text, j, n);
+        release(few, p.ldc * (n - 1) + p.a.source.rows);
+        release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
+        free_problem(&p);
     }
-END_TEST
+}
 
 /* A sum of products has the bits that it has when they are added one after the other. */
-START_TEST(terms_are_added_in_their_order)
-    {
-        enum { MOST_TERMS = 4 };
-        const unit u = unit_of(_i);
-        draw_seed();
-        for (int round = 0; u.product && round < (int)test_scaled(60); round++) {
-            const uint32_t m = draw_size(MOST_ROWS), n = draw_size(MOST_VECTORS), n_terms = 1 + below(MOST_TERMS);
-            const uint32_t parts = 1 + below(2);
-            float *start = drawn(m, -1, 1), *want = floats((size_t)m * n), *got = floats((size_t)m * n);
-            operand a[MOST_TERMS], x[MOST_TERMS];
-            vpps_bf16_term terms[MOST_TERMS];
-            size_t words = 0;
-            for (uint32_t i = 0; i < n_terms; i++) {
-                const uint32_t depth = draw_size(MOST_DEPTH);
-                a[i] = make_operand(m, depth, true, VPPS_BF16_PAIRS, parts, ordinary);
-                x[i] = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, ordinary);
-                pack(u.pack, &a[i]);
-                terms[i] = (vpps_bf16_term){a[i].packed, words, depth};
-                words += vpps_bf16_words(n, depth, parts);
-            }
-            uint32_t *vectors = aligned_alloc(64, words * sizeof *vectors);
-            ck_assert_ptr_nonnull(vectors);
-            for (uint32_t i = 0; i < n_terms; i++)
-                u.pack(&x[i].source, parts, VPPS_BF16_AS_ROWS, x[i].depth_tiles, vectors + terms[i].x_words);
-            for (uint32_t i = 0; i < n_terms; i++)
-                u.product(m, n, parts, vectors, 1, &terms[i], i ? want : start, i ? m : 0, want, m);
-            u.product(m, n, parts, vectors, n_terms, terms, start, 0, got, m);
-            ck_assert_msg(!memcmp(want, got, (size_t)m * n * sizeof *got),
-                          "%s: %u terms of %u rows and %u vectors differ from one after the other "
-                          "(VPPS_TEST_SEED=%llu)",
-                          u.name, n_terms, m, n, (unsigned long long)seed);
-            free(vectors);
-            for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
-            release(start, m);
-            release(want, (size_t)m * n);
-            release(got, (size_t)m * n);
+TEST(terms_are_added_in_their_order) {
+    enum { MOST_TERMS = 4 };
+    const unit u = unit_of(_i);
+    draw_seed();
+    for (int round = 0; u.product && round < (int)test_scaled(60); round++) {
+        const uint32_t m = draw_size(MOST_ROWS), n = draw_size(MOST_VECTORS), n_terms = 1 + below(MOST_TERMS);
+        const uint32_t parts = 1 + below(2);
+        float *start = drawn(m, -1, 1), *want = floats((size_t)m * n), *got = floats((size_t)m * n);
+        operand a[MOST_TERMS], x[MOST_TERMS];
+        vpps_bf16_term terms[MOST_TERMS];
+        size_t words = 0;
+        for (uint32_t i = 0; i < n_terms; i++) {
+            const uint32_t depth = draw_size(MOST_DEPTH);
+            a[i] = make_operand(m, depth, true, VPPS_BF16_PAIRS, parts, ordinary);
+            x[i] = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, ordinary);
+            pack(u.pack, &a[i]);
+            terms[i] = (vpps_bf16_term){a[i].packed, words, depth};
+            words += vpps_bf16_words(n, depth, parts);
         }
+        uint32_t *vectors = aligned_alloc(64, words * sizeof *vectors);
+        ck_assert_ptr_nonnull(vectors);
+        for (uint32_t i = 0; i < n_terms; i++)
+            u.pack(&x[i].source, parts, VPPS_BF16_AS_ROWS, x[i].depth_tiles, vectors + terms[i].x_words);
+        for (uint32_t i = 0; i < n_terms; i++)
+            u.product(m, n, parts, vectors, 1, &terms[i], i ? want : start, i ? m : 0, want, m);
+        u.product(m, n, parts, vectors, n_terms, terms, start, 0, got, m);
+        ck_assert_msg(!memcmp(want, got, (size_t)m * n * sizeof *got),
+                      "%s: %u terms of %u rows and %u vectors differ from one after the other "
+                      "(VPPS_TEST_SEED=%llu)",
+                      u.name, n_terms, m, n, (unsigned long long)seed);
+        free(vectors);
+        for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
+        release(start, m);
+        release(want, (size_t)m * n);
+        release(got, (size_t)m * n);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- transposed products of spread vectors */
 
-START_TEST(vectors_are_spread)
-    {
-        vpps_bf16_unit found;
-        const bool here = vpps_avx512_bf16_find(&found) == VPPS_OK;
-        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
-        draw_seed();
-        for (int round = 0; round < (int)test_scaled(100); round++) {
-            const uint32_t n = draw_size(40), depth = draw_size(100), parts = 1 + below(2), groups = (depth + 15) / 16;
-            operand o = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, any_float);
-            pack(kernels_of(0)->pack_bf16, &o);
-            const size_t words = vpps_bf16_spread_words(n, depth, parts);
-            uint32_t *spread = malloc(words * sizeof *spread), *fast = malloc(words * sizeof *fast);
-            ck_assert(spread && fast);
-            memset(spread, 0xff, words * sizeof *spread);
-            amx_spread(n, depth, parts, o.packed, spread);
-            for (size_t w = 0; w < words; w++) {
-                const uint32_t part = w / 256 % parts, g = (uint32_t)(w / 256 / parts % groups);
-                const uint32_t j = (uint32_t)(w / 256 / parts / groups) * 8 + w % 16 / 2, e = 16 * g + w / 16 % 16;
-                const uint32_t u = j < n && e < depth ? bits(packed_element(&o, j, e, part)) : 0;
-                ck_assert_uint_eq(spread[w], w % 2 ? u : u >> 16);
-            }
-            if (here) found.spread(n, depth, parts, o.packed, fast);
-            ck_assert(!here || !memcmp(spread, fast, words * sizeof *fast));
-            free(spread);
-            free(fast);
-            free_operand(&o);
+TEST(vectors_are_spread) {
+    vpps_bf16_unit found;
+    const bool here = vpps_avx512_bf16_find(&found) == VPPS_OK;
+    if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
+    draw_seed();
+    for (int round = 0; round < (int)test_scaled(100); round++) {
+        const uint32_t n = draw_size(40), depth = draw_size(100), parts = 1 + below(2), groups = (depth + 15) / 16;
+        operand o = make_operand(n, depth, false, VPPS_BF16_AS_ROWS, parts, any_float);
+        pack(kernels_of(0)->pack_bf16, &o);
+        const size_t words = vpps_bf16_spread_words(n, depth, parts);
+        uint32_t *spread = malloc(words * sizeof *spread), *fast = malloc(words * sizeof *fast);
+        ck_assert(spread && fast);
+        memset(spread, 0xff, words * sizeof *spread);
+        amx_spread(n, depth, parts, o.packed, spread);
+        for (size_t w = 0; w < words; w++) {
+            const uint32_t part = w / 256 % parts, g = (uint32_t)(w / 256 / parts % groups);
+            const uint32_t j = (uint32_t)(w / 256 / parts / groups) * 8 + w % 16 / 2, e = 16 * g + w / 16 % 16;
+            const uint32_t u = j < n && e < depth ? bits(packed_element(&o, j, e, part)) : 0;
+            ck_assert_uint_eq(spread[w], w % 2 ? u : u >> 16);
         }
+        if (here) found.spread(n, depth, parts, o.packed, fast);
+        ck_assert(!here || !memcmp(spread, fast, words * sizeof *fast));
+        free(spread);
+        free(fast);
+        free_operand(&o);
     }
-END_TEST
+}
 
 static void product_t_by_amx(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                              const vpps_bf16_term *terms, float *c, size_t ldc) {
@@ -398,146 +390,138 @@ static void product_t_by_amx(uint32_t k, uint32_t n, uint32_t parts, const uint3
 }
 
 /* By the model, and by AMX, to the same bits; and a vector's do not depend on how many there are. */
-START_TEST(transposed_products_are_within_their_bound)
-    {
-        enum { MOST_TERMS = 3 };
-        const bool here = vpps_amx_find(&amx) == VPPS_OK;
-        if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
-        draw_seed();
-        for (int round = 0; round < (int)test_scaled(20) * N_KINDS; round++) {
-            const uint32_t k = draw_size(MOST_DEPTH), n = draw_size(20), n_terms = 1 + below(MOST_TERMS);
-            const uint32_t parts = 1 + below(2);
-            operand a[MOST_TERMS], x[MOST_TERMS];
-            vpps_bf16_term terms[MOST_TERMS];
-            size_t words = 0;
-            uint32_t depth = 0;
-            for (uint32_t i = 0; i < n_terms; i++) {
-                const uint32_t rows = draw_size(MOST_ROWS);
-                a[i] = make_operand(rows, k, true, VPPS_BF16_PAIRS, parts, kinds[round % N_KINDS]);
-                x[i] = make_operand(n, rows, false, VPPS_BF16_AS_ROWS, parts, kinds[round % N_KINDS]);
-                pack(kernels_of(0)->pack_bf16, &a[i]);
-                pack(kernels_of(0)->pack_bf16, &x[i]);
-                terms[i] = (vpps_bf16_term){a[i].packed, words, rows};
-                words += vpps_bf16_spread_words(n, rows, parts);
-                depth += rows;
-            }
-            uint32_t *spread = aligned_alloc(64, words * sizeof *spread);
-            ck_assert_ptr_nonnull(spread);
-            for (uint32_t i = 0; i < n_terms; i++)
-                amx_spread(n, terms[i].depth, parts, x[i].packed, spread + terms[i].x_words);
-            const size_t ldc = k + below(2) * below(9), elems = ldc * (n - 1) + k;
-            float *c = floats(elems), *real = floats(elems);
-            amx_product_t(k, n, parts, spread, n_terms, terms, c, ldc);
-            if (here) product_t_by_amx(k, n, parts, spread, n_terms, terms, real, ldc);
-            for (uint32_t j = 0; j < n; j++) {
-                ck_assert_msg(!here || !memcmp(c + j * ldc, real + j * ldc, k * sizeof *c),
-                              "vector %u is not the model's (VPPS_TEST_SEED=%llu)", j, (unsigned long long)seed);
-                for (uint32_t e = 0; e < k; e++) {
-                    double want = 0, sum = 0, operands = 0;
-                    for (uint32_t i = 0; i < n_terms; i++) {
-                        for (uint32_t r = 0; r < terms[i].depth; r++) {
-                            const double w = a[i].values[(size_t)r * k + e],
-                                         v = x[i].values[(size_t)j * terms[i].depth + r];
-                            want += w * v;
-                            sum += fabs(w * v);
-                            operands += fabs(w) + fabs(v);
-                        }
-                    }
-                    const double off = fabs((double)c[j * ldc + e] - want), most = bound(parts, depth, sum, operands);
-                    ck_assert_msg(off <= most,
-                                  "%u parts, element %u of vector %u is off by %g, at most %g "
-                                  "(VPPS_TEST_SEED=%llu)",
-                                  parts, e, j, off, most, (unsigned long long)seed);
-                }
-            }
-            const uint32_t few = 1 + below(vpps_min_u32(n, VPPS_BF16_SPREAD));
-            if (n_terms == 1) { /* the first vectors' tiles are the same */
-                amx_product_t(k, few, parts, spread, n_terms, terms, real, ldc);
-                for (uint32_t j = 0; j < few; j++) ck_assert(!memcmp(c + j * ldc, real + j * ldc, k * sizeof *c));
-            }
-            free(spread);
-            release(c, elems);
-            release(real, elems);
-            for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
+TEST(transposed_products_are_within_their_bound) {
+    enum { MOST_TERMS = 3 };
+    const bool here = vpps_amx_find(&amx) == VPPS_OK;
+    if (!here) TEST_LEFT_OUT("%s", vpps_error_message());
+    draw_seed();
+    for (int round = 0; round < (int)test_scaled(20) * N_KINDS; round++) {
+        const uint32_t k = draw_size(MOST_DEPTH), n = draw_size(20), n_terms = 1 + below(MOST_TERMS);
+        const uint32_t parts = 1 + below(2);
+        operand a[MOST_TERMS], x[MOST_TERMS];
+        vpps_bf16_term terms[MOST_TERMS];
+        size_t words = 0;
+        uint32_t depth = 0;
+        for (uint32_t i = 0; i < n_terms; i++) {
+            const uint32_t rows = draw_size(MOST_ROWS);
+            a[i] = make_operand(rows, k, true, VPPS_BF16_PAIRS, parts, kinds[round % N_KINDS]);
+            x[i] = make_operand(n, rows, false, VPPS_BF16_AS_ROWS, parts, kinds[round % N_KINDS]);
+            pack(kernels_of(0)->pack_bf16, &a[i]);
+            pack(kernels_of(0)->pack_bf16, &x[i]);
+            terms[i] = (vpps_bf16_term){a[i].packed, words, rows};
+            words += vpps_bf16_spread_words(n, rows, parts);
+            depth += rows;
         }
+        uint32_t *spread = aligned_alloc(64, words * sizeof *spread);
+        ck_assert_ptr_nonnull(spread);
+        for (uint32_t i = 0; i < n_terms; i++)
+            amx_spread(n, terms[i].depth, parts, x[i].packed, spread + terms[i].x_words);
+        const size_t ldc = k + below(2) * below(9), elems = ldc * (n - 1) + k;
+        float *c = floats(elems), *real = floats(elems);
+        amx_product_t(k, n, parts, spread, n_terms, terms, c, ldc);
+        if (here) product_t_by_amx(k, n, parts, spread, n_terms, terms, real, ldc);
+        for (uint32_t j = 0; j < n; j++) {
+            ck_assert_msg(!here || !memcmp(c + j * ldc, real + j * ldc, k * sizeof *c),
+                          "vector %u is not the model's (VPPS_TEST_SEED=%llu)", j, (unsigned long long)seed);
+            for (uint32_t e = 0; e < k; e++) {
+                double want = 0, sum = 0, operands = 0;
+                for (uint32_t i = 0; i < n_terms; i++) {
+                    for (uint32_t r = 0; r < terms[i].depth; r++) {
+                        const double w = a[i].values[(size_t)r * k + e],
+                                     v = x[i].values[(size_t)j * terms[i].depth + r];
+                        want += w * v;
+                        sum += fabs(w * v);
+                        operands += fabs(w) + fabs(v);
+                    }
+                }
+                const double off = fabs((double)c[j * ldc + e] - want), most = bound(parts, depth, sum, operands);
+                ck_assert_msg(off <= most,
+                              "%u parts, element %u of vector %u is off by %g, at most %g "
+                              "(VPPS_TEST_SEED=%llu)",
+                              parts, e, j, off, most, (unsigned long long)seed);
+            }
+        }
+        const uint32_t few = 1 + below(vpps_min_u32(n, VPPS_BF16_SPREAD));
+        if (n_terms == 1) { /* the first vectors' tiles are the same */
+            amx_product_t(k, few, parts, spread, n_terms, terms, real, ldc);
+            for (uint32_t j = 0; j < few; j++) ck_assert(!memcmp(c + j * ldc, real + j * ldc, k * sizeof *c));
+        }
+        free(spread);
+        release(c, elems);
+        release(real, elems);
+        for (uint32_t i = 0; i < n_terms; i++) free_operand(&a[i]), free_operand(&x[i]);
     }
-END_TEST
+}
 
 /* Products of bf16 are exact, so all vectors' instruction sets round alike. */
-START_TEST(instruction_sets_give_the_same_bits)
-    {
-        draw_seed();
-        for (int round = 0; round < 100; round++) {
-            problem p = draw_problem("all", 1 + below(2), round % 2 ? ordinary : of_any_size);
-            const size_t elems = p.ldc * (p.x.source.rows - 1) + p.a.source.rows;
-            float *first = NULL;
-            for (int i = 0; i < N_ISAS; i++) {
-                const vpps_kernels *kernels = kernels_to_try(i);
-                if (!kernels) continue;
-                pack(kernels->pack_bf16, &p.a);
-                pack(kernels->pack_bf16, &p.x);
-                float *c = compute(kernels->product_bf16, &p, p.x.source.rows);
-                for (uint32_t j = 0; first && j < p.x.source.rows; j++)
-                    ck_assert_msg(!memcmp(first + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
-                                  "%s: vector %u differs by %s", p.text, j, isas[i]);
-                if (first) release(c, elems);
-                if (!first) first = c;
-            }
-            release(first, elems);
-            free_problem(&p);
+TEST(instruction_sets_give_the_same_bits) {
+    draw_seed();
+    for (int round = 0; round < 100; round++) {
+        problem p = draw_problem("all", 1 + below(2), round % 2 ? ordinary : of_any_size);
+        const size_t elems = p.ldc * (p.x.source.rows - 1) + p.a.source.rows;
+        float *first = NULL;
+        for (int i = 0; i < N_ISAS; i++) {
+            const vpps_kernels *kernels = kernels_to_try(i);
+            if (!kernels) continue;
+            pack(kernels->pack_bf16, &p.a);
+            pack(kernels->pack_bf16, &p.x);
+            float *c = compute(kernels->product_bf16, &p, p.x.source.rows);
+            for (uint32_t j = 0; first && j < p.x.source.rows; j++)
+                ck_assert_msg(!memcmp(first + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
+                              "%s: vector %u differs by %s", p.text, j, isas[i]);
+            if (first) release(c, elems);
+            if (!first) first = c;
         }
+        release(first, elems);
+        free_problem(&p);
     }
-END_TEST
+}
 
 /* AMX does what its model does, to the bit. */
-START_TEST(amx_is_its_model)
-    {
-        const unit real = unit_of(AMX), model = unit_of(AMX_MODEL);
-        draw_seed();
-        for (int round = 0; real.product && round < 100; round++) {
-            problem p = draw_problem(real.name, 1 + below(2), kinds[round % N_KINDS]);
-            pack(real.pack, &p.a);
-            pack(real.pack, &p.x);
-            float *c = compute(real.product, &p, p.x.source.rows), *want = compute(model.product, &p, p.x.source.rows);
-            for (uint32_t j = 0; j < p.x.source.rows; j++)
-                ck_assert_msg(!memcmp(want + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
-                              "%s: vector %u is not the model's", p.text, j);
-            free_problem(&p);
-        }
+TEST(amx_is_its_model) {
+    const unit real = unit_of(AMX), model = unit_of(AMX_MODEL);
+    draw_seed();
+    for (int round = 0; real.product && round < 100; round++) {
+        problem p = draw_problem(real.name, 1 + below(2), kinds[round % N_KINDS]);
+        pack(real.pack, &p.a);
+        pack(real.pack, &p.x);
+        float *c = compute(real.product, &p, p.x.source.rows), *want = compute(model.product, &p, p.x.source.rows);
+        for (uint32_t j = 0; j < p.x.source.rows; j++)
+            ck_assert_msg(!memcmp(want + j * p.ldc, c + j * p.ldc, p.a.source.rows * sizeof *c),
+                          "%s: vector %u is not the model's", p.text, j);
+        free_problem(&p);
     }
-END_TEST
+}
 
 /* NaN and infinity of a vector stay in its result, those of a row in the row's. */
-START_TEST(what_is_not_finite_shows)
-    {
-        static const float poisons[] = {NAN, INFINITY, -INFINITY};
-        const unit u = unit_of(_i);
-        draw_seed();
-        for (int round = 0; u.product && round < 60; round++) {
-            problem p = draw_problem(u.name, 1 + below(2), ordinary);
-            const bool in_a = below(2);
-            operand *o = in_a ? &p.a : &p.x;
-            const uint32_t row = below(o->source.rows), e = below(o->source.depth);
-            const size_t distance = o->source.skip + (o->source.across ? o->source.rows : o->source.depth);
-            const uint32_t vector = o->source.across ? e : row, element = o->source.across ? row : e;
-            o->memory[vector * distance + o->source.skip + element] = poisons[round % 3];
-            pack(u.pack, &p.a);
-            pack(u.pack, &p.x);
-            float *c = compute(u.product, &p, p.x.source.rows);
-            for (uint32_t j = 0; j < p.x.source.rows; j++) {
-                for (uint32_t i = 0; i < p.a.source.rows; i++) {
-                    const float got = c[j * p.ldc + i];
-                    const bool poisoned = in_a ? i == row : j == row;
-                    const bool right = !poisoned ? isfinite(got) : round % 3 == 0 ? isnan(got) : !isfinite(got);
-                    ck_assert_msg(right, "%s: %g in %s %u, and element %u of vector %u is %g", p.text,
-                                  (double)poisons[round % 3], in_a ? "row" : "vector", row, i, j, (double)got);
-                }
+TEST(what_is_not_finite_shows) {
+    static const float poisons[] = {NAN, INFINITY, -INFINITY};
+    const unit u = unit_of(_i);
+    draw_seed();
+    for (int round = 0; u.product && round < 60; round++) {
+        problem p = draw_problem(u.name, 1 + below(2), ordinary);
+        const bool in_a = below(2);
+        operand *o = in_a ? &p.a : &p.x;
+        const uint32_t row = below(o->source.rows), e = below(o->source.depth);
+        const size_t distance = o->source.skip + (o->source.across ? o->source.rows : o->source.depth);
+        const uint32_t vector = o->source.across ? e : row, element = o->source.across ? row : e;
+        o->memory[vector * distance + o->source.skip + element] = poisons[round % 3];
+        pack(u.pack, &p.a);
+        pack(u.pack, &p.x);
+        float *c = compute(u.product, &p, p.x.source.rows);
+        for (uint32_t j = 0; j < p.x.source.rows; j++) {
+            for (uint32_t i = 0; i < p.a.source.rows; i++) {
+                const float got = c[j * p.ldc + i];
+                const bool poisoned = in_a ? i == row : j == row;
+                const bool right = !poisoned ? isfinite(got) : round % 3 == 0 ? isnan(got) : !isfinite(got);
+                ck_assert_msg(right, "%s: %g in %s %u, and element %u of vector %u is %g", p.text,
+                              (double)poisons[round % 3], in_a ? "row" : "vector", row, i, j, (double)got);
             }
-            release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
-            free_problem(&p);
         }
+        release(c, p.ldc * (p.x.source.rows - 1) + p.a.source.rows);
+        free_problem(&p);
     }
-END_TEST
+}
 
 int main(void) {
     Suite *s = suite_create("bf16");

@@ -140,9 +140,7 @@ static void check_choice(const choice_case *x, const list *l, size_t elems) {
     ck_assert_msg(strstr(why, x->why), "'%s' lacks '%s'", why, x->why);
 }
 
-START_TEST(without_trials_the_table)
-    { check_choice(&without_trials[_i], NULL, 1 << 18); }
-END_TEST
+TEST(without_trials_the_table) { check_choice(&without_trials[_i], NULL, 1 << 18); }
 
 /* Zen 4 is like the one with dot = 1.7, the Intel processors that this was first measured on like dot = 0.5; avx2: of one vector. */
 static const struct {
@@ -169,61 +167,49 @@ static const struct {
     {4000, 0, 0, 1 << 18, {BF16, NULL, 0, false, BF16, "avx512", "avx512", "as asked", 1}},
 };
 
-START_TEST(trials_decide)
-    {
-        list l;
-        add_processor(&l, with_trials[_i].avx2, with_trials[_i].dot, with_trials[_i].amx);
-        check_choice(&with_trials[_i].want, &l, with_trials[_i].elems);
-    }
-END_TEST
+TEST(trials_decide) {
+    list l;
+    add_processor(&l, with_trials[_i].avx2, with_trials[_i].dot, with_trials[_i].amx);
+    check_choice(&with_trials[_i].want, &l, with_trials[_i].elems);
+}
 
 /* By AMX, a network whose weights stay in the cache in fp32 alone loses at batch 1 what one gains whose weights never do. */
-START_TEST(the_size_of_a_network_decides)
-    {
-        list l;
-        add_processor(&l, 4000, 0, 9);
-        for (uint32_t i = 0; i < l.n; i++) /* bf16x3 from memory as fast as from the cache, fp32 not */
-            if (!strcmp(l.at[i].precision, "bf16x3") && l.at[i].far && l.at[i].vectors == 1)
-                l.at[i].ns_per_vector = 2600;
-        const vpps_cpu_units u = processor_with(AMX);
-        const choice_case x = {.asked = AUTO, .batch = 1};
-        char why[160];
-        ck_assert_int_eq(choose(&u, &x, &l, 1 << 18, why, sizeof why).precision, FP32);
-        ck_assert_int_eq(choose(&u, &x, &l, 1 << 20, why, sizeof why).precision, BF16X3);
-    }
-END_TEST
+TEST(the_size_of_a_network_decides) {
+    list l;
+    add_processor(&l, 4000, 0, 9);
+    for (uint32_t i = 0; i < l.n; i++) /* bf16x3 from memory as fast as from the cache, fp32 not */
+        if (!strcmp(l.at[i].precision, "bf16x3") && l.at[i].far && l.at[i].vectors == 1) l.at[i].ns_per_vector = 2600;
+    const vpps_cpu_units u = processor_with(AMX);
+    const choice_case x = {.asked = AUTO, .batch = 1};
+    char why[160];
+    ck_assert_int_eq(choose(&u, &x, &l, 1 << 18, why, sizeof why).precision, FP32);
+    ck_assert_int_eq(choose(&u, &x, &l, 1 << 20, why, sizeof why).precision, BF16X3);
+}
 
-START_TEST(small_matrices_gain_nothing_from_bf16x3)
-    {
-        static const struct {
-            uint32_t side;
-            vpps_precision asked, chosen;
-        } cases[] = {{0, AUTO, BF16X3}, {1, AUTO, FP32}, {95, AUTO, FP32}, {96, AUTO, BF16X3}, {16, BF16X3, BF16X3}};
-        const vpps_cpu_units u = processor_with(AMX);
-        list l;
-        char why[160];
-        add_processor(&l, 4000, 0, 9);
-        for (uint32_t i = 0; i < VPPS_COUNT(cases); i++)
-            for (uint32_t n = 0; n <= l.n; n += l.n) { /* without trials and with them */
-                const vpps_cpu_problem p = {.asked = cases[i].asked,
-                                            .batch = 16,
-                                            .elems = 1 << 18,
-                                            .cache_bytes = 1 << 21,
-                                            .side = cases[i].side};
-                ck_assert_msg(vpps_cpu_choose(&u, &p, l.at, n, why, sizeof why).precision == cases[i].chosen,
-                              "side %u, %u trials: %s", cases[i].side, n, why);
-            }
-    }
-END_TEST
+TEST(small_matrices_gain_nothing_from_bf16x3) {
+    static const struct {
+        uint32_t side;
+        vpps_precision asked, chosen;
+    } cases[] = {{0, AUTO, BF16X3}, {1, AUTO, FP32}, {95, AUTO, FP32}, {96, AUTO, BF16X3}, {16, BF16X3, BF16X3}};
+    const vpps_cpu_units u = processor_with(AMX);
+    list l;
+    char why[160];
+    add_processor(&l, 4000, 0, 9);
+    for (uint32_t i = 0; i < VPPS_COUNT(cases); i++)
+        for (uint32_t n = 0; n <= l.n; n += l.n) { /* without trials and with them */
+            const vpps_cpu_problem p = {
+                .asked = cases[i].asked, .batch = 16, .elems = 1 << 18, .cache_bytes = 1 << 21, .side = cases[i].side};
+            ck_assert_msg(vpps_cpu_choose(&u, &p, l.at, n, why, sizeof why).precision == cases[i].chosen,
+                          "side %u, %u trials: %s", cases[i].side, n, why);
+        }
+}
 
-START_TEST(a_reason_may_be_cut_short)
-    {
-        const vpps_cpu_units u = processor_with(0);
-        char why[9] = "";
-        choose(&u, &(choice_case){.asked = AUTO}, NULL, 1, why, sizeof why);
-        ck_assert_str_eq(why, "bf16x3 b");
-    }
-END_TEST
+TEST(a_reason_may_be_cut_short) {
+    const vpps_cpu_units u = processor_with(0);
+    char why[9] = "";
+    choose(&u, &(choice_case){.asked = AUTO}, NULL, 1, why, sizeof why);
+    ck_assert_str_eq(why, "bf16x3 b");
+}
 
 /* ---------------------------------------------------------------- tiles and copies */
 
@@ -248,54 +234,50 @@ static const struct {
     {{100, 100, 100}, {1000, 1000, 1000}, {400, 400, 400}, 0.001, 96, 1, 0},
 };
 
-START_TEST(times_ask_for_tiles_and_copies)
-    {
-        const vpps_cpu_units u = processor_with(0);
-        list l = {.n = 0};
-        char why[160];
-        for (int i = 0; i < COUNTS; i++) {
-            add(&l, "avx512", "fp32", VPPS_CPU_WAY_forward, counts[i], false, timings[_i].forward[i]);
-            add(&l, "avx512", "fp32", VPPS_CPU_WAY_rows, counts[i], false, timings[_i].rows[i]);
-        }
-        for (int i = 0; i < TILES; i++)
-            add(&l, "avx512", "fp32", VPPS_CPU_WAY_forward, tiles[i], false, timings[_i].tile[i]);
-        add(&l, "avx512", "fp32", VPPS_CPU_WAY_copy, 1, false, timings[_i].copy);
-        const vpps_cpu_choice c = choose(&u, &(choice_case){.asked = FP32}, &l, 1, why, sizeof why);
-        ck_assert_uint_eq(c.tile, timings[_i].want_tile);
-        ck_assert_uint_eq(c.few, timings[_i].few);
-        ck_assert_uint_eq(c.pays, timings[_i].pays);
-        for (uint32_t i = 0; i < l.n; i++) {
-            const bool rows = !strcmp(l.at[i].product, "rows");
-            ck_assert_int_eq(vpps_cpu_is_chosen(&u, &c, &l.at[i]), !rows || l.at[i].vectors < c.few);
-        }
+TEST(times_ask_for_tiles_and_copies) {
+    const vpps_cpu_units u = processor_with(0);
+    list l = {.n = 0};
+    char why[160];
+    for (int i = 0; i < COUNTS; i++) {
+        add(&l, "avx512", "fp32", VPPS_CPU_WAY_forward, counts[i], false, timings[_i].forward[i]);
+        add(&l, "avx512", "fp32", VPPS_CPU_WAY_rows, counts[i], false, timings[_i].rows[i]);
     }
-END_TEST
+    for (int i = 0; i < TILES; i++)
+        add(&l, "avx512", "fp32", VPPS_CPU_WAY_forward, tiles[i], false, timings[_i].tile[i]);
+    add(&l, "avx512", "fp32", VPPS_CPU_WAY_copy, 1, false, timings[_i].copy);
+    const vpps_cpu_choice c = choose(&u, &(choice_case){.asked = FP32}, &l, 1, why, sizeof why);
+    ck_assert_uint_eq(c.tile, timings[_i].want_tile);
+    ck_assert_uint_eq(c.few, timings[_i].few);
+    ck_assert_uint_eq(c.pays, timings[_i].pays);
+    for (uint32_t i = 0; i < l.n; i++) {
+        const bool rows = !strcmp(l.at[i].product, "rows");
+        ck_assert_int_eq(vpps_cpu_is_chosen(&u, &c, &l.at[i]), !rows || l.at[i].vectors < c.few);
+    }
+}
 
 /* ---------------------------------------------------------------- as text */
 
-START_TEST(a_choice_is_text_and_back)
-    {
-        const vpps_cpu_units all = processor_with(AMX | DOT), few = processor_with(0);
-        const vpps_cpu_choice c = {
-            .kernels = 2, .unit = VPPS_BF16_AMX, .precision = BF16X3, .tile = 96, .few = -1u, .pays = 64};
-        char text[VPPS_CHOICE_BYTES];
-        vpps_cpu_choice back = {.tile = 7};
-        vpps_cpu_write_choice(&all, &c, text);
-        ck_assert_str_eq(text, "avx512 amx bf16x3 96 4294967295 64");
-        ck_assert(!vpps_cpu_read_choice(&few, text, &back)); /* of another processor */
-        static const char *const others[] = {"",
-                                             "avx512 amx",
-                                             "avx512 amx auto 96 3 48",
-                                             "avx512 amx fp32 0 3 48",
-                                             "avx512 amx fp32 96 3 48 more",
-                                             "mmx amx fp32 96 3 48"};
-        for (size_t i = 0; i < VPPS_COUNT(others); i++)
-            ck_assert_msg(!vpps_cpu_read_choice(&all, others[i], &back), "%s", others[i]);
-        ck_assert_uint_eq(back.tile, 7);
-        ck_assert(vpps_cpu_read_choice(&all, text, &back));
-        ck_assert_int_eq(memcmp(&c, &back, sizeof c), 0);
-    }
-END_TEST
+TEST(a_choice_is_text_and_back) {
+    const vpps_cpu_units all = processor_with(AMX | DOT), few = processor_with(0);
+    const vpps_cpu_choice c = {
+        .kernels = 2, .unit = VPPS_BF16_AMX, .precision = BF16X3, .tile = 96, .few = -1u, .pays = 64};
+    char text[VPPS_CHOICE_BYTES];
+    vpps_cpu_choice back = {.tile = 7};
+    vpps_cpu_write_choice(&all, &c, text);
+    ck_assert_str_eq(text, "avx512 amx bf16x3 96 4294967295 64");
+    ck_assert(!vpps_cpu_read_choice(&few, text, &back)); /* of another processor */
+    static const char *const others[] = {"",
+                                         "avx512 amx",
+                                         "avx512 amx auto 96 3 48",
+                                         "avx512 amx fp32 0 3 48",
+                                         "avx512 amx fp32 96 3 48 more",
+                                         "mmx amx fp32 96 3 48"};
+    for (size_t i = 0; i < VPPS_COUNT(others); i++)
+        ck_assert_msg(!vpps_cpu_read_choice(&all, others[i], &back), "%s", others[i]);
+    ck_assert_uint_eq(back.tile, 7);
+    ck_assert(vpps_cpu_read_choice(&all, text, &back));
+    ck_assert_int_eq(memcmp(&c, &back, sizeof c), 0);
+}
 
 /* A text with a part replaced by another; malloc'd. */
 static char *replaced(const char *text, const char *part, const char *by) {
@@ -306,35 +288,33 @@ static char *replaced(const char *text, const char *part, const char *by) {
     return out;
 }
 
-START_TEST(trials_are_text_and_back)
-    {
-        const vpps_cpu_units u = processor_with(DOT), less = processor_with(0);
-        vpps_trial trials[VPPS_CPU_TRIALS], back[VPPS_CPU_TRIALS];
-        vpps_cpu_maker by[VPPS_CPU_TRIALS];
-        const uint32_t n = vpps_cpu_list_trials(&u, trials, by);
-        for (uint32_t i = 0; i < n; i++) trials[i].ns_per_vector = 1000 + i;
-        char *text = vpps_probe_write(trials, n);
-        ck_assert_ptr_nonnull(text);
-        ck_assert_uint_eq(vpps_probe_read(&u, text, back), n);
-        ck_assert_int_eq(memcmp(trials, back, n * sizeof *trials), 0);
-        ck_assert_uint_eq(vpps_probe_read(&less, text, back), 0); /* which lacks a unit */
-        static const char *const others[][2] = {
-            {" 1000.00", ""},        {" 1000.00", " nan"}, {" 1000.00", " -1"},
-            {" 1 near", " 0 near"},  {" near", " here"},   {" forward", " aside"},
-            {"avx512", "amx"},       {" fp32", " auto"},   {" 1000.00", " 1 more"},
-            {" 1001.00\n", " 1001"}, {"avx2 ", "\navx2 "}, {"avx2 fp32 forward 1 near 1000.00\n", ""},
-        };
-        for (size_t i = 0; i < VPPS_COUNT(others); i++) {
-            char *other = replaced(text, others[i][0], others[i][1]);
-            ck_assert_msg(!vpps_probe_read(&u, other, back), "'%s' instead of '%s'", others[i][1], others[i][0]);
-            free(other);
-        }
-        text[strlen(text) - 1] = '\0';
-        ck_assert_uint_eq(vpps_probe_read(&u, text, back), 0);
-        ck_assert_uint_eq(vpps_probe_read(&u, "", back), 0);
-        free(text);
+TEST(trials_are_text_and_back) {
+    const vpps_cpu_units u = processor_with(DOT), less = processor_with(0);
+    vpps_trial trials[VPPS_CPU_TRIALS], back[VPPS_CPU_TRIALS];
+    vpps_cpu_maker by[VPPS_CPU_TRIALS];
+    const uint32_t n = vpps_cpu_list_trials(&u, trials, by);
+    for (uint32_t i = 0; i < n; i++) trials[i].ns_per_vector = 1000 + i;
+    char *text = vpps_probe_write(trials, n);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(vpps_probe_read(&u, text, back), n);
+    ck_assert_int_eq(memcmp(trials, back, n * sizeof *trials), 0);
+    ck_assert_uint_eq(vpps_probe_read(&less, text, back), 0); /* which lacks a unit */
+    static const char *const others[][2] = {
+        {" 1000.00", ""},        {" 1000.00", " nan"}, {" 1000.00", " -1"},
+        {" 1 near", " 0 near"},  {" near", " here"},   {" forward", " aside"},
+        {"avx512", "amx"},       {" fp32", " auto"},   {" 1000.00", " 1 more"},
+        {" 1001.00\n", " 1001"}, {"avx2 ", "\navx2 "}, {"avx2 fp32 forward 1 near 1000.00\n", ""},
+    };
+    for (size_t i = 0; i < VPPS_COUNT(others); i++) {
+        char *other = replaced(text, others[i][0], others[i][1]);
+        ck_assert_msg(!vpps_probe_read(&u, other, back), "'%s' instead of '%s'", others[i][1], others[i][0]);
+        free(other);
     }
-END_TEST
+    text[strlen(text) - 1] = '\0';
+    ck_assert_uint_eq(vpps_probe_read(&u, text, back), 0);
+    ck_assert_uint_eq(vpps_probe_read(&u, "", back), 0);
+    free(text);
+}
 
 /* ---------------------------------------------------------------- a handle's */
 
@@ -346,53 +326,49 @@ static void hear(void *context, const char *line) {
 }
 
 /* What a handle says that it takes is what it takes, with its reason. */
-START_TEST(a_handle_says_which)
-    {
-        vpps_model *model;
-        vpps_handle *h;
-        unsetenv("VPPS_ISA");
-        vpps_options o = default_options();
-        o.precision = VPPS_PRECISION_AUTO;
-        o.batch = _i % 2 ? 1 : 0;
-        o.no_tuning = _i / 2 % 2;
-        const uint32_t side = _i < 4 ? 128 : 4;
-        o.vps = 1;
-        o.log = hear;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", side, side, NULL));
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        const vpps_stats stats = stats_of(h);
-        const vpps_cpu *cpu = (const vpps_cpu *)h->device;
-        char want[64];
-        snprintf(want, sizeof want, "multiplying in %s: ", vpps_precision_names[cpu->precision.precision]);
-        ck_assert_msg(!strncmp(heard, want, strlen(want)) && heard[strlen(want)], "%s", heard);
-        ck_assert_int_eq(side == 4, strstr(heard, "gains nothing") != NULL);
-        ck_assert_int_eq(o.no_tuning || side == 4, strstr(heard, "measured on this processor") == NULL);
-        ck_assert_str_eq(stats.precision, vpps_precision_names[cpu->precision.precision]);
-        ck_assert_str_eq(stats.precision_unit, cpu->precision.unit.name);
-        vpps_handle_destroy(h);
-        o.precision = (vpps_precision)(VPPS_PRECISION_AUTO + 1);
-        TEST_FAILS(vpps_handle_create(&h, model, &o), VPPS_ARGUMENT, "an enumeration holds a value");
-        vpps_model_destroy(model);
-    }
-END_TEST
+TEST(a_handle_says_which) {
+    vpps_model *model;
+    vpps_handle *h;
+    unsetenv("VPPS_ISA");
+    vpps_options o = default_options();
+    o.precision = VPPS_PRECISION_AUTO;
+    o.batch = _i % 2 ? 1 : 0;
+    o.no_tuning = _i / 2 % 2;
+    const uint32_t side = _i < 4 ? 128 : 4;
+    o.vps = 1;
+    o.log = hear;
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", side, side, NULL));
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    const vpps_stats stats = stats_of(h);
+    const vpps_cpu *cpu = (const vpps_cpu *)h->device;
+    char want[64];
+    snprintf(want, sizeof want, "multiplying in %s: ", vpps_precision_names[cpu->precision.precision]);
+    ck_assert_msg(!strncmp(heard, want, strlen(want)) && heard[strlen(want)], "%s", heard);
+    ck_assert_int_eq(side == 4, strstr(heard, "gains nothing") != NULL);
+    ck_assert_int_eq(o.no_tuning || side == 4, strstr(heard, "measured on this processor") == NULL);
+    ck_assert_str_eq(stats.precision, vpps_precision_names[cpu->precision.precision]);
+    ck_assert_str_eq(stats.precision_unit, cpu->precision.unit.name);
+    vpps_handle_destroy(h);
+    o.precision = (vpps_precision)(VPPS_PRECISION_AUTO + 1);
+    TEST_FAILS(vpps_handle_create(&h, model, &o), VPPS_ARGUMENT, "an enumeration holds a value");
+    vpps_model_destroy(model);
+}
 
 /* This processor's units are whole. */
-START_TEST(units_are_whole)
-    {
-        const vpps_cpu_units *u = vpps_units_of_this_cpu();
-        ck_assert_uint_ge(u->n_kernels, 1);
-        for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
-            const vpps_bf16_unit unit = vpps_bf16_unit_of(u, 0, (vpps_bf16_unit_id)i);
-            if (!unit.product) {
-                ck_assert(*u->why_not[i]);
-                continue;
-            }
-            ck_assert(unit.name && unit.pack && (!unit.product_t || unit.spread) &&
-                      (unit.open != NULL) == (unit.close != NULL));
+TEST(units_are_whole) {
+    const vpps_cpu_units *u = vpps_units_of_this_cpu();
+    ck_assert_uint_ge(u->n_kernels, 1);
+    for (uint32_t i = 0; i < VPPS_BF16_UNITS; i++) {
+        const vpps_bf16_unit unit = vpps_bf16_unit_of(u, 0, (vpps_bf16_unit_id)i);
+        if (!unit.product) {
+            ck_assert(*u->why_not[i]);
+            continue;
         }
+        ck_assert(unit.name && unit.pack && (!unit.product_t || unit.spread) &&
+                  (unit.open != NULL) == (unit.close != NULL));
     }
-END_TEST
+}
 
 int main(void) {
     Suite *s = suite_create("choices");

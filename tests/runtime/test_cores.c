@@ -64,31 +64,27 @@ static const quota_case cases[] = {
     {"30 23\n - \n" V2, "\n::\n0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 50000\n"}}, 2},
 };
 
-START_TEST(quotas)
-    {
-        const quota_case *c = &cases[_i];
-        const char *root = fake_root_open();
-        fake_root_put(c->mounts, "/proc/self/mountinfo");
-        fake_root_put(c->groups, "/proc/self/cgroup");
-        for (size_t i = 0; i < VPPS_COUNT(c->files) && c->files[i].path; i++)
-            fake_root_put(c->files[i].text, "%s", c->files[i].path);
-        const double cores = vpps_cores_quota(root);
-        fake_root_close();
-        ck_assert_msg(cores == c->cores, "%g cores, expected %g", cores, c->cores);
-    }
-END_TEST
+TEST(quotas) {
+    const quota_case *c = &cases[_i];
+    const char *root = fake_root_open();
+    fake_root_put(c->mounts, "/proc/self/mountinfo");
+    fake_root_put(c->groups, "/proc/self/cgroup");
+    for (size_t i = 0; i < VPPS_COUNT(c->files) && c->files[i].path; i++)
+        fake_root_put(c->files[i].text, "%s", c->files[i].path);
+    const double cores = vpps_cores_quota(root);
+    fake_root_close();
+    ck_assert_msg(cores == c->cores, "%g cores, expected %g", cores, c->cores);
+}
 
 /* What the process has is never none, and no more than the machine. */
-START_TEST(cores_of_this_process)
-    {
-        const uint32_t n = vpps_cores_allowed();
-        const double quota = vpps_cores_quota("");
-        ck_assert_uint_ge(n, 1);
-        ck_assert_int_le((long)n, sysconf(_SC_NPROCESSORS_CONF));
-        if (quota >= 1) ck_assert(n <= quota);
-        ck_assert(vpps_cores_quota("/nowhere") == 0);
-    }
-END_TEST
+TEST(cores_of_this_process) {
+    const uint32_t n = vpps_cores_allowed();
+    const double quota = vpps_cores_quota("");
+    ck_assert_uint_ge(n, 1);
+    ck_assert_int_le((long)n, sysconf(_SC_NPROCESSORS_CONF));
+    if (quota >= 1) ck_assert(n <= quota);
+    ck_assert(vpps_cores_quota("/nowhere") == 0);
+}
 
 int main(void) {
     Suite *s = suite_create("cores");

@@ -269,41 +269,37 @@ static void expect_failure(fixture *f, const fault *b) {
 }
 
 /* Every fault, in every setup; after each, the script as it was made gives the bits that it gave before. */
-START_TEST(faults_are_reported_and_survived)
-    {
-        const setup *s = &setups[_i / 2];
-        const bool stalls = _i % 2; /* these take the watchdog's time */
-        fixture f;
-        open_fixture(&f, s);
-        const float loss = run_whole(&f);
-        for (size_t i = 0; i < N_FAULTS; i++) {
-            if ((faults[i].status == VPPS_STALL) != stalls || (faults[i].with_groups && s->groups == 1)) continue;
-            mend(&f);
-            faults[i].make(&f);
-            expect_failure(&f, &faults[i]);
-            const float again = run_whole(&f);
-            ck_assert_msg(memcmp(&again, &loss, sizeof loss) == 0, "after %s the loss is %.9g, not %.9g",
-                          faults[i].name, (double)again, (double)loss);
-        }
-        close_fixture(&f);
+TEST(faults_are_reported_and_survived) {
+    const setup *s = &setups[_i / 2];
+    const bool stalls = _i % 2; /* these take the watchdog's time */
+    fixture f;
+    open_fixture(&f, s);
+    const float loss = run_whole(&f);
+    for (size_t i = 0; i < N_FAULTS; i++) {
+        if ((faults[i].status == VPPS_STALL) != stalls || (faults[i].with_groups && s->groups == 1)) continue;
+        mend(&f);
+        faults[i].make(&f);
+        expect_failure(&f, &faults[i]);
+        const float again = run_whole(&f);
+        ck_assert_msg(memcmp(&again, &loss, sizeof loss) == 0, "after %s the loss is %.9g, not %.9g", faults[i].name,
+                      (double)again, (double)loss);
     }
-END_TEST
+    close_fixture(&f);
+}
 
 /* A script may fail again and again. */
-START_TEST(device_survives_many_failures)
-    {
-        fixture f;
-        open_fixture(&f, &setups[_i]);
-        const float loss = run_whole(&f);
-        for (int i = 0; i < 100; i++) {
-            mend(&f);
-            faults[6 + i % 5].make(&f);
-            expect_failure(&f, &faults[6 + i % 5]);
-        }
-        ck_assert_float_eq(run_whole(&f), loss);
-        close_fixture(&f);
+TEST(device_survives_many_failures) {
+    fixture f;
+    open_fixture(&f, &setups[_i]);
+    const float loss = run_whole(&f);
+    for (int i = 0; i < 100; i++) {
+        mend(&f);
+        faults[6 + i % 5].make(&f);
+        expect_failure(&f, &faults[6 + i % 5]);
     }
-END_TEST
+    ck_assert_float_eq(run_whole(&f), loss);
+    close_fixture(&f);
+}
 
 /* ---------------------------------------------------------------- scripts that are not begun */
 
@@ -361,52 +357,48 @@ static void (*const refused[])(fixture *f) = {
     gradients_beyond,
 };
 
-START_TEST(wild_headers_are_refused)
-    {
-        fixture f;
-        open_fixture(&f, &setups[_i]);
-        const float loss = run_whole(&f);
-        for (size_t i = 0; i < VPPS_COUNT(refused); i++) {
-            mend(&f);
-            refused[i](&f);
-            const vpps_status status = vpps_device_cpu.launch(f.device, f.batch);
-            ck_assert_msg(status == VPPS_SCRIPT, "case %zu: %s: %s", i, vpps_status_name(status), vpps_error_message());
-            ck_assert_msg(strncmp(vpps_error_message(), "script: ", 8) == 0, "case %zu: %s", i, vpps_error_message());
-            ck_assert(vpps_device_cpu.finished(f.device));
-            ck_assert_float_eq(run_whole(&f), loss);
-        }
-        close_fixture(&f);
+TEST(wild_headers_are_refused) {
+    fixture f;
+    open_fixture(&f, &setups[_i]);
+    const float loss = run_whole(&f);
+    for (size_t i = 0; i < VPPS_COUNT(refused); i++) {
+        mend(&f);
+        refused[i](&f);
+        const vpps_status status = vpps_device_cpu.launch(f.device, f.batch);
+        ck_assert_msg(status == VPPS_SCRIPT, "case %zu: %s: %s", i, vpps_status_name(status), vpps_error_message());
+        ck_assert_msg(strncmp(vpps_error_message(), "script: ", 8) == 0, "case %zu: %s", i, vpps_error_message());
+        ck_assert(vpps_device_cpu.finished(f.device));
+        ck_assert_float_eq(run_whole(&f), loss);
     }
-END_TEST
+    close_fixture(&f);
+}
 
 /* Whatever a word holds that one of the checks above reads, nothing hangs or crashes. */
-START_TEST(wild_words_do_no_harm)
-    {
-        fixture f;
-        open_fixture(&f, &setups[_i]);
-        uint64_t random = test_seed() + (uint64_t)_i;
-        const float loss = run_whole(&f);
-        for (uint32_t i = 0; i < test_scaled(400); i++) {
-            mend(&f);
-            const uint32_t wild[] = {0, 1, (uint32_t)vpps_random(&random), WILD, INT32_MAX, UINT32_MAX};
-            const uint32_t value = wild[vpps_random_below(&random, VPPS_COUNT(wild))];
-            const uint32_t group = vpps_random_below(&random, header(&f)->n_groups);
-            static const vpps_task_kind kinds[] = {VPPS_TASK_STAGE, VPPS_TASK_OUTER, VPPS_TASK_ENTRIES, VPPS_TASK_LOSS};
-            const vpps_task_kind kind = kinds[vpps_random_below(&random, VPPS_COUNT(kinds))];
-            vpps_task *t = kind == VPPS_TASK_LOSS ? loss_of(&f) : find(&f, group, kind, 0);
-            uint32_t *words[] = {&t->kind,  &t->operands[0], &t->operands[1],  &t->operands[2],
-                                 &t->stage, &t->pass_record, &t->contributions};
-            const uint32_t n = kind == VPPS_TASK_STAGE ? VPPS_COUNT(words) : 1 + vpps_task_rows[kind].n_operands,
-                           word = vpps_random_below(&random, n);
-            /* what only verify can tell is left as it is: other vertices, and fewer, that the block has */
-            if (value < 2 || (kind == VPPS_TASK_LOSS && word == 1 && value < header(&f)->words)) continue;
-            *words[word] = value;
-            ck_assert_int_eq(run(&f).status, VPPS_SCRIPT);
-        }
-        ck_assert_float_eq(run_whole(&f), loss);
-        close_fixture(&f);
+TEST(wild_words_do_no_harm) {
+    fixture f;
+    open_fixture(&f, &setups[_i]);
+    uint64_t random = test_seed() + (uint64_t)_i;
+    const float loss = run_whole(&f);
+    for (uint32_t i = 0; i < test_scaled(400); i++) {
+        mend(&f);
+        const uint32_t wild[] = {0, 1, (uint32_t)vpps_random(&random), WILD, INT32_MAX, UINT32_MAX};
+        const uint32_t value = wild[vpps_random_below(&random, VPPS_COUNT(wild))];
+        const uint32_t group = vpps_random_below(&random, header(&f)->n_groups);
+        static const vpps_task_kind kinds[] = {VPPS_TASK_STAGE, VPPS_TASK_OUTER, VPPS_TASK_ENTRIES, VPPS_TASK_LOSS};
+        const vpps_task_kind kind = kinds[vpps_random_below(&random, VPPS_COUNT(kinds))];
+        vpps_task *t = kind == VPPS_TASK_LOSS ? loss_of(&f) : find(&f, group, kind, 0);
+        uint32_t *words[] = {&t->kind,  &t->operands[0], &t->operands[1],  &t->operands[2],
+                             &t->stage, &t->pass_record, &t->contributions};
+        const uint32_t n = kind == VPPS_TASK_STAGE ? VPPS_COUNT(words) : 1 + vpps_task_rows[kind].n_operands,
+                       word = vpps_random_below(&random, n);
+        /* what only verify can tell is left as it is: other vertices, and fewer, that the block has */
+        if (value < 2 || (kind == VPPS_TASK_LOSS && word == 1 && value < header(&f)->words)) continue;
+        *words[word] = value;
+        ck_assert_int_eq(run(&f).status, VPPS_SCRIPT);
     }
-END_TEST
+    ck_assert_float_eq(run_whole(&f), loss);
+    close_fixture(&f);
+}
 
 /* ---------------------------------------------------------------- threads */
 
@@ -429,22 +421,20 @@ static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count)
 }
 
 /* Who calls, and which run it is, does not change a bit; more VPs than cores work. */
-START_TEST(runs_agree_to_the_bit)
-    {
-        static const uint32_t vps[] = {1, 2, 3, 8};
-        size_t n, count;
-        const uint32_t vps_now = vps[_i / 2];
-        const bool guard = _i % 2;
-        float *first = train(vps_now, VPPS_CALLER_WORKS, guard, &n);
-        for (int run_number = 0; run_number < 5; run_number++) {
-            float *again = train(vps_now, run_number % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE, guard, &count);
-            ck_assert_uint_eq(n, count);
-            ck_assert_msg(memcmp(first, again, n * sizeof *first) == 0, "run %d with %u VPs", run_number, vps_now);
-            free(again);
-        }
-        free(first);
+TEST(runs_agree_to_the_bit) {
+    static const uint32_t vps[] = {1, 2, 3, 8};
+    size_t n, count;
+    const uint32_t vps_now = vps[_i / 2];
+    const bool guard = _i % 2;
+    float *first = train(vps_now, VPPS_CALLER_WORKS, guard, &n);
+    for (int run_number = 0; run_number < 5; run_number++) {
+        float *again = train(vps_now, run_number % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE, guard, &count);
+        ck_assert_uint_eq(n, count);
+        ck_assert_msg(memcmp(first, again, n * sizeof *first) == 0, "run %d with %u VPs", run_number, vps_now);
+        free(again);
     }
-END_TEST
+    free(first);
+}
 
 typedef struct waiter {
     vpps_cpu cpu;
@@ -464,43 +454,39 @@ static void sleep_ms(long ms) {
 }
 
 /* A process that was stopped for longer than the watchdog's time has not waited for so long. */
-START_TEST(being_stopped_is_no_stall)
-    {
-        void *memory = NULL;
-        pthread_t thread;
-        ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
-        waiter *w = memset(memory, 0, sizeof *w);
-        ck_assert_int_eq(pthread_create(&thread, NULL, wait_a_second, w), 0);
-        const pid_t test = getpid(), child = fork();
-        ck_assert_int_ge(child, 0);
-        if (child == 0) {
-            sleep_ms(50);
-            kill(test, SIGSTOP);
-            sleep_ms(1500);
-            kill(test, SIGCONT);
-            _exit(0);
-        }
-        ck_assert_int_eq(waitpid(child, NULL, 0), child);
-        sleep_ms(100);
-        atomic_store(&w->word, 1);
-        vpps_wake(&w->cpu, &w->word);
-        pthread_join(thread, NULL);
-        ck_assert_int_eq(w->end, VPPS_WAIT_REACHED);
-        free(w);
+TEST(being_stopped_is_no_stall) {
+    void *memory = NULL;
+    pthread_t thread;
+    ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
+    waiter *w = memset(memory, 0, sizeof *w);
+    ck_assert_int_eq(pthread_create(&thread, NULL, wait_a_second, w), 0);
+    const pid_t test = getpid(), child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        sleep_ms(50);
+        kill(test, SIGSTOP);
+        sleep_ms(1500);
+        kill(test, SIGCONT);
+        _exit(0);
     }
-END_TEST
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    sleep_ms(100);
+    atomic_store(&w->word, 1);
+    vpps_wake(&w->cpu, &w->word);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(w->end, VPPS_WAIT_REACHED);
+    free(w);
+}
 
 /* And one that was not stopped has. */
-START_TEST(waiting_ends_with_the_watchdogs_time)
-    {
-        void *memory = NULL;
-        ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
-        waiter *w = memset(memory, 0, sizeof *w);
-        wait_a_second(w);
-        ck_assert_int_eq(w->end, VPPS_WAIT_TIMEOUT);
-        free(w);
-    }
-END_TEST
+TEST(waiting_ends_with_the_watchdogs_time) {
+    void *memory = NULL;
+    ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
+    waiter *w = memset(memory, 0, sizeof *w);
+    wait_a_second(w);
+    ck_assert_int_eq(w->end, VPPS_WAIT_TIMEOUT);
+    free(w);
+}
 
 int main(void) {
     Suite *suite = suite_create("device");

@@ -63,21 +63,17 @@ static void expect_no_gpu(const char *text) {
 }
 
 /* The compiler has compared them, or there was nothing to compare with. */
-START_TEST(declarations_are_the_toolkits)
-    {
-        if (!cuda_declarations_compared || !cublas_declarations_compared)
-            TEST_SKIP("declarations_are_the_toolkits: no headers of the CUDA toolkit");
-    }
-END_TEST
+TEST(declarations_are_the_toolkits) {
+    if (!cuda_declarations_compared || !cublas_declarations_compared)
+        TEST_SKIP("declarations_are_the_toolkits: no headers of the CUDA toolkit");
+}
 
-START_TEST(machines_without_a_driver)
-    {
-        setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so.1", 1);
-        expect_no_gpu("no GPU driver: /nowhere/libcuda.so.1: ");
-        setenv("VPPS_LIBCUDA", "libm.so.6", 1);
-        expect_no_gpu("lacks cuInit");
-    }
-END_TEST
+TEST(machines_without_a_driver) {
+    setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so.1", 1);
+    expect_no_gpu("no GPU driver: /nowhere/libcuda.so.1: ");
+    setenv("VPPS_LIBCUDA", "libm.so.6", 1);
+    expect_no_gpu("lacks cuInit");
+}
 
 static const struct {
     vpps_cu_result code;
@@ -90,169 +86,153 @@ static const struct {
     {9999, "the driver does not start: a code without a name (9999"},
 };
 
-START_TEST(drivers_without_a_gpu)
-    {
-        fake->break_call("cuInit", 1, no_gpu[_i].code);
-        expect_no_gpu(no_gpu[_i].text);
-        close_driver(open_driver()); /* the next time it is there */
-    }
-END_TEST
+TEST(drivers_without_a_gpu) {
+    fake->break_call("cuInit", 1, no_gpu[_i].code);
+    expect_no_gpu(no_gpu[_i].text);
+    close_driver(open_driver()); /* the next time it is there */
+}
 
-START_TEST(gpus_that_will_not_do)
-    {
-        fake->device->count = 0;
-        expect_no_gpu("no GPU: the driver sees none");
-        fake->device->count = 1;
-        fake->device->cooperative = 0;
-        expect_no_gpu("Fake GPU cannot launch cooperatively");
-    }
-END_TEST
+TEST(gpus_that_will_not_do) {
+    fake->device->count = 0;
+    expect_no_gpu("no GPU: the driver sees none");
+    fake->device->count = 1;
+    fake->device->cooperative = 0;
+    expect_no_gpu("Fake GPU cannot launch cooperatively");
+}
 
-START_TEST(open_cleans_up_after_any_failure)
-    {
-        static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",         "cuDeviceGetAttribute",
-                                                "cuDeviceGetName",  "cuStreamCreate",      "cuDevicePrimaryCtxRetain",
-                                                "cuEventCreate",    "cuCtxPushCurrent_v2", "cuEventCreate"};
-        for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
-            fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the second event, too */
-            expect_no_gpu("CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)");
-        }
-        close_driver(open_driver());
+TEST(open_cleans_up_after_any_failure) {
+    static const char *const functions[] = {"cuDeviceGetCount", "cuDeviceGet",         "cuDeviceGetAttribute",
+                                            "cuDeviceGetName",  "cuStreamCreate",      "cuDevicePrimaryCtxRetain",
+                                            "cuEventCreate",    "cuCtxPushCurrent_v2", "cuEventCreate"};
+    for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
+        fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the second event, too */
+        expect_no_gpu("CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)");
     }
-END_TEST
+    close_driver(open_driver());
+}
 
-START_TEST(machine_is_described)
-    {
-        *fake->device =
-            (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20, 0, 0};
-        vpps_driver *d;
-        vpps_machine m;
-        TEST_OK(cuda->open(&d, 0, &m));
-        ck_assert_str_eq(m.name, "Some GPU");
-        ck_assert_uint_eq(m.arch, 103);
-        ck_assert_uint_eq(m.sms, 148);
-        ck_assert_uint_eq(m.sm_registers, 65537);
-        ck_assert_uint_eq(m.sm_shared_bytes, 233473);
-        ck_assert_uint_eq(m.cta_shared_bytes, 232449);
-        ck_assert_uint_eq(m.l2_bytes, 60 << 20);
-        ck_assert_ptr_eq(d->table, cuda);
-        ck_assert_str_eq(cuda->name, "cuda");
-        ck_assert_uint_eq(cuda->free_bytes(d), 1 << 20);
-        close_driver(d);
-    }
-END_TEST
+TEST(machine_is_described) {
+    *fake->device =
+        (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20, 0, 0};
+    vpps_driver *d;
+    vpps_machine m;
+    TEST_OK(cuda->open(&d, 0, &m));
+    ck_assert_str_eq(m.name, "Some GPU");
+    ck_assert_uint_eq(m.arch, 103);
+    ck_assert_uint_eq(m.sms, 148);
+    ck_assert_uint_eq(m.sm_registers, 65537);
+    ck_assert_uint_eq(m.sm_shared_bytes, 233473);
+    ck_assert_uint_eq(m.cta_shared_bytes, 232449);
+    ck_assert_uint_eq(m.l2_bytes, 60 << 20);
+    ck_assert_ptr_eq(d->table, cuda);
+    ck_assert_str_eq(cuda->name, "cuda");
+    ck_assert_uint_eq(cuda->free_bytes(d), 1 << 20);
+    close_driver(d);
+}
 
 /* ---------------------------------------------------------------- memory and order */
 
-START_TEST(copies_happen_in_order_and_later)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t at;
-        uint32_t *pinned, pageable[4] = {11, 12, 13, 14}, back[8];
-        TEST_OK(cuda->allocate(d, sizeof back, &at));
-        TEST_OK(cuda->allocate_host(d, 16, (void **)&pinned));
+TEST(copies_happen_in_order_and_later) {
+    vpps_driver *d = open_driver();
+    uint64_t at;
+    uint32_t *pinned, pageable[4] = {11, 12, 13, 14}, back[8];
+    TEST_OK(cuda->allocate(d, sizeof back, &at));
+    TEST_OK(cuda->allocate_host(d, 16, (void **)&pinned));
+    fake->hold(true);
+    for (uint32_t i = 0; i < 4; i++) pinned[i] = i;
+    TEST_OK(cuda->clear(d, at, 32));
+    TEST_OK(cuda->write(d, at + 8, pinned, 16));
+    TEST_OK(cuda->write(d, at + 16, pageable, 16)); /* over the second half of what came before */
+    TEST_OK(cuda->clear(d, at + 28, 4));
+    pinned[0] = 77;   /* still to be copied */
+    pageable[0] = 88; /* copied already */
+    TEST_OK(cuda->read(d, back, at, sizeof back));
+    const uint32_t want[] = {0, 0, 77, 1, 11, 12, 13, 0};
+    ck_assert_mem_eq(back, want, sizeof want);
+    TEST_OK(cuda->write(d, at, pageable, 0));
+    TEST_OK(cuda->read(d, back, at, 0));
+    TEST_OK(cuda->clear(d, at, 0));
+    cuda->release_host(d, pinned);
+    cuda->release(d, at);
+    ck_assert_uint_eq(fake->counts().device_blocks + fake->counts().pinned_blocks, 0);
+    close_driver(d);
+}
+
+TEST(memory_can_be_exhausted) {
+    fake->device->memory_bytes = 1000;
+    vpps_driver *d = open_driver();
+    uint64_t a, b, empty;
+    void *host;
+    TEST_OK(cuda->allocate(d, 600, &a));
+    ck_assert_uint_eq(cuda->free_bytes(d), 400);
+    TEST_FAILS(cuda->allocate(d, 401, &b), VPPS_MEMORY, "401 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY");
+    cuda->release(d, a);
+    TEST_OK(cuda->allocate(d, 900, &b));
+    TEST_OK(cuda->allocate(d, 0, &empty));
+    ck_assert_uint_ne(empty, b);
+    fake->break_call("cuMemHostAlloc", 1, 2);
+    TEST_FAILS(cuda->allocate_host(d, 64, &host), VPPS_MEMORY, "64 bytes of pinned memory");
+    close_driver(d);
+}
+
+TEST(finished_never_blocks) {
+    vpps_driver *d = open_driver();
+    uint64_t at, ns;
+    TEST_OK(cuda->allocate(d, 64, &at));
+    ck_assert(cuda->passed(d, 0)); /* nothing was begun */
+    TEST_OK(cuda->wait(d, &ns));
+    ck_assert_uint_eq(ns, 0);
+    for (uint32_t round = 0; round < 3; round++) {
         fake->hold(true);
-        for (uint32_t i = 0; i < 4; i++) pinned[i] = i;
-        TEST_OK(cuda->clear(d, at, 32));
-        TEST_OK(cuda->write(d, at + 8, pinned, 16));
-        TEST_OK(cuda->write(d, at + 16, pageable, 16)); /* over the second half of what came before */
-        TEST_OK(cuda->clear(d, at + 28, 4));
-        pinned[0] = 77;   /* still to be copied */
-        pageable[0] = 88; /* copied already */
-        TEST_OK(cuda->read(d, back, at, sizeof back));
-        const uint32_t want[] = {0, 0, 77, 1, 11, 12, 13, 0};
-        ck_assert_mem_eq(back, want, sizeof want);
-        TEST_OK(cuda->write(d, at, pageable, 0));
-        TEST_OK(cuda->read(d, back, at, 0));
-        TEST_OK(cuda->clear(d, at, 0));
-        cuda->release_host(d, pinned);
-        cuda->release(d, at);
-        ck_assert_uint_eq(fake->counts().device_blocks + fake->counts().pinned_blocks, 0);
-        close_driver(d);
-    }
-END_TEST
-
-START_TEST(memory_can_be_exhausted)
-    {
-        fake->device->memory_bytes = 1000;
-        vpps_driver *d = open_driver();
-        uint64_t a, b, empty;
-        void *host;
-        TEST_OK(cuda->allocate(d, 600, &a));
-        ck_assert_uint_eq(cuda->free_bytes(d), 400);
-        TEST_FAILS(cuda->allocate(d, 401, &b), VPPS_MEMORY, "401 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY");
-        cuda->release(d, a);
-        TEST_OK(cuda->allocate(d, 900, &b));
-        TEST_OK(cuda->allocate(d, 0, &empty));
-        ck_assert_uint_ne(empty, b);
-        fake->break_call("cuMemHostAlloc", 1, 2);
-        TEST_FAILS(cuda->allocate_host(d, 64, &host), VPPS_MEMORY, "64 bytes of pinned memory");
-        close_driver(d);
-    }
-END_TEST
-
-START_TEST(finished_never_blocks)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t at, ns;
-        TEST_OK(cuda->allocate(d, 64, &at));
-        ck_assert(cuda->passed(d, 0)); /* nothing was begun */
-        TEST_OK(cuda->wait(d, &ns));
-        ck_assert_uint_eq(ns, 0);
-        for (uint32_t round = 0; round < 3; round++) {
-            fake->hold(true);
-            TEST_OK(cuda->start_clock(d));
-            TEST_OK(cuda->clear(d, at, 64));
-            TEST_OK(cuda->stop_clock(d));
-            TEST_OK(cuda->mark(d, 0));
-            ck_assert(!cuda->passed(d, 0));
-            if (round == 0) {
-                fake->hold(false);
-                while (!cuda->passed(d, 0)) usleep(100);
-            }
-            const uint64_t before = vpps_now_ns();
-            TEST_OK(cuda->wait(d, &ns));
-            ck_assert(cuda->passed(d, 0));
-            ck_assert_msg(ns > 0 && (round == 0 || ns <= vpps_now_ns() - before), "%llu ns", (unsigned long long)ns);
-        }
-        TEST_OK(cuda->start_clock(d)); /* one without the other */
-        TEST_OK(cuda->wait(d, &ns));
-        ck_assert_uint_eq(ns, 0);
+        TEST_OK(cuda->start_clock(d));
+        TEST_OK(cuda->clear(d, at, 64));
         TEST_OK(cuda->stop_clock(d));
+        TEST_OK(cuda->mark(d, 0));
+        ck_assert(!cuda->passed(d, 0));
+        if (round == 0) {
+            fake->hold(false);
+            while (!cuda->passed(d, 0)) usleep(100);
+        }
+        const uint64_t before = vpps_now_ns();
         TEST_OK(cuda->wait(d, &ns));
-        ck_assert_uint_eq(ns, 0);
-        close_driver(d);
+        ck_assert(cuda->passed(d, 0));
+        ck_assert_msg(ns > 0 && (round == 0 || ns <= vpps_now_ns() - before), "%llu ns", (unsigned long long)ns);
     }
-END_TEST
+    TEST_OK(cuda->start_clock(d)); /* one without the other */
+    TEST_OK(cuda->wait(d, &ns));
+    ck_assert_uint_eq(ns, 0);
+    TEST_OK(cuda->stop_clock(d));
+    TEST_OK(cuda->wait(d, &ns));
+    ck_assert_uint_eq(ns, 0);
+    close_driver(d);
+}
 
 /* What is uploaded is there for what is launched after it; each mark stands for what was asked for up to it. */
-START_TEST(marks_are_waited_for_one_by_one)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t at;
-        void *pinned;
-        TEST_OK(cuda->allocate(d, 8, &at));
-        TEST_OK(cuda->allocate_host(d, 16, &pinned));
-        ck_assert_uint_eq(cuda->reach(d, pinned), (uintptr_t)pinned);
-        uint32_t *words = pinned;
-        words[0] = 7, words[1] = 8, words[2] = words[3] = 0;
-        fake->hold(true);
-        TEST_OK(cuda->upload(d, at, words, 8));
-        TEST_OK(cuda->fetch(d, words + 2, at, 8));
-        TEST_OK(cuda->mark(d, 0));
-        TEST_OK(cuda->clear(d, at, 8));
-        TEST_OK(cuda->fetch(d, words, at, 8));
-        TEST_OK(cuda->mark(d, 1));
-        ck_assert(!cuda->passed(d, 0) && !cuda->passed(d, 1));
-        ck_assert(words[0] == 7 && words[2] == 0);
-        TEST_OK(cuda->await(d, 0));
-        ck_assert(cuda->passed(d, 0) && words[2] == 7 && words[3] == 8);
-        TEST_OK(cuda->await(d, 1));
-        ck_assert(cuda->passed(d, 1) && words[0] == 0 && words[1] == 0);
-        fake->hold(false);
-        close_driver(d);
-    }
-END_TEST
+TEST(marks_are_waited_for_one_by_one) {
+    vpps_driver *d = open_driver();
+    uint64_t at;
+    void *pinned;
+    TEST_OK(cuda->allocate(d, 8, &at));
+    TEST_OK(cuda->allocate_host(d, 16, &pinned));
+    ck_assert_uint_eq(cuda->reach(d, pinned), (uintptr_t)pinned);
+    uint32_t *words = pinned;
+    words[0] = 7, words[1] = 8, words[2] = words[3] = 0;
+    fake->hold(true);
+    TEST_OK(cuda->upload(d, at, words, 8));
+    TEST_OK(cuda->fetch(d, words + 2, at, 8));
+    TEST_OK(cuda->mark(d, 0));
+    TEST_OK(cuda->clear(d, at, 8));
+    TEST_OK(cuda->fetch(d, words, at, 8));
+    TEST_OK(cuda->mark(d, 1));
+    ck_assert(!cuda->passed(d, 0) && !cuda->passed(d, 1));
+    ck_assert(words[0] == 7 && words[2] == 0);
+    TEST_OK(cuda->await(d, 0));
+    ck_assert(cuda->passed(d, 0) && words[2] == 7 && words[3] == 8);
+    TEST_OK(cuda->await(d, 1));
+    ck_assert(cuda->passed(d, 1) && words[0] == 0 && words[1] == 0);
+    fake->hold(false);
+    close_driver(d);
+}
 
 static void *use_elsewhere(void *d) {
     uint64_t at;
@@ -263,17 +243,15 @@ static void *use_elsewhere(void *d) {
     return good ? d : NULL;
 }
 
-START_TEST(any_thread_may_call)
-    {
-        vpps_driver *d = open_driver();
-        pthread_t thread;
-        void *good;
-        ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, d), 0);
-        pthread_join(thread, &good);
-        ck_assert_ptr_eq(good, d);
-        close_driver(d);
-    }
-END_TEST
+TEST(any_thread_may_call) {
+    vpps_driver *d = open_driver();
+    pthread_t thread;
+    void *good;
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, d), 0);
+    pthread_join(thread, &good);
+    ck_assert_ptr_eq(good, d);
+    close_driver(d);
+}
 
 /* Contexts of the calling thread, by the fake's own functions. */
 typedef struct contexts {
@@ -301,52 +279,50 @@ static void expect_own_context(const contexts *c, const void *own) {
 }
 
 /* A program that uses CUDA itself finds its context current after every call, also after one that fails. */
-START_TEST(the_callers_context_comes_back)
-    {
-        int own;
-        vpps_driver *none = NULL;
-        vpps_machine machine;
-        uint64_t at, ns;
-        uint32_t word = 7;
-        void *pinned;
-        vpps_gpu_stream stream;
-        bool idle;
-        const contexts c = find_contexts();
-        fake->break_call("cuStreamCreate", 1, 2);
-        ck_assert_int_eq(cuda->open(&none, 0, &machine), VPPS_DEVICE);
-        ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* none before, none now */
-        vpps_driver *d = open_driver();
-        ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
-        ck_assert_uint_eq(c.push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
+TEST(the_callers_context_comes_back) {
+    int own;
+    vpps_driver *none = NULL;
+    vpps_machine machine;
+    uint64_t at, ns;
+    uint32_t word = 7;
+    void *pinned;
+    vpps_gpu_stream stream;
+    bool idle;
+    const contexts c = find_contexts();
+    fake->break_call("cuStreamCreate", 1, 2);
+    ck_assert_int_eq(cuda->open(&none, 0, &machine), VPPS_DEVICE);
+    ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* none before, none now */
+    vpps_driver *d = open_driver();
+    ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
+    ck_assert_uint_eq(c.push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
 #define KEEPS(call)                                                                                                    \
     call;                                                                                                              \
     expect_own_context(&c, &own)
-        KEEPS(TEST_OK(cuda->allocate(d, 4, &at)));
-        KEEPS(TEST_OK(cuda->allocate_host(d, 4, &pinned)));
-        KEEPS(ck_assert_uint_gt(cuda->free_bytes(d), 0));
-        KEEPS(TEST_OK(cuda->start_clock(d)));
-        KEEPS(TEST_OK(cuda->clear(d, at, 4)));
-        KEEPS(TEST_OK(cuda->write(d, at, &word, 4)));
-        KEEPS(TEST_OK(cuda->stop_clock(d)));
-        KEEPS(TEST_OK(cuda->read(d, &word, at, 4)));
-        KEEPS(cuda->passed(d, 0));
-        KEEPS(TEST_OK(cuda->mark(d, 0)));
-        KEEPS(TEST_OK(cuda->await(d, 0)));
-        KEEPS(TEST_OK(cuda->upload(d, at, pinned, 4)));
-        KEEPS(TEST_OK(cuda->fetch(d, pinned, at, 4)));
-        KEEPS(ck_assert_uint_ne(cuda->reach(d, pinned), 0));
-        KEEPS(TEST_OK(cuda->wait(d, &ns)));
-        cuda->stream(d, &stream);
-        KEEPS(TEST_OK(stream.idle(stream.context, &idle)));
-        fake->break_call("cuMemsetD32Async", 1, 1);
-        KEEPS(ck_assert_int_eq(cuda->clear(d, at, 4), VPPS_DEVICE));
-        KEEPS(ck_assert_int_eq(cuda->write(d, at, &word, 5), VPPS_DEVICE));
-        KEEPS(cuda->release_host(d, pinned));
-        KEEPS(cuda->release(d, at));
-        KEEPS(close_driver(d));
+    KEEPS(TEST_OK(cuda->allocate(d, 4, &at)));
+    KEEPS(TEST_OK(cuda->allocate_host(d, 4, &pinned)));
+    KEEPS(ck_assert_uint_gt(cuda->free_bytes(d), 0));
+    KEEPS(TEST_OK(cuda->start_clock(d)));
+    KEEPS(TEST_OK(cuda->clear(d, at, 4)));
+    KEEPS(TEST_OK(cuda->write(d, at, &word, 4)));
+    KEEPS(TEST_OK(cuda->stop_clock(d)));
+    KEEPS(TEST_OK(cuda->read(d, &word, at, 4)));
+    KEEPS(cuda->passed(d, 0));
+    KEEPS(TEST_OK(cuda->mark(d, 0)));
+    KEEPS(TEST_OK(cuda->await(d, 0)));
+    KEEPS(TEST_OK(cuda->upload(d, at, pinned, 4)));
+    KEEPS(TEST_OK(cuda->fetch(d, pinned, at, 4)));
+    KEEPS(ck_assert_uint_ne(cuda->reach(d, pinned), 0));
+    KEEPS(TEST_OK(cuda->wait(d, &ns)));
+    cuda->stream(d, &stream);
+    KEEPS(TEST_OK(stream.idle(stream.context, &idle)));
+    fake->break_call("cuMemsetD32Async", 1, 1);
+    KEEPS(ck_assert_int_eq(cuda->clear(d, at, 4), VPPS_DEVICE));
+    KEEPS(ck_assert_int_eq(cuda->write(d, at, &word, 5), VPPS_DEVICE));
+    KEEPS(cuda->release_host(d, pinned));
+    KEEPS(cuda->release(d, at));
+    KEEPS(close_driver(d));
 #undef KEEPS
-    }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- kernels */
 
@@ -389,241 +365,216 @@ static vpps_driver *open_kernel(vpps_kernel **kernel) {
     return d;
 }
 
-START_TEST(launches_pass_their_argument)
-    {
-        vpps_kernel *kernel;
-        vpps_driver *d = open_kernel(&kernel);
-        if (!d) return;
-        uint64_t ns;
-        uint32_t back[4];
-        arguments a = {0, 42};
-        const vpps_launch_shape shape = {7, 384, 60000};
-        TEST_OK(cuda->allocate(d, sizeof back, &a.at));
-        fake->hold(true);
-        TEST_OK(cuda->clear(d, a.at, sizeof back));
-        TEST_OK(cuda->launch(d, kernel, &shape, &a, sizeof a));
-        a.value = 43; /* the launch has its own copy */
-        TEST_OK(cuda->read(d, back, a.at, sizeof back));
-        ck_assert_uint_eq(back[0], 42);
-        ck_assert_uint_eq(back[1], 7);
-        ck_assert_uint_eq(back[2], 384);
-        ck_assert_uint_eq(back[3], 60000);
-        TEST_OK(cuda->wait(d, &ns));
-        cuda->unload(d, kernel);
-        ck_assert_uint_eq(fake->counts().modules, 0);
-        close_driver(d);
-    }
-END_TEST
+TEST(launches_pass_their_argument) {
+    vpps_kernel *kernel;
+    vpps_driver *d = open_kernel(&kernel);
+    if (!d) return;
+    uint64_t ns;
+    uint32_t back[4];
+    arguments a = {0, 42};
+    const vpps_launch_shape shape = {7, 384, 60000};
+    TEST_OK(cuda->allocate(d, sizeof back, &a.at));
+    fake->hold(true);
+    TEST_OK(cuda->clear(d, a.at, sizeof back));
+    TEST_OK(cuda->launch(d, kernel, &shape, &a, sizeof a));
+    a.value = 43; /* the launch has its own copy */
+    TEST_OK(cuda->read(d, back, a.at, sizeof back));
+    ck_assert_uint_eq(back[0], 42);
+    ck_assert_uint_eq(back[1], 7);
+    ck_assert_uint_eq(back[2], 384);
+    ck_assert_uint_eq(back[3], 60000);
+    TEST_OK(cuda->wait(d, &ns));
+    cuda->unload(d, kernel);
+    ck_assert_uint_eq(fake->counts().modules, 0);
+    close_driver(d);
+}
 
-START_TEST(too_many_ctas_are_refused)
-    {
-        vpps_kernel *kernel;
-        vpps_cubin_report report;
-        fake->device->kernel_registers = 255; /* one CTA of 256 threads on an SM */
-        vpps_driver *d = open_kernel(&kernel);
-        if (!d) return;
-        arguments a = {0, 0};
-        TEST_OK(cuda->allocate(d, 16, &a.at));
-        const vpps_launch_shape more = {133, 256, 0}, wide = {132, 512, 0}, large = {1, 256, 240000};
-        TEST_FAILS(
-            cuda->launch(d, kernel, &more, &a, sizeof a), VPPS_DEVICE,
-            "133 CTAs of 256 threads and 0 bytes of dynamic shared memory are not resident at once: 1 fit on each "
-            "of 132 SMs");
-        TEST_FAILS(cuda->launch(d, kernel, &wide, &a, sizeof a), VPPS_DEVICE, "0 fit on each of 132 SMs");
-        TEST_FAILS(cuda->launch(d, kernel, &large, &a, sizeof a), VPPS_DEVICE, "dynamic shared memory: CUDA_ERROR_INV");
-        TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
-        ck_assert_uint_eq(fake->counts().launches, 1);
-        vpps_kernel *second;
-        TEST_FAILS(cuda->load(d, source, "a test", &more, &second, &report), VPPS_DEVICE, "133 CTAs");
-        ck_assert_uint_eq(fake->counts().modules, 1);
-        close_driver(d);
-    }
-END_TEST
+TEST(too_many_ctas_are_refused) {
+    vpps_kernel *kernel;
+    vpps_cubin_report report;
+    fake->device->kernel_registers = 255; /* one CTA of 256 threads on an SM */
+    vpps_driver *d = open_kernel(&kernel);
+    if (!d) return;
+    arguments a = {0, 0};
+    TEST_OK(cuda->allocate(d, 16, &a.at));
+    const vpps_launch_shape more = {133, 256, 0}, wide = {132, 512, 0}, large = {1, 256, 240000};
+    TEST_FAILS(cuda->launch(d, kernel, &more, &a, sizeof a), VPPS_DEVICE,
+               "133 CTAs of 256 threads and 0 bytes of dynamic shared memory are not resident at once: 1 fit on each "
+               "of 132 SMs");
+    TEST_FAILS(cuda->launch(d, kernel, &wide, &a, sizeof a), VPPS_DEVICE, "0 fit on each of 132 SMs");
+    TEST_FAILS(cuda->launch(d, kernel, &large, &a, sizeof a), VPPS_DEVICE, "dynamic shared memory: CUDA_ERROR_INV");
+    TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
+    ck_assert_uint_eq(fake->counts().launches, 1);
+    vpps_kernel *second;
+    TEST_FAILS(cuda->load(d, source, "a test", &more, &second, &report), VPPS_DEVICE, "133 CTAs");
+    ck_assert_uint_eq(fake->counts().modules, 1);
+    close_driver(d);
+}
 
 /* The real NVRTC: a GPU that it does not know gets the newest code that can run there; one of a later generation PTX; one
  * that is older than all it knows nothing. The fake refuses code that cannot run. */
-START_TEST(architectures_that_nvrtc_lacks)
-    {
-        vpps_kernel *kernel;
-        vpps_cubin_report report;
-        vpps_driver *d;
-        const int between[][2] = {{8, 8}, {9, 9}};
-        for (uint32_t i = 0; i < VPPS_COUNT(between); i++) {
-            fake->device->arch_major = between[i][0];
-            fake->device->arch_minor = between[i][1];
-            d = open_kernel(&kernel);
-            if (!d) return;
-            close_driver(d);
-        }
-        fake->device->arch_major = 99;
-        fake->device->kernel_registers = 77;
-        d = open_driver();
-        TEST_OK(cuda->load(d, source, "a test", &plain, &kernel, &report));
-        ck_assert(report.registers == 77 && report.frame_bytes == 0 && report.seconds > 0 && !report.cached);
-        cuda->unload(d, kernel);
-        ck_assert_uint_eq(fake->counts().modules, 0);
-        close_driver(d);
-        fake->device->arch_major = 1;
-        d = open_driver();
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "the GPU is sm_19; NVRTC ");
+TEST(architectures_that_nvrtc_lacks) {
+    vpps_kernel *kernel;
+    vpps_cubin_report report;
+    vpps_driver *d;
+    const int between[][2] = {{8, 8}, {9, 9}};
+    for (uint32_t i = 0; i < VPPS_COUNT(between); i++) {
+        fake->device->arch_major = between[i][0];
+        fake->device->arch_minor = between[i][1];
+        d = open_kernel(&kernel);
+        if (!d) return;
         close_driver(d);
     }
-END_TEST
+    fake->device->arch_major = 99;
+    fake->device->kernel_registers = 77;
+    d = open_driver();
+    TEST_OK(cuda->load(d, source, "a test", &plain, &kernel, &report));
+    ck_assert(report.registers == 77 && report.frame_bytes == 0 && report.seconds > 0 && !report.cached);
+    cuda->unload(d, kernel);
+    ck_assert_uint_eq(fake->counts().modules, 0);
+    close_driver(d);
+    fake->device->arch_major = 1;
+    d = open_driver();
+    TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "the GPU is sm_19; NVRTC ");
+    close_driver(d);
+}
 
 /* A driver that is older than NVRTC: PTX is the way out, and where that is too new as well, the message says what is. */
-START_TEST(code_that_is_too_new_for_the_driver)
-    {
-        vpps_kernel *kernel;
-        vpps_cubin_report report;
-        fake->device->driver_version = 12040;
-        vpps_driver *d = open_kernel(&kernel);
-        if (!d) return;
-        static const vpps_cu_result too_new[] = {200, 209};
-        for (uint32_t i = 0; i < VPPS_COUNT(too_new); i++) {
-            vpps_kernel *second;
-            fake->break_call("cuModuleLoadData", 1, too_new[i]);
-            TEST_OK(cuda->load(d, source, "a test", &plain, &second, &report));
-            ck_assert_uint_eq(report.registers, (uint32_t)fake->device->kernel_registers);
-            cuda->unload(d, second);
-            fake->break_call("cuModuleLoadData", 1, too_new[i]);
-            fake->break_call("cuModuleLoadData", 2, 222);
-            TEST_FAILS(cuda->load(d, source, "a test", &plain, &second, &report), VPPS_DEVICE,
-                       "unsupported toolchain.); the driver is CUDA 12.4's, and VPPS_NVRTC can name");
-            ck_assert_uint_eq(fake->counts().modules, 1);
-        }
-        fake->break_call("cuModuleLoadData", 1, 209);
-        fake->break_call("cuFuncGetAttribute", 2, 1);
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE,
-                   "an attribute of the kernel");
+TEST(code_that_is_too_new_for_the_driver) {
+    vpps_kernel *kernel;
+    vpps_cubin_report report;
+    fake->device->driver_version = 12040;
+    vpps_driver *d = open_kernel(&kernel);
+    if (!d) return;
+    static const vpps_cu_result too_new[] = {200, 209};
+    for (uint32_t i = 0; i < VPPS_COUNT(too_new); i++) {
+        vpps_kernel *second;
+        fake->break_call("cuModuleLoadData", 1, too_new[i]);
+        TEST_OK(cuda->load(d, source, "a test", &plain, &second, &report));
+        ck_assert_uint_eq(report.registers, (uint32_t)fake->device->kernel_registers);
+        cuda->unload(d, second);
+        fake->break_call("cuModuleLoadData", 1, too_new[i]);
+        fake->break_call("cuModuleLoadData", 2, 222);
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, &second, &report), VPPS_DEVICE,
+                   "unsupported toolchain.); the driver is CUDA 12.4's, and VPPS_NVRTC can name");
         ck_assert_uint_eq(fake->counts().modules, 1);
-        close_driver(d);
     }
-END_TEST
+    fake->break_call("cuModuleLoadData", 1, 209);
+    fake->break_call("cuFuncGetAttribute", 2, 1);
+    TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "an attribute of the kernel");
+    ck_assert_uint_eq(fake->counts().modules, 1);
+    close_driver(d);
+}
 
-START_TEST(nvrtc_may_be_missing)
-    {
-        vpps_kernel *kernel;
-        vpps_cubin_report report;
-        setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
-        vpps_driver *d = open_driver();
-        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "/nowhere/libnvrtc.so");
-        close_driver(d);
-    }
-END_TEST
+TEST(nvrtc_may_be_missing) {
+    vpps_kernel *kernel;
+    vpps_cubin_report report;
+    setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
+    vpps_driver *d = open_driver();
+    TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "/nowhere/libnvrtc.so");
+    close_driver(d);
+}
 
-START_TEST(failing_loads_leave_nothing)
-    {
-        vpps_kernel *kernel;
-        vpps_cubin_report report;
-        vpps_driver *d = open_kernel(&kernel);
-        if (!d) return;
-        TEST_FAILS(cuda->load(d, "not C++", "a test", &plain, &kernel, &report), VPPS_DEVICE, "error");
-        static const char *const functions[] = {"cuModuleLoadData", "cuModuleGetFunction",
-                                                "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
-        for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
-            fake->break_call(functions[i], 1, 1);
-            TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "INVALID_VALUE");
-            ck_assert_uint_eq(fake->counts().modules, 1);
-        }
-        close_driver(d);
+TEST(failing_loads_leave_nothing) {
+    vpps_kernel *kernel;
+    vpps_cubin_report report;
+    vpps_driver *d = open_kernel(&kernel);
+    if (!d) return;
+    TEST_FAILS(cuda->load(d, "not C++", "a test", &plain, &kernel, &report), VPPS_DEVICE, "error");
+    static const char *const functions[] = {"cuModuleLoadData", "cuModuleGetFunction",
+                                            "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
+    for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
+        fake->break_call(functions[i], 1, 1);
+        TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "INVALID_VALUE");
+        ck_assert_uint_eq(fake->counts().modules, 1);
     }
-END_TEST
+    close_driver(d);
+}
 
 /* A failed kernel spoils its context; opened again, the driver works. */
-START_TEST(failed_kernels_are_reported_by_wait)
-    {
-        vpps_kernel *kernel;
-        vpps_driver *d = open_kernel(&kernel);
-        if (!d) return;
-        uint64_t ns;
-        const arguments a = {64, 0}; /* nowhere */
-        fake->hold(true);            /* it fails when it is waited for, and not before the clock is stopped */
-        TEST_OK(cuda->start_clock(d));
-        TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
-        TEST_OK(cuda->stop_clock(d));
-        TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
-                   "cuda: the kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access");
-        ck_assert(cuda->passed(d, 0));
-        TEST_FAILS(cuda->launch(d, kernel, &plain, &a, sizeof a), VPPS_DEVICE,
-                   "the launch: CUDA_ERROR_ILLEGAL_ADDRESS");
-        close_driver(d);
-        d = open_driver();
-        TEST_OK(cuda->wait(d, &ns));
-        close_driver(d);
-    }
-END_TEST
+TEST(failed_kernels_are_reported_by_wait) {
+    vpps_kernel *kernel;
+    vpps_driver *d = open_kernel(&kernel);
+    if (!d) return;
+    uint64_t ns;
+    const arguments a = {64, 0}; /* nowhere */
+    fake->hold(true);            /* it fails when it is waited for, and not before the clock is stopped */
+    TEST_OK(cuda->start_clock(d));
+    TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
+    TEST_OK(cuda->stop_clock(d));
+    TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
+               "cuda: the kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access");
+    ck_assert(cuda->passed(d, 0));
+    TEST_FAILS(cuda->launch(d, kernel, &plain, &a, sizeof a), VPPS_DEVICE, "the launch: CUDA_ERROR_ILLEGAL_ADDRESS");
+    close_driver(d);
+    d = open_driver();
+    TEST_OK(cuda->wait(d, &ns));
+    close_driver(d);
+}
 
 /* ---------------------------------------------------------------- waiting, but not for ever */
 
-START_TEST(waits_have_a_limit)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t at, ns;
-        uint32_t word = 5;
-        TEST_OK(cuda->allocate(d, 4, &at));
-        d->limit_ns = 1000000000;
-        TEST_OK(cuda->clear(d, at, 4));
-        TEST_OK(cuda->read(d, &word, at, 4)); /* the work is done a millisecond later, by itself */
-        ck_assert_uint_eq(word, 0);
-        TEST_OK(cuda->clear(d, at, 4));
-        TEST_OK(cuda->wait(d, &ns));
-        close_driver(d);
-    }
-END_TEST
+TEST(waits_have_a_limit) {
+    vpps_driver *d = open_driver();
+    uint64_t at, ns;
+    uint32_t word = 5;
+    TEST_OK(cuda->allocate(d, 4, &at));
+    d->limit_ns = 1000000000;
+    TEST_OK(cuda->clear(d, at, 4));
+    TEST_OK(cuda->read(d, &word, at, 4)); /* the work is done a millisecond later, by itself */
+    ck_assert_uint_eq(word, 0);
+    TEST_OK(cuda->clear(d, at, 4));
+    TEST_OK(cuda->wait(d, &ns));
+    close_driver(d);
+}
 
 /* A GPU that does not finish is left alone: nothing waits for it any more, not even closing. */
-START_TEST(a_gpu_that_hangs_is_given_up)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t at, ns;
-        uint32_t word;
-        void *pinned;
-        TEST_OK(cuda->allocate(d, 4, &at));
-        TEST_OK(cuda->allocate_host(d, 4, &pinned));
-        d->limit_ns = 50000000;
-        fake->hold(true);
-        TEST_OK(cuda->clear(d, at, 4));
-        const uint64_t before = vpps_now_ns();
-        if (_i == 0)
-            TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
-        else
-            TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
-        const uint64_t waited = vpps_now_ns() - before;
-        ck_assert_uint_ge(waited, d->limit_ns);
-        ck_assert(cuda->passed(d, 0));
-        TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "did not finish");
-        TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "did not finish");
-        TEST_FAILS(cuda->write(d, at, &word, 4), VPPS_STALL, "did not finish");
-        cuda->release(d, at);
-        cuda->release_host(d, pinned);
-        cuda->close(d);
-        ck_assert_uint_eq(fake->counts().device_blocks, 1); /* freeing it would wait */
-    }
-END_TEST
+TEST(a_gpu_that_hangs_is_given_up) {
+    vpps_driver *d = open_driver();
+    uint64_t at, ns;
+    uint32_t word;
+    void *pinned;
+    TEST_OK(cuda->allocate(d, 4, &at));
+    TEST_OK(cuda->allocate_host(d, 4, &pinned));
+    d->limit_ns = 50000000;
+    fake->hold(true);
+    TEST_OK(cuda->clear(d, at, 4));
+    const uint64_t before = vpps_now_ns();
+    if (_i == 0)
+        TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
+    else
+        TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
+    const uint64_t waited = vpps_now_ns() - before;
+    ck_assert_uint_ge(waited, d->limit_ns);
+    ck_assert(cuda->passed(d, 0));
+    TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "did not finish");
+    TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "did not finish");
+    TEST_FAILS(cuda->write(d, at, &word, 4), VPPS_STALL, "did not finish");
+    cuda->release(d, at);
+    cuda->release_host(d, pinned);
+    cuda->close(d);
+    ck_assert_uint_eq(fake->counts().device_blocks, 1); /* freeing it would wait */
+}
 
-START_TEST(gpus_that_drive_a_display)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t ns;
-        ck_assert(!d->kernels_time_out);
-        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 10000000000);
-        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
-        close_driver(d);
-        fake->device->kernel_timeout = 1;
-        d = open_driver();
-        ck_assert(d->kernels_time_out);
-        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0),
-                          1000000000); /* the kernel says what stalls before it is ended */
-        ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
-        fake->break_call("cuStreamSynchronize", 1, 702);
-        TEST_FAILS(
-            cuda->wait(d, &ns), VPPS_DEVICE,
-            "CUDA_ERROR_LAUNCH_TIMEOUT (702, the launch timed out and was terminated): the GPU drives a display");
-        close_driver(d);
-        ck_assert_uint_eq(vpps_driver_limit_ns(0), 100000000000);
-        ck_assert_uint_eq(vpps_driver_limit_ns(1), 60000000000);
-    }
-END_TEST
+TEST(gpus_that_drive_a_display) {
+    vpps_driver *d = open_driver();
+    uint64_t ns;
+    ck_assert(!d->kernels_time_out);
+    ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 10000000000);
+    ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
+    close_driver(d);
+    fake->device->kernel_timeout = 1;
+    d = open_driver();
+    ck_assert(d->kernels_time_out);
+    ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 1000000000); /* the kernel says what stalls before it is ended */
+    ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
+    fake->break_call("cuStreamSynchronize", 1, 702);
+    TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
+               "CUDA_ERROR_LAUNCH_TIMEOUT (702, the launch timed out and was terminated): the GPU drives a display");
+    close_driver(d);
+    ck_assert_uint_eq(vpps_driver_limit_ns(0), 100000000000);
+    ck_assert_uint_eq(vpps_driver_limit_ns(1), 60000000000);
+}
 
 /* ---------------------------------------------------------------- the device "auto" */
 
@@ -635,109 +586,103 @@ static vpps_status open_auto(vpps_handle **h, vpps_model *model) {
 }
 
 /* Only where there is no GPU is it the CPU; a GPU that does not work is told. */
-START_TEST(auto_is_the_cpu_only_without_a_gpu)
-    {
-        static const vpps_cu_result none[] = {34, 35, 100};
-        char path[4096];
-        vpps_model *model;
-        vpps_handle *h;
-        vpps_stats stats = {.size = sizeof stats};
-        vpps_param p;
-        snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUDA"));
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_matrix(model, &p, "W", 4, 4, NULL));
-        for (uint32_t i = 0; i < VPPS_COUNT(none) + 2; i++) {
-            if (i < VPPS_COUNT(none)) fake->break_call("cuInit", 1, none[i]);
-            fake->device->count = i != VPPS_COUNT(none);
-            setenv("VPPS_LIBCUDA", i > VPPS_COUNT(none) ? "/nowhere/libcuda.so.1" : path, 1);
-            TEST_OK(open_auto(&h, model));
-            TEST_OK(vpps_handle_stats(h, &stats));
-            ck_assert_str_eq(stats.device, "cpu");
-            vpps_handle_destroy(h);
-        }
-        setenv("VPPS_LIBCUDA", path, 1);
-        fake->break_call("cuInit", 1, 999); /* for looking, and again for opening */
-        fake->break_call("cuInit", 2, 999);
-        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the driver does not start");
-        fake->break_call("cuDeviceGetAttribute", 1, 1);
-        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "there is a GPU, so \"auto\" does not take the cpu");
-        setenv("VPPS_LIBCUDA", "libm.so.6", 1);
-        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "lacks cuInit");
-        setenv("VPPS_LIBCUDA", path, 1);
-        setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
-        TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "/nowhere/libnvrtc.so");
-        vpps_model_destroy(model);
-        expect_nothing_left();
+TEST(auto_is_the_cpu_only_without_a_gpu) {
+    static const vpps_cu_result none[] = {34, 35, 100};
+    char path[4096];
+    vpps_model *model;
+    vpps_handle *h;
+    vpps_stats stats = {.size = sizeof stats};
+    vpps_param p;
+    snprintf(path, sizeof path, "%s", getenv("VPPS_LIBCUDA"));
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_add_matrix(model, &p, "W", 4, 4, NULL));
+    for (uint32_t i = 0; i < VPPS_COUNT(none) + 2; i++) {
+        if (i < VPPS_COUNT(none)) fake->break_call("cuInit", 1, none[i]);
+        fake->device->count = i != VPPS_COUNT(none);
+        setenv("VPPS_LIBCUDA", i > VPPS_COUNT(none) ? "/nowhere/libcuda.so.1" : path, 1);
+        TEST_OK(open_auto(&h, model));
+        TEST_OK(vpps_handle_stats(h, &stats));
+        ck_assert_str_eq(stats.device, "cpu");
+        vpps_handle_destroy(h);
     }
-END_TEST
+    setenv("VPPS_LIBCUDA", path, 1);
+    fake->break_call("cuInit", 1, 999); /* for looking, and again for opening */
+    fake->break_call("cuInit", 2, 999);
+    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the driver does not start");
+    fake->break_call("cuDeviceGetAttribute", 1, 1);
+    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "there is a GPU, so \"auto\" does not take the cpu");
+    setenv("VPPS_LIBCUDA", "libm.so.6", 1);
+    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "lacks cuInit");
+    setenv("VPPS_LIBCUDA", path, 1);
+    setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
+    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "/nowhere/libnvrtc.so");
+    vpps_model_destroy(model);
+    expect_nothing_left();
+}
 
 /* ---------------------------------------------------------------- failing calls, leaks */
 
-START_TEST(failing_calls_are_named)
-    {
-        vpps_driver *d = open_driver();
-        uint64_t at, ns;
-        uint32_t word = 0;
-        void *pinned;
-        TEST_OK(cuda->allocate(d, 4, &at));
+TEST(failing_calls_are_named) {
+    vpps_driver *d = open_driver();
+    uint64_t at, ns;
+    uint32_t word = 0;
+    void *pinned;
+    TEST_OK(cuda->allocate(d, 4, &at));
 #define FAILS(function, call, text)                                                                                    \
     fake->break_call(function, 1, 1);                                                                                  \
     TEST_FAILS(call, VPPS_DEVICE, text ": CUDA_ERROR_INVALID_VALUE (1, invalid argument)")
-        FAILS("cuCtxPushCurrent_v2", cuda->clear(d, at, 4), "the context");
-        FAILS("cuMemcpyHtoDAsync_v2", cuda->write(d, at, &word, 4), "a copy to the device");
-        FAILS("cuMemcpyDtoHAsync_v2", cuda->read(d, &word, at, 4), "a copy from the device");
-        FAILS("cuStreamSynchronize", cuda->read(d, &word, at, 4), "a copy from the device");
-        FAILS("cuMemcpyDtoDAsync_v2", cuda->copy(d, at, at, 4), "a copy on the device");
-        FAILS("cuMemsetD32Async", cuda->clear(d, at, 4), "clearing device memory");
-        FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
-        FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");
-        FAILS("cuStreamSynchronize", cuda->wait(d, &ns), "the kernel failed");
-        TEST_OK(cuda->allocate_host(d, 4, &pinned));
-        memset(pinned, 0, 4);
-        FAILS("cuMemcpyHtoDAsync_v2", cuda->upload(d, at, pinned, 4), "a copy to the device");
-        FAILS("cuEventRecord", cuda->upload(d, at, pinned, 4), "a copy to the device");
-        FAILS("cuStreamWaitEvent", cuda->upload(d, at, pinned, 4), "a copy to the device");
-        FAILS("cuMemcpyDtoHAsync_v2", cuda->fetch(d, pinned, at, 4), "a copy from the device");
-        FAILS("cuEventRecord", cuda->mark(d, 1), "a mark");
-        FAILS("cuEventSynchronize", cuda->await(d, 1), "the kernel failed");
-        fake->break_call("cuMemHostGetDevicePointer_v2", 1, 1);
-        ck_assert_uint_eq(cuda->reach(d, pinned), 0);
+    FAILS("cuCtxPushCurrent_v2", cuda->clear(d, at, 4), "the context");
+    FAILS("cuMemcpyHtoDAsync_v2", cuda->write(d, at, &word, 4), "a copy to the device");
+    FAILS("cuMemcpyDtoHAsync_v2", cuda->read(d, &word, at, 4), "a copy from the device");
+    FAILS("cuStreamSynchronize", cuda->read(d, &word, at, 4), "a copy from the device");
+    FAILS("cuMemcpyDtoDAsync_v2", cuda->copy(d, at, at, 4), "a copy on the device");
+    FAILS("cuMemsetD32Async", cuda->clear(d, at, 4), "clearing device memory");
+    FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
+    FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");
+    FAILS("cuStreamSynchronize", cuda->wait(d, &ns), "the kernel failed");
+    TEST_OK(cuda->allocate_host(d, 4, &pinned));
+    memset(pinned, 0, 4);
+    FAILS("cuMemcpyHtoDAsync_v2", cuda->upload(d, at, pinned, 4), "a copy to the device");
+    FAILS("cuEventRecord", cuda->upload(d, at, pinned, 4), "a copy to the device");
+    FAILS("cuStreamWaitEvent", cuda->upload(d, at, pinned, 4), "a copy to the device");
+    FAILS("cuMemcpyDtoHAsync_v2", cuda->fetch(d, pinned, at, 4), "a copy from the device");
+    FAILS("cuEventRecord", cuda->mark(d, 1), "a mark");
+    FAILS("cuEventSynchronize", cuda->await(d, 1), "the kernel failed");
+    fake->break_call("cuMemHostGetDevicePointer_v2", 1, 1);
+    ck_assert_uint_eq(cuda->reach(d, pinned), 0);
 #undef FAILS
-        TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
+    TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
+    close_driver(d);
+}
+
+TEST(nothing_leaks) {
+    for (uint32_t cycle = 0; cycle < 20; cycle++) {
+        vpps_driver *d = open_driver();
+        uint64_t random = cycle + 1, at = 0;
+        void *pinned;
+        for (uint32_t i = vpps_random_below(&random, 20); i > 0; i--) {
+            TEST_OK(cuda->allocate(d, 1 + vpps_random_below(&random, 1000), &at));
+            TEST_OK(cuda->allocate_host(d, 1 + vpps_random_below(&random, 1000), &pinned));
+            if (i % 3 == 0) cuda->release(d, at);
+            if (i % 4 == 0) cuda->release_host(d, pinned);
+        }
+        TEST_OK(cuda->allocate(d, 64, &at));
+        if (cycle % 2) TEST_OK(cuda->clear(d, at, 64));
+        TEST_OK(cuda->allocate_host(d, 64, &pinned));
+        fake->hold(cycle % 3 == 0);
+        TEST_OK(cuda->write(d, at, pinned, 64)); /* in flight when the driver closes */
         close_driver(d);
     }
-END_TEST
-
-START_TEST(nothing_leaks)
-    {
-        for (uint32_t cycle = 0; cycle < 20; cycle++) {
-            vpps_driver *d = open_driver();
-            uint64_t random = cycle + 1, at = 0;
-            void *pinned;
-            for (uint32_t i = vpps_random_below(&random, 20); i > 0; i--) {
-                TEST_OK(cuda->allocate(d, 1 + vpps_random_below(&random, 1000), &at));
-                TEST_OK(cuda->allocate_host(d, 1 + vpps_random_below(&random, 1000), &pinned));
-                if (i % 3 == 0) cuda->release(d, at);
-                if (i % 4 == 0) cuda->release_host(d, pinned);
-            }
-            TEST_OK(cuda->allocate(d, 64, &at));
-            if (cycle % 2) TEST_OK(cuda->clear(d, at, 64));
-            TEST_OK(cuda->allocate_host(d, 64, &pinned));
-            fake->hold(cycle % 3 == 0);
-            TEST_OK(cuda->write(d, at, pinned, 64)); /* in flight when the driver closes */
-            close_driver(d);
-        }
-        for (uint32_t cycle = 0; cycle < 20; cycle++) {
-            vpps_kernel *kernels[2];
-            vpps_cubin_report report;
-            vpps_driver *d = open_kernel(&kernels[0]);
-            if (!d) return;
-            TEST_OK(cuda->load(d, source, "a test", &plain, &kernels[1], &report));
-            if (cycle % 3) cuda->unload(d, kernels[cycle % 3 - 1]);
-            close_driver(d);
-        }
+    for (uint32_t cycle = 0; cycle < 20; cycle++) {
+        vpps_kernel *kernels[2];
+        vpps_cubin_report report;
+        vpps_driver *d = open_kernel(&kernels[0]);
+        if (!d) return;
+        TEST_OK(cuda->load(d, source, "a test", &plain, &kernels[1], &report));
+        if (cycle % 3) cuda->unload(d, kernels[cycle % 3 - 1]);
+        close_driver(d);
     }
-END_TEST
+}
 
 int main(void) {
     Suite *suite = suite_create("driver_cuda");

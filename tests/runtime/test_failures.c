@@ -68,45 +68,41 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
 
 /* ---------------------------------------------------------------- */
 
-START_TEST(training_on_a_device_that_fails)
-    {
-        vpps_device_table table;
-        small_network n = sn_of(1);
-        vpps_handle *h = open_handle(&n, &table);
-        for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, k, 1), NULL));
-        TEST_OK(vpps_sync_latest_loss(h, NULL));
-        TEST_OK(vpps_read_parameters(h));
-        const vpps_node loss = sn_build(&n, 3, 1);
-        if (_i == 0) {
-            failing = LAUNCH;
-            TEST_FAILS(vpps_fb(h, n.g, loss, NULL), VPPS_DEVICE, "batch 3: the machine is gone");
-        } else {
-            TEST_OK(vpps_fb(h, n.g, loss, NULL));
-            failing = OUTCOME;
-            TEST_FAILS(vpps_sync_latest_loss(h, NULL), VPPS_DEVICE, "batch 3: the machine is gone");
-        }
-        expect_broken(h, &n, "batch 3: the machine is gone");
-        vpps_handle_destroy(h);
-        sn_close(&n);
+TEST(training_on_a_device_that_fails) {
+    vpps_device_table table;
+    small_network n = sn_of(1);
+    vpps_handle *h = open_handle(&n, &table);
+    for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, k, 1), NULL));
+    TEST_OK(vpps_sync_latest_loss(h, NULL));
+    TEST_OK(vpps_read_parameters(h));
+    const vpps_node loss = sn_build(&n, 3, 1);
+    if (_i == 0) {
+        failing = LAUNCH;
+        TEST_FAILS(vpps_fb(h, n.g, loss, NULL), VPPS_DEVICE, "batch 3: the machine is gone");
+    } else {
+        TEST_OK(vpps_fb(h, n.g, loss, NULL));
+        failing = OUTCOME;
+        TEST_FAILS(vpps_sync_latest_loss(h, NULL), VPPS_DEVICE, "batch 3: the machine is gone");
     }
-END_TEST
+    expect_broken(h, &n, "batch 3: the machine is gone");
+    vpps_handle_destroy(h);
+    sn_close(&n);
+}
 
-START_TEST(inference_on_a_device_that_fails)
-    {
-        vpps_device_table table;
-        float value, *const outs[] = {&value};
-        small_network n = sn_of(1);
-        vpps_handle *h = open_handle(&n, &table);
-        const vpps_node node = sn_build(&n, 3, 1);
-        TEST_OK(vpps_forward(h, n.g, 1, &node, outs));
-        ck_assert(isfinite(value));
-        failing = (int)LAUNCH + _i;
-        TEST_FAILS(vpps_forward(h, n.g, 1, &node, outs), VPPS_DEVICE, "forward: the machine is gone");
-        expect_broken(h, &n, "forward: the machine is gone");
-        vpps_handle_destroy(h);
-        sn_close(&n);
-    }
-END_TEST
+TEST(inference_on_a_device_that_fails) {
+    vpps_device_table table;
+    float value, *const outs[] = {&value};
+    small_network n = sn_of(1);
+    vpps_handle *h = open_handle(&n, &table);
+    const vpps_node node = sn_build(&n, 3, 1);
+    TEST_OK(vpps_forward(h, n.g, 1, &node, outs));
+    ck_assert(isfinite(value));
+    failing = (int)LAUNCH + _i;
+    TEST_FAILS(vpps_forward(h, n.g, 1, &node, outs), VPPS_DEVICE, "forward: the machine is gone");
+    expect_broken(h, &n, "forward: the machine is gone");
+    vpps_handle_destroy(h);
+    sn_close(&n);
+}
 
 /* ---------------------------------------------------------------- a child of fork() */
 
@@ -137,64 +133,56 @@ static int use_in_child(vpps_handle *h, const small_network *n, vpps_node loss) 
     return 0;
 }
 
-START_TEST(a_child_has_no_handle)
-    {
-        vpps_options o = sn_options(2, VPPS_ADAM);
-        int status = 0;
-        if (VPPS_SIMT_TSAN) TEST_SKIP("a_child_has_no_handle: ThreadSanitizer follows no threads that a child starts");
-        o.caller = _i ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
-        small_network n = sn_with(1, &o);
-        const vpps_node loss = sn_build(&n, 3, 1);
-        TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* maybe in flight */
+TEST(a_child_has_no_handle) {
+    vpps_options o = sn_options(2, VPPS_ADAM);
+    int status = 0;
+    if (VPPS_SIMT_TSAN) TEST_SKIP("a_child_has_no_handle: ThreadSanitizer follows no threads that a child starts");
+    o.caller = _i ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
+    small_network n = sn_with(1, &o);
+    const vpps_node loss = sn_build(&n, 3, 1);
+    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* maybe in flight */
 #ifdef __SANITIZE_ADDRESS__ /* whose allocator a child cannot use where a thread that is gone was in it */
-        TEST_OK(vpps_sync_latest_loss(n.h, NULL));
+    TEST_OK(vpps_sync_latest_loss(n.h, NULL));
 #endif
-        fflush(NULL);
-        const pid_t child = fork();
-        ck_assert_int_ge(child, 0);
-        if (child == 0) {
-            alarm(20);
-            _exit(use_in_child(n.h, &n, loss));
-        }
-        ck_assert_int_eq(waitpid(child, &status, 0), child);
-        ck_assert_msg(WIFEXITED(status), "the child ended by signal %d", WTERMSIG(status));
-        ck_assert_int_eq(WEXITSTATUS(status), 0);
-        TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* the parent goes on */
-        TEST_OK(vpps_sync_latest_loss(n.h, NULL));
-        sn_close(&n);
+    fflush(NULL);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(20);
+        _exit(use_in_child(n.h, &n, loss));
     }
-END_TEST
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status), "the child ended by signal %d", WTERMSIG(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* the parent goes on */
+    TEST_OK(vpps_sync_latest_loss(n.h, NULL));
+    sn_close(&n);
+}
 
 /* Names that a checkpoint could not hold are refused when they are given, not when it is saved. */
-START_TEST(names_that_a_checkpoint_cannot_hold)
-    {
-        static const char *const bad[] = {"__metadata__", "optimizer.0/W", "optimizer.12/", "\xff",
-                                          "a\xc3",        "\xed\xa0\x80",  "\xc0\x80"};
-        static const char *const good[] = {"__metadata",
-                                           "optimizer.0",
-                                           "optimizer./W",
-                                           "optimizer.x/W",
-                                           "optimizer",
-                                           "xoptimizer.0/W",
-                                           "gr\xc3\xb6\xc3\x9f\145", /* the e would be a digit of the number before */
-                                           "\xf0\x9f\x8c\xb3"};
-        vpps_model *model;
-        vpps_handle *h;
-        vpps_param p;
-        TEST_OK(vpps_model_create(&model, 1));
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
-            TEST_FAILS(vpps_add_matrix(model, &p, bad[i], 2, 2, NULL), VPPS_ARGUMENT, "checkpoint");
-            TEST_FAILS(vpps_add_vector(model, &p, bad[i], 2, NULL), VPPS_ARGUMENT, "checkpoint");
-            TEST_FAILS(vpps_add_lookup(model, &p, bad[i], 2, 2, 1, NULL), VPPS_ARGUMENT, "checkpoint");
-        }
-        for (size_t i = 0; i < VPPS_COUNT(good); i++) TEST_OK(vpps_add_vector(model, &p, good[i], 2, NULL));
-        const vpps_options o = sn_options(1, VPPS_ADAM);
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        TEST_OK(vpps_save(h, "/dev/null", NULL, 0));
-        vpps_handle_destroy(h);
-        vpps_model_destroy(model);
+TEST(names_that_a_checkpoint_cannot_hold) {
+    static const char *const bad[] = {"__metadata__", "optimizer.0/W", "optimizer.12/", "\xff",
+                                      "a\xc3",        "\xed\xa0\x80",  "\xc0\x80"};
+    static const char *const good[] = {
+        "__metadata",      "optimizer.0",    "optimizer./W",           "optimizer.x/W",
+        "optimizer",       "xoptimizer.0/W", "gr\xc3\xb6\xc3\x9f\145", /* the e would be a digit of the number before */
+        "\xf0\x9f\x8c\xb3"};
+    vpps_model *model;
+    vpps_handle *h;
+    vpps_param p;
+    TEST_OK(vpps_model_create(&model, 1));
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+        TEST_FAILS(vpps_add_matrix(model, &p, bad[i], 2, 2, NULL), VPPS_ARGUMENT, "checkpoint");
+        TEST_FAILS(vpps_add_vector(model, &p, bad[i], 2, NULL), VPPS_ARGUMENT, "checkpoint");
+        TEST_FAILS(vpps_add_lookup(model, &p, bad[i], 2, 2, 1, NULL), VPPS_ARGUMENT, "checkpoint");
     }
-END_TEST
+    for (size_t i = 0; i < VPPS_COUNT(good); i++) TEST_OK(vpps_add_vector(model, &p, good[i], 2, NULL));
+    const vpps_options o = sn_options(1, VPPS_ADAM);
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    TEST_OK(vpps_save(h, "/dev/null", NULL, 0));
+    vpps_handle_destroy(h);
+    vpps_model_destroy(model);
+}
 
 int main(void) {
     Suite *suite = suite_create("failures");

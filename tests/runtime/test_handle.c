@@ -44,105 +44,99 @@ static vpps_node known_loss(const small_network *n, float loss) {
 
 /* ---------------------------------------------------------------- losses */
 
-START_TEST(losses_come_one_batch_late)
-    {
-        vpps_options o = options_on(_i, 2, VPPS_SGD);
-        small_network n = sn_with(1, &o);
-        float loss = 7, stale;
-        bool done;
-        TEST_FAILS(vpps_sync_latest_loss(n.h, &loss), VPPS_STATE, "batch");
-        ck_assert_float_eq(loss, 7);
-        const vpps_status early = vpps_poll_loss(n.h, &done, &loss);
-        ck_assert_msg(early == VPPS_STATE || (early == VPPS_OK && !done), "poll before the first batch: %s",
-                      vpps_status_name(early));
-        for (uint32_t k = 1; k <= 12; k++) {
-            stale = 3;
-            TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, (float)k), &stale));
-            if (k == 1) ck_assert_float_nan(stale);
-            if (k > 1) ck_assert_float_eq(stale, (float)(k - 1));
-            if (k % 4 == 0) { /* asking in between changes nothing, however often */
-                for (int i = 0; i < 3; i++) {
-                    TEST_OK(vpps_sync_latest_loss(n.h, &loss));
-                    ck_assert_float_eq(loss, (float)k);
-                }
-                TEST_OK(vpps_poll_loss(n.h, &done, &loss));
-                ck_assert(done);
+TEST(losses_come_one_batch_late) {
+    vpps_options o = options_on(_i, 2, VPPS_SGD);
+    small_network n = sn_with(1, &o);
+    float loss = 7, stale;
+    bool done;
+    TEST_FAILS(vpps_sync_latest_loss(n.h, &loss), VPPS_STATE, "batch");
+    ck_assert_float_eq(loss, 7);
+    const vpps_status early = vpps_poll_loss(n.h, &done, &loss);
+    ck_assert_msg(early == VPPS_STATE || (early == VPPS_OK && !done), "poll before the first batch: %s",
+                  vpps_status_name(early));
+    for (uint32_t k = 1; k <= 12; k++) {
+        stale = 3;
+        TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, (float)k), &stale));
+        if (k == 1) ck_assert_float_nan(stale);
+        if (k > 1) ck_assert_float_eq(stale, (float)(k - 1));
+        if (k % 4 == 0) { /* asking in between changes nothing, however often */
+            for (int i = 0; i < 3; i++) {
+                TEST_OK(vpps_sync_latest_loss(n.h, &loss));
                 ck_assert_float_eq(loss, (float)k);
             }
+            TEST_OK(vpps_poll_loss(n.h, &done, &loss));
+            ck_assert(done);
+            ck_assert_float_eq(loss, (float)k);
         }
-        TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, 50), NULL)); /* the stale loss may be ignored */
-        TEST_OK(vpps_sync_latest_loss(n.h, &loss));
-        ck_assert_float_eq(loss, 50);
-        const vpps_stats stats = stats_of(n.h);
-        ck_assert_str_eq(stats.device, o.device);
-        ck_assert_uint_eq(stats.caller_works, _i == WORKS);
-        ck_assert_uint_eq(stats.batches, 13);
-        sn_close(&n);
     }
-END_TEST
+    TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, 50), NULL)); /* the stale loss may be ignored */
+    TEST_OK(vpps_sync_latest_loss(n.h, &loss));
+    ck_assert_float_eq(loss, 50);
+    const vpps_stats stats = stats_of(n.h);
+    ck_assert_str_eq(stats.device, o.device);
+    ck_assert_uint_eq(stats.caller_works, _i == WORKS);
+    ck_assert_uint_eq(stats.batches, 13);
+    sn_close(&n);
+}
 
 /* A batch of some milliseconds: with threads of its own, vpps_fb and vpps_poll_loss return while it runs. */
-START_TEST(polling_does_not_wait)
-    {
-        enum { SIZE = 256 };
-        vpps_param W;
-        const vpps_init identity = {.kind = VPPS_INIT_UNIFORM, .a = -0.05f, .b = 0.05f};
-        training t = training_of(1);
-        TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, &identity));
-        vpps_options o = sn_options(1, VPPS_SGD);
-        o.pool_bytes = 256u << 20;
-        o.verify = false;
-        o.caller = VPPS_CALLER_FREE;
-        o.portable = true;
-        training_start(&t, &o);
-        float data[SIZE] = {1}, loss = 7;
-        vpps_node x = vpps_input(t.g, SIZE, 1, data);
-        for (uint32_t i = 0; i < test_scaled(3000); i++) x = vpps_tanh(t.g, vpps_matvec(t.g, W, x));
-        const vpps_node sum = vpps_sum_elements(t.g, x);
-        uint32_t early = 0;
-        for (int k = 0; k < 3; k++) {
-            TEST_OK(vpps_fb(t.h, t.g, sum, NULL));
-            bool done = true;
-            TEST_OK(vpps_poll_loss(t.h, &done, &loss));
-            if (!done) {
-                early++;
-                ck_assert_float_eq(loss, 7); /* untouched until it is known */
-            }
-            while (!done) {
-                TEST_OK(vpps_poll_loss(t.h, &done, &loss));
-                usleep(200);
-            }
-            ck_assert_float_ne(loss, 7);
-            loss = 7;
+TEST(polling_does_not_wait) {
+    enum { SIZE = 256 };
+    vpps_param W;
+    const vpps_init identity = {.kind = VPPS_INIT_UNIFORM, .a = -0.05f, .b = 0.05f};
+    training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, &identity));
+    vpps_options o = sn_options(1, VPPS_SGD);
+    o.pool_bytes = 256u << 20;
+    o.verify = false;
+    o.caller = VPPS_CALLER_FREE;
+    o.portable = true;
+    training_start(&t, &o);
+    float data[SIZE] = {1}, loss = 7;
+    vpps_node x = vpps_input(t.g, SIZE, 1, data);
+    for (uint32_t i = 0; i < test_scaled(3000); i++) x = vpps_tanh(t.g, vpps_matvec(t.g, W, x));
+    const vpps_node sum = vpps_sum_elements(t.g, x);
+    uint32_t early = 0;
+    for (int k = 0; k < 3; k++) {
+        TEST_OK(vpps_fb(t.h, t.g, sum, NULL));
+        bool done = true;
+        TEST_OK(vpps_poll_loss(t.h, &done, &loss));
+        if (!done) {
+            early++;
+            ck_assert_float_eq(loss, 7); /* untouched until it is known */
         }
-        ck_assert_msg(early > 0, "every poll right after vpps_fb found the batch done: it waits, or vpps_fb does");
-        training_end(&t);
+        while (!done) {
+            TEST_OK(vpps_poll_loss(t.h, &done, &loss));
+            usleep(200);
+        }
+        ck_assert_float_ne(loss, 7);
+        loss = 7;
     }
-END_TEST
+    ck_assert_msg(early > 0, "every poll right after vpps_fb found the batch done: it waits, or vpps_fb does");
+    training_end(&t);
+}
 
 /* The graph may be cleared as soon as vpps_fb returns; waiting in between gives the same bits. */
-START_TEST(pipelined_is_synchronous)
-    {
-        vpps_options o = sn_options(3, VPPS_ADAM);
-        o.caller = VPPS_CALLER_FREE;
-        o.verify = false;
-        small_network a = sn_with(1, &o);
-        o.caller = VPPS_CALLER_WORKS;
-        small_network b = sn_with(1, &o);
-        float previous = NAN;
-        for (uint32_t k = 0; k < 60; k++) {
-            float stale;
-            TEST_OK(vpps_fb(a.h, a.g, sn_build(&a, k, 1), &stale));
-            sn_build(&a, k + 7, NAN); /* tramples over what was just given */
-            const float latest = sn_step(&b, k);
-            if (k) ck_assert_msg(stale == previous, "batch %u: %.9g, %.9g", k - 1, (double)stale, (double)previous);
-            previous = latest;
-        }
-        expect_same(&a, &b, true, "pipelined against synchronous");
-        sn_close(&a);
-        sn_close(&b);
+TEST(pipelined_is_synchronous) {
+    vpps_options o = sn_options(3, VPPS_ADAM);
+    o.caller = VPPS_CALLER_FREE;
+    o.verify = false;
+    small_network a = sn_with(1, &o);
+    o.caller = VPPS_CALLER_WORKS;
+    small_network b = sn_with(1, &o);
+    float previous = NAN;
+    for (uint32_t k = 0; k < 60; k++) {
+        float stale;
+        TEST_OK(vpps_fb(a.h, a.g, sn_build(&a, k, 1), &stale));
+        sn_build(&a, k + 7, NAN); /* tramples over what was just given */
+        const float latest = sn_step(&b, k);
+        if (k) ck_assert_msg(stale == previous, "batch %u: %.9g, %.9g", k - 1, (double)stale, (double)previous);
+        previous = latest;
     }
-END_TEST
+    expect_same(&a, &b, true, "pipelined against synchronous");
+    sn_close(&a);
+    sn_close(&b);
+}
 
 /* ---------------------------------------------------------------- losses that are not finite */
 
@@ -155,48 +149,44 @@ static small_network begin(const vpps_options *o) {
     return n;
 }
 
-START_TEST(stops_at_a_nonfinite_loss)
-    {
-        for (int way = 0; way < 6; way++) {
-            vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
-            small_network n = begin(&o), witness = begin(&o);
-            TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way % 3]), NULL)); /* nobody knows yet */
-            if (way < 3) {
-                float stale = 3;
-                TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 4, 1), &stale), VPPS_NONFINITE, "batch 3");
-            } else {
-                TEST_FAILS(vpps_sync_latest_loss(n.h, NULL), VPPS_NONFINITE, "batch 3");
-            }
-            /* neither batch 3 nor batch 4 has left a trace */
-            expect_same(&n, &witness, true, "a batch that was not applied");
-            /* the handle lives: the caller may mend the input and go on */
-            ck_assert(isfinite(sn_step(&n, 5)));
-            sn_close(&n);
-            sn_close(&witness);
+TEST(stops_at_a_nonfinite_loss) {
+    for (int way = 0; way < 6; way++) {
+        vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
+        small_network n = begin(&o), witness = begin(&o);
+        TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way % 3]), NULL)); /* nobody knows yet */
+        if (way < 3) {
+            float stale = 3;
+            TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 4, 1), &stale), VPPS_NONFINITE, "batch 3");
+        } else {
+            TEST_FAILS(vpps_sync_latest_loss(n.h, NULL), VPPS_NONFINITE, "batch 3");
         }
+        /* neither batch 3 nor batch 4 has left a trace */
+        expect_same(&n, &witness, true, "a batch that was not applied");
+        /* the handle lives: the caller may mend the input and go on */
+        ck_assert(isfinite(sn_step(&n, 5)));
+        sn_close(&n);
+        sn_close(&witness);
     }
-END_TEST
+}
 
-START_TEST(skips_a_nonfinite_loss)
-    {
-        for (int way = 0; way < 3; way++) {
-            vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
-            o.nonfinite = VPPS_NONFINITE_SKIP;
-            small_network n = begin(&o), witness = begin(&o);
-            float stale;
-            TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way]), NULL));
-            TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, 4), &stale));
-            ck_assert(!isfinite(stale));
-            TEST_OK(vpps_fb(witness.h, witness.g, known_loss(&witness, 4), NULL));
-            expect_same(&n, &witness, true, "a skipped batch");
-            const vpps_stats stats = stats_of(n.h);
-            ck_assert_uint_eq(stats.skipped, 1);
-            ck_assert_uint_eq(stats.batches, 4);
-            sn_close(&n);
-            sn_close(&witness);
-        }
+TEST(skips_a_nonfinite_loss) {
+    for (int way = 0; way < 3; way++) {
+        vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
+        o.nonfinite = VPPS_NONFINITE_SKIP;
+        small_network n = begin(&o), witness = begin(&o);
+        float stale;
+        TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 3, not_finite[way]), NULL));
+        TEST_OK(vpps_fb(n.h, n.g, known_loss(&n, 4), &stale));
+        ck_assert(!isfinite(stale));
+        TEST_OK(vpps_fb(witness.h, witness.g, known_loss(&witness, 4), NULL));
+        expect_same(&n, &witness, true, "a skipped batch");
+        const vpps_stats stats = stats_of(n.h);
+        ck_assert_uint_eq(stats.skipped, 1);
+        ck_assert_uint_eq(stats.batches, 4);
+        sn_close(&n);
+        sn_close(&witness);
     }
-END_TEST
+}
 
 /* Batch number k, whose loss is finite; its gradient of one parameter is not: the root has none at 0. */
 static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
@@ -207,271 +197,252 @@ static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
 }
 
 /* Every optimiser, every kind of parameter, with and without clipping; on a GPU momentum, and a matrix. */
-START_TEST(gradients_that_are_not_finite)
-    {
-        const bool gpu = _i == VPPS_OPTIMIZERS;
-        for (uint32_t way = gpu ? 2 : 0; way < 12; way += gpu ? 3 : 1) {
-            vpps_options o = options_on(gpu           ? GPU
-                                        : way / 2 % 2 ? FREE
-                                                      : WORKS,
-                                        gpu ? 2 : 1 + way % 3, gpu ? VPPS_MOMENTUM : (vpps_optimizer_kind)_i);
-            const bool stops = way % 2;
-            o.nonfinite = stops ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_SKIP;
-            o.optimizer.clip = way < 6 ? 0 : 1;
-            small_network n = begin(&o), witness = begin(&o);
-            const vpps_param which[] = {n.b, n.E, n.W};
-            float loss = 0;
-            TEST_OK(vpps_fb(n.h, n.g, poisoned(&n, 3, which[way % 3]), NULL));
-            if (stops) TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 4, 1), NULL), VPPS_NONFINITE, "batch 3: the gradient");
-            if (!stops) TEST_OK(vpps_sync_latest_loss(n.h, &loss));
-            ck_assert(isfinite(loss));
-            const vpps_stats stats = stats_of(n.h);
-            ck_assert_uint_eq(stats.skipped, 1);
-            expect_same(&n, &witness, true, "a batch that was not applied");
-            sn_step(&n, 5); /* training goes on */
-            expect_same(&n, &witness, false, "a good batch");
-            sn_close(&n);
-            sn_close(&witness);
-        }
-    }
-END_TEST
-
-START_TEST(ignores_a_nonfinite_loss_when_told)
-    {
-        vpps_options o = sn_options(2, VPPS_SGD);
-        float stale;
-        o.nonfinite = VPPS_NONFINITE_IGNORE;
-        small_network n = sn_with(1, &o);
-        TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 1, NAN), NULL));
-        TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 2, 1), &stale));
-        ck_assert_float_nan(stale);
-        TEST_OK(vpps_read_parameters(n.h));
-        ck_assert_float_nan(vpps_param_values(n.model, n.b)[0]);
+TEST(gradients_that_are_not_finite) {
+    const bool gpu = _i == VPPS_OPTIMIZERS;
+    for (uint32_t way = gpu ? 2 : 0; way < 12; way += gpu ? 3 : 1) {
+        vpps_options o = options_on(gpu           ? GPU
+                                    : way / 2 % 2 ? FREE
+                                                  : WORKS,
+                                    gpu ? 2 : 1 + way % 3, gpu ? VPPS_MOMENTUM : (vpps_optimizer_kind)_i);
+        const bool stops = way % 2;
+        o.nonfinite = stops ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_SKIP;
+        o.optimizer.clip = way < 6 ? 0 : 1;
+        small_network n = begin(&o), witness = begin(&o);
+        const vpps_param which[] = {n.b, n.E, n.W};
+        float loss = 0;
+        TEST_OK(vpps_fb(n.h, n.g, poisoned(&n, 3, which[way % 3]), NULL));
+        if (stops) TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 4, 1), NULL), VPPS_NONFINITE, "batch 3: the gradient");
+        if (!stops) TEST_OK(vpps_sync_latest_loss(n.h, &loss));
+        ck_assert(isfinite(loss));
+        const vpps_stats stats = stats_of(n.h);
+        ck_assert_uint_eq(stats.skipped, 1);
+        expect_same(&n, &witness, true, "a batch that was not applied");
+        sn_step(&n, 5); /* training goes on */
+        expect_same(&n, &witness, false, "a good batch");
         sn_close(&n);
+        sn_close(&witness);
     }
-END_TEST
+}
+
+TEST(ignores_a_nonfinite_loss_when_told) {
+    vpps_options o = sn_options(2, VPPS_SGD);
+    float stale;
+    o.nonfinite = VPPS_NONFINITE_IGNORE;
+    small_network n = sn_with(1, &o);
+    TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 1, NAN), NULL));
+    TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 2, 1), &stale));
+    ck_assert_float_nan(stale);
+    TEST_OK(vpps_read_parameters(n.h));
+    ck_assert_float_nan(vpps_param_values(n.model, n.b)[0]);
+    sn_close(&n);
+}
 
 /* Batches whose numbers are not finite, applied as told, leave nothing on the device once the parameters and the
  * optimiser's state are written anew. */
-START_TEST(parameters_recover_when_they_are_pushed)
-    {
-        small_network pair[2];
-        for (int k = 0; k < 2; k++) {
-            vpps_options o = sn_options(2, (vpps_optimizer_kind)_i);
-            o.nonfinite = VPPS_NONFINITE_IGNORE;
-            const small_network n = pair[k] = begin(&o);
-            TEST_OK(vpps_read_parameters(n.h));
-            for (uint32_t i = 2; i < 4; i++) TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, i, k ? NAN : 1), NULL));
-            TEST_OK(vpps_write_parameters(n.h));
-            for (uint32_t i = 4; i < 6; i++) sn_fb(&n, i);
-        }
-        expect_same(&pair[0], &pair[1], true, "after NaN");
-        for (int k = 0; k < 2; k++) sn_close(&pair[k]);
+TEST(parameters_recover_when_they_are_pushed) {
+    small_network pair[2];
+    for (int k = 0; k < 2; k++) {
+        vpps_options o = sn_options(2, (vpps_optimizer_kind)_i);
+        o.nonfinite = VPPS_NONFINITE_IGNORE;
+        const small_network n = pair[k] = begin(&o);
+        TEST_OK(vpps_read_parameters(n.h));
+        for (uint32_t i = 2; i < 4; i++) TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, i, k ? NAN : 1), NULL));
+        TEST_OK(vpps_write_parameters(n.h));
+        for (uint32_t i = 4; i < 6; i++) sn_fb(&n, i);
     }
-END_TEST
+    expect_same(&pair[0], &pair[1], true, "after NaN");
+    for (int k = 0; k < 2; k++) sn_close(&pair[k]);
+}
 
 /* ---------------------------------------------------------------- calls that do not fit */
 
-START_TEST(wrong_calls)
-    {
-        vpps_handle *second;
-        const vpps_options o = sn_options(2, VPPS_SGD);
-        small_network n = sn_with(1, &o), other = sn_of(2);
-        TEST_FAILS(vpps_handle_create(&second, n.model, &o), VPPS_STATE, "handle");
-        ck_assert_ptr_null(second);
+TEST(wrong_calls) {
+    vpps_handle *second;
+    const vpps_options o = sn_options(2, VPPS_SGD);
+    small_network n = sn_with(1, &o), other = sn_of(2);
+    TEST_FAILS(vpps_handle_create(&second, n.model, &o), VPPS_STATE, "handle");
+    ck_assert_ptr_null(second);
 
-        const vpps_node loss = sn_build(&n, 1, 1);
-        TEST_FAILS(vpps_fb(n.h, n.g, vpps_lookup(n.g, n.E, 0), NULL), VPPS_SHAPE, "12 x 1");
-        TEST_FAILS(vpps_fb(n.h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "");
-        TEST_FAILS(vpps_fb(n.h, n.g, 100000, NULL), VPPS_ARGUMENT, "100000");
-        TEST_FAILS(vpps_fb(n.h, other.g, sn_build(&other, 1, 1), NULL), VPPS_ARGUMENT, "model");
-        float value, *outs[1] = {&value};
-        vpps_node node = 100000;
-        TEST_FAILS(vpps_forward(n.h, n.g, 1, &node, outs), VPPS_ARGUMENT, "100000");
-        node = VPPS_NO_NODE;
-        ck_assert_int_eq(vpps_forward(n.h, n.g, 1, &node, outs), VPPS_ARGUMENT);
-        TEST_FAILS(vpps_forward(n.h, n.g, 1, &node, (float *[]){NULL}), VPPS_ARGUMENT, "outs[0] is NULL");
-        node = sn_build(&other, 1, 1);
-        TEST_FAILS(vpps_forward(n.h, other.g, 1, &node, outs), VPPS_ARGUMENT, "model");
-        TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* none of these has left a mark */
+    const vpps_node loss = sn_build(&n, 1, 1);
+    TEST_FAILS(vpps_fb(n.h, n.g, vpps_lookup(n.g, n.E, 0), NULL), VPPS_SHAPE, "12 x 1");
+    TEST_FAILS(vpps_fb(n.h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "");
+    TEST_FAILS(vpps_fb(n.h, n.g, 100000, NULL), VPPS_ARGUMENT, "100000");
+    TEST_FAILS(vpps_fb(n.h, other.g, sn_build(&other, 1, 1), NULL), VPPS_ARGUMENT, "model");
+    float value, *outs[1] = {&value};
+    vpps_node node = 100000;
+    TEST_FAILS(vpps_forward(n.h, n.g, 1, &node, outs), VPPS_ARGUMENT, "100000");
+    node = VPPS_NO_NODE;
+    ck_assert_int_eq(vpps_forward(n.h, n.g, 1, &node, outs), VPPS_ARGUMENT);
+    TEST_FAILS(vpps_forward(n.h, n.g, 1, &node, (float *[]){NULL}), VPPS_ARGUMENT, "outs[0] is NULL");
+    node = sn_build(&other, 1, 1);
+    TEST_FAILS(vpps_forward(n.h, other.g, 1, &node, outs), VPPS_ARGUMENT, "model");
+    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* none of these has left a mark */
 
-        sn_build(&n, 1, 1);
-        const vpps_node wrong = vpps_add(n.g, vpps_lookup(n.g, n.E, 0), vpps_parameter(n.g, n.b));
-        TEST_FAILS(vpps_fb(n.h, n.g, wrong, NULL), VPPS_SHAPE, "add");
-        TEST_FAILS(vpps_forward(n.h, n.g, 1, &wrong, outs), VPPS_SHAPE, "add");
-        TEST_FAILS(vpps_disassemble(n.h, n.g, wrong, stdout), VPPS_SHAPE, "add");
-        vpps_graph_clear(n.g);
-        ck_assert_int_eq(vpps_fb(n.h, n.g, 0, NULL), VPPS_ARGUMENT); /* nothing there */
-        const float bad[] = {-1, NAN, INFINITY, -INFINITY};
-        for (size_t i = 0; i < VPPS_COUNT(bad); i++)
-            ck_assert_int_eq(vpps_set_learning_rate(n.h, bad[i]), VPPS_ARGUMENT);
-        vpps_handle_destroy(n.h);
-        TEST_OK(vpps_handle_create(&n.h, n.model, &o)); /* the model is free again */
-        vpps_handle_destroy(NULL);
-        sn_close(&n);
-        sn_close(&other);
-    }
-END_TEST
+    sn_build(&n, 1, 1);
+    const vpps_node wrong = vpps_add(n.g, vpps_lookup(n.g, n.E, 0), vpps_parameter(n.g, n.b));
+    TEST_FAILS(vpps_fb(n.h, n.g, wrong, NULL), VPPS_SHAPE, "add");
+    TEST_FAILS(vpps_forward(n.h, n.g, 1, &wrong, outs), VPPS_SHAPE, "add");
+    TEST_FAILS(vpps_disassemble(n.h, n.g, wrong, stdout), VPPS_SHAPE, "add");
+    vpps_graph_clear(n.g);
+    ck_assert_int_eq(vpps_fb(n.h, n.g, 0, NULL), VPPS_ARGUMENT); /* nothing there */
+    const float bad[] = {-1, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++) ck_assert_int_eq(vpps_set_learning_rate(n.h, bad[i]), VPPS_ARGUMENT);
+    vpps_handle_destroy(n.h);
+    TEST_OK(vpps_handle_create(&n.h, n.model, &o)); /* the model is free again */
+    vpps_handle_destroy(NULL);
+    sn_close(&n);
+    sn_close(&other);
+}
 
-START_TEST(wrong_options)
-    {
-        vpps_handle *h;
-        small_network n = sn_of(1);
-        const vpps_options good = sn_options(1, VPPS_SGD);
-        vpps_options o;
+TEST(wrong_options) {
+    vpps_handle *h;
+    small_network n = sn_of(1);
+    const vpps_options good = sn_options(1, VPPS_SGD);
+    vpps_options o;
 #define WRONG(change, status, text)                                                                                    \
     o = good;                                                                                                          \
     o.change;                                                                                                          \
     TEST_FAILS(vpps_handle_create(&h, n.model, &o), status, text);                                                     \
     ck_assert_ptr_null(h)
-        WRONG(device = "abacus", VPPS_DEVICE, "abacus");
-        WRONG(optimizer.kind = (vpps_optimizer_kind)77, VPPS_ARGUMENT, "");
-        WRONG(optimizer.lr = -1, VPPS_ARGUMENT, "lr");
-        WRONG(optimizer.lr = NAN, VPPS_ARGUMENT, "lr");
-        WRONG(optimizer.lr = INFINITY, VPPS_ARGUMENT, "lr");
-        WRONG(optimizer.weight_decay = -1, VPPS_ARGUMENT, "weight decay");
-        WRONG(optimizer.clip = NAN, VPPS_ARGUMENT, "clip");
-        WRONG(optimizer.momentum = 2, VPPS_ARGUMENT, "momentum");
-        WRONG(optimizer.beta1 = 1, VPPS_ARGUMENT, "beta1");
-        WRONG(optimizer.beta2 = -0.5f, VPPS_ARGUMENT, "beta2");
-        WRONG(gradients = (vpps_gradients)9, VPPS_ARGUMENT, "");
-        WRONG(nonfinite = (vpps_nonfinite)9, VPPS_ARGUMENT, "");
-        WRONG(caller = (vpps_caller)9, VPPS_ARGUMENT, "");
-        WRONG(precision = (vpps_precision)9, VPPS_ARGUMENT, "");
-        WRONG(vps = 1000000, VPPS_ARGUMENT, "1000000");
-        WRONG(pool_bytes = 1024, VPPS_POOL, "1024");
-        ck_assert_int_eq(vpps_handle_create(&h, NULL, &good), VPPS_ARGUMENT);
-        TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the defaults */
-        vpps_handle_destroy(h);
-        sn_close(&n);
-    }
-END_TEST
+    WRONG(device = "abacus", VPPS_DEVICE, "abacus");
+    WRONG(optimizer.kind = (vpps_optimizer_kind)77, VPPS_ARGUMENT, "");
+    WRONG(optimizer.lr = -1, VPPS_ARGUMENT, "lr");
+    WRONG(optimizer.lr = NAN, VPPS_ARGUMENT, "lr");
+    WRONG(optimizer.lr = INFINITY, VPPS_ARGUMENT, "lr");
+    WRONG(optimizer.weight_decay = -1, VPPS_ARGUMENT, "weight decay");
+    WRONG(optimizer.clip = NAN, VPPS_ARGUMENT, "clip");
+    WRONG(optimizer.momentum = 2, VPPS_ARGUMENT, "momentum");
+    WRONG(optimizer.beta1 = 1, VPPS_ARGUMENT, "beta1");
+    WRONG(optimizer.beta2 = -0.5f, VPPS_ARGUMENT, "beta2");
+    WRONG(gradients = (vpps_gradients)9, VPPS_ARGUMENT, "");
+    WRONG(nonfinite = (vpps_nonfinite)9, VPPS_ARGUMENT, "");
+    WRONG(caller = (vpps_caller)9, VPPS_ARGUMENT, "");
+    WRONG(precision = (vpps_precision)9, VPPS_ARGUMENT, "");
+    WRONG(vps = 1000000, VPPS_ARGUMENT, "1000000");
+    WRONG(pool_bytes = 1024, VPPS_POOL, "1024");
+    ck_assert_int_eq(vpps_handle_create(&h, NULL, &good), VPPS_ARGUMENT);
+    TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the defaults */
+    vpps_handle_destroy(h);
+    sn_close(&n);
+}
 
-START_TEST(pool_too_small_for_a_batch)
-    {
-        vpps_options o = sn_options(2, VPPS_SGD);
-        o.pool_bytes = 256u << 10;
-        small_network n = sn_with(1, &o);
-        vpps_graph *g = n.g;
-        vpps_graph_clear(g);
-        static const float data[4096] = {0};
-        vpps_node terms[64];
-        for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
-        const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot take it apart */
-        const vpps_status status = vpps_fb(n.h, g, all, NULL);
-        ck_assert_msg(status == VPPS_POOL, "%s: %s", vpps_status_name(status), vpps_error_message());
-        unsigned long long numbers[8], asked = 0;
-        int n_numbers = 0;
-        for (const char *c = vpps_error_message(); *c && n_numbers < 8;) { /* what was asked, and what there is */
-            char *end;
-            numbers[n_numbers] = strtoull(c, &end, 10);
-            if (end == c) {
-                c++;
-            } else {
-                asked = numbers[n_numbers] > asked ? numbers[n_numbers] : asked;
-                n_numbers++;
-                c = end;
-            }
+TEST(pool_too_small_for_a_batch) {
+    vpps_options o = sn_options(2, VPPS_SGD);
+    o.pool_bytes = 256u << 10;
+    small_network n = sn_with(1, &o);
+    vpps_graph *g = n.g;
+    vpps_graph_clear(g);
+    static const float data[4096] = {0};
+    vpps_node terms[64];
+    for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
+    const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot take it apart */
+    const vpps_status status = vpps_fb(n.h, g, all, NULL);
+    ck_assert_msg(status == VPPS_POOL, "%s: %s", vpps_status_name(status), vpps_error_message());
+    unsigned long long numbers[8], asked = 0;
+    int n_numbers = 0;
+    for (const char *c = vpps_error_message(); *c && n_numbers < 8;) { /* what was asked, and what there is */
+        char *end;
+        numbers[n_numbers] = strtoull(c, &end, 10);
+        if (end == c) {
+            c++;
+        } else {
+            asked = numbers[n_numbers] > asked ? numbers[n_numbers] : asked;
+            n_numbers++;
+            c = end;
         }
-        ck_assert_msg(n_numbers >= 2 && asked > (256u << 10) / 4,
-                      "the message does not say what was asked and what there is: %s", vpps_error_message());
-        const float loss = sn_step(&n, 1); /* a smaller one runs */
-        ck_assert(isfinite(loss) && loss > 0);
-        sn_close(&n);
     }
-END_TEST
+    ck_assert_msg(n_numbers >= 2 && asked > (256u << 10) / 4,
+                  "the message does not say what was asked and what there is: %s", vpps_error_message());
+    const float loss = sn_step(&n, 1); /* a smaller one runs */
+    ck_assert(isfinite(loss) && loss > 0);
+    sn_close(&n);
+}
 
 /* ---------------------------------------------------------------- settings between batches */
 
-START_TEST(settings_take_effect_with_the_next_batch)
-    {
-        vpps_options o = options_on(_i, 2, VPPS_SGD);
-        small_network still = sn_of(1), n = sn_with(1, &o);
-        TEST_OK(vpps_set_learning_rate(n.h, 0));
-        sn_fb(&n, 1);
-        expect_same(&n, &still, true, "learning rate 0");
+TEST(settings_take_effect_with_the_next_batch) {
+    vpps_options o = options_on(_i, 2, VPPS_SGD);
+    small_network still = sn_of(1), n = sn_with(1, &o);
+    TEST_OK(vpps_set_learning_rate(n.h, 0));
+    sn_fb(&n, 1);
+    expect_same(&n, &still, true, "learning rate 0");
 
-        TEST_OK(vpps_set_learning_rate(n.h, 0.1f));
-        for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, p != n.U));
-        sn_fb(&n, 3);
-        TEST_OK(vpps_freeze(n.model, n.U, true)); /* not of the batch that is under way */
-        TEST_OK(vpps_read_parameters(n.h));
-        for (uint32_t p = 0; p < SN_PARAMS; p++) {
-            const bool same = !memcmp(n.model->params[p].values, still.model->params[p].values,
-                                      vpps_param_elems(&n.model->params[p]) * sizeof(float));
-            ck_assert_msg(same == (p != n.U), "%s has %schanged", n.model->params[p].name, same ? "not " : "");
-        }
-
-        /* the model's copy reaches the device when it is written, and only so */
-        for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, true));
-        const vpps_node loss = sn_build(&n, 2, 1);
-        const float before = infer(n.h, n.g, loss);
-        vpps_param_values(n.model, n.b_c)[0] += 1;
-        const float without = infer(n.h, n.g, loss);
-        TEST_OK(vpps_write_parameters(n.h));
-        const float with = infer(n.h, n.g, loss);
-        ck_assert_float_eq(before, without);
-        ck_assert_float_ne(before, with);
-        sn_close(&n);
-        sn_close(&still);
+    TEST_OK(vpps_set_learning_rate(n.h, 0.1f));
+    for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, p != n.U));
+    sn_fb(&n, 3);
+    TEST_OK(vpps_freeze(n.model, n.U, true)); /* not of the batch that is under way */
+    TEST_OK(vpps_read_parameters(n.h));
+    for (uint32_t p = 0; p < SN_PARAMS; p++) {
+        const bool same = !memcmp(n.model->params[p].values, still.model->params[p].values,
+                                  vpps_param_elems(&n.model->params[p]) * sizeof(float));
+        ck_assert_msg(same == (p != n.U), "%s has %schanged", n.model->params[p].name, same ? "not " : "");
     }
-END_TEST
+
+    /* the model's copy reaches the device when it is written, and only so */
+    for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, true));
+    const vpps_node loss = sn_build(&n, 2, 1);
+    const float before = infer(n.h, n.g, loss);
+    vpps_param_values(n.model, n.b_c)[0] += 1;
+    const float without = infer(n.h, n.g, loss);
+    TEST_OK(vpps_write_parameters(n.h));
+    const float with = infer(n.h, n.g, loss);
+    ck_assert_float_eq(before, without);
+    ck_assert_float_ne(before, with);
+    sn_close(&n);
+    sn_close(&still);
+}
 
 /* Elements under dropout, one of each table entry's gradient: whatever the mask kept has moved. On the CPU and, by
  * another scheduler, on a GPU or software SIMT. */
-START_TEST(masks_do_not_overlap)
-    {
-        enum { ROWS = 8, COLS = 8, N = ROWS * COLS, OVERLAP = 24 };
-        const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-        vpps_param E;
-        vpps_options o = options_on(_i, 2, VPPS_SGD);
-        o.seed = test_seed();
-        training t = training_of(1);
-        TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, ROWS, COLS, &zero));
-        training_start(&t, &o);
-        vpps_node sums[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            sums[i] = vpps_sum_elements(t.g, vpps_dropout(t.g, vpps_lookup(t.g, E, i), 0.5f));
-        }
-        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 2, sums), NULL));
-        TEST_OK(vpps_read_parameters(t.h));
-        const float *first = vpps_param_values(t.model, E), *second = first + N;
-        int kept = 0;
-        for (int i = 0; i < 2 * N; i++) kept += first[i] != 0;
-        ck_assert(kept > N / 2 && kept < 2 * N - N / 2);
-        for (int shift = OVERLAP - N; shift <= N - OVERLAP; shift++) { /* one mask is no part of the other */
-            int same = 0, common = 0;
-            for (int i = 0; i < N; i++) {
-                if (i + shift < 0 || i + shift >= N) continue;
-                same += (first[i + shift] != 0) == (second[i] != 0);
-                common++;
-            }
-            ck_assert_msg(same < common, "the second mask is the first one, %d elements on", shift);
-        }
-        training_end(&t);
+TEST(masks_do_not_overlap) {
+    enum { ROWS = 8, COLS = 8, N = ROWS * COLS, OVERLAP = 24 };
+    const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+    vpps_param E;
+    vpps_options o = options_on(_i, 2, VPPS_SGD);
+    o.seed = test_seed();
+    training t = training_of(1);
+    TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, ROWS, COLS, &zero));
+    training_start(&t, &o);
+    vpps_node sums[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        sums[i] = vpps_sum_elements(t.g, vpps_dropout(t.g, vpps_lookup(t.g, E, i), 0.5f));
     }
-END_TEST
+    TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 2, sums), NULL));
+    TEST_OK(vpps_read_parameters(t.h));
+    const float *first = vpps_param_values(t.model, E), *second = first + N;
+    int kept = 0;
+    for (int i = 0; i < 2 * N; i++) kept += first[i] != 0;
+    ck_assert(kept > N / 2 && kept < 2 * N - N / 2);
+    for (int shift = OVERLAP - N; shift <= N - OVERLAP; shift++) { /* one mask is no part of the other */
+        int same = 0, common = 0;
+        for (int i = 0; i < N; i++) {
+            if (i + shift < 0 || i + shift >= N) continue;
+            same += (first[i + shift] != 0) == (second[i] != 0);
+            common++;
+        }
+        ck_assert_msg(same < common, "the second mask is the first one, %d elements on", shift);
+    }
+    training_end(&t);
+}
 
 /* A batch takes no more than pool_bytes, to the word. */
-START_TEST(the_pool_has_a_limit)
-    {
-        uint64_t needed = 0;
-        for (int k = 0; k < 5; k++) {
-            vpps_options o = sn_options(2, VPPS_SGD);
-            const uint64_t limits[] = {o.pool_bytes, needed, needed - 4, needed * 3 / 4, needed / 2 + 64};
-            o.pool_bytes = limits[k];
-            small_network n = sn_with(1, &o);
-            const vpps_status status = vpps_fb(n.h, n.g, sn_build(&n, 3, 1), NULL);
-            if (k < 2) TEST_OK(status);
-            if (status != VPPS_OK) ck_assert_int_eq(status, VPPS_POOL);
-            const vpps_stats stats = stats_of(n.h);
-            ck_assert_msg(stats.pool_bytes <= limits[k], "%llu bytes of %llu", (unsigned long long)stats.pool_bytes,
-                          (unsigned long long)limits[k]);
-            if (k == 0) needed = stats.pool_bytes;
-            sn_close(&n);
-        }
+TEST(the_pool_has_a_limit) {
+    uint64_t needed = 0;
+    for (int k = 0; k < 5; k++) {
+        vpps_options o = sn_options(2, VPPS_SGD);
+        const uint64_t limits[] = {o.pool_bytes, needed, needed - 4, needed * 3 / 4, needed / 2 + 64};
+        o.pool_bytes = limits[k];
+        small_network n = sn_with(1, &o);
+        const vpps_status status = vpps_fb(n.h, n.g, sn_build(&n, 3, 1), NULL);
+        if (k < 2) TEST_OK(status);
+        if (status != VPPS_OK) ck_assert_int_eq(status, VPPS_POOL);
+        const vpps_stats stats = stats_of(n.h);
+        ck_assert_msg(stats.pool_bytes <= limits[k], "%llu bytes of %llu", (unsigned long long)stats.pool_bytes,
+                      (unsigned long long)limits[k]);
+        if (k == 0) needed = stats.pool_bytes;
+        sn_close(&n);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- several, and many */
 
@@ -495,27 +466,25 @@ static void *train_one(void *argument) {
     return NULL;
 }
 
-START_TEST(models_in_threads_are_independent)
-    {
-        trainee alone[3], together[3];
-        pthread_t threads[3];
-        for (uint64_t i = 0; i < 3; i++) {
-            alone[i].seed = together[i].seed = i;
-            alone[i].n = sn_of(i);
-            together[i].n = sn_of(i);
-            train_one(&alone[i]);
-            ck_assert_msg(alone[i].status == VPPS_OK, "%s", alone[i].message);
-        }
-        for (int i = 0; i < 3; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, train_one, &together[i]), 0);
-        for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-        for (int i = 0; i < 3; i++) {
-            ck_assert_msg(together[i].status == VPPS_OK, "%s", together[i].message);
-            expect_same(&alone[i].n, &together[i].n, true, "alone against together");
-            sn_close(&alone[i].n);
-            sn_close(&together[i].n);
-        }
+TEST(models_in_threads_are_independent) {
+    trainee alone[3], together[3];
+    pthread_t threads[3];
+    for (uint64_t i = 0; i < 3; i++) {
+        alone[i].seed = together[i].seed = i;
+        alone[i].n = sn_of(i);
+        together[i].n = sn_of(i);
+        train_one(&alone[i]);
+        ck_assert_msg(alone[i].status == VPPS_OK, "%s", alone[i].message);
     }
-END_TEST
+    for (int i = 0; i < 3; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, train_one, &together[i]), 0);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_msg(together[i].status == VPPS_OK, "%s", together[i].message);
+        expect_same(&alone[i].n, &together[i].n, true, "alone against together");
+        sn_close(&alone[i].n);
+        sn_close(&together[i].n);
+    }
+}
 
 static size_t entries(const char *folder) {
     DIR *d = opendir(folder);
@@ -543,68 +512,61 @@ static void live(vpps_options *o, small_network *n, uint32_t number) {
     n->h = NULL;
 }
 
-START_TEST(handles_leave_nothing_behind)
-    {
-        vpps_options o = options_on(_i, 3, VPPS_ADAM);
-        small_network n = sn_of(1);
-        size_t heap = 0, threads = 0, files = 0, mapped = 0;
-        const uint32_t rounds = test_scaled(200);
-        for (uint32_t i = 0; i < rounds; i++) {
-            live(&o, &n, i);
-            if (i == rounds / 2) {
-                heap = mallinfo2().uordblks;
-                threads = entries("/proc/self/task");
-                files = entries("/proc/self/fd");
-                mapped = mapped_kib();
-            }
+TEST(handles_leave_nothing_behind) {
+    vpps_options o = options_on(_i, 3, VPPS_ADAM);
+    small_network n = sn_of(1);
+    size_t heap = 0, threads = 0, files = 0, mapped = 0;
+    const uint32_t rounds = test_scaled(200);
+    for (uint32_t i = 0; i < rounds; i++) {
+        live(&o, &n, i);
+        if (i == rounds / 2) {
+            heap = mallinfo2().uordblks;
+            threads = entries("/proc/self/task");
+            files = entries("/proc/self/fd");
+            mapped = mapped_kib();
         }
-        ck_assert_msg(mallinfo2().uordblks < heap + 65536, "the heap grew from %zu to %zu bytes", heap,
-                      (size_t)mallinfo2().uordblks);
-        ck_assert_uint_le(entries("/proc/self/task"), threads + 3); /* threads that ended may linger a moment */
-        ck_assert_uint_eq(entries("/proc/self/fd"), files);
-        /* a leaked pool of 16 MiB a handle would be 1.6 GiB */
-        ck_assert_msg(mapped_kib() < mapped + 200 * 1024, "mapped memory grew from %zu to %zu KiB", mapped,
-                      mapped_kib());
-        sn_close(&n);
     }
-END_TEST
+    ck_assert_msg(mallinfo2().uordblks < heap + 65536, "the heap grew from %zu to %zu bytes", heap,
+                  (size_t)mallinfo2().uordblks);
+    ck_assert_uint_le(entries("/proc/self/task"), threads + 3); /* threads that ended may linger a moment */
+    ck_assert_uint_eq(entries("/proc/self/fd"), files);
+    /* a leaked pool of 16 MiB a handle would be 1.6 GiB */
+    ck_assert_msg(mapped_kib() < mapped + 200 * 1024, "mapped memory grew from %zu to %zu KiB", mapped, mapped_kib());
+    sn_close(&n);
+}
 
-START_TEST(handles_leave_nothing_on_a_gpu)
-    {
-        vpps_options o = options_on(GPU, 2, VPPS_SGD);
-        small_network n = sn_of(1);
-        for (uint32_t i = 0; i < 20; i++) live(&o, &n, i);
-        if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
-        sn_close(&n);
-    }
-END_TEST
+TEST(handles_leave_nothing_on_a_gpu) {
+    vpps_options o = options_on(GPU, 2, VPPS_SGD);
+    small_network n = sn_of(1);
+    for (uint32_t i = 0; i < 20; i++) live(&o, &n, i);
+    if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
+    sn_close(&n);
+}
 
 /* Two handles with a batch in flight each: the losses and parameters of each alone, to the bit. */
-START_TEST(two_handles_in_flight)
-    {
-        enum { BATCHES = 4 };
-        const vpps_options o = options_on(_i, 2, VPPS_SGD);
-        small_network alone[2], n[2];
-        float losses[2][BATCHES], stale;
+TEST(two_handles_in_flight) {
+    enum { BATCHES = 4 };
+    const vpps_options o = options_on(_i, 2, VPPS_SGD);
+    small_network alone[2], n[2];
+    float losses[2][BATCHES], stale;
+    for (uint32_t i = 0; i < 2; i++) {
+        alone[i] = sn_with(i, &o);
+        for (uint32_t b = 0; b < BATCHES; b++) losses[i][b] = sn_step(&alone[i], 3 + 2 * i);
+    }
+    for (uint32_t i = 0; i < 2; i++) n[i] = sn_with(i, &o);
+    for (uint32_t b = 0; b <= BATCHES; b++) {
         for (uint32_t i = 0; i < 2; i++) {
-            alone[i] = sn_with(i, &o);
-            for (uint32_t b = 0; b < BATCHES; b++) losses[i][b] = sn_step(&alone[i], 3 + 2 * i);
-        }
-        for (uint32_t i = 0; i < 2; i++) n[i] = sn_with(i, &o);
-        for (uint32_t b = 0; b <= BATCHES; b++) {
-            for (uint32_t i = 0; i < 2; i++) {
-                if (b < BATCHES) TEST_OK(vpps_fb(n[i].h, n[i].g, sn_build(&n[i], 3 + 2 * i, 1), &stale));
-                if (b == BATCHES) TEST_OK(vpps_sync_latest_loss(n[i].h, &stale));
-                if (b) ck_assert_float_eq(stale, losses[i][b - 1]);
-            }
-        }
-        for (uint32_t i = 0; i < 2; i++) {
-            expect_same(&n[i], &alone[i], true, "beside another handle");
-            sn_close(&n[i]);
-            sn_close(&alone[i]);
+            if (b < BATCHES) TEST_OK(vpps_fb(n[i].h, n[i].g, sn_build(&n[i], 3 + 2 * i, 1), &stale));
+            if (b == BATCHES) TEST_OK(vpps_sync_latest_loss(n[i].h, &stale));
+            if (b) ck_assert_float_eq(stale, losses[i][b - 1]);
         }
     }
-END_TEST
+    for (uint32_t i = 0; i < 2; i++) {
+        expect_same(&n[i], &alone[i], true, "beside another handle");
+        sn_close(&n[i]);
+        sn_close(&alone[i]);
+    }
+}
 
 /* Two products one after the other: the gradient of the first is a product with a transposed matrix, of which VPs that share
  * rows out make a share each. */
@@ -634,191 +596,173 @@ static float *train_two_products(uint32_t vps) {
     return values;
 }
 
-START_TEST(shares_of_a_gradient_are_added_up)
-    {
-        enum { ELEMS = 256 * 256 };
-        float *one = train_two_products(1), *two = train_two_products(2);
-        for (uint32_t i = 0; i < ELEMS; i++)
-            if (fabsf(one[i] - two[i]) > 1e-5f)
-                ck_abort_msg("element %u is %g, not %g", i, (double)two[i], (double)one[i]);
-        free(one);
-        free(two);
-    }
-END_TEST
+TEST(shares_of_a_gradient_are_added_up) {
+    enum { ELEMS = 256 * 256 };
+    float *one = train_two_products(1), *two = train_two_products(2);
+    for (uint32_t i = 0; i < ELEMS; i++)
+        if (fabsf(one[i] - two[i]) > 1e-5f) ck_abort_msg("element %u is %g, not %g", i, (double)two[i], (double)one[i]);
+    free(one);
+    free(two);
+}
 
 /* ---------------------------------------------------------------- looking inside */
 
-START_TEST(statistics_are_plausible)
-    {
-        const vpps_options o = sn_options(3, VPPS_SGD);
-        vpps_stats s = {.size = sizeof s};
-        small_network n = sn_with(1, &o);
+TEST(statistics_are_plausible) {
+    const vpps_options o = sn_options(3, VPPS_SGD);
+    vpps_stats s = {.size = sizeof s};
+    small_network n = sn_with(1, &o);
+    TEST_OK(vpps_handle_stats(n.h, &s));
+    ck_assert(s.batches == 0 && s.vps == 3);
+    uint64_t total = 0, peak = 0;
+    for (uint32_t k = 1; k <= 5; k++) {
+        sn_step(&n, k);
         TEST_OK(vpps_handle_stats(n.h, &s));
-        ck_assert(s.batches == 0 && s.vps == 3);
-        uint64_t total = 0, peak = 0;
-        for (uint32_t k = 1; k <= 5; k++) {
-            sn_step(&n, k);
-            TEST_OK(vpps_handle_stats(n.h, &s));
-            total += vpps_graph_size(n.g);
-            peak = s.pool_bytes > peak ? s.pool_bytes : peak;
-            ck_assert_uint_eq(s.batches, k);
-            ck_assert_uint_eq(s.nodes, vpps_graph_size(n.g));
-            ck_assert_uint_eq(s.total_nodes, total);
-            ck_assert(s.levels >= 5 && s.levels <= s.nodes);
-            ck_assert(s.phases > 1);
-            ck_assert(s.instructions > 10);
-            ck_assert(s.script_bytes > 4 * s.instructions && s.script_bytes % 4 == 0);
-            ck_assert(s.pool_bytes > 0 && s.pool_bytes <= o.pool_bytes);
-            ck_assert_uint_eq(s.peak_pool_bytes, peak);
-            ck_assert(s.host_ns > 0 && s.device_ns > 0);
-            ck_assert(s.total_host_ns >= s.host_ns && s.total_device_ns >= s.device_ns);
-        }
-        ck_assert_uint_eq(s.skipped, 0);
-        sn_close(&n);
+        total += vpps_graph_size(n.g);
+        peak = s.pool_bytes > peak ? s.pool_bytes : peak;
+        ck_assert_uint_eq(s.batches, k);
+        ck_assert_uint_eq(s.nodes, vpps_graph_size(n.g));
+        ck_assert_uint_eq(s.total_nodes, total);
+        ck_assert(s.levels >= 5 && s.levels <= s.nodes);
+        ck_assert(s.phases > 1);
+        ck_assert(s.instructions > 10);
+        ck_assert(s.script_bytes > 4 * s.instructions && s.script_bytes % 4 == 0);
+        ck_assert(s.pool_bytes > 0 && s.pool_bytes <= o.pool_bytes);
+        ck_assert_uint_eq(s.peak_pool_bytes, peak);
+        ck_assert(s.host_ns > 0 && s.device_ns > 0);
+        ck_assert(s.total_host_ns >= s.host_ns && s.total_device_ns >= s.device_ns);
     }
-END_TEST
+    ck_assert_uint_eq(s.skipped, 0);
+    sn_close(&n);
+}
 
 /* VPs that end at the same moment: small batches, many of them. */
-START_TEST(every_batch_took_some_time)
-    {
-        vpps_options o = options_on(_i, 2, VPPS_SGD);
-        uint64_t total = 0;
-        o.verify = false;
-        small_network n = sn_with(1, &o);
-        for (uint32_t k = 1; k <= test_scaled(5000); k++) {
-            train_batch(n.h, n.g, known_loss(&n, 1));
-            const vpps_stats s = stats_of(n.h);
-            total += s.device_ns;
-            ck_assert_msg(s.device_ns > 0, "batch %u took no time", k);
-            ck_assert_uint_eq(s.total_device_ns, total);
-        }
-        sn_close(&n);
-    }
-END_TEST
-
-START_TEST(disassembly_is_text_and_runs_nothing)
-    {
-        const vpps_options o = sn_options(2, VPPS_SGD);
-        char *text = NULL;
-        size_t size = 0;
-        small_network n = sn_with(1, &o);
-        FILE *f = open_memstream(&text, &size);
-        ck_assert_ptr_nonnull(f);
-        TEST_OK(vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), f));
-        fclose(f);
-        ck_assert_uint_gt(size, 500);
-        for (size_t i = 0; i < size; i++) ck_assert(text[i] == '\n' || (text[i] >= ' ' && text[i] <= '~'));
-        free(text);
+TEST(every_batch_took_some_time) {
+    vpps_options o = options_on(_i, 2, VPPS_SGD);
+    uint64_t total = 0;
+    o.verify = false;
+    small_network n = sn_with(1, &o);
+    for (uint32_t k = 1; k <= test_scaled(5000); k++) {
+        train_batch(n.h, n.g, known_loss(&n, 1));
         const vpps_stats s = stats_of(n.h);
-        ck_assert_uint_eq(s.batches, 0);
-        ck_assert_int_eq(vpps_sync_latest_loss(n.h, &(float){0}), VPPS_STATE);
-        FILE *full = fopen("/dev/full", "w");
-        if (full) {
-            const vpps_status status = vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), full);
-            ck_assert_msg(status == VPPS_IO || fflush(full) != 0, "writing to a full device: %s",
-                          vpps_status_name(status));
-            fclose(full);
-        }
-        sn_close(&n);
+        total += s.device_ns;
+        ck_assert_msg(s.device_ns > 0, "batch %u took no time", k);
+        ck_assert_uint_eq(s.total_device_ns, total);
     }
-END_TEST
+    sn_close(&n);
+}
+
+TEST(disassembly_is_text_and_runs_nothing) {
+    const vpps_options o = sn_options(2, VPPS_SGD);
+    char *text = NULL;
+    size_t size = 0;
+    small_network n = sn_with(1, &o);
+    FILE *f = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(f);
+    TEST_OK(vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), f));
+    fclose(f);
+    ck_assert_uint_gt(size, 500);
+    for (size_t i = 0; i < size; i++) ck_assert(text[i] == '\n' || (text[i] >= ' ' && text[i] <= '~'));
+    free(text);
+    const vpps_stats s = stats_of(n.h);
+    ck_assert_uint_eq(s.batches, 0);
+    ck_assert_int_eq(vpps_sync_latest_loss(n.h, &(float){0}), VPPS_STATE);
+    FILE *full = fopen("/dev/full", "w");
+    if (full) {
+        const vpps_status status = vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), full);
+        ck_assert_msg(status == VPPS_IO || fflush(full) != 0, "writing to a full device: %s", vpps_status_name(status));
+        fclose(full);
+    }
+    sn_close(&n);
+}
 
 /* What an LSTM's operations would copy to run as one, so much a vertex: backward's, where values share places. */
-START_TEST(conflicts_of_backward_are_counted)
-    {
-        const network *net = network_find("lstm-lm");
-        const net_config config = {.words = 5, .classes = 5, .embed = 8, .hidden = 8};
-        const uint32_t words[] = {0, 1, 2, 3};
-        const net_example x = {.sentence = {.words = words, .n_words = 4}};
-        void *data;
-        vpps_options o = default_options();
-        o.vps = 1;
-        training t = training_of(1);
-        TEST_OK(net->create(&data, t.model, &config));
-        training_start(&t, &o);
-        uint64_t bytes[3] = {0};
-        for (uint32_t n = 1; n <= 2; n++) {
-            vpps_node logits[3], nll[6];
-            vpps_stats stats = {.size = sizeof stats};
-            vpps_graph_clear(t.g);
-            for (uint32_t i = 0; i < n; i++)
-                TEST_OK(
-                    net->add(data, t.g, &x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll + 3 * i}));
-            const vpps_node sum = vpps_sum(t.g, 3 * n, nll);
-            infer(t.h, t.g, sum); /* which is no training batch */
-            TEST_OK(vpps_handle_stats(t.h, &stats));
-            ck_assert_uint_eq(stats.gathered_bytes, bytes[n - 1]);
-            train_batch(t.h, t.g, sum);
-            TEST_OK(vpps_handle_stats(t.h, &stats));
-            bytes[n] = stats.gathered_bytes;
-        }
-        ck_assert_uint_eq(bytes[1],
-                          3 * 320); /* `vpps cell lstm-lm --embed 8 --hidden 8 --vps 1 --batch 4` says 320 a vertex */
-        ck_assert_uint_eq(bytes[2], 6 * 320);
-        net->destroy(data);
-        training_end(&t);
+TEST(conflicts_of_backward_are_counted) {
+    const network *net = network_find("lstm-lm");
+    const net_config config = {.words = 5, .classes = 5, .embed = 8, .hidden = 8};
+    const uint32_t words[] = {0, 1, 2, 3};
+    const net_example x = {.sentence = {.words = words, .n_words = 4}};
+    void *data;
+    vpps_options o = default_options();
+    o.vps = 1;
+    training t = training_of(1);
+    TEST_OK(net->create(&data, t.model, &config));
+    training_start(&t, &o);
+    uint64_t bytes[3] = {0};
+    for (uint32_t n = 1; n <= 2; n++) {
+        vpps_node logits[3], nll[6];
+        vpps_stats stats = {.size = sizeof stats};
+        vpps_graph_clear(t.g);
+        for (uint32_t i = 0; i < n; i++)
+            TEST_OK(net->add(data, t.g, &x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll + 3 * i}));
+        const vpps_node sum = vpps_sum(t.g, 3 * n, nll);
+        infer(t.h, t.g, sum); /* which is no training batch */
+        TEST_OK(vpps_handle_stats(t.h, &stats));
+        ck_assert_uint_eq(stats.gathered_bytes, bytes[n - 1]);
+        train_batch(t.h, t.g, sum);
+        TEST_OK(vpps_handle_stats(t.h, &stats));
+        bytes[n] = stats.gathered_bytes;
     }
-END_TEST
+    ck_assert_uint_eq(bytes[1],
+                      3 * 320); /* `vpps cell lstm-lm --embed 8 --hidden 8 --vps 1 --batch 4` says 320 a vertex */
+    ck_assert_uint_eq(bytes[2], 6 * 320);
+    net->destroy(data);
+    training_end(&t);
+}
 
 /* Values that training would overwrite in place can all be read, in any order, any number of times. */
-START_TEST(forward_reads_every_node)
-    {
-        const vpps_options o = sn_options(2, VPPS_SGD);
-        small_network n = sn_with(1, &o);
-        vpps_graph *g = n.g;
-        enum { STEPS = 8, SIZE = 100 };
-        static float values[2 * STEPS][SIZE], x[SIZE];
-        for (int i = 0; i < SIZE; i++) x[i] = 0.01f * (float)(i - 50);
-        for (int rotate = 0; rotate < STEPS; rotate++) {
-            vpps_graph_clear(g);
-            vpps_node chain[STEPS], nodes[2 * STEPS];
-            float *outs[2 * STEPS];
-            chain[0] = vpps_input(g, SIZE, 1, x);
-            chain[1] = vpps_negate(g, chain[0]);
-            chain[2] = vpps_relu(g, chain[1]);
-            chain[3] = vpps_scale(g, chain[2], 3);
-            chain[4] = vpps_add(g, chain[3], chain[0]);
-            chain[5] = vpps_square(g, chain[4]);
-            chain[6] = vpps_dropout(g, chain[5], 0.5f); /* off: the identity */
-            chain[7] = vpps_abs(g, chain[6]);
-            for (int i = 0; i < 2 * STEPS; i++) {
-                nodes[i] = chain[(i * 3 + rotate) % STEPS];
-                outs[i] = values[i];
-            }
-            TEST_OK(vpps_forward(n.h, g, rotate % 2 ? 2 * STEPS : 3, nodes, outs));
-            for (int i = 0; i < (rotate % 2 ? 2 * STEPS : 3); i++) {
-                for (int e = 0; e < SIZE; e++) {
-                    const float relu = x[e] < 0 ? -x[e] : 0, sum = 3 * relu + x[e];
-                    const float want[STEPS] = {x[e], -x[e], relu, 3 * relu, sum, sum * sum, sum * sum, sum * sum};
-                    const int node = (i * 3 + rotate) % STEPS;
-                    ck_assert_msg(fabsf(values[i][e] - want[node]) <= 1e-6f,
-                                  "node %d of the chain, element %d: %g, not %g", node, e, (double)values[i][e],
-                                  (double)want[node]);
-                }
+TEST(forward_reads_every_node) {
+    const vpps_options o = sn_options(2, VPPS_SGD);
+    small_network n = sn_with(1, &o);
+    vpps_graph *g = n.g;
+    enum { STEPS = 8, SIZE = 100 };
+    static float values[2 * STEPS][SIZE], x[SIZE];
+    for (int i = 0; i < SIZE; i++) x[i] = 0.01f * (float)(i - 50);
+    for (int rotate = 0; rotate < STEPS; rotate++) {
+        vpps_graph_clear(g);
+        vpps_node chain[STEPS], nodes[2 * STEPS];
+        float *outs[2 * STEPS];
+        chain[0] = vpps_input(g, SIZE, 1, x);
+        chain[1] = vpps_negate(g, chain[0]);
+        chain[2] = vpps_relu(g, chain[1]);
+        chain[3] = vpps_scale(g, chain[2], 3);
+        chain[4] = vpps_add(g, chain[3], chain[0]);
+        chain[5] = vpps_square(g, chain[4]);
+        chain[6] = vpps_dropout(g, chain[5], 0.5f); /* off: the identity */
+        chain[7] = vpps_abs(g, chain[6]);
+        for (int i = 0; i < 2 * STEPS; i++) {
+            nodes[i] = chain[(i * 3 + rotate) % STEPS];
+            outs[i] = values[i];
+        }
+        TEST_OK(vpps_forward(n.h, g, rotate % 2 ? 2 * STEPS : 3, nodes, outs));
+        for (int i = 0; i < (rotate % 2 ? 2 * STEPS : 3); i++) {
+            for (int e = 0; e < SIZE; e++) {
+                const float relu = x[e] < 0 ? -x[e] : 0, sum = 3 * relu + x[e];
+                const float want[STEPS] = {x[e], -x[e], relu, 3 * relu, sum, sum * sum, sum * sum, sum * sum};
+                const int node = (i * 3 + rotate) % STEPS;
+                ck_assert_msg(fabsf(values[i][e] - want[node]) <= 1e-6f, "node %d of the chain, element %d: %g, not %g",
+                              node, e, (double)values[i][e], (double)want[node]);
             }
         }
-        sn_close(&n);
     }
-END_TEST
+    sn_close(&n);
+}
 
-START_TEST(forward_leaves_training_alone)
-    {
-        vpps_options o = options_on(_i, 2, VPPS_ADAM);
-        small_network a = sn_with(1, &o), b = sn_with(1, &o);
-        for (uint32_t k = 0; k < 20; k++) {
-            float stale_a, stale_b;
-            TEST_OK(vpps_fb(a.h, a.g, sn_build(&a, k, 1), &stale_a));
-            TEST_OK(vpps_fb(b.h, b.g, sn_build(&b, k, 1), &stale_b));
-            ck_assert(stale_a == stale_b || (isnan(stale_a) && isnan(stale_b)));
-            const vpps_node other = sn_build(&a, k + 100, 1);
-            const float value = infer(a.h, a.g, other); /* waits for the batch in flight; its loss is not lost */
-            ck_assert_float_eq(value, infer(a.h, a.g, other));
-        }
-        expect_same(&a, &b, true, "with and without vpps_forward in between");
-        sn_close(&a);
-        sn_close(&b);
+TEST(forward_leaves_training_alone) {
+    vpps_options o = options_on(_i, 2, VPPS_ADAM);
+    small_network a = sn_with(1, &o), b = sn_with(1, &o);
+    for (uint32_t k = 0; k < 20; k++) {
+        float stale_a, stale_b;
+        TEST_OK(vpps_fb(a.h, a.g, sn_build(&a, k, 1), &stale_a));
+        TEST_OK(vpps_fb(b.h, b.g, sn_build(&b, k, 1), &stale_b));
+        ck_assert(stale_a == stale_b || (isnan(stale_a) && isnan(stale_b)));
+        const vpps_node other = sn_build(&a, k + 100, 1);
+        const float value = infer(a.h, a.g, other); /* waits for the batch in flight; its loss is not lost */
+        ck_assert_float_eq(value, infer(a.h, a.g, other));
     }
-END_TEST
+    expect_same(&a, &b, true, "with and without vpps_forward in between");
+    sn_close(&a);
+    sn_close(&b);
+}
 
 int main(void) {
     Suite *s = suite_create("handle");

@@ -107,83 +107,75 @@ static void run_all(const char *device, uint32_t vps) {
     sn_close(&w.n);
 }
 
-START_TEST(readers_see_whole_batches)
-    { run_all("cpu", 1 + (uint32_t)_i); }
-END_TEST
+TEST(readers_see_whole_batches) { run_all("cpu", 1 + (uint32_t)_i); }
 
-START_TEST(readers_see_whole_batches_on_the_gpu_path)
-    {
-        if (VPPS_SIMT_TSAN)
-            TEST_LEFT_OUT("readers on software SIMT: ThreadSanitizer cannot follow its stacks");
-        else
-            run_all("simt", 0);
-    }
-END_TEST
+TEST(readers_see_whole_batches_on_the_gpu_path) {
+    if (VPPS_SIMT_TSAN)
+        TEST_LEFT_OUT("readers on software SIMT: ThreadSanitizer cannot follow its stacks");
+    else
+        run_all("simt", 0);
+}
 
-START_TEST(a_handle_for_inference_trains_nothing)
-    {
-        vpps_handle *h, *reader, *other;
-        vpps_options o = sn_options(1, VPPS_ADAM);
-        float lr = 0.1f, loss;
-        bool done;
-        small_network n = sn_of(1);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_OK(vpps_handle_create_inference(&reader, h, NULL));
-        const vpps_node node = sn_build(&n, 1, 1);
-        TEST_FAILS(vpps_fb(reader, n.g, node, NULL), VPPS_STATE, "vpps_fb: the handle is one for inference");
-        TEST_FAILS(vpps_backward(reader, n.g, node, NULL), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_update(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_zero_gradients(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_read_gradients(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_write_gradients(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_read_parameters(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_write_parameters(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_set_learning_rate(reader, lr), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_poll_loss(reader, &done, &loss), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_sync_latest_loss(reader, &loss), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_publish_parameters(reader), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_save(reader, "/nowhere/file", NULL, 0), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_load(reader, "/nowhere/file"), VPPS_STATE, "for inference");
-        TEST_FAILS(vpps_handle_create_inference(&other, reader, NULL), VPPS_STATE, "for inference");
-        ck_assert_ptr_null(other);
-        TEST_FAILS(vpps_handle_create_inference(&other, NULL, NULL), VPPS_ARGUMENT, "no handle");
-        TEST_FAILS(vpps_handle_create_inference(NULL, h, NULL), VPPS_ARGUMENT, "out is NULL");
-        o.device = "none";
-        TEST_FAILS(vpps_handle_create_inference(&other, h, &o), VPPS_DEVICE, "none: unknown");
-        TEST_FAILS(vpps_handle_create(&other, n.model, NULL), VPPS_STATE, "has one already");
-        vpps_param p;
-        TEST_FAILS(vpps_add_vector(n.model, &p, "more", 3, NULL), VPPS_STATE, "has a handle");
-        const vpps_stats stats = stats_of(reader);
-        ck_assert_uint_eq(stats.batches, 0);
-        vpps_handle_destroy(h);
-        TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the model has none that trains */
-        vpps_handle_destroy(reader);
-        vpps_handle_destroy(h);
-        TEST_OK(vpps_add_vector(n.model, &p, "more", 3, NULL));
-        sn_close(&n);
-    }
-END_TEST
+TEST(a_handle_for_inference_trains_nothing) {
+    vpps_handle *h, *reader, *other;
+    vpps_options o = sn_options(1, VPPS_ADAM);
+    float lr = 0.1f, loss;
+    bool done;
+    small_network n = sn_of(1);
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    TEST_OK(vpps_handle_create_inference(&reader, h, NULL));
+    const vpps_node node = sn_build(&n, 1, 1);
+    TEST_FAILS(vpps_fb(reader, n.g, node, NULL), VPPS_STATE, "vpps_fb: the handle is one for inference");
+    TEST_FAILS(vpps_backward(reader, n.g, node, NULL), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_update(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_zero_gradients(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_read_gradients(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_write_gradients(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_read_parameters(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_write_parameters(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_set_learning_rate(reader, lr), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_poll_loss(reader, &done, &loss), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_sync_latest_loss(reader, &loss), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_publish_parameters(reader), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_save(reader, "/nowhere/file", NULL, 0), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_load(reader, "/nowhere/file"), VPPS_STATE, "for inference");
+    TEST_FAILS(vpps_handle_create_inference(&other, reader, NULL), VPPS_STATE, "for inference");
+    ck_assert_ptr_null(other);
+    TEST_FAILS(vpps_handle_create_inference(&other, NULL, NULL), VPPS_ARGUMENT, "no handle");
+    TEST_FAILS(vpps_handle_create_inference(NULL, h, NULL), VPPS_ARGUMENT, "out is NULL");
+    o.device = "none";
+    TEST_FAILS(vpps_handle_create_inference(&other, h, &o), VPPS_DEVICE, "none: unknown");
+    TEST_FAILS(vpps_handle_create(&other, n.model, NULL), VPPS_STATE, "has one already");
+    vpps_param p;
+    TEST_FAILS(vpps_add_vector(n.model, &p, "more", 3, NULL), VPPS_STATE, "has a handle");
+    const vpps_stats stats = stats_of(reader);
+    ck_assert_uint_eq(stats.batches, 0);
+    vpps_handle_destroy(h);
+    TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the model has none that trains */
+    vpps_handle_destroy(reader);
+    vpps_handle_destroy(h);
+    TEST_OK(vpps_add_vector(n.model, &p, "more", 3, NULL));
+    sn_close(&n);
+}
 
 /* A value that one handle keeps is none of another's. */
-START_TEST(readers_keep_values_of_their_own)
-    {
-        vpps_handle *reader;
-        vpps_value v;
-        const vpps_options o = sn_options(1, VPPS_ADAM);
-        const float data[SN_HIDDEN] = {1};
-        float out[SN_HIDDEN], *const outs[] = {out};
-        small_network n = sn_with(1, &o);
-        TEST_OK(vpps_handle_create_inference(&reader, n.h, &o));
-        TEST_OK(vpps_keep_data(reader, SN_HIDDEN, 1, data, &v));
-        vpps_graph_clear(n.g);
-        const vpps_node x = vpps_tanh(n.g, vpps_kept(n.g, reader, v));
-        TEST_FAILS(vpps_forward(n.h, n.g, 1, &x, outs), VPPS_STATE, "another handle keeps");
-        TEST_OK(vpps_forward(reader, n.g, 1, &x, outs));
-        ck_assert(out[0] > 0.7f && out[1] == 0);
-        vpps_handle_destroy(reader);
-        sn_close(&n);
-    }
-END_TEST
+TEST(readers_keep_values_of_their_own) {
+    vpps_handle *reader;
+    vpps_value v;
+    const vpps_options o = sn_options(1, VPPS_ADAM);
+    const float data[SN_HIDDEN] = {1};
+    float out[SN_HIDDEN], *const outs[] = {out};
+    small_network n = sn_with(1, &o);
+    TEST_OK(vpps_handle_create_inference(&reader, n.h, &o));
+    TEST_OK(vpps_keep_data(reader, SN_HIDDEN, 1, data, &v));
+    vpps_graph_clear(n.g);
+    const vpps_node x = vpps_tanh(n.g, vpps_kept(n.g, reader, v));
+    TEST_FAILS(vpps_forward(n.h, n.g, 1, &x, outs), VPPS_STATE, "another handle keeps");
+    TEST_OK(vpps_forward(reader, n.g, 1, &x, outs));
+    ck_assert(out[0] > 0.7f && out[1] == 0);
+    vpps_handle_destroy(reader);
+    sn_close(&n);
+}
 
 int main(void) {
     gpu_ask_compiler();

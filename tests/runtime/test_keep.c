@@ -50,69 +50,65 @@ static void expect_near(const float *a, const float *b, size_t n, const char *wh
 
 /* ---------------------------------------------------------------- inference */
 
-START_TEST(a_cut_chain_is_the_whole_one)
-    {
-        const sn_setting *s = &settings[_i];
-        float whole[SN_HIDDEN], cut[SN_HIDDEN], *const outs[] = {whole};
-        small_network net = open_on(s, 1 << 16);
+TEST(a_cut_chain_is_the_whole_one) {
+    const sn_setting *s = &settings[_i];
+    float whole[SN_HIDDEN], cut[SN_HIDDEN], *const outs[] = {whole};
+    small_network net = open_on(s, 1 << 16);
+    vpps_graph_clear(net.g);
+    const vpps_node end = chain(&net, start_of(&net), 0, STEPS);
+    TEST_OK(vpps_forward(net.h, net.g, 1, &end, outs));
+    vpps_value kept = VPPS_NO_VALUE;
+    for (uint32_t piece = 0; piece < CUTS; piece++) {
         vpps_graph_clear(net.g);
-        const vpps_node end = chain(&net, start_of(&net), 0, STEPS);
-        TEST_OK(vpps_forward(net.h, net.g, 1, &end, outs));
-        vpps_value kept = VPPS_NO_VALUE;
-        for (uint32_t piece = 0; piece < CUTS; piece++) {
-            vpps_graph_clear(net.g);
-            const vpps_node start = kept == VPPS_NO_VALUE ? start_of(&net) : vpps_kept(net.g, net.h, kept);
-            const vpps_node state = chain(&net, start, piece * STEPS / CUTS, STEPS / CUTS);
-            const vpps_value before = kept;
-            TEST_OK(vpps_keep(net.h, net.g, state, &kept));
-            TEST_OK(vpps_forward(net.h, net.g, 0, NULL, NULL));
-            TEST_OK(vpps_release(net.h, before));
-        }
-        uint32_t rows, cols;
-        TEST_OK(vpps_kept_shape(net.h, kept, &rows, &cols));
-        ck_assert_uint_eq(rows, SN_HIDDEN);
-        ck_assert_uint_eq(cols, 1);
-        TEST_OK(vpps_read_kept(net.h, kept, cut));
-        expect_near(whole, cut, SN_HIDDEN, s->device);
-        sn_close(&net);
+        const vpps_node start = kept == VPPS_NO_VALUE ? start_of(&net) : vpps_kept(net.g, net.h, kept);
+        const vpps_node state = chain(&net, start, piece * STEPS / CUTS, STEPS / CUTS);
+        const vpps_value before = kept;
+        TEST_OK(vpps_keep(net.h, net.g, state, &kept));
+        TEST_OK(vpps_forward(net.h, net.g, 0, NULL, NULL));
+        TEST_OK(vpps_release(net.h, before));
     }
-END_TEST
+    uint32_t rows, cols;
+    TEST_OK(vpps_kept_shape(net.h, kept, &rows, &cols));
+    ck_assert_uint_eq(rows, SN_HIDDEN);
+    ck_assert_uint_eq(cols, 1);
+    TEST_OK(vpps_read_kept(net.h, kept, cut));
+    expect_near(whole, cut, SN_HIDDEN, s->device);
+    sn_close(&net);
+}
 
 /* A query a word on a chain that grows. */
-START_TEST(a_growing_chain_costs_a_step_a_query)
-    {
-        enum { QUERIES = 400 };
-        const sn_setting *s = &settings[1];
-        uint64_t vertices = 0, tasks = 0, first_tasks = 0;
-        float score[SN_CLASSES], *const outs[] = {score};
-        vpps_value kept = VPPS_NO_VALUE;
-        small_network net = open_on(s, 1 << 16);
-        net.h->options.verify = false;
-        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, (const float[SN_HIDDEN]){0}, &kept));
-        for (uint32_t t = 0; t < QUERIES; t++) {
-            vpps_value next;
-            vpps_graph_clear(net.g);
-            const vpps_node state = chain(&net, vpps_kept(net.g, net.h, kept), t, 1);
-            const vpps_node scores = vpps_affine1(net.g, net.b_c, net.C, state);
-            TEST_OK(vpps_keep(net.h, net.g, state, &next));
-            TEST_OK(vpps_forward(net.h, net.g, 1, &scores, outs));
-            TEST_OK(vpps_release(net.h, kept));
-            kept = next;
-            const vpps_batch *b = net.h->programs[net.h->next];
-            if (t == 0) first_tasks = b->n_tasks;
-            vertices += b->n_vertices;
-            tasks += b->n_tasks;
-        }
-        ck_assert_uint_eq(tasks, QUERIES * first_tasks);
-        ck_assert_uint_eq(vertices, QUERIES * 5); /* the kept value, the word, the sum, its tanh, the scores */
-        float whole[SN_CLASSES], *const at[] = {whole};
+TEST(a_growing_chain_costs_a_step_a_query) {
+    enum { QUERIES = 400 };
+    const sn_setting *s = &settings[1];
+    uint64_t vertices = 0, tasks = 0, first_tasks = 0;
+    float score[SN_CLASSES], *const outs[] = {score};
+    vpps_value kept = VPPS_NO_VALUE;
+    small_network net = open_on(s, 1 << 16);
+    net.h->options.verify = false;
+    TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, (const float[SN_HIDDEN]){0}, &kept));
+    for (uint32_t t = 0; t < QUERIES; t++) {
+        vpps_value next;
         vpps_graph_clear(net.g);
-        const vpps_node all = vpps_affine1(net.g, net.b_c, net.C, chain(&net, start_of(&net), 0, QUERIES));
-        TEST_OK(vpps_forward(net.h, net.g, 1, &all, at));
-        expect_near(whole, score, SN_CLASSES, "the last query");
-        sn_close(&net);
+        const vpps_node state = chain(&net, vpps_kept(net.g, net.h, kept), t, 1);
+        const vpps_node scores = vpps_affine1(net.g, net.b_c, net.C, state);
+        TEST_OK(vpps_keep(net.h, net.g, state, &next));
+        TEST_OK(vpps_forward(net.h, net.g, 1, &scores, outs));
+        TEST_OK(vpps_release(net.h, kept));
+        kept = next;
+        const vpps_batch *b = net.h->programs[net.h->next];
+        if (t == 0) first_tasks = b->n_tasks;
+        vertices += b->n_vertices;
+        tasks += b->n_tasks;
     }
-END_TEST
+    ck_assert_uint_eq(tasks, QUERIES * first_tasks);
+    ck_assert_uint_eq(vertices, QUERIES * 5); /* the kept value, the word, the sum, its tanh, the scores */
+    float whole[SN_CLASSES], *const at[] = {whole};
+    vpps_graph_clear(net.g);
+    const vpps_node all = vpps_affine1(net.g, net.b_c, net.C, chain(&net, start_of(&net), 0, QUERIES));
+    TEST_OK(vpps_forward(net.h, net.g, 1, &all, at));
+    expect_near(whole, score, SN_CLASSES, "the last query");
+    sn_close(&net);
+}
 
 /* ---------------------------------------------------------------- training */
 
@@ -147,203 +143,190 @@ static float *train(const sn_setting *s, bool by_host, float *losses, size_t *co
     return values;
 }
 
-START_TEST(a_kept_value_is_a_constant_of_the_next_batch)
-    {
-        const sn_setting *s = &settings[_i];
-        float by_host[CUTS], by_device[CUTS];
-        size_t n;
-        float *a = train(s, true, by_host, &n), *b = train(s, false, by_device, &n);
-        ck_assert_mem_eq(&by_host[CUTS - 1], &by_device[CUTS - 1], sizeof *by_host);
-        ck_assert_mem_eq(a, b, n * sizeof *a);
-        free(a);
-        free(b);
-    }
-END_TEST
+TEST(a_kept_value_is_a_constant_of_the_next_batch) {
+    const sn_setting *s = &settings[_i];
+    float by_host[CUTS], by_device[CUTS];
+    size_t n;
+    float *a = train(s, true, by_host, &n), *b = train(s, false, by_device, &n);
+    ck_assert_mem_eq(&by_host[CUTS - 1], &by_device[CUTS - 1], sizeof *by_host);
+    ck_assert_mem_eq(a, b, n * sizeof *a);
+    free(a);
+    free(b);
+}
 
 /* Waves, slices and groups leave what is kept as it is. */
-START_TEST(a_batch_that_is_taken_apart_keeps_its_values)
-    {
-        float kept_of[8][SN_HIDDEN], right[8][SN_HIDDEN];
-        vpps_options o = sn_options(4, VPPS_SGD);
-        o.groups = 2;
-        o.waves = 2;
-        o.slices = 2;
-        o.watchdog_ms = 60000;
-        small_network net = sn_with(1, &o);
-        vpps_node losses[8], ends[8];
-        vpps_value kept[8];
-        float *outs[8];
-        vpps_graph_clear(net.g);
-        for (uint32_t i = 0; i < 8; i++) {
-            outs[i] = right[i];
-            ends[i] = chain(&net, start_of(&net), i, 1 + i % 4);
-            losses[i] = loss_of(&net, ends[i], i % SN_CLASSES);
-        }
-        TEST_OK(vpps_forward(net.h, net.g, 8, ends, outs));
-        for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_keep(net.h, net.g, ends[i], &kept[i]));
-        TEST_OK(vpps_fb(net.h, net.g, vpps_sum(net.g, 8, losses), NULL));
-        for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_read_kept(net.h, kept[i], kept_of[i]));
-        expect_near(right[0], kept_of[0], 8 * SN_HIDDEN, "states");
-        sn_close(&net);
+TEST(a_batch_that_is_taken_apart_keeps_its_values) {
+    float kept_of[8][SN_HIDDEN], right[8][SN_HIDDEN];
+    vpps_options o = sn_options(4, VPPS_SGD);
+    o.groups = 2;
+    o.waves = 2;
+    o.slices = 2;
+    o.watchdog_ms = 60000;
+    small_network net = sn_with(1, &o);
+    vpps_node losses[8], ends[8];
+    vpps_value kept[8];
+    float *outs[8];
+    vpps_graph_clear(net.g);
+    for (uint32_t i = 0; i < 8; i++) {
+        outs[i] = right[i];
+        ends[i] = chain(&net, start_of(&net), i, 1 + i % 4);
+        losses[i] = loss_of(&net, ends[i], i % SN_CLASSES);
     }
-END_TEST
+    TEST_OK(vpps_forward(net.h, net.g, 8, ends, outs));
+    for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_keep(net.h, net.g, ends[i], &kept[i]));
+    TEST_OK(vpps_fb(net.h, net.g, vpps_sum(net.g, 8, losses), NULL));
+    for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_read_kept(net.h, kept[i], kept_of[i]));
+    expect_near(right[0], kept_of[0], 8 * SN_HIDDEN, "states");
+    sn_close(&net);
+}
 
 /* ---------------------------------------------------------------- room */
 
 /* Values of many sizes, released in any order, each as it was written. */
-START_TEST(room_is_found_again)
-    {
-        enum { VALUES = 40, ROUNDS = 2000, MOST = 200 };
-        vpps_value values[VALUES] = {0};
-        float data[MOST], back[MOST];
-        uint32_t sizes[VALUES] = {0};
-        uint64_t random = test_seed();
-        small_network net = open_on(&settings[1], 8000);
-        uint32_t refused = 0;
-        for (uint32_t round = 0; round < ROUNDS; round++) {
-            const uint32_t i = vpps_random_below(&random, VALUES);
-            if (values[i]) {
-                TEST_OK(vpps_read_kept(net.h, values[i], back));
-                for (uint32_t k = 0; k < sizes[i]; k++) ck_assert(back[k] == (float)(values[i] >> 24) + (float)k);
-                TEST_OK(vpps_release(net.h, values[i]));
-                TEST_FAILS(vpps_release(net.h, values[i]), VPPS_STATE, "was released");
-                values[i] = VPPS_NO_VALUE;
-            } else {
-                sizes[i] = 1 + vpps_random_below(&random, MOST);
-                memset(data, 0, sizeof data);
-                const vpps_status status = vpps_keep_data(net.h, sizes[i], 1, data, &values[i]);
-                refused += status == VPPS_POOL;
-                if (status == VPPS_POOL) continue;
-                TEST_OK(status);
-                TEST_OK(vpps_release(net.h, values[i]));
-                /* its number is known once it is there */
-                for (uint32_t k = 0; k < sizes[i]; k++) data[k] = (float)((values[i] >> 24) + 1) + (float)k;
-                TEST_OK(vpps_keep_data(net.h, sizes[i], 1, data, &values[i]));
-            }
+TEST(room_is_found_again) {
+    enum { VALUES = 40, ROUNDS = 2000, MOST = 200 };
+    vpps_value values[VALUES] = {0};
+    float data[MOST], back[MOST];
+    uint32_t sizes[VALUES] = {0};
+    uint64_t random = test_seed();
+    small_network net = open_on(&settings[1], 8000);
+    uint32_t refused = 0;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        const uint32_t i = vpps_random_below(&random, VALUES);
+        if (values[i]) {
+            TEST_OK(vpps_read_kept(net.h, values[i], back));
+            for (uint32_t k = 0; k < sizes[i]; k++) ck_assert(back[k] == (float)(values[i] >> 24) + (float)k);
+            TEST_OK(vpps_release(net.h, values[i]));
+            TEST_FAILS(vpps_release(net.h, values[i]), VPPS_STATE, "was released");
+            values[i] = VPPS_NO_VALUE;
+        } else {
+            sizes[i] = 1 + vpps_random_below(&random, MOST);
+            memset(data, 0, sizeof data);
+            const vpps_status status = vpps_keep_data(net.h, sizes[i], 1, data, &values[i]);
+            refused += status == VPPS_POOL;
+            if (status == VPPS_POOL) continue;
+            TEST_OK(status);
+            TEST_OK(vpps_release(net.h, values[i]));
+            /* its number is known once it is there */
+            for (uint32_t k = 0; k < sizes[i]; k++) data[k] = (float)((values[i] >> 24) + 1) + (float)k;
+            TEST_OK(vpps_keep_data(net.h, sizes[i], 1, data, &values[i]));
         }
-        ck_assert_uint_gt(refused, 0);
-        for (uint32_t i = 0; i < VALUES; i++) TEST_OK(vpps_release(net.h, values[i]));
-        const vpps_stats stats = stats_of(net.h);
-        ck_assert_uint_eq(stats.kept_values, 0);
-        ck_assert_uint_eq(stats.kept_bytes, 0);
-        ck_assert_uint_eq(stats.keep_bytes, 8000 / 64 * 64);
-        /* all of it in one piece again */
-        float *all = calloc(stats.keep_bytes / 4, sizeof *all);
-        ck_assert_ptr_nonnull(all);
-        TEST_OK(vpps_keep_data(net.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
-        TEST_FAILS(vpps_keep_data(net.h, 1, 1, all, &values[1]), VPPS_POOL,
-                   "no room for 1 x 1 numbers; 1 kept values take 8000 of 8000 bytes");
-        ck_assert_uint_eq(values[1], VPPS_NO_VALUE);
-        free(all);
-        sn_close(&net);
     }
-END_TEST
+    ck_assert_uint_gt(refused, 0);
+    for (uint32_t i = 0; i < VALUES; i++) TEST_OK(vpps_release(net.h, values[i]));
+    const vpps_stats stats = stats_of(net.h);
+    ck_assert_uint_eq(stats.kept_values, 0);
+    ck_assert_uint_eq(stats.kept_bytes, 0);
+    ck_assert_uint_eq(stats.keep_bytes, 8000 / 64 * 64);
+    /* all of it in one piece again */
+    float *all = calloc(stats.keep_bytes / 4, sizeof *all);
+    ck_assert_ptr_nonnull(all);
+    TEST_OK(vpps_keep_data(net.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
+    TEST_FAILS(vpps_keep_data(net.h, 1, 1, all, &values[1]), VPPS_POOL,
+               "no room for 1 x 1 numbers; 1 kept values take 8000 of 8000 bytes");
+    ck_assert_uint_eq(values[1], VPPS_NO_VALUE);
+    free(all);
+    sn_close(&net);
+}
 
-START_TEST(more_than_the_pool_is_refused)
-    {
-        vpps_value v;
-        small_network net = open_on(&settings[1], 32u << 20);
-        TEST_FAILS(vpps_keep_data(net.h, 1, 1, (const float[]){1}, &v), VPPS_POOL,
-                   "keep_bytes is 33554432; the pool has");
-        ck_assert_uint_eq(v, VPPS_NO_VALUE);
-        sn_close(&net);
-    }
-END_TEST
+TEST(more_than_the_pool_is_refused) {
+    vpps_value v;
+    small_network net = open_on(&settings[1], 32u << 20);
+    TEST_FAILS(vpps_keep_data(net.h, 1, 1, (const float[]){1}, &v), VPPS_POOL, "keep_bytes is 33554432; the pool has");
+    ck_assert_uint_eq(v, VPPS_NO_VALUE);
+    sn_close(&net);
+}
 
 /* ---------------------------------------------------------------- misuse */
 
-START_TEST(misuse_is_told)
-    {
-        vpps_value v, w, never;
-        float out[SN_HIDDEN], zero[SN_HIDDEN] = {0}, *const outs[] = {out};
-        small_network net = open_on(&settings[1], 0), other = open_on(&settings[1], 0);
-        TEST_FAILS(vpps_keep(net.h, net.g, 5, &v), VPPS_ARGUMENT, "5 is not a node; the graph has 0");
-        TEST_FAILS(vpps_keep(net.h, other.g, 0, &v), VPPS_ARGUMENT, "another model");
-        TEST_FAILS(vpps_keep(NULL, net.g, 0, &v), VPPS_ARGUMENT, "no handle");
-        TEST_FAILS(vpps_keep(net.h, net.g, 0, NULL), VPPS_ARGUMENT, "out is NULL");
-        TEST_FAILS(vpps_keep_data(net.h, 0, 1, zero, &v), VPPS_ARGUMENT, "0 x 1");
-        TEST_FAILS(vpps_keep_data(net.h, 1u << 11, 1u << 11, zero, &v), VPPS_ARGUMENT, "2048 x 2048");
-        TEST_FAILS(vpps_release(net.h, 77), VPPS_STATE, "never kept");
-        TEST_OK(vpps_release(net.h, VPPS_NO_VALUE));
-        TEST_FAILS(vpps_forward(net.h, net.g, 0, NULL, NULL), VPPS_ARGUMENT, "no nodes given");
+TEST(misuse_is_told) {
+    vpps_value v, w, never;
+    float out[SN_HIDDEN], zero[SN_HIDDEN] = {0}, *const outs[] = {out};
+    small_network net = open_on(&settings[1], 0), other = open_on(&settings[1], 0);
+    TEST_FAILS(vpps_keep(net.h, net.g, 5, &v), VPPS_ARGUMENT, "5 is not a node; the graph has 0");
+    TEST_FAILS(vpps_keep(net.h, other.g, 0, &v), VPPS_ARGUMENT, "another model");
+    TEST_FAILS(vpps_keep(NULL, net.g, 0, &v), VPPS_ARGUMENT, "no handle");
+    TEST_FAILS(vpps_keep(net.h, net.g, 0, NULL), VPPS_ARGUMENT, "out is NULL");
+    TEST_FAILS(vpps_keep_data(net.h, 0, 1, zero, &v), VPPS_ARGUMENT, "0 x 1");
+    TEST_FAILS(vpps_keep_data(net.h, 1u << 11, 1u << 11, zero, &v), VPPS_ARGUMENT, "2048 x 2048");
+    TEST_FAILS(vpps_release(net.h, 77), VPPS_STATE, "never kept");
+    TEST_OK(vpps_release(net.h, VPPS_NO_VALUE));
+    TEST_FAILS(vpps_forward(net.h, net.g, 0, NULL, NULL), VPPS_ARGUMENT, "no nodes given");
 
-        /* never computed */
-        TEST_OK(vpps_keep(net.h, net.g, start_of(&net), &never));
-        TEST_FAILS(vpps_read_kept(net.h, never, out), VPPS_STATE, "no run");
-        vpps_graph_clear(net.g);
-        vpps_node x = chain(&net, vpps_kept(net.g, net.h, never), 0, 1);
-        TEST_FAILS(vpps_forward(net.h, net.g, 1, &x, outs), VPPS_STATE, "node 0 reads a kept value that no run");
+    /* never computed */
+    TEST_OK(vpps_keep(net.h, net.g, start_of(&net), &never));
+    TEST_FAILS(vpps_read_kept(net.h, never, out), VPPS_STATE, "no run");
+    vpps_graph_clear(net.g);
+    vpps_node x = chain(&net, vpps_kept(net.g, net.h, never), 0, 1);
+    TEST_FAILS(vpps_forward(net.h, net.g, 1, &x, outs), VPPS_STATE, "node 0 reads a kept value that no run");
 
-        /* another handle's */
-        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, zero, &v));
-        TEST_OK(vpps_keep_data(other.h, SN_HIDDEN, 1, zero, &w));
-        vpps_graph_clear(net.g);
-        ck_assert_uint_eq(vpps_kept(net.g, net.h, w), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(net.g), VPPS_STATE, "released, or this handle never kept it");
-        vpps_graph_clear(net.g);
-        ck_assert_uint_eq(vpps_kept(net.g, other.h, w), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(net.g), VPPS_ARGUMENT, "another model");
+    /* another handle's */
+    TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, zero, &v));
+    TEST_OK(vpps_keep_data(other.h, SN_HIDDEN, 1, zero, &w));
+    vpps_graph_clear(net.g);
+    ck_assert_uint_eq(vpps_kept(net.g, net.h, w), VPPS_NO_NODE);
+    TEST_FAILS(vpps_graph_status(net.g), VPPS_STATE, "released, or this handle never kept it");
+    vpps_graph_clear(net.g);
+    ck_assert_uint_eq(vpps_kept(net.g, other.h, w), VPPS_NO_NODE);
+    TEST_FAILS(vpps_graph_status(net.g), VPPS_ARGUMENT, "another model");
 
-        /* released between building and running, and its place taken by another value */
-        vpps_graph_clear(net.g);
-        x = chain(&net, vpps_kept(net.g, net.h, v), 0, 1);
-        TEST_OK(vpps_release(net.h, v));
-        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, zero, &w));
-        TEST_FAILS(vpps_forward(net.h, net.g, 1, &x, outs), VPPS_STATE, "was released");
-        TEST_FAILS(vpps_fb(net.h, net.g, loss_of(&net, x, 0), NULL), VPPS_STATE, "was released");
-        TEST_FAILS(vpps_read_kept(net.h, v, out), VPPS_STATE, "was released");
+    /* released between building and running, and its place taken by another value */
+    vpps_graph_clear(net.g);
+    x = chain(&net, vpps_kept(net.g, net.h, v), 0, 1);
+    TEST_OK(vpps_release(net.h, v));
+    TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, zero, &w));
+    TEST_FAILS(vpps_forward(net.h, net.g, 1, &x, outs), VPPS_STATE, "was released");
+    TEST_FAILS(vpps_fb(net.h, net.g, loss_of(&net, x, 0), NULL), VPPS_STATE, "was released");
+    TEST_FAILS(vpps_read_kept(net.h, v, out), VPPS_STATE, "was released");
 
-        /* in a cell */
-        vpps_graph *r = begin_cell(net.model, "cell");
-        TEST_FAILS(vpps_keep(net.h, r, 0, &v), VPPS_STATE, "is being recorded");
-        ck_assert_uint_eq(vpps_kept(r, net.h, w), VPPS_NO_NODE);
-        TEST_FAILS(vpps_graph_status(r), VPPS_STATE, "vpps_pull");
-        vpps_graph_destroy(r);
+    /* in a cell */
+    vpps_graph *r = begin_cell(net.model, "cell");
+    TEST_FAILS(vpps_keep(net.h, r, 0, &v), VPPS_STATE, "is being recorded");
+    ck_assert_uint_eq(vpps_kept(r, net.h, w), VPPS_NO_NODE);
+    TEST_FAILS(vpps_graph_status(r), VPPS_STATE, "vpps_pull");
+    vpps_graph_destroy(r);
 
-        /* the loss, and a wish that is given up before the run */
-        vpps_graph_clear(net.g);
-        const vpps_node loss = loss_of(&net, chain(&net, vpps_kept(net.g, net.h, w), 0, 2), 1);
-        TEST_OK(vpps_keep(net.h, net.g, loss, &v));
-        TEST_FAILS(vpps_fb(net.h, net.g, loss, NULL), VPPS_ARGUMENT, "is the loss");
-        TEST_OK(vpps_release(net.h, v));
-        train_batch(net.h, net.g, loss);
-        sn_close(&other);
-        sn_close(&net);
-    }
-END_TEST
+    /* the loss, and a wish that is given up before the run */
+    vpps_graph_clear(net.g);
+    const vpps_node loss = loss_of(&net, chain(&net, vpps_kept(net.g, net.h, w), 0, 2), 1);
+    TEST_OK(vpps_keep(net.h, net.g, loss, &v));
+    TEST_FAILS(vpps_fb(net.h, net.g, loss, NULL), VPPS_ARGUMENT, "is the loss");
+    TEST_OK(vpps_release(net.h, v));
+    train_batch(net.h, net.g, loss);
+    sn_close(&other);
+    sn_close(&net);
+}
 
 /* A kept value outlives a pool that grows, and batches of all kinds. */
-START_TEST(values_stay)
-    {
-        const sn_setting *s = &settings[_i];
-        float data[SN_HIDDEN], back[SN_HIDDEN];
-        vpps_value v;
-        for (int i = 0; i < SN_HIDDEN; i++) data[i] = (float)i;
-        small_network net = open_on(s, 4096);
-        TEST_OK(vpps_backward(net.h, net.g, sn_build(&net, 2, 1),
-                              NULL)); /* its entries' gradients are still to be added up */
-        TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, data, &v));
-        TEST_OK(vpps_update(net.h));
-        for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
-        TEST_OK(vpps_read_parameters(net.h));
-        TEST_OK(vpps_write_parameters(net.h));
-        TEST_OK(vpps_read_kept(net.h, v, back));
-        ck_assert_mem_eq(data, back, sizeof data);
-        /* the same numbers as without */
-        size_t n;
-        float *with = model_values(net.model, &n);
-        sn_close(&net);
-        net = open_on(s, 4096);
-        TEST_OK(vpps_backward(net.h, net.g, sn_build(&net, 2, 1), NULL));
-        TEST_OK(vpps_update(net.h));
-        for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
-        float *without = handle_values(net.model, net.h, &n);
-        ck_assert_mem_eq(with, without, n * sizeof *with);
-        free(with);
-        free(without);
-        sn_close(&net);
-    }
-END_TEST
+TEST(values_stay) {
+    const sn_setting *s = &settings[_i];
+    float data[SN_HIDDEN], back[SN_HIDDEN];
+    vpps_value v;
+    for (int i = 0; i < SN_HIDDEN; i++) data[i] = (float)i;
+    small_network net = open_on(s, 4096);
+    TEST_OK(
+        vpps_backward(net.h, net.g, sn_build(&net, 2, 1), NULL)); /* its entries' gradients are still to be added up */
+    TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, data, &v));
+    TEST_OK(vpps_update(net.h));
+    for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
+    TEST_OK(vpps_read_parameters(net.h));
+    TEST_OK(vpps_write_parameters(net.h));
+    TEST_OK(vpps_read_kept(net.h, v, back));
+    ck_assert_mem_eq(data, back, sizeof data);
+    /* the same numbers as without */
+    size_t n;
+    float *with = model_values(net.model, &n);
+    sn_close(&net);
+    net = open_on(s, 4096);
+    TEST_OK(vpps_backward(net.h, net.g, sn_build(&net, 2, 1), NULL));
+    TEST_OK(vpps_update(net.h));
+    for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
+    float *without = handle_values(net.model, net.h, &n);
+    ck_assert_mem_eq(with, without, n * sizeof *with);
+    free(with);
+    free(without);
+    sn_close(&net);
+}
 
 int main(void) {
     gpu_ask_compiler();

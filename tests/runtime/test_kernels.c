@@ -6,33 +6,31 @@
 
 static const uint32_t sizes[] = {1, 15, 16, 17, 31, 33, 64, 100, 257};
 
-START_TEST(functions_are_accurate_to_the_last_places)
-    {
-        const vpps_opcode functions[] = {VPPS_I_EXP, VPPS_I_LOG, VPPS_I_TANH, VPPS_I_SIGMOID, VPPS_I_ELU};
-        enum { COUNT = 1 << 16 };
-        for (int isa = 0; isa < N_ISAS; isa++)
-            for (size_t f = 0; f < VPPS_COUNT(functions); f++) {
-                const vpps_kernels *kernels = kernels_to_try(isa);
-                if (!kernels) continue;
-                float *x = floats(COUNT), *y = floats(COUNT);
-                for (uint32_t i = 0; i < COUNT; i++) /* of every magnitude */
-                    x[i] = ldexpf(draw(1, 2), (int)vpps_random_below(&state, 47) - 40) * (i % 2 ? 1.0f : -1.0f);
-                const vpps_operands o = {.t = {x}, .f = 1};
-                static double exact[COUNT], meant[COUNT];
-                for (uint32_t i = 0; i < COUNT; i++) exact[i] = (double)x[i];
-                meaning_instruction(functions[f], &(meaning_operands){.a = exact, .f = 1}, COUNT, meant, NULL);
-                kernels->run[functions[f]](COUNT, false, y, &o);
-                for (uint32_t i = 0; i < COUNT; i++) {
-                    const double want = meant[i];
-                    const double unit = nextafterf(fmaxf(fabsf((float)want), 0x1p-126f), INFINITY) -
-                                        fmaxf(fabsf((float)want), 0x1p-126f);
-                    ck_assert_msg(close_to(y[i], want, (functions[f] == VPPS_I_TANH ? 6 : 3) * unit + 0x1p-126),
-                                  "%s %s(%.9g) = %.9g, expected %.9g", kernels->isa,
-                                  vpps_instructions[functions[f]].name, x[i], y[i], want);
-                }
+TEST(functions_are_accurate_to_the_last_places) {
+    const vpps_opcode functions[] = {VPPS_I_EXP, VPPS_I_LOG, VPPS_I_TANH, VPPS_I_SIGMOID, VPPS_I_ELU};
+    enum { COUNT = 1 << 16 };
+    for (int isa = 0; isa < N_ISAS; isa++)
+        for (size_t f = 0; f < VPPS_COUNT(functions); f++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            if (!kernels) continue;
+            float *x = floats(COUNT), *y = floats(COUNT);
+            for (uint32_t i = 0; i < COUNT; i++) /* of every magnitude */
+                x[i] = ldexpf(draw(1, 2), (int)vpps_random_below(&state, 47) - 40) * (i % 2 ? 1.0f : -1.0f);
+            const vpps_operands o = {.t = {x}, .f = 1};
+            static double exact[COUNT], meant[COUNT];
+            for (uint32_t i = 0; i < COUNT; i++) exact[i] = (double)x[i];
+            meaning_instruction(functions[f], &(meaning_operands){.a = exact, .f = 1}, COUNT, meant, NULL);
+            kernels->run[functions[f]](COUNT, false, y, &o);
+            for (uint32_t i = 0; i < COUNT; i++) {
+                const double want = meant[i];
+                const double unit =
+                    nextafterf(fmaxf(fabsf((float)want), 0x1p-126f), INFINITY) - fmaxf(fabsf((float)want), 0x1p-126f);
+                ck_assert_msg(close_to(y[i], want, (functions[f] == VPPS_I_TANH ? 6 : 3) * unit + 0x1p-126),
+                              "%s %s(%.9g) = %.9g, expected %.9g", kernels->isa, vpps_instructions[functions[f]].name,
+                              x[i], y[i], want);
             }
-    }
-END_TEST
+        }
+}
 
 /* ---------------------------------------------------------------- matrices */
 
@@ -76,137 +74,123 @@ static void check_gemm(const vpps_kernels *kernels, int kind, uint32_t rows, uin
     }
 }
 
-START_TEST(products_match_a_plain_loop)
-    {
-        static const uint32_t lengths[] = {1, 3, 16, 31, 33, 130, 257}, widths[] = {1, 2, 3, 4, 7, 17};
-        const vpps_kernels *kernels = kernels_of(_i / 3);
-        if (!kernels) TEST_SKIP("products for %s, which this processor lacks", isas[_i / 3]);
-        for (size_t i = 0; i < VPPS_COUNT(lengths); i++)
-            for (size_t p = 0; p < VPPS_COUNT(lengths); p++)
-                for (size_t j = 0; j < VPPS_COUNT(widths); j++)
-                    check_gemm(kernels, _i % 3, lengths[i], widths[j], lengths[p], (i + p + j) % 2);
-    }
-END_TEST
+TEST(products_match_a_plain_loop) {
+    static const uint32_t lengths[] = {1, 3, 16, 31, 33, 130, 257}, widths[] = {1, 2, 3, 4, 7, 17};
+    const vpps_kernels *kernels = kernels_of(_i / 3);
+    if (!kernels) TEST_SKIP("products for %s, which this processor lacks", isas[_i / 3]);
+    for (size_t i = 0; i < VPPS_COUNT(lengths); i++)
+        for (size_t p = 0; p < VPPS_COUNT(lengths); p++)
+            for (size_t j = 0; j < VPPS_COUNT(widths); j++)
+                check_gemm(kernels, _i % 3, lengths[i], widths[j], lengths[p], (i + p + j) % 2);
+}
 
-START_TEST(product_over_nothing_is_zero)
-    {
-        for (int isa = 0; isa < N_ISAS; isa++) {
-            const vpps_kernels *kernels = kernels_to_try(isa);
-            if (!kernels) continue;
-            float c[3] = {1, 2, 3};
-            kernels->gemm_nn(3, 1, 0, c, 3, c, 1, c, 3, true);
-            ck_assert_float_eq(c[1], 2);
-            kernels->gemm_nn(3, 1, 0, c, 3, c, 1, c, 3, false);
-            ck_assert_float_eq(c[0] + c[1] + c[2], 0);
-        }
+TEST(product_over_nothing_is_zero) {
+    for (int isa = 0; isa < N_ISAS; isa++) {
+        const vpps_kernels *kernels = kernels_to_try(isa);
+        if (!kernels) continue;
+        float c[3] = {1, 2, 3};
+        kernels->gemm_nn(3, 1, 0, c, 3, c, 1, c, 3, true);
+        ck_assert_float_eq(c[1], 2);
+        kernels->gemm_nn(3, 1, 0, c, 3, c, 1, c, 3, false);
+        ck_assert_float_eq(c[0] + c[1] + c[2], 0);
     }
-END_TEST
+}
 
 /* Small whole numbers, whose sums are exact in any order. */
-START_TEST(vectors_are_multiplied_with_each_other)
-    {
-        enum { MOST = 9, SKIP = 3 };
-        for (int isa = 0; isa < N_ISAS; isa++)
-            for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
-                const vpps_kernels *kernels = kernels_to_try(isa);
-                if (!kernels) continue;
-                const uint32_t rows = sizes[s / MOST], n = (uint32_t)(s % MOST) + 1;
-                const float *x[MOST];
-                double g[MOST * MOST];
-                for (uint32_t i = 0; i < n; i++) {
-                    float *to = floats(SKIP + rows);
-                    for (uint32_t r = 0; r < SKIP + rows; r++) to[r] = (float)((i * 31 + r * r * 7) % 23) - 11;
-                    x[i] = to;
-                }
-                kernels->gram(n, rows, x, SKIP, g);
-                for (uint32_t i = 0; i < n; i++)
-                    for (uint32_t j = 0; j < n; j++) {
-                        double want = 0;
-                        for (uint32_t r = SKIP; r < SKIP + rows; r++) want += (double)x[i][r] * (double)x[j][r];
-                        ck_assert_double_eq(g[i * n + j], want);
-                    }
+TEST(vectors_are_multiplied_with_each_other) {
+    enum { MOST = 9, SKIP = 3 };
+    for (int isa = 0; isa < N_ISAS; isa++)
+        for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            if (!kernels) continue;
+            const uint32_t rows = sizes[s / MOST], n = (uint32_t)(s % MOST) + 1;
+            const float *x[MOST];
+            double g[MOST * MOST];
+            for (uint32_t i = 0; i < n; i++) {
+                float *to = floats(SKIP + rows);
+                for (uint32_t r = 0; r < SKIP + rows; r++) to[r] = (float)((i * 31 + r * r * 7) % 23) - 11;
+                x[i] = to;
             }
-    }
-END_TEST
+            kernels->gram(n, rows, x, SKIP, g);
+            for (uint32_t i = 0; i < n; i++)
+                for (uint32_t j = 0; j < n; j++) {
+                    double want = 0;
+                    for (uint32_t r = SKIP; r < SKIP + rows; r++) want += (double)x[i][r] * (double)x[j][r];
+                    ck_assert_double_eq(g[i * n + j], want);
+                }
+        }
+}
 
 /* Bit for bit what the instructions make of one vector after the other. */
-START_TEST(many_vectors_are_taken_as_one_is)
-    {
-        enum { MOST = 35, GAP = 3 };
-        for (int isa = 0; isa < N_ISAS; isa++)
-            for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
-                const vpps_kernels *kernels = kernels_to_try(isa);
-                const uint32_t n = sizes[s / MOST], count = (uint32_t)(s % MOST) + 1;
-                if (!kernels || count % 8 > 2) continue;
-                const float *x[MOST];
-                float *y = drawn(n, -1, 1), *scales = drawn(count, -2, 2), *to = floats(count);
-                float *scaled = floats((size_t)count * (n + GAP) - GAP), *one = floats(n);
-                for (uint32_t i = 0; i < count; i++) x[i] = drawn(n, -1, 1);
-                kernels->dots(count, n, x, y, to);
-                kernels->scale_each(count, n, x, scales, scaled, n + GAP);
-                for (uint32_t i = 0; i < count; i++) {
-                    float dot;
-                    kernels->run[VPPS_I_DOT](n, false, &dot, &(vpps_operands){.t = {x[i], y}});
-                    ck_assert_uint_eq(bits(to[i]), bits(dot));
-                    kernels->run[VPPS_I_SCALE_BY](n, false, one, &(vpps_operands){.t = {x[i]}, .s = {scales[i]}});
-                    ck_assert_mem_eq(scaled + (size_t)i * (n + GAP), one, n * sizeof *one);
-                    release((float *)(uintptr_t)x[i], n);
-                }
-                release(y, n);
-                release(scales, count);
-                release(to, count);
-                release(scaled, (size_t)count * (n + GAP) - GAP);
-                release(one, n);
+TEST(many_vectors_are_taken_as_one_is) {
+    enum { MOST = 35, GAP = 3 };
+    for (int isa = 0; isa < N_ISAS; isa++)
+        for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            const uint32_t n = sizes[s / MOST], count = (uint32_t)(s % MOST) + 1;
+            if (!kernels || count % 8 > 2) continue;
+            const float *x[MOST];
+            float *y = drawn(n, -1, 1), *scales = drawn(count, -2, 2), *to = floats(count);
+            float *scaled = floats((size_t)count * (n + GAP) - GAP), *one = floats(n);
+            for (uint32_t i = 0; i < count; i++) x[i] = drawn(n, -1, 1);
+            kernels->dots(count, n, x, y, to);
+            kernels->scale_each(count, n, x, scales, scaled, n + GAP);
+            for (uint32_t i = 0; i < count; i++) {
+                float dot;
+                kernels->run[VPPS_I_DOT](n, false, &dot, &(vpps_operands){.t = {x[i], y}});
+                ck_assert_uint_eq(bits(to[i]), bits(dot));
+                kernels->run[VPPS_I_SCALE_BY](n, false, one, &(vpps_operands){.t = {x[i]}, .s = {scales[i]}});
+                ck_assert_mem_eq(scaled + (size_t)i * (n + GAP), one, n * sizeof *one);
+                release((float *)(uintptr_t)x[i], n);
             }
-    }
-END_TEST
+            release(y, n);
+            release(scales, count);
+            release(to, count);
+            release(scaled, (size_t)count * (n + GAP) - GAP);
+            release(one, n);
+        }
+}
 
-START_TEST(transpose_moves_every_element)
-    {
-        static const uint32_t lengths[] = {1, 15, 16, 33, 100};
-        for (int isa = 0; isa < N_ISAS; isa++)
-            for (size_t s = 0; s < VPPS_COUNT(lengths) * VPPS_COUNT(lengths); s++) {
-                const vpps_kernels *kernels = kernels_to_try(isa);
-                if (!kernels) continue;
-                const uint32_t rows = lengths[s % 5], cols = lengths[s / 5], lda = rows + 3, ldb = cols + 2;
-                float *a = drawn(lda * (cols - 1) + rows, -1, 1), *b = drawn(ldb * (rows - 1) + cols, 5, 6);
-                kernels->transpose(rows, cols, a, lda, b, ldb);
-                for (uint32_t i = 0; i < rows; i++) {
-                    for (uint32_t j = 0; j < cols; j++) ck_assert_float_eq(b[j + i * ldb], a[i + j * lda]);
-                    if (i + 1 < rows) ck_assert(b[cols + i * ldb] >= 5);
-                }
+TEST(transpose_moves_every_element) {
+    static const uint32_t lengths[] = {1, 15, 16, 33, 100};
+    for (int isa = 0; isa < N_ISAS; isa++)
+        for (size_t s = 0; s < VPPS_COUNT(lengths) * VPPS_COUNT(lengths); s++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            if (!kernels) continue;
+            const uint32_t rows = lengths[s % 5], cols = lengths[s / 5], lda = rows + 3, ldb = cols + 2;
+            float *a = drawn(lda * (cols - 1) + rows, -1, 1), *b = drawn(ldb * (rows - 1) + cols, 5, 6);
+            kernels->transpose(rows, cols, a, lda, b, ldb);
+            for (uint32_t i = 0; i < rows; i++) {
+                for (uint32_t j = 0; j < cols; j++) ck_assert_float_eq(b[j + i * ldb], a[i + j * lda]);
+                if (i + 1 < rows) ck_assert(b[cols + i * ldb] >= 5);
             }
-    }
-END_TEST
+        }
+}
 
-START_TEST(sums_of_squares_and_addition)
-    {
-        for (int isa = 0; isa < N_ISAS; isa++)
-            for (size_t s = 0; s < VPPS_COUNT(sizes); s++) {
-                const vpps_kernels *kernels = kernels_to_try(isa);
-                if (!kernels) continue;
-                const uint32_t n = sizes[s];
-                float *x = drawn(n, -1e25f, 1e25f), *y = drawn(n, -1, 1), *z = floats(n);
-                double want = 0;
-                for (uint32_t i = 0; i < n; i++) want += (double)x[i] * (double)x[i];
-                ck_assert_double_eq_tol(kernels->sum_squares(n, x) / want, 1, 1e-14);
-                memcpy(z, y, n * sizeof(*z));
-                kernels->add(n, z, x);
-                for (uint32_t i = 0; i < n; i++) ck_assert_float_eq(z[i], y[i] + x[i]);
-            }
-    }
-END_TEST
+TEST(sums_of_squares_and_addition) {
+    for (int isa = 0; isa < N_ISAS; isa++)
+        for (size_t s = 0; s < VPPS_COUNT(sizes); s++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            if (!kernels) continue;
+            const uint32_t n = sizes[s];
+            float *x = drawn(n, -1e25f, 1e25f), *y = drawn(n, -1, 1), *z = floats(n);
+            double want = 0;
+            for (uint32_t i = 0; i < n; i++) want += (double)x[i] * (double)x[i];
+            ck_assert_double_eq_tol(kernels->sum_squares(n, x) / want, 1, 1e-14);
+            memcpy(z, y, n * sizeof(*z));
+            kernels->add(n, z, x);
+            for (uint32_t i = 0; i < n; i++) ck_assert_float_eq(z[i], y[i] + x[i]);
+        }
+}
 
-START_TEST(portable_choice_is_generic)
-    {
-        setenv("VPPS_ISA", "avx512", 1);
-        ck_assert_str_eq(vpps_kernels_choose(true)->isa, isas[0]);
-        setenv("VPPS_ISA", "no such thing", 1);
-        const vpps_kernels *best = vpps_kernels_choose(false);
-        unsetenv("VPPS_ISA");
-        ck_assert_ptr_eq(vpps_kernels_choose(false), best);
-    }
-END_TEST
+TEST(portable_choice_is_generic) {
+    setenv("VPPS_ISA", "avx512", 1);
+    ck_assert_str_eq(vpps_kernels_choose(true)->isa, isas[0]);
+    setenv("VPPS_ISA", "no such thing", 1);
+    const vpps_kernels *best = vpps_kernels_choose(false);
+    unsetenv("VPPS_ISA");
+    ck_assert_ptr_eq(vpps_kernels_choose(false), best);
+}
 
 int main(void) {
     draw_seed();

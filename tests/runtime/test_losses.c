@@ -100,88 +100,79 @@ static void check_loss(const setting *s, const loss_case *c, float loss, const f
     }
 }
 
-START_TEST(is_its_definition)
-    {
-        const setting *s = &settings[_i];
-        loss_case cases[CASES];
-        vpps_param x[CASES], w[CASES];
-        vpps_node nodes[CASES];
-        float losses[CASES], *outs[CASES], sum;
-        uint32_t n = 0;
-        training t = training_of(1);
-        for (uint32_t i = 0; i < CASES; i++) {
-            loss_case *c = &cases[n];
-            char name[32];
-            *c = make_case(i);
-            if (is_left_out(s, c)) continue;
-            snprintf(name, sizeof name, "x%u", n);
-            TEST_OK(
-                vpps_add_vector(t.model, &x[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->x}));
-            *name = 'w';
-            TEST_OK(
-                vpps_add_vector(t.model, &w[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->w}));
-            TEST_OK(vpps_freeze(t.model, w[n], true));
-            outs[n] = &losses[n];
-            n++;
-        }
-        ck_assert_uint_gt(n, 0);
-        vpps_options o = default_options();
-        o.device = s->device;
-        o.vps = s->vps;
-        o.portable = s->portable;
-        o.verify = true;
-        o.pool_bytes = 64u << 20;
-        training_start(&t, &o);
-        for (uint32_t i = 0; i < n; i++) {
-            const loss_case *c = &cases[i];
-            const vpps_node weights = c->weights == CONSTANT ? vpps_input(t.g, c->rows, 1, c->w) : VPPS_NO_NODE;
-            nodes[i] = c->in_cell ? apply_loss(t.model, t.g, c, x[i], w[i], weights)
-                                  : add_loss(t.g, c, x[i], w[i], c->label, weights);
-        }
-        TEST_OK(vpps_forward(t.h, t.g, n, nodes, outs));
-        TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, nodes), NULL));
-        TEST_OK(vpps_sync_latest_loss(t.h, &sum));
-        TEST_OK(vpps_read_gradients(t.h));
-        for (uint32_t i = 0; i < n; i++) {
-            vpps_gradient gradient = {.size = sizeof gradient};
-            TEST_OK(vpps_param_gradient(t.model, x[i], &gradient));
-            check_loss(s, &cases[i], losses[i], gradient.values);
-            sum -= losses[i];
-        }
-        ck_assert_float_le(fabsf(sum), 0.05f);
-        training_end(&t);
+TEST(is_its_definition) {
+    const setting *s = &settings[_i];
+    loss_case cases[CASES];
+    vpps_param x[CASES], w[CASES];
+    vpps_node nodes[CASES];
+    float losses[CASES], *outs[CASES], sum;
+    uint32_t n = 0;
+    training t = training_of(1);
+    for (uint32_t i = 0; i < CASES; i++) {
+        loss_case *c = &cases[n];
+        char name[32];
+        *c = make_case(i);
+        if (is_left_out(s, c)) continue;
+        snprintf(name, sizeof name, "x%u", n);
+        TEST_OK(vpps_add_vector(t.model, &x[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->x}));
+        *name = 'w';
+        TEST_OK(vpps_add_vector(t.model, &w[n], name, c->rows, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = c->w}));
+        TEST_OK(vpps_freeze(t.model, w[n], true));
+        outs[n] = &losses[n];
+        n++;
     }
-END_TEST
+    ck_assert_uint_gt(n, 0);
+    vpps_options o = default_options();
+    o.device = s->device;
+    o.vps = s->vps;
+    o.portable = s->portable;
+    o.verify = true;
+    o.pool_bytes = 64u << 20;
+    training_start(&t, &o);
+    for (uint32_t i = 0; i < n; i++) {
+        const loss_case *c = &cases[i];
+        const vpps_node weights = c->weights == CONSTANT ? vpps_input(t.g, c->rows, 1, c->w) : VPPS_NO_NODE;
+        nodes[i] = c->in_cell ? apply_loss(t.model, t.g, c, x[i], w[i], weights)
+                              : add_loss(t.g, c, x[i], w[i], c->label, weights);
+    }
+    TEST_OK(vpps_forward(t.h, t.g, n, nodes, outs));
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, nodes), NULL));
+    TEST_OK(vpps_sync_latest_loss(t.h, &sum));
+    TEST_OK(vpps_read_gradients(t.h));
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_gradient gradient = {.size = sizeof gradient};
+        TEST_OK(vpps_param_gradient(t.model, x[i], &gradient));
+        check_loss(s, &cases[i], losses[i], gradient.values);
+        sum -= losses[i];
+    }
+    ck_assert_float_le(fabsf(sum), 0.05f);
+    training_end(&t);
+}
 
 /* Classes that are ruled out by a score of -inf do no harm, whatever they weigh. */
-START_TEST(weights_pass_over_scores_of_minus_infinity)
-    {
-        const float x[] = {0.5f, -INFINITY, 1.5f}, w[] = {2, 7, 0.25f};
-        float plain, weighted, *outs[] = {&plain, &weighted};
-        training t = training_of(1);
-        training_start(&t, NULL);
-        const vpps_node scores = vpps_input(t.g, 3, 1, x), weights = vpps_input(t.g, 3, 1, w);
-        const vpps_node nodes[] = {vpps_cross_entropy(t.g, scores, 2),
-                                   vpps_cross_entropy_with(t.g, scores, 2, weights, 0)};
-        TEST_OK(vpps_forward(t.h, t.g, 2, nodes, outs));
-        ck_assert_float_eq(weighted, 0.25f * plain);
-        ck_assert(isfinite(weighted));
-        training_end(&t);
-    }
-END_TEST
+TEST(weights_pass_over_scores_of_minus_infinity) {
+    const float x[] = {0.5f, -INFINITY, 1.5f}, w[] = {2, 7, 0.25f};
+    float plain, weighted, *outs[] = {&plain, &weighted};
+    training t = training_of(1);
+    training_start(&t, NULL);
+    const vpps_node scores = vpps_input(t.g, 3, 1, x), weights = vpps_input(t.g, 3, 1, w);
+    const vpps_node nodes[] = {vpps_cross_entropy(t.g, scores, 2), vpps_cross_entropy_with(t.g, scores, 2, weights, 0)};
+    TEST_OK(vpps_forward(t.h, t.g, 2, nodes, outs));
+    ck_assert_float_eq(weighted, 0.25f * plain);
+    ck_assert(isfinite(weighted));
+    training_end(&t);
+}
 
 /* Without weights and smoothing it is vpps_cross_entropy's node, with its bits. */
-START_TEST(without_both_it_is_cross_entropy)
-    {
-        training t = training_of(1);
-        const vpps_node x = vpps_input(t.g, 3, 1, (float[]){1, 2, 3});
-        const uint32_t before = vpps_graph_size(t.g);
-        const vpps_node loss = vpps_cross_entropy_with(t.g, x, 1, VPPS_NO_NODE, 0);
-        ck_assert_uint_eq(vpps_graph_size(t.g), before + 1);
-        ck_assert_uint_eq(vpps_plain_signature(t.g, loss)->op, VPPS_OP_CROSS_ENTROPY);
-        training_end(&t);
-    }
-END_TEST
+TEST(without_both_it_is_cross_entropy) {
+    training t = training_of(1);
+    const vpps_node x = vpps_input(t.g, 3, 1, (float[]){1, 2, 3});
+    const uint32_t before = vpps_graph_size(t.g);
+    const vpps_node loss = vpps_cross_entropy_with(t.g, x, 1, VPPS_NO_NODE, 0);
+    ck_assert_uint_eq(vpps_graph_size(t.g), before + 1);
+    ck_assert_uint_eq(vpps_plain_signature(t.g, loss)->op, VPPS_OP_CROSS_ENTROPY);
+    training_end(&t);
+}
 
 int main(void) {
     gpu_ask_compiler();

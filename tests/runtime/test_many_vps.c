@@ -39,13 +39,11 @@ static void come(uint32_t n, uint64_t *random) {
     free(nodes);
 }
 
-START_TEST(the_last_one_knows)
-    {
-        uint64_t random = test_seed();
-        for (uint32_t n = 1; n <= 140; n++) come(n, &random);
-        for (uint32_t n = 511; n <= 513; n++) come(n, &random);
-    }
-END_TEST
+TEST(the_last_one_knows) {
+    uint64_t random = test_seed();
+    for (uint32_t n = 1; n <= 140; n++) come(n, &random);
+    for (uint32_t n = 511; n <= 513; n++) come(n, &random);
+}
 
 /* ---------------------------------------------------------------- scripts whose barriers are no meetings */
 
@@ -91,18 +89,16 @@ static void (*const changes[])(vpps_task *t) = {
     no_signal,        later_wait,  one_more_of_its_own,  absent_barrier,       signalled_twice, early_end,
     end_that_signals, no_end};
 
-START_TEST(only_meetings_are_taken_for_meetings)
-    {
-        uint32_t signals[BARRIERS];
-        vpps_writer w = {0};
-        write_script(&w);
-        changes[_i]((vpps_task *)(void *)(w.words + vpps_task_starts(w.words)[GROUPS - 1]));
-        ck_assert_int_eq(vpps_are_meetings(w.words, signals), _i == 0);
-        w.words[VPPS_TASK_HEADER_WORDS + GROUPS] -= 4; /* the last task is cut short */
-        ck_assert(!vpps_are_meetings(w.words, signals));
-        free(w.words);
-    }
-END_TEST
+TEST(only_meetings_are_taken_for_meetings) {
+    uint32_t signals[BARRIERS];
+    vpps_writer w = {0};
+    write_script(&w);
+    changes[_i]((vpps_task *)(void *)(w.words + vpps_task_starts(w.words)[GROUPS - 1]));
+    ck_assert_int_eq(vpps_are_meetings(w.words, signals), _i == 0);
+    w.words[VPPS_TASK_HEADER_WORDS + GROUPS] -= 4; /* the last task is cut short */
+    ck_assert(!vpps_are_meetings(w.words, signals));
+    free(w.words);
+}
 
 /* ---------------------------------------------------------------- how many, in how many groups */
 
@@ -119,33 +115,30 @@ static void set_machine(vpps_options *o, uint32_t number) {
     o->groups = m->groups;
 }
 
-START_TEST(engine_is_the_reference)
-    {
-        for (uint32_t i = 0; i < test_scaled(12); i++) {
-            rg_case c;
-            rg_built built;
-            vpps_options o;
-            vpps_options_default(&o);
-            set_machine(&o, (uint32_t)_i);
-            o.optimizer =
-                (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.05f, .momentum = 0.9f, .clip = i % 2 ? 0.5f : 0};
-            o.pool_bytes = 64u << 20;
-            o.verify = true;
-            o.waves = i % 3;
-            o.slices = 1 + i % 2;
-            o.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
-            o.gradients = i % 4 < 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-            rg_draw(&c, test_seed() * 1000003 + 300000 + i * VPPS_COUNT(machines) + (uint32_t)_i, 4 + i);
-            TEST_OK(rg_build(&built, &c, NULL));
-            const episode x = episode_of(&built);
-            expectation e = expect_of(&x, &o);
-            const char *wrong = e.usable ? episode_check(&x, &e, &o, i % 2 ? EPISODE_PARTS : EPISODE_FORWARD) : NULL;
-            ck_assert_msg(!wrong, "case %u, %u VPs in %u groups: %s", i, o.vps, o.groups, wrong);
-            forget_expectation(&e);
-            rg_destroy(&built);
-        }
+TEST(engine_is_the_reference) {
+    for (uint32_t i = 0; i < test_scaled(12); i++) {
+        rg_case c;
+        rg_built built;
+        vpps_options o;
+        vpps_options_default(&o);
+        set_machine(&o, (uint32_t)_i);
+        o.optimizer = (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.05f, .momentum = 0.9f, .clip = i % 2 ? 0.5f : 0};
+        o.pool_bytes = 64u << 20;
+        o.verify = true;
+        o.waves = i % 3;
+        o.slices = 1 + i % 2;
+        o.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS;
+        o.gradients = i % 4 < 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
+        rg_draw(&c, test_seed() * 1000003 + 300000 + i * VPPS_COUNT(machines) + (uint32_t)_i, 4 + i);
+        TEST_OK(rg_build(&built, &c, NULL));
+        const episode x = episode_of(&built);
+        expectation e = expect_of(&x, &o);
+        const char *wrong = e.usable ? episode_check(&x, &e, &o, i % 2 ? EPISODE_PARTS : EPISODE_FORWARD) : NULL;
+        ck_assert_msg(!wrong, "case %u, %u VPs in %u groups: %s", i, o.vps, o.groups, wrong);
+        forget_expectation(&e);
+        rg_destroy(&built);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- bits */
 
@@ -173,39 +166,35 @@ static float *train(uint32_t number, vpps_caller caller, size_t *count) {
     return values;
 }
 
-START_TEST(runs_agree_to_the_bit)
-    {
-        size_t n, m;
-        float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
-        ck_assert_uint_eq(n, m);
-        ck_assert_msg(!memcmp(a, b, n * sizeof *a), "%u VPs in %u groups: parameters differ between equal runs",
-                      machines[_i].vps, machines[_i].groups);
-        free(a);
-        free(b);
-    }
-END_TEST
+TEST(runs_agree_to_the_bit) {
+    size_t n, m;
+    float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
+    ck_assert_uint_eq(n, m);
+    ck_assert_msg(!memcmp(a, b, n * sizeof *a), "%u VPs in %u groups: parameters differ between equal runs",
+                  machines[_i].vps, machines[_i].groups);
+    free(a);
+    free(b);
+}
 
 /* ---------------------------------------------------------------- when somebody does not come */
 
-START_TEST(who_waits_in_vain_tells_how_many_came)
-    {
-        enum { N = 20, MISSING = 3 };
-        uint32_t came = 0;
-        vpps_options o = sn_options(N, VPPS_SGD);
-        o.groups = 1;
-        small_network net = sn_with(5, &o);
-        sn_step(&net, 1);
-        vpps_cpu *cpu = (vpps_cpu *)net.h->device;
-        for (uint32_t v = 0; v < N; v++)
-            if (v != MISSING && v != N - 1) vpps_vp_signal_meeting(&cpu->vps[v], N);
-        cpu->watchdog_ns = 1000000;
-        ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_TIMEOUT);
-        ck_assert_uint_eq(came, N - 2);
-        for (uint32_t v = MISSING; v < N; v += N - 1 - MISSING) vpps_vp_signal_meeting(&cpu->vps[v], N);
-        ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_REACHED);
-        sn_close(&net);
-    }
-END_TEST
+TEST(who_waits_in_vain_tells_how_many_came) {
+    enum { N = 20, MISSING = 3 };
+    uint32_t came = 0;
+    vpps_options o = sn_options(N, VPPS_SGD);
+    o.groups = 1;
+    small_network net = sn_with(5, &o);
+    sn_step(&net, 1);
+    vpps_cpu *cpu = (vpps_cpu *)net.h->device;
+    for (uint32_t v = 0; v < N; v++)
+        if (v != MISSING && v != N - 1) vpps_vp_signal_meeting(&cpu->vps[v], N);
+    cpu->watchdog_ns = 1000000;
+    ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_TIMEOUT);
+    ck_assert_uint_eq(came, N - 2);
+    for (uint32_t v = MISSING; v < N; v += N - 1 - MISSING) vpps_vp_signal_meeting(&cpu->vps[v], N);
+    ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_REACHED);
+    sn_close(&net);
+}
 
 /* ---------------------------------------------------------------- more VPs than rows */
 
@@ -243,52 +232,46 @@ static float *train_wide(uint32_t vps, size_t *count) {
 
 static const uint32_t wide_machines[] = {12, 20, 64};
 
-START_TEST(vps_without_rows_change_nothing)
-    {
-        size_t n, m;
-        float *one = train_wide(1, &n), *many = train_wide(wide_machines[_i], &m);
-        ck_assert_uint_eq(n, m);
-        for (size_t i = 0; i < n; i++)
-            ck_assert_msg(fabsf(one[i] - many[i]) <= 1e-5f, "%u VPs: element %zu is %g, not %g", wide_machines[_i], i,
-                          (double)many[i], (double)one[i]);
-        free(one);
-        free(many);
-    }
-END_TEST
+TEST(vps_without_rows_change_nothing) {
+    size_t n, m;
+    float *one = train_wide(1, &n), *many = train_wide(wide_machines[_i], &m);
+    ck_assert_uint_eq(n, m);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(fabsf(one[i] - many[i]) <= 1e-5f, "%u VPs: element %zu is %g, not %g", wide_machines[_i], i,
+                      (double)many[i], (double)one[i]);
+    free(one);
+    free(many);
+}
 
 /* Rows are dealt to a group of any size if there are enough, and to one that has a unit for each VP. */
-START_TEST(rows_are_dealt)
-    {
-        static const struct {
-            uint32_t group, rows;
-            bool dealt;
-        } cases[] = {{1, 16, true},   {2, 31, false}, {2, 32, true},    {8, 127, false}, {8, 128, true},
-                     {9, 127, false}, {9, 128, true}, {64, 127, false}, {64, 128, true}, {64, 256, true}};
-        for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-            const vpps_cell_needs needs = {.group = cases[i].group,
-                                           .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS}};
-            ck_assert_msg(vpps_rows_dealt(&needs, cases[i].rows) == cases[i].dealt, "%u rows, groups of %u",
-                          cases[i].rows, cases[i].group);
-        }
+TEST(rows_are_dealt) {
+    static const struct {
+        uint32_t group, rows;
+        bool dealt;
+    } cases[] = {{1, 16, true},   {2, 31, false}, {2, 32, true},    {8, 127, false}, {8, 128, true},
+                 {9, 127, false}, {9, 128, true}, {64, 127, false}, {64, 128, true}, {64, 256, true}};
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+        const vpps_cell_needs needs = {.group = cases[i].group,
+                                       .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS}};
+        ck_assert_msg(vpps_rows_dealt(&needs, cases[i].rows) == cases[i].dealt, "%u rows, groups of %u", cases[i].rows,
+                      cases[i].group);
     }
-END_TEST
+}
 
 /* A batch of few levels, many vectors and matrices that lie in the cache. */
-START_TEST(groups_are_no_larger_than_rows_last)
-    {
-        vpps_batch_extent e = {.n_vps = 128, .flops = 1e8, .vectors = 1e4, .levels = 1, .elems = 1e6, .rows = 256};
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 8);
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 4);
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 1), 1);
-        e.rows = 2048; /* some for all */
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
-        e.rows = 96; /* too few to be dealt */
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
-        e.levels = 40; /* and a barrier dear */
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 128);
-        ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 1);
-    }
-END_TEST
+TEST(groups_are_no_larger_than_rows_last) {
+    vpps_batch_extent e = {.n_vps = 128, .flops = 1e8, .vectors = 1e4, .levels = 1, .elems = 1e6, .rows = 256};
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 8);
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 4);
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 1), 1);
+    e.rows = 2048; /* some for all */
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
+    e.rows = 96; /* too few to be dealt */
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
+    e.levels = 40; /* and a barrier dear */
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 128);
+    ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 1);
+}
 
 /* ---------------------------------------------------------------- places */
 
@@ -312,39 +295,37 @@ static bool is_resident(const void *memory) {
 }
 
 /* As on a machine each of whose CPUs has memory of its own. */
-START_TEST(a_vp_and_its_rows_are_at_its_place)
-    {
-        enum { N = 2 };
-        vpps_model *model;
-        vpps_handle *h;
-        vpps_param W;
-        TEST_OK(vpps_model_create(&model, 1));
-        TEST_OK(vpps_add_matrix(model, &W, "W", 256, 256, NULL));
-        vpps_options o = sn_options(N, VPPS_SGD);
-        o.caller = VPPS_CALLER_FREE;
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        vpps_cpu *cpu = (vpps_cpu *)h->device;
-        const uint32_t n = cpu->places.n;
-        for (uint32_t i = 0; i < n; i++) cpu->places.at[i].node = i;
-        cpu->hold = VPPS_HOLD_NODE;
-        cpu->chosen[0] = 0;
-        cpu->chosen[1] = n - 1;
-        ck_assert_int_eq(madvise(cpu->matrix_memory, cpu->matrix_bytes / 4096 * 4096, MADV_DONTNEED), 0);
-        for (uint32_t v = 0; v < N; v++) {
-            settler s = {.vp = &cpu->vps[v]};
-            pthread_t thread;
-            const vpps_blocks own = vpps_blocks_of(cpu, W, v, N);
-            ck_assert(!is_resident(own.blocks[own.n - 1].values));
-            ck_assert_int_eq(pthread_create(&thread, NULL, settle, &s), 0);
-            pthread_join(thread, NULL);
-            ck_assert_int_eq(CPU_COUNT(&s.may_run), 1);
-            ck_assert(CPU_ISSET(cpu->places.at[cpu->chosen[v]].cpu, &s.may_run));
-            for (uint32_t b = 0; b < own.n; b++) ck_assert(is_resident(own.blocks[b].values));
-        }
-        vpps_handle_destroy(h);
-        vpps_model_destroy(model);
+TEST(a_vp_and_its_rows_are_at_its_place) {
+    enum { N = 2 };
+    vpps_model *model;
+    vpps_handle *h;
+    vpps_param W;
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_add_matrix(model, &W, "W", 256, 256, NULL));
+    vpps_options o = sn_options(N, VPPS_SGD);
+    o.caller = VPPS_CALLER_FREE;
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    vpps_cpu *cpu = (vpps_cpu *)h->device;
+    const uint32_t n = cpu->places.n;
+    for (uint32_t i = 0; i < n; i++) cpu->places.at[i].node = i;
+    cpu->hold = VPPS_HOLD_NODE;
+    cpu->chosen[0] = 0;
+    cpu->chosen[1] = n - 1;
+    ck_assert_int_eq(madvise(cpu->matrix_memory, cpu->matrix_bytes / 4096 * 4096, MADV_DONTNEED), 0);
+    for (uint32_t v = 0; v < N; v++) {
+        settler s = {.vp = &cpu->vps[v]};
+        pthread_t thread;
+        const vpps_blocks own = vpps_blocks_of(cpu, W, v, N);
+        ck_assert(!is_resident(own.blocks[own.n - 1].values));
+        ck_assert_int_eq(pthread_create(&thread, NULL, settle, &s), 0);
+        pthread_join(thread, NULL);
+        ck_assert_int_eq(CPU_COUNT(&s.may_run), 1);
+        ck_assert(CPU_ISSET(cpu->places.at[cpu->chosen[v]].cpu, &s.may_run));
+        for (uint32_t b = 0; b < own.n; b++) ck_assert(is_resident(own.blocks[b].values));
     }
-END_TEST
+    vpps_handle_destroy(h);
+    vpps_model_destroy(model);
+}
 
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);

@@ -17,27 +17,25 @@ static vpps_status record(const small_network *n, vpps_cell *cell) {
     return vpps_cell_end(g, cell);
 }
 
-START_TEST(a_cell_is_recorded_whole_or_not_at_all)
-    {
-        bool more = true;
-        for (uint32_t k = 1; more; k++) {
-            vpps_cell cell;
-            const uint32_t word = 3;
-            small_network n = sn_of(1);
-            more = REFUSING(k, record(&n, &cell));
-            if (more) TEST_OK(record(&n, &cell));
-            const vpps_node start = vpps_parameter(n.g, n.b);
-            const vpps_vertex child = vpps_source(n.g, 1, &start);
-            const vpps_vertex v =
-                vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &child, .n_pulls = 1,
-                                                 .pulls = &start, .n_indices = 1, .indices = &word));
-            ck_assert_uint_ne(vpps_scattered(n.g, v, 0), VPPS_NO_NODE);
-            ck_assert_uint_ne(vpps_pushed(n.g, v, 0), VPPS_NO_NODE);
-            TEST_OK(vpps_graph_status(n.g));
-            sn_close(&n);
-        }
+TEST(a_cell_is_recorded_whole_or_not_at_all) {
+    bool more = true;
+    for (uint32_t k = 1; more; k++) {
+        vpps_cell cell;
+        const uint32_t word = 3;
+        small_network n = sn_of(1);
+        more = REFUSING(k, record(&n, &cell));
+        if (more) TEST_OK(record(&n, &cell));
+        const vpps_node start = vpps_parameter(n.g, n.b);
+        const vpps_vertex child = vpps_source(n.g, 1, &start);
+        const vpps_vertex v =
+            vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &child, .n_pulls = 1,
+                                             .pulls = &start, .n_indices = 1, .indices = &word));
+        ck_assert_uint_ne(vpps_scattered(n.g, v, 0), VPPS_NO_NODE);
+        ck_assert_uint_ne(vpps_pushed(n.g, v, 0), VPPS_NO_NODE);
+        TEST_OK(vpps_graph_status(n.g));
+        sn_close(&n);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- batches */
 
@@ -88,25 +86,23 @@ static bool train(trained *t, uint32_t k, refused_call call) {
     return came;
 }
 
-START_TEST(a_batch_that_found_no_memory_can_be_run_again)
-    {
-        trained right, t;
-        train(&right, 0, (refused_call)_i);
-        bool more = true;
-        uint32_t k = 1;
-        for (; more; k++) {
-            more = train(&t, k, (refused_call)_i);
-            ck_assert_float_eq(t.loss, right.loss);
-            ck_assert_float_eq(t.inferred, right.inferred);
-            ck_assert_float_eq(t.asked, right.asked);
-            ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
-                          "other parameters after allocation %u was refused", k);
-            free(t.values);
-        }
-        ck_assert_uint_gt(k, 10);
-        free(right.values);
+TEST(a_batch_that_found_no_memory_can_be_run_again) {
+    trained right, t;
+    train(&right, 0, (refused_call)_i);
+    bool more = true;
+    uint32_t k = 1;
+    for (; more; k++) {
+        more = train(&t, k, (refused_call)_i);
+        ck_assert_float_eq(t.loss, right.loss);
+        ck_assert_float_eq(t.inferred, right.inferred);
+        ck_assert_float_eq(t.asked, right.asked);
+        ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
+                      "other parameters after allocation %u was refused", k);
+        free(t.values);
     }
-END_TEST
+    ck_assert_uint_gt(k, 10);
+    free(right.values);
+}
 
 /* A batch that reads a kept value, whose tanh is the result; *loss adds the elements of that to a network's. */
 static vpps_node keep_graph(const small_network *n, vpps_handle *h, vpps_value data, vpps_node *loss) {
@@ -145,24 +141,22 @@ static bool keep(trained *t, uint32_t k, uint32_t call) {
     return came;
 }
 
-START_TEST(a_value_that_found_no_memory_can_be_kept_again)
-    {
-        trained right, t;
-        keep(&right, 0, 0);
-        ck_assert_float_eq_tol(right.inferred, 0.76159f, 1e-5f); /* tanh(1) */
-        bool more = true;
-        uint32_t k = 1;
-        for (; more; k++) {
-            more = keep(&t, k, (uint32_t)_i);
-            ck_assert_float_eq(t.inferred, right.inferred);
-            ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
-                          "other parameters after allocation %u was refused", k);
-            free(t.values);
-        }
-        ck_assert_uint_ge(k, 2);
-        free(right.values);
+TEST(a_value_that_found_no_memory_can_be_kept_again) {
+    trained right, t;
+    keep(&right, 0, 0);
+    ck_assert_float_eq_tol(right.inferred, 0.76159f, 1e-5f); /* tanh(1) */
+    bool more = true;
+    uint32_t k = 1;
+    for (; more; k++) {
+        more = keep(&t, k, (uint32_t)_i);
+        ck_assert_float_eq(t.inferred, right.inferred);
+        ck_assert_msg(!memcmp(t.values, right.values, right.n_values * sizeof(float)),
+                      "other parameters after allocation %u was refused", k);
+        free(t.values);
     }
-END_TEST
+    ck_assert_uint_ge(k, 2);
+    free(right.values);
+}
 
 int main(void) {
     Suite *suite = suite_create("memory");

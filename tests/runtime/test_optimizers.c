@@ -80,89 +80,84 @@ static vpps_options options_for(const vpps_optimizer *o, uint32_t variant) {
 static bool same(const float *a, const float *b, size_t n) { return !memcmp(a, b, n * sizeof *a); }
 
 /* What the loss does not depend on keeps its bits, in spite of weight decay and momentum. */
-START_TEST(what_is_not_used_is_not_touched)
-    {
-        vpps_optimizer o = kinds[_i];
-        o.weight_decay = 0.1f;
-        o.clip = 0.5f;
-        network n = open_network();
-        vpps_handle *h;
-        const vpps_options options = options_for(&o, (uint32_t)_i + 1);
-        ref_model *start = ref_model_create(n.model);
-        TEST_OK(vpps_handle_create(&h, n.model, &options));
-        float *before[10] = {0};
-        for (uint32_t t = 1; t <= 4; t++) {
-            TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
-            TEST_OK(vpps_read_parameters(h));
-            const vpps_param still[] = {n.frozen, n.frozen_table, n.unused, n.unused_bias, n.dangling};
-            for (size_t i = 0; i < VPPS_COUNT(still); i++) {
-                const vpps_parameter_data *p = &n.model->params[still[i]];
-                for (size_t e = 0; e < vpps_param_elems(p); e++) {
-                    ck_assert_msg((double)p->values[e] == start->values[start->first[still[i]] + e],
-                                  "%s[%zu] has moved", p->name, e);
-                    for (int s = 0; s < VPPS_MAX_STATES; s++) {
-                        ck_assert_msg(!p->states[s] || p->states[s][e] == 0, "state %d of %s[%zu] is %g", s, p->name, e,
-                                      (double)p->states[s][e]);
-                    }
+TEST(what_is_not_used_is_not_touched) {
+    vpps_optimizer o = kinds[_i];
+    o.weight_decay = 0.1f;
+    o.clip = 0.5f;
+    network n = open_network();
+    vpps_handle *h;
+    const vpps_options options = options_for(&o, (uint32_t)_i + 1);
+    ref_model *start = ref_model_create(n.model);
+    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    float *before[10] = {0};
+    for (uint32_t t = 1; t <= 4; t++) {
+        TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
+        TEST_OK(vpps_read_parameters(h));
+        const vpps_param still[] = {n.frozen, n.frozen_table, n.unused, n.unused_bias, n.dangling};
+        for (size_t i = 0; i < VPPS_COUNT(still); i++) {
+            const vpps_parameter_data *p = &n.model->params[still[i]];
+            for (size_t e = 0; e < vpps_param_elems(p); e++) {
+                ck_assert_msg((double)p->values[e] == start->values[start->first[still[i]] + e], "%s[%zu] has moved",
+                              p->name, e);
+                for (int s = 0; s < VPPS_MAX_STATES; s++) {
+                    ck_assert_msg(!p->states[s] || p->states[s][e] == 0, "state %d of %s[%zu] is %g", s, p->name, e,
+                                  (double)p->states[s][e]);
                 }
-            }
-            /* rows of E, and `odd`, against the preceding batch */
-            const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
-            const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
-            for (int k = 0; k < 6; k++) {
-                const size_t size = (k < 3 ? ROWS * IN : OUT) * sizeof(float);
-                if (!now[k]) continue;
-                for (uint32_t row = 0; row < ROWS && before[k] && k < 3; row++) {
-                    bool used = false;
-                    for (uint32_t i = 0; i < 3; i++) used |= row_of(t, i) == row;
-                    const bool kept = same(before[k] + row * IN, now[k] + row * IN, IN);
-                    ck_assert_msg(kept != used, "batch %u: row %u of E (%s) has %schanged", t, row,
-                                  k ? "state" : "values", kept ? "not " : "");
-                }
-                if (before[k] && k >= 3) {
-                    const bool kept = same(before[k], now[k], OUT);
-                    ck_assert_msg(kept == (t % 2 == 0), "batch %u: odd (%s) has %schanged", t,
-                                  k > 3 ? "state" : "values", kept ? "not " : "");
-                }
-                free(before[k]);
-                before[k] = malloc(size);
-                ck_assert_ptr_nonnull(before[k]);
-                memcpy(before[k], now[k], size);
             }
         }
-        for (int k = 0; k < 10; k++) free(before[k]);
-        vpps_handle_destroy(h);
-        ref_model_destroy(start);
-        close_network(&n);
+        /* rows of E, and `odd`, against the preceding batch */
+        const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
+        const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
+        for (int k = 0; k < 6; k++) {
+            const size_t size = (k < 3 ? ROWS * IN : OUT) * sizeof(float);
+            if (!now[k]) continue;
+            for (uint32_t row = 0; row < ROWS && before[k] && k < 3; row++) {
+                bool used = false;
+                for (uint32_t i = 0; i < 3; i++) used |= row_of(t, i) == row;
+                const bool kept = same(before[k] + row * IN, now[k] + row * IN, IN);
+                ck_assert_msg(kept != used, "batch %u: row %u of E (%s) has %schanged", t, row, k ? "state" : "values",
+                              kept ? "not " : "");
+            }
+            if (before[k] && k >= 3) {
+                const bool kept = same(before[k], now[k], OUT);
+                ck_assert_msg(kept == (t % 2 == 0), "batch %u: odd (%s) has %schanged", t, k > 3 ? "state" : "values",
+                              kept ? "not " : "");
+            }
+            free(before[k]);
+            before[k] = malloc(size);
+            ck_assert_ptr_nonnull(before[k]);
+            memcpy(before[k], now[k], size);
+        }
     }
-END_TEST
+    for (int k = 0; k < 10; k++) free(before[k]);
+    vpps_handle_destroy(h);
+    ref_model_destroy(start);
+    close_network(&n);
+}
 
 /* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
-START_TEST(clipping_is_by_the_global_norm)
-    {
-        vpps_param a, E;
-        const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-        for (int clipped = 0; clipped < 2; clipped++) {
-            vpps_options o =
-                options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = clipped ? 2.5f : 5.5f}, 2);
-            training t = training_of(1);
-            TEST_OK(vpps_add_vector(t.model, &a, "a", 1, &zero));
-            TEST_OK(vpps_add_lookup(t.model, &E, "E", 3, 1, 1, &zero));
-            training_start(&t, &o);
-            /* 3 a + 2 E[1] + 2 E[1]: one row, looked up twice, counts once */
-            const vpps_node terms[] = {vpps_scale(t.g, vpps_parameter(t.g, a), 3),
-                                       vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2),
-                                       vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2)};
-            TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 3, terms), NULL));
-            TEST_OK(vpps_read_parameters(t.h));
-            const float factor = clipped ? 0.5f : 1;
-            ck_assert_float_eq_tol(vpps_param_values(t.model, a)[0], -3 * factor, 1e-6f);
-            ck_assert_float_eq_tol(vpps_param_values(t.model, E)[1], -4 * factor, 1e-6f);
-            ck_assert_float_eq(vpps_param_values(t.model, E)[0], 0);
-            training_end(&t);
-        }
+TEST(clipping_is_by_the_global_norm) {
+    vpps_param a, E;
+    const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+    for (int clipped = 0; clipped < 2; clipped++) {
+        vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = clipped ? 2.5f : 5.5f}, 2);
+        training t = training_of(1);
+        TEST_OK(vpps_add_vector(t.model, &a, "a", 1, &zero));
+        TEST_OK(vpps_add_lookup(t.model, &E, "E", 3, 1, 1, &zero));
+        training_start(&t, &o);
+        /* 3 a + 2 E[1] + 2 E[1]: one row, looked up twice, counts once */
+        const vpps_node terms[] = {vpps_scale(t.g, vpps_parameter(t.g, a), 3),
+                                   vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2),
+                                   vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2)};
+        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 3, terms), NULL));
+        TEST_OK(vpps_read_parameters(t.h));
+        const float factor = clipped ? 0.5f : 1;
+        ck_assert_float_eq_tol(vpps_param_values(t.model, a)[0], -3 * factor, 1e-6f);
+        ck_assert_float_eq_tol(vpps_param_values(t.model, E)[1], -4 * factor, 1e-6f);
+        ck_assert_float_eq(vpps_param_values(t.model, E)[0], 0);
+        training_end(&t);
     }
-END_TEST
+}
 
 /* The number of bf16 that is nearest to an ordinary one, ties to even. */
 static double nearest_bf16(float x) {
@@ -175,66 +170,64 @@ static double nearest_bf16(float x) {
 
 /* The gradient of W is the sum of n outer products d x^T, of rounded vectors in bf16; with W = 0, a rate of 1 and clipping to a quarter of the norm, which is
  * taken in double here, W becomes the gradient's negative divided by 4. Of few vectors a CPU has the norm without the gradient. */
-START_TEST(clipping_is_by_the_norm_of_sums_of_outer_products)
-    {
-        enum { MOST = 70, ROWS_OF_W = 33, COLS_OF_W = 20 };
-        static const uint32_t counts[] = {1, 2, 5, 19, 64, 65, MOST};
-        static const struct {
-            vpps_precision precision;
-            double tolerance; /* of products with two parts: bf16.h */
-        } kinds_of_products[] = {
-            {VPPS_PRECISION_FP32, 1e-6}, {VPPS_PRECISION_BF16, 1e-6}, {VPPS_PRECISION_BF16X3, 0x1p-14}};
-        const vpps_precision precision = kinds_of_products[_i / 14].precision;
-        static float d[MOST][ROWS_OF_W], x[MOST][COLS_OF_W];
-        static double gradient[COLS_OF_W][ROWS_OF_W];
-        const uint32_t n = counts[_i / 2 % 7];
-        const bool cancels = _i % 2; /* the second half of the terms takes away the first */
-        const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
-        uint64_t state = 5;
-        double norm = 0, bound[2] = {0};
-        memset(gradient, 0, sizeof gradient);
-        for (uint32_t i = 0; i < n; i++) {
-            const bool back = cancels && i >= n / 2 && n / 2;
-            for (uint32_t r = 0; r < ROWS_OF_W; r++)
-                d[i][r] = back ? -d[i - n / 2][r] : (float)vpps_random_below(&state, 2001) / 1000 - 1;
-            for (uint32_t c = 0; c < COLS_OF_W; c++)
-                x[i][c] = back ? x[i - n / 2][c] : (float)vpps_random_below(&state, 2001) / 1000 - 1;
-            for (uint32_t r = 0; r < ROWS_OF_W; r++) bound[0] += (double)d[i][r] * (double)d[i][r];
-            for (uint32_t c = 0; c < COLS_OF_W; c++) bound[1] += (double)x[i][c] * (double)x[i][c];
-            for (uint32_t c = 0; c < COLS_OF_W; c++)
-                for (uint32_t r = 0; r < ROWS_OF_W; r++)
-                    gradient[c][r] += precision == VPPS_PRECISION_BF16 ? nearest_bf16(d[i][r]) * nearest_bf16(x[i][c])
-                                                                       : (double)d[i][r] * (double)x[i][c];
-        }
+TEST(clipping_is_by_the_norm_of_sums_of_outer_products) {
+    enum { MOST = 70, ROWS_OF_W = 33, COLS_OF_W = 20 };
+    static const uint32_t counts[] = {1, 2, 5, 19, 64, 65, MOST};
+    static const struct {
+        vpps_precision precision;
+        double tolerance; /* of products with two parts: bf16.h */
+    } kinds_of_products[] = {
+        {VPPS_PRECISION_FP32, 1e-6}, {VPPS_PRECISION_BF16, 1e-6}, {VPPS_PRECISION_BF16X3, 0x1p-14}};
+    const vpps_precision precision = kinds_of_products[_i / 14].precision;
+    static float d[MOST][ROWS_OF_W], x[MOST][COLS_OF_W];
+    static double gradient[COLS_OF_W][ROWS_OF_W];
+    const uint32_t n = counts[_i / 2 % 7];
+    const bool cancels = _i % 2; /* the second half of the terms takes away the first */
+    const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
+    uint64_t state = 5;
+    double norm = 0, bound[2] = {0};
+    memset(gradient, 0, sizeof gradient);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool back = cancels && i >= n / 2 && n / 2;
+        for (uint32_t r = 0; r < ROWS_OF_W; r++)
+            d[i][r] = back ? -d[i - n / 2][r] : (float)vpps_random_below(&state, 2001) / 1000 - 1;
         for (uint32_t c = 0; c < COLS_OF_W; c++)
-            for (uint32_t r = 0; r < ROWS_OF_W; r++) norm += gradient[c][r] * gradient[c][r];
-        norm = sqrt(norm);
-        const double most = sqrt(bound[0] * bound[1]);
-        const double clip = norm > most / 100 ? norm / 4 : most / 1000; /* none, where all cancels */
-        for (uint32_t vps = 1; vps <= 3; vps++) {
-            vpps_param W;
-            vpps_node terms[MOST];
-            vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = (float)clip}, 0);
-            o.vps = vps;
-            o.precision = precision;
-            training t = training_of(1);
-            TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS_OF_W, COLS_OF_W, &zero));
-            training_start(&t, &o);
-            for (uint32_t i = 0; i < n; i++)
-                terms[i] = vpps_dot(t.g, vpps_input(t.g, ROWS_OF_W, 1, d[i]),
-                                    vpps_matvec(t.g, W, vpps_input(t.g, COLS_OF_W, 1, x[i])));
-            TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, n, terms), NULL));
-            TEST_OK(vpps_read_parameters(t.h));
-            const float *w = vpps_param_values(t.model, W);
-            const double factor = norm > clip ? clip / norm : 1;
-            for (uint32_t c = 0; c < COLS_OF_W; c++)
-                for (uint32_t r = 0; r < ROWS_OF_W; r++)
-                    ck_assert_double_eq_tol((double)w[r * COLS_OF_W + c], -factor * gradient[c][r],
-                                            kinds_of_products[_i / 14].tolerance * most);
-            training_end(&t);
-        }
+            x[i][c] = back ? x[i - n / 2][c] : (float)vpps_random_below(&state, 2001) / 1000 - 1;
+        for (uint32_t r = 0; r < ROWS_OF_W; r++) bound[0] += (double)d[i][r] * (double)d[i][r];
+        for (uint32_t c = 0; c < COLS_OF_W; c++) bound[1] += (double)x[i][c] * (double)x[i][c];
+        for (uint32_t c = 0; c < COLS_OF_W; c++)
+            for (uint32_t r = 0; r < ROWS_OF_W; r++)
+                gradient[c][r] += precision == VPPS_PRECISION_BF16 ? nearest_bf16(d[i][r]) * nearest_bf16(x[i][c])
+                                                                   : (double)d[i][r] * (double)x[i][c];
     }
-END_TEST
+    for (uint32_t c = 0; c < COLS_OF_W; c++)
+        for (uint32_t r = 0; r < ROWS_OF_W; r++) norm += gradient[c][r] * gradient[c][r];
+    norm = sqrt(norm);
+    const double most = sqrt(bound[0] * bound[1]);
+    const double clip = norm > most / 100 ? norm / 4 : most / 1000; /* none, where all cancels */
+    for (uint32_t vps = 1; vps <= 3; vps++) {
+        vpps_param W;
+        vpps_node terms[MOST];
+        vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = (float)clip}, 0);
+        o.vps = vps;
+        o.precision = precision;
+        training t = training_of(1);
+        TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS_OF_W, COLS_OF_W, &zero));
+        training_start(&t, &o);
+        for (uint32_t i = 0; i < n; i++)
+            terms[i] = vpps_dot(t.g, vpps_input(t.g, ROWS_OF_W, 1, d[i]),
+                                vpps_matvec(t.g, W, vpps_input(t.g, COLS_OF_W, 1, x[i])));
+        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, n, terms), NULL));
+        TEST_OK(vpps_read_parameters(t.h));
+        const float *w = vpps_param_values(t.model, W);
+        const double factor = norm > clip ? clip / norm : 1;
+        for (uint32_t c = 0; c < COLS_OF_W; c++)
+            for (uint32_t r = 0; r < ROWS_OF_W; r++)
+                ck_assert_double_eq_tol((double)w[r * COLS_OF_W + c], -factor * gradient[c][r],
+                                        kinds_of_products[_i / 14].tolerance * most);
+        training_end(&t);
+    }
+}
 
 /* A step of a model whose matrices' gradients are products with inputs, with a table's entries and with a vector. values: the matrices
  * of entries and of the vector after the step. Of two VPs the first one has all rows, the second one an entry. */
@@ -267,17 +260,15 @@ static void step_of_products(uint32_t vps, float *values) {
 }
 
 /* While a VP makes gradients in its update, another one may change entries and vectors that they are products with. */
-START_TEST(gradients_are_of_parameters_before_the_step)
-    {
-        enum { N = 3 * 16 * 8 };
-        static float alone[N], together[N];
-        step_of_products(1, alone);
-        for (int run = 0; run < 4; run++) {
-            step_of_products(2, together);
-            for (uint32_t i = 0; i < N; i++) ck_assert_float_eq_tol(alone[i], together[i], 1e-4f);
-        }
+TEST(gradients_are_of_parameters_before_the_step) {
+    enum { N = 3 * 16 * 8 };
+    static float alone[N], together[N];
+    step_of_products(1, alone);
+    for (int run = 0; run < 4; run++) {
+        step_of_products(2, together);
+        for (uint32_t i = 0; i < N; i++) ck_assert_float_eq_tol(alone[i], together[i], 1e-4f);
     }
-END_TEST
+}
 
 int main(void) {
     Suite *s = suite_create("optimizers");

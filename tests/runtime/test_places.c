@@ -77,101 +77,93 @@ static const machine machines[] = {
     {4, 1, 1, 16, 1}, /* four sockets */
 };
 
-START_TEST(machines_are_read)
-    {
-        const machine *m = &machines[_i];
-        const vpps_places p = read_places(put_machine(m), 0, cpus_of(m));
-        fake_root_close();
-        const vpps_place_counts n = vpps_count_places(&p);
-        ck_assert_uint_eq(n.cpus, cpus_of(m));
-        ck_assert_uint_eq(n.cores, cores_of(m));
-        ck_assert_uint_eq(n.packages, m->packages);
-        ck_assert_uint_eq(n.nodes, m->packages * m->nodes);
-        ck_assert_uint_eq(n.caches, m->packages * m->nodes * m->caches);
-        ck_assert_uint_eq(n.slow_cores, 0);
-        for (uint32_t i = 0; i < p.n; i++) {
-            const vpps_core_place *x = &p.at[i];
-            ck_assert_uint_eq(x->core, i / m->threads);
-            ck_assert_uint_eq(x->cpu, i / m->threads + i % m->threads * cores_of(m));
-            ck_assert_uint_eq(x->cache, x->core / m->cores * m->cores);
-            ck_assert_uint_eq(x->node, x->core / (m->cores * m->caches));
-            ck_assert_uint_eq(x->package, x->node / m->nodes);
-        }
-        free(p.at);
+TEST(machines_are_read) {
+    const machine *m = &machines[_i];
+    const vpps_places p = read_places(put_machine(m), 0, cpus_of(m));
+    fake_root_close();
+    const vpps_place_counts n = vpps_count_places(&p);
+    ck_assert_uint_eq(n.cpus, cpus_of(m));
+    ck_assert_uint_eq(n.cores, cores_of(m));
+    ck_assert_uint_eq(n.packages, m->packages);
+    ck_assert_uint_eq(n.nodes, m->packages * m->nodes);
+    ck_assert_uint_eq(n.caches, m->packages * m->nodes * m->caches);
+    ck_assert_uint_eq(n.slow_cores, 0);
+    for (uint32_t i = 0; i < p.n; i++) {
+        const vpps_core_place *x = &p.at[i];
+        ck_assert_uint_eq(x->core, i / m->threads);
+        ck_assert_uint_eq(x->cpu, i / m->threads + i % m->threads * cores_of(m));
+        ck_assert_uint_eq(x->cache, x->core / m->cores * m->cores);
+        ck_assert_uint_eq(x->node, x->core / (m->cores * m->caches));
+        ck_assert_uint_eq(x->package, x->node / m->nodes);
     }
-END_TEST
+    free(p.at);
+}
 
-START_TEST(offline_and_forbidden_cpus_are_no_places)
-    {
-        const char *root = put_machine(&machines[0]);
-        fake_root_put("0-2,5,8-15,40\n", CPU "/online");
-        const vpps_places p = read_places(root, 1, 12);
-        fake_root_close();
-        static const uint32_t expected[] = {1, 2, 5, 8, 9, 10, 11};
-        ck_assert_uint_eq(p.n, VPPS_COUNT(expected));
-        for (uint32_t i = 0; i < p.n; i++) ck_assert_uint_eq(p.at[i].cpu, expected[i]);
-        ck_assert_uint_eq(p.at[2].node, 0);
-        ck_assert_uint_eq(p.at[3].node, 1);
-        free(p.at);
-    }
-END_TEST
+TEST(offline_and_forbidden_cpus_are_no_places) {
+    const char *root = put_machine(&machines[0]);
+    fake_root_put("0-2,5,8-15,40\n", CPU "/online");
+    const vpps_places p = read_places(root, 1, 12);
+    fake_root_close();
+    static const uint32_t expected[] = {1, 2, 5, 8, 9, 10, 11};
+    ck_assert_uint_eq(p.n, VPPS_COUNT(expected));
+    for (uint32_t i = 0; i < p.n; i++) ck_assert_uint_eq(p.at[i].cpu, expected[i]);
+    ck_assert_uint_eq(p.at[2].node, 0);
+    ck_assert_uint_eq(p.at[3].node, 1);
+    free(p.at);
+}
 
 /* A container that hides /sys, and files that say nothing. */
-START_TEST(what_is_not_told_is_one_socket)
-    {
-        const char *root = fake_root_open();
-        for (uint32_t k = 0; k < 2; k++) {
-            if (k) {
-                fake_root_put("", CPU "/online");
-                fake_root_put("-1\n", CPU "/cpu0/topology/physical_package_id");
-                fake_root_put("x\n", CPU "/cpu1/topology/core_cpus_list");
-                fake_root_put("3\n", CPU "/cpu2/cache/index0/level");
-                fake_root_put("9-\n", "/sys/devices/system/node/online");
-            }
-            const vpps_places p = read_places(root, 0, 6);
-            const vpps_place_counts n = vpps_count_places(&p);
-            uint32_t chosen[6];
-            ck_assert_uint_eq(n.cpus, 6);
-            ck_assert_uint_eq(n.cores, 6);
-            ck_assert(n.packages == 1 && n.nodes == 1 && n.caches == 1);
-            TEST_OK(vpps_choose_places(&p, 6, 3, chosen));
-            for (uint32_t v = 0; v < 6; v++) ck_assert_uint_eq(chosen[v], v);
-            ck_assert_int_eq(vpps_hold_of(&p, 6, chosen), VPPS_HOLD_ANYWHERE);
-            free(p.at);
+TEST(what_is_not_told_is_one_socket) {
+    const char *root = fake_root_open();
+    for (uint32_t k = 0; k < 2; k++) {
+        if (k) {
+            fake_root_put("", CPU "/online");
+            fake_root_put("-1\n", CPU "/cpu0/topology/physical_package_id");
+            fake_root_put("x\n", CPU "/cpu1/topology/core_cpus_list");
+            fake_root_put("3\n", CPU "/cpu2/cache/index0/level");
+            fake_root_put("9-\n", "/sys/devices/system/node/online");
         }
-        fake_root_close();
-    }
-END_TEST
-
-/* Four fast cores of two threads, eight slow ones: by x86's list, or by the cores' capacity. */
-START_TEST(slow_cores_come_last)
-    {
-        const char *root = fake_root_open();
-        char text[16];
-        for (uint32_t c = 0; c < 16; c++) {
-            if (c < 8)
-                snprintf(text, sizeof text, "%u-%u\n", c / 2 * 2, c / 2 * 2 + 1);
-            else
-                snprintf(text, sizeof text, "%u\n", c);
-            fake_root_put(text, CPU "/cpu%u/topology/thread_siblings_list", c);
-            if (_i) fake_root_put(c < 8 ? "1024\n" : "446\n", CPU "/cpu%u/cpu_capacity", c);
-        }
-        if (!_i) fake_root_put("8-15\n", "/sys/devices/cpu_atom/cpus");
-        const vpps_places p = read_places(root, 0, 16);
-        fake_root_close();
+        const vpps_places p = read_places(root, 0, 6);
         const vpps_place_counts n = vpps_count_places(&p);
-        ck_assert(n.cores == 12 && n.slow_cores == 8);
-        uint32_t chosen[16];
-        TEST_OK(vpps_choose_places(&p, 6, 0, chosen));
-        static const uint32_t six[] = {0, 2, 4, 6, 8, 9};
-        for (uint32_t v = 0; v < 6; v++) ck_assert_uint_eq(p.at[chosen[v]].cpu, six[v]);
-        TEST_OK(vpps_choose_places(&p, 12, 0, chosen));
-        for (uint32_t v = 0; v < 12; v++) ck_assert_uint_eq(p.at[chosen[v]].cpu, v < 4 ? 2 * v : 4 + v);
-        TEST_OK(vpps_choose_places(&p, 16, 0, chosen));
-        for (uint32_t v = 0; v < 16; v++) ck_assert_uint_eq(p.at[chosen[v]].cpu, v);
+        uint32_t chosen[6];
+        ck_assert_uint_eq(n.cpus, 6);
+        ck_assert_uint_eq(n.cores, 6);
+        ck_assert(n.packages == 1 && n.nodes == 1 && n.caches == 1);
+        TEST_OK(vpps_choose_places(&p, 6, 3, chosen));
+        for (uint32_t v = 0; v < 6; v++) ck_assert_uint_eq(chosen[v], v);
+        ck_assert_int_eq(vpps_hold_of(&p, 6, chosen), VPPS_HOLD_ANYWHERE);
         free(p.at);
     }
-END_TEST
+    fake_root_close();
+}
+
+/* Four fast cores of two threads, eight slow ones: by x86's list, or by the cores' capacity. */
+TEST(slow_cores_come_last) {
+    const char *root = fake_root_open();
+    char text[16];
+    for (uint32_t c = 0; c < 16; c++) {
+        if (c < 8)
+            snprintf(text, sizeof text, "%u-%u\n", c / 2 * 2, c / 2 * 2 + 1);
+        else
+            snprintf(text, sizeof text, "%u\n", c);
+        fake_root_put(text, CPU "/cpu%u/topology/thread_siblings_list", c);
+        if (_i) fake_root_put(c < 8 ? "1024\n" : "446\n", CPU "/cpu%u/cpu_capacity", c);
+    }
+    if (!_i) fake_root_put("8-15\n", "/sys/devices/cpu_atom/cpus");
+    const vpps_places p = read_places(root, 0, 16);
+    fake_root_close();
+    const vpps_place_counts n = vpps_count_places(&p);
+    ck_assert(n.cores == 12 && n.slow_cores == 8);
+    uint32_t chosen[16];
+    TEST_OK(vpps_choose_places(&p, 6, 0, chosen));
+    static const uint32_t six[] = {0, 2, 4, 6, 8, 9};
+    for (uint32_t v = 0; v < 6; v++) ck_assert_uint_eq(p.at[chosen[v]].cpu, six[v]);
+    TEST_OK(vpps_choose_places(&p, 12, 0, chosen));
+    for (uint32_t v = 0; v < 12; v++) ck_assert_uint_eq(p.at[chosen[v]].cpu, v < 4 ? 2 * v : 4 + v);
+    TEST_OK(vpps_choose_places(&p, 16, 0, chosen));
+    for (uint32_t v = 0; v < 16; v++) ck_assert_uint_eq(p.at[chosen[v]].cpu, v);
+    free(p.at);
+}
 
 /* ---------------------------------------------------------------- choosing */
 
@@ -204,39 +196,35 @@ static const choice choices[] = {
     {{2, 1, 1, 2, 1}, 3, 77, VPPS_HOLD_NODE, "0 1 2"},
 };
 
-START_TEST(vps_take_places)
-    {
-        const choice *c = &choices[_i];
-        const vpps_places p = read_places(put_machine(&c->m), 0, cpus_of(&c->m));
-        fake_root_close();
-        uint32_t chosen[16];
-        char cpus[128] = "";
-        TEST_OK(vpps_choose_places(&p, c->n_vps, c->here, chosen));
-        for (uint32_t v = 0, n = 0; v < c->n_vps; v++)
-            n += (uint32_t)snprintf(cpus + n, sizeof cpus - n, "%s%u", v ? " " : "", p.at[chosen[v]].cpu);
-        ck_assert_str_eq(cpus, c->cpus);
-        const vpps_hold hold = vpps_hold_of(&p, c->n_vps, chosen);
-        ck_assert_int_eq(hold, c->hold);
-        for (uint32_t v = 0; v < c->n_vps; v++) { /* a VP may run on its own place, and on no other node's */
-            const vpps_core_place *own = &p.at[chosen[v]];
-            uint32_t n = 0;
-            for (uint32_t i = 0; i < p.n; i++) n += vpps_within(own, &p.at[i], hold);
-            ck_assert(vpps_within(own, own, hold));
-            const uint32_t of_cache = c->m.cores * c->m.threads, of_node = c->m.caches * of_cache;
-            ck_assert_uint_eq(n, hold == VPPS_HOLD_CACHE ? of_cache : hold == VPPS_HOLD_NODE ? of_node : p.n);
-        }
-        free(p.at);
+TEST(vps_take_places) {
+    const choice *c = &choices[_i];
+    const vpps_places p = read_places(put_machine(&c->m), 0, cpus_of(&c->m));
+    fake_root_close();
+    uint32_t chosen[16];
+    char cpus[128] = "";
+    TEST_OK(vpps_choose_places(&p, c->n_vps, c->here, chosen));
+    for (uint32_t v = 0, n = 0; v < c->n_vps; v++)
+        n += (uint32_t)snprintf(cpus + n, sizeof cpus - n, "%s%u", v ? " " : "", p.at[chosen[v]].cpu);
+    ck_assert_str_eq(cpus, c->cpus);
+    const vpps_hold hold = vpps_hold_of(&p, c->n_vps, chosen);
+    ck_assert_int_eq(hold, c->hold);
+    for (uint32_t v = 0; v < c->n_vps; v++) { /* a VP may run on its own place, and on no other node's */
+        const vpps_core_place *own = &p.at[chosen[v]];
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p.n; i++) n += vpps_within(own, &p.at[i], hold);
+        ck_assert(vpps_within(own, own, hold));
+        const uint32_t of_cache = c->m.cores * c->m.threads, of_node = c->m.caches * of_cache;
+        ck_assert_uint_eq(n, hold == VPPS_HOLD_CACHE ? of_cache : hold == VPPS_HOLD_NODE ? of_node : p.n);
     }
-END_TEST
+    free(p.at);
+}
 
-START_TEST(this_process_has_places)
-    {
-        vpps_places p;
-        TEST_OK(vpps_places_here(&p));
-        ck_assert_uint_ge(p.n, 1);
-        free(p.at);
-    }
-END_TEST
+TEST(this_process_has_places) {
+    vpps_places p;
+    TEST_OK(vpps_places_here(&p));
+    ck_assert_uint_ge(p.n, 1);
+    free(p.at);
+}
 
 int main(void) {
     Suite *s = suite_create("places");

@@ -325,21 +325,17 @@ static void check_outer(const vpps_kernels *kernels) {
 
 enum { PROBLEMS = 120 };
 
-START_TEST(products_match_plain_loops)
-    {
-        const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
-        if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i % N_ISAS]);
-        for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_products(kernels, _i >= N_ISAS);
-    }
-END_TEST
+TEST(products_match_plain_loops) {
+    const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
+    if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i % N_ISAS]);
+    for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_products(kernels, _i >= N_ISAS);
+}
 
-START_TEST(outer_products_match_plain_loops)
-    {
-        const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
-        if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i]);
-        for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_outer(kernels);
-    }
-END_TEST
+TEST(outer_products_match_plain_loops) {
+    const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
+    if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i]);
+    for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_outer(kernels);
+}
 
 int main(void) {
     draw_seed();

@@ -133,54 +133,50 @@ static rg_case draw_case(uint64_t number) {
 /* Cases run in CHUNKS tests, so that each stays within Check's time limit. */
 enum { CASES = 2000, EVERYDAY_CASES = 500, CHUNKS = 20, RUNS = 3 };
 
-START_TEST(engine_is_the_reference)
-    {
-        const uint32_t cases = test_full() ? CASES : test_scaled(EVERYDAY_CASES);
-        uint64_t first = (uint64_t)_i * cases / CHUNKS, end = (uint64_t)(_i + 1) * cases / CHUNKS;
-        const char *only = getenv("VPPS_TEST_CASES");
-        if (only) {
-            unsigned long long a, b;
-            if (sscanf(only, "%llu:%llu", &a, &b) != 2) ck_abort_msg("VPPS_TEST_CASES is FIRST:END");
-            first = _i ? 0 : a;
-            end = _i ? 0 : b;
-        }
-        for (uint64_t i = first; i < end; i++) {
-            const rg_case c = draw_case(i);
-            configuration f = configuration_of(&c, 0);
-            rg_built built;
-            TEST_OK(rg_build(&built, &c, NULL));
-            const episode x = episode_of(&built);
-            expectation e = expect_of(&x, &f.options);
-            n_graphs++;
-            n_unusable += !e.usable;
-            for (uint32_t k = 0; k < RUNS && e.usable; k++) {
-                f = configuration_of(&c, (uint32_t)(i * RUNS % 8) + k);
-                if (run_engine(&c, &f, &e)) continue;
-                report(&c, &f);
-                ck_abort_msg("case %llu: %s", (unsigned long long)i, finding);
-            }
-            forget_expectation(&e);
-            rg_destroy(&built);
-        }
-        ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
+TEST(engine_is_the_reference) {
+    const uint32_t cases = test_full() ? CASES : test_scaled(EVERYDAY_CASES);
+    uint64_t first = (uint64_t)_i * cases / CHUNKS, end = (uint64_t)(_i + 1) * cases / CHUNKS;
+    const char *only = getenv("VPPS_TEST_CASES");
+    if (only) {
+        unsigned long long a, b;
+        if (sscanf(only, "%llu:%llu", &a, &b) != 2) ck_abort_msg("VPPS_TEST_CASES is FIRST:END");
+        first = _i ? 0 : a;
+        end = _i ? 0 : b;
     }
-END_TEST
+    for (uint64_t i = first; i < end; i++) {
+        const rg_case c = draw_case(i);
+        configuration f = configuration_of(&c, 0);
+        rg_built built;
+        TEST_OK(rg_build(&built, &c, NULL));
+        const episode x = episode_of(&built);
+        expectation e = expect_of(&x, &f.options);
+        n_graphs++;
+        n_unusable += !e.usable;
+        for (uint32_t k = 0; k < RUNS && e.usable; k++) {
+            f = configuration_of(&c, (uint32_t)(i * RUNS % 8) + k);
+            if (run_engine(&c, &f, &e)) continue;
+            report(&c, &f);
+            ck_abort_msg("case %llu: %s", (unsigned long long)i, finding);
+        }
+        forget_expectation(&e);
+        rg_destroy(&built);
+    }
+    ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
+}
 
 /* The same within what rounding operands to bf16 may do to a graph. */
-START_TEST(precisions_are_near_the_reference)
-    {
-        const vpps_precision precision = _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
-        for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++) {
-            const uint64_t number = 200000 + (uint64_t)_i / 2 * 1000 + i;
-            const rg_case c = draw_case(number);
-            configuration f = configuration_of(&c, i);
-            f.options.precision = precision;
-            if (check_case(&c, &f)) continue;
-            report(&c, &f);
-            ck_abort_msg("case %llu in %s: %s", (unsigned long long)number, _i % 2 ? "bf16" : "bf16x3", finding);
-        }
+TEST(precisions_are_near_the_reference) {
+    const vpps_precision precision = _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
+    for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++) {
+        const uint64_t number = 200000 + (uint64_t)_i / 2 * 1000 + i;
+        const rg_case c = draw_case(number);
+        configuration f = configuration_of(&c, i);
+        f.options.precision = precision;
+        if (check_case(&c, &f)) continue;
+        report(&c, &f);
+        ck_abort_msg("case %llu in %s: %s", (unsigned long long)number, _i % 2 ? "bf16" : "bf16x3", finding);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- the same bits every time */
 
@@ -195,26 +191,24 @@ static void train_to(const rg_case *c, const configuration *f, float *losses, fl
     rg_destroy(&built);
 }
 
-START_TEST(equal_runs_give_equal_bits)
-    {
-        for (uint32_t i = 0; i < test_scaled(100); i++) {
-            const rg_case c = draw_case(100000 + i);
-            configuration f = configuration_of(&c, i);
-            float *a, *b, losses[2][2] = {{0}};
-            size_t n, m;
-            train_to(&c, &f, losses[0], &a, &n);
-            f.options.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS; /* who runs a VP does not matter */
-            train_to(&c, &f, losses[1], &b, &m);
-            ck_assert_uint_eq(n, m);
-            ck_assert_msg(!memcmp(losses[0], losses[1], sizeof losses[0]), "case %u, %u VPs: losses %.9g and %.9g", i,
-                          f.options.vps, (double)losses[0][0], (double)losses[1][0]);
-            ck_assert_msg(!memcmp(a, b, n * sizeof *a), "case %u, %u VPs: parameters differ between equal runs", i,
-                          f.options.vps);
-            free(a);
-            free(b);
-        }
+TEST(equal_runs_give_equal_bits) {
+    for (uint32_t i = 0; i < test_scaled(100); i++) {
+        const rg_case c = draw_case(100000 + i);
+        configuration f = configuration_of(&c, i);
+        float *a, *b, losses[2][2] = {{0}};
+        size_t n, m;
+        train_to(&c, &f, losses[0], &a, &n);
+        f.options.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS; /* who runs a VP does not matter */
+        train_to(&c, &f, losses[1], &b, &m);
+        ck_assert_uint_eq(n, m);
+        ck_assert_msg(!memcmp(losses[0], losses[1], sizeof losses[0]), "case %u, %u VPs: losses %.9g and %.9g", i,
+                      f.options.vps, (double)losses[0][0], (double)losses[1][0]);
+        ck_assert_msg(!memcmp(a, b, n * sizeof *a), "case %u, %u VPs: parameters differ between equal runs", i,
+                      f.options.vps);
+        free(a);
+        free(b);
     }
-END_TEST
+}
 
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1); /* what is learned of a case is of no use to another */

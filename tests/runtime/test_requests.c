@@ -55,75 +55,68 @@ static void expect_near(const float *got, const float *want, size_t n, double er
 /* ---------------------------------------------------------------- values */
 
 /* Each call gives its own, between calls that add gradients up; frozen parameters change nothing of it. */
-START_TEST(values_while_gradients_add_up)
-    {
-        small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
-        for (uint32_t batch = 0; batch < 6; batch++) {
-            float score[SN_CLASSES], want[SN_CLASSES];
-            if (batch == 3) {
-                TEST_OK(vpps_freeze(a.model, a.E, true));
-                TEST_OK(vpps_freeze(b.model, b.E, true));
-                TEST_OK(vpps_freeze(a.model, a.U, true));
-                TEST_OK(vpps_freeze(b.model, b.U, true));
-            }
-            const chains c = build_chains(&a, batch);
-            TEST_OK(vpps_forward(a.h, a.g, 1, &c.scores[4], (float *[]){want}));
-            TEST_OK(
-                vpps_backward(a.h, a.g, c.loss,
-                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[4], .value_outs = (float *[]){score})));
-            expect_near(score, want, SN_CLASSES, sn_error(&settings[_i]));
-            TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch).loss, NULL));
-            if (batch % 2) {
-                TEST_OK(vpps_update(a.h));
-                TEST_OK(vpps_update(b.h));
-            }
+TEST(values_while_gradients_add_up) {
+    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    for (uint32_t batch = 0; batch < 6; batch++) {
+        float score[SN_CLASSES], want[SN_CLASSES];
+        if (batch == 3) {
+            TEST_OK(vpps_freeze(a.model, a.E, true));
+            TEST_OK(vpps_freeze(b.model, b.E, true));
+            TEST_OK(vpps_freeze(a.model, a.U, true));
+            TEST_OK(vpps_freeze(b.model, b.U, true));
         }
-        sn_expect_alike(&a, &b, 0);
-        sn_close(&a);
-        sn_close(&b);
+        const chains c = build_chains(&a, batch);
+        TEST_OK(vpps_forward(a.h, a.g, 1, &c.scores[4], (float *[]){want}));
+        TEST_OK(vpps_backward(a.h, a.g, c.loss,
+                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[4], .value_outs = (float *[]){score})));
+        expect_near(score, want, SN_CLASSES, sn_error(&settings[_i]));
+        TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch).loss, NULL));
+        if (batch % 2) {
+            TEST_OK(vpps_update(a.h));
+            TEST_OK(vpps_update(b.h));
+        }
     }
-END_TEST
+    sn_expect_alike(&a, &b, 0);
+    sn_close(&a);
+    sn_close(&b);
+}
 
 /* Momentum moves no parameter that the loss of a batch is not made of, though values are. */
-START_TEST(values_train_nothing)
-    {
-        small_network n = sn_on(&settings[_i]);
-        chains c = build_chains(&n, 0);
-        float before[SN_CLASSES * SN_HIDDEN + SN_CLASSES], scores[SN_CLASSES];
-        const size_t of_C = vpps_param_elems(&n.model->params[n.C]);
-        TEST_OK(vpps_fb(n.h, n.g, c.loss, NULL));
-        TEST_OK(vpps_read_parameters(n.h));
-        memcpy(before, n.model->params[n.C].values, of_C * sizeof *before);
-        memcpy(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before);
-        c = build_chains(&n, 1);
-        const vpps_node loss = vpps_squared_distance(n.g, c.states[0], c.states[1]);
-        TEST_OK(vpps_backward(n.h, n.g, loss,
-                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[2], .value_outs = (float *[]){scores})));
-        TEST_OK(vpps_update(n.h));
-        TEST_OK(vpps_read_parameters(n.h));
-        ck_assert(!memcmp(before, n.model->params[n.C].values, of_C * sizeof *before));
-        ck_assert(!memcmp(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before));
-        sn_close(&n);
-    }
-END_TEST
+TEST(values_train_nothing) {
+    small_network n = sn_on(&settings[_i]);
+    chains c = build_chains(&n, 0);
+    float before[SN_CLASSES * SN_HIDDEN + SN_CLASSES], scores[SN_CLASSES];
+    const size_t of_C = vpps_param_elems(&n.model->params[n.C]);
+    TEST_OK(vpps_fb(n.h, n.g, c.loss, NULL));
+    TEST_OK(vpps_read_parameters(n.h));
+    memcpy(before, n.model->params[n.C].values, of_C * sizeof *before);
+    memcpy(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before);
+    c = build_chains(&n, 1);
+    const vpps_node loss = vpps_squared_distance(n.g, c.states[0], c.states[1]);
+    TEST_OK(vpps_backward(n.h, n.g, loss,
+                          VPPS_REQUEST(.n_values = 1, .values = &c.scores[2], .value_outs = (float *[]){scores})));
+    TEST_OK(vpps_update(n.h));
+    TEST_OK(vpps_read_parameters(n.h));
+    ck_assert(!memcmp(before, n.model->params[n.C].values, of_C * sizeof *before));
+    ck_assert(!memcmp(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before));
+    sn_close(&n);
+}
 
 /* A loss that is not finite fails the update, not the backward pass: that gives the values that the request asks for. */
-START_TEST(values_of_a_step_that_is_not_finite)
-    {
-        small_network n = sn_on(&settings[_i]);
-        const chains c = build_chains(&n, 0);
-        const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
-        float score[SN_CLASSES], value = 0;
-        const vpps_node nodes[] = {c.scores[1], loss};
-        TEST_OK(vpps_backward(n.h, n.g, loss,
-                              VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){score, &value})));
-        ck_assert_float_nan(value);
-        for (uint32_t k = 0; k < SN_CLASSES; k++) ck_assert_float_finite(score[k]);
-        TEST_OK(vpps_update(n.h));
-        TEST_FAILS(vpps_sync_latest_loss(n.h, &value), VPPS_NONFINITE, "batch 1");
-        sn_close(&n);
-    }
-END_TEST
+TEST(values_of_a_step_that_is_not_finite) {
+    small_network n = sn_on(&settings[_i]);
+    const chains c = build_chains(&n, 0);
+    const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
+    float score[SN_CLASSES], value = 0;
+    const vpps_node nodes[] = {c.scores[1], loss};
+    TEST_OK(vpps_backward(n.h, n.g, loss,
+                          VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){score, &value})));
+    ck_assert_float_nan(value);
+    for (uint32_t k = 0; k < SN_CLASSES; k++) ck_assert_float_finite(score[k]);
+    TEST_OK(vpps_update(n.h));
+    TEST_FAILS(vpps_sync_latest_loss(n.h, &value), VPPS_NONFINITE, "batch 1");
+    sn_close(&n);
+}
 
 /* ---------------------------------------------------------------- gradients */
 
@@ -136,158 +129,149 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
 }
 
 /* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
-START_TEST(gradients_that_are_known)
-    {
-        small_network n = sn_on(&settings[_i]);
-        const chains c = build_chains(&n, 2);
-        const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.scores[3]);
-        float scores[SN_CLASSES], want[SN_CLASSES], half, term, loss, none[2], of_softmax[SN_CLASSES];
-        const vpps_node nodes[] = {c.scores[3], c.half, c.terms[4], c.loss, aside, softmax, c.scores[3]};
-        float *const outs[] = {scores, &half, &term, &loss, none, of_softmax, want};
-        read_gradients_of(n.h, n.g, c.loss, 7, nodes, outs, _i % 2);
-        ck_assert_mem_eq(scores, want, sizeof scores);
-        TEST_OK(vpps_forward(n.h, n.g, 1, &softmax, (float *[]){want}));
-        uint32_t n_ones = 0;
-        for (uint32_t k = 0; k < SN_CLASSES; k++) {
-            const double off = fabs((double)scores[k] - 0.25 * (double)want[k]);
-            n_ones += fabs((double)scores[k] - 0.25 * ((double)want[k] - 1)) < sn_error(&settings[_i]);
-            ck_assert_msg(off < sn_error(&settings[_i]) || scores[k] < 0, "score %u: off by %g", k, off);
-            ck_assert_float_eq(of_softmax[k], 0);
-        }
-        ck_assert_uint_eq(n_ones, 1);
-        ck_assert_float_eq(half, 0.25f);
-        ck_assert_float_eq(term, 0.25f);
-        ck_assert_float_eq(loss, 1);
-        ck_assert_float_eq(none[0], 0);
-        sn_close(&n);
+TEST(gradients_that_are_known) {
+    small_network n = sn_on(&settings[_i]);
+    const chains c = build_chains(&n, 2);
+    const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.scores[3]);
+    float scores[SN_CLASSES], want[SN_CLASSES], half, term, loss, none[2], of_softmax[SN_CLASSES];
+    const vpps_node nodes[] = {c.scores[3], c.half, c.terms[4], c.loss, aside, softmax, c.scores[3]};
+    float *const outs[] = {scores, &half, &term, &loss, none, of_softmax, want};
+    read_gradients_of(n.h, n.g, c.loss, 7, nodes, outs, _i % 2);
+    ck_assert_mem_eq(scores, want, sizeof scores);
+    TEST_OK(vpps_forward(n.h, n.g, 1, &softmax, (float *[]){want}));
+    uint32_t n_ones = 0;
+    for (uint32_t k = 0; k < SN_CLASSES; k++) {
+        const double off = fabs((double)scores[k] - 0.25 * (double)want[k]);
+        n_ones += fabs((double)scores[k] - 0.25 * ((double)want[k] - 1)) < sn_error(&settings[_i]);
+        ck_assert_msg(off < sn_error(&settings[_i]) || scores[k] < 0, "score %u: off by %g", k, off);
+        ck_assert_float_eq(of_softmax[k], 0);
     }
-END_TEST
+    ck_assert_uint_eq(n_ones, 1);
+    ck_assert_float_eq(half, 0.25f);
+    ck_assert_float_eq(term, 0.25f);
+    ck_assert_float_eq(loss, 1);
+    ck_assert_float_eq(none[0], 0);
+    sn_close(&n);
+}
 
 /* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
-START_TEST(gradients_of_lookups)
-    {
-        small_network n = sn_on(&settings[_i]);
-        float first[CHAINS][SN_EMBED], *outs[CHAINS];
-        for (uint32_t i = 0; i < CHAINS; i++) outs[i] = first[i];
-        for (uint32_t frozen = 0; frozen < 3; frozen++) {
-            vpps_gradient gradient = {.size = sizeof gradient};
-            double sum[SN_EMBED] = {0};
-            float x[3][SN_EMBED], *const places[] = {x[0], x[1], x[2]};
-            for (vpps_param p = 0; p < SN_PARAMS; p++)
-                TEST_OK(vpps_freeze(n.model, p, frozen == 2 || (frozen == 1 && p == n.E)));
-            vpps_graph_clear(n.g);
-            const vpps_node words[] = {vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7)};
-            vpps_node terms[3];
-            for (uint32_t i = 0; i < 3; i++)
-                terms[i] = vpps_squared_distance(n.g, vpps_tanh(n.g, vpps_affine1(n.g, n.b, n.W, words[i])),
-                                                 vpps_scale(n.g, vpps_parameter(n.g, n.b), (float)i));
-            const vpps_node loss = vpps_sum(n.g, 3, terms);
-            read_gradients_of(n.h, n.g, loss, 3, words, places, false);
-            for (uint32_t i = 0; i < 3; i++)
-                for (uint32_t k = 0; k < SN_EMBED; k++) sum[k] += (double)x[i][k];
-            ck_assert(x[0][0] != 0);
-            TEST_OK(vpps_read_gradients(n.h));
-            TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));
-            ck_assert_uint_eq(gradient.n, frozen == 0);
-            for (uint32_t k = 0; k < SN_EMBED && !frozen; k++)
-                ck_assert_double_eq_tol(sum[k], (double)gradient.values[k], 1e-5);
-            TEST_OK(vpps_zero_gradients(n.h));
-            const chains c = build_chains(&n, frozen);
-            read_gradients_of(n.h, n.g, c.loss, CHAINS, c.words, outs, false);
-            for (uint32_t i = 0; i < CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
-            TEST_OK(vpps_zero_gradients(n.h));
-        }
-        sn_close(&n);
+TEST(gradients_of_lookups) {
+    small_network n = sn_on(&settings[_i]);
+    float first[CHAINS][SN_EMBED], *outs[CHAINS];
+    for (uint32_t i = 0; i < CHAINS; i++) outs[i] = first[i];
+    for (uint32_t frozen = 0; frozen < 3; frozen++) {
+        vpps_gradient gradient = {.size = sizeof gradient};
+        double sum[SN_EMBED] = {0};
+        float x[3][SN_EMBED], *const places[] = {x[0], x[1], x[2]};
+        for (vpps_param p = 0; p < SN_PARAMS; p++)
+            TEST_OK(vpps_freeze(n.model, p, frozen == 2 || (frozen == 1 && p == n.E)));
+        vpps_graph_clear(n.g);
+        const vpps_node words[] = {vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7), vpps_lookup(n.g, n.E, 7)};
+        vpps_node terms[3];
+        for (uint32_t i = 0; i < 3; i++)
+            terms[i] = vpps_squared_distance(n.g, vpps_tanh(n.g, vpps_affine1(n.g, n.b, n.W, words[i])),
+                                             vpps_scale(n.g, vpps_parameter(n.g, n.b), (float)i));
+        const vpps_node loss = vpps_sum(n.g, 3, terms);
+        read_gradients_of(n.h, n.g, loss, 3, words, places, false);
+        for (uint32_t i = 0; i < 3; i++)
+            for (uint32_t k = 0; k < SN_EMBED; k++) sum[k] += (double)x[i][k];
+        ck_assert(x[0][0] != 0);
+        TEST_OK(vpps_read_gradients(n.h));
+        TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));
+        ck_assert_uint_eq(gradient.n, frozen == 0);
+        for (uint32_t k = 0; k < SN_EMBED && !frozen; k++)
+            ck_assert_double_eq_tol(sum[k], (double)gradient.values[k], 1e-5);
+        TEST_OK(vpps_zero_gradients(n.h));
+        const chains c = build_chains(&n, frozen);
+        read_gradients_of(n.h, n.g, c.loss, CHAINS, c.words, outs, false);
+        for (uint32_t i = 0; i < CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
+        TEST_OK(vpps_zero_gradients(n.h));
     }
-END_TEST
+    sn_close(&n);
+}
 
 /* Without the parameters' gradients: those that add up stay, and so does their loss; nothing is there to update by otherwise. */
-START_TEST(steps_without_parameters)
-    {
-        small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
-        float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
-        chains c = build_chains(&a, 0);
-        read_gradients_of(a.h, a.g, c.loss, 1, c.words, &out, true);
-        ck_assert(x[0] != 0);
-        TEST_FAILS(vpps_update(a.h), VPPS_STATE, "no gradients");
-        TEST_OK(vpps_backward(a.h, a.g, c.loss, VPPS_REQUEST(.no_parameters = true))); /* the loss, with dropout */
+TEST(steps_without_parameters) {
+    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
+    chains c = build_chains(&a, 0);
+    read_gradients_of(a.h, a.g, c.loss, 1, c.words, &out, true);
+    ck_assert(x[0] != 0);
+    TEST_FAILS(vpps_update(a.h), VPPS_STATE, "no gradients");
+    TEST_OK(vpps_backward(a.h, a.g, c.loss, VPPS_REQUEST(.no_parameters = true))); /* the loss, with dropout */
+    TEST_OK(vpps_sync_latest_loss(a.h, &loss));
+    TEST_OK(vpps_forward(a.h, a.g, 1, &c.loss, (float *[]){&want}));
+    expect_near(&loss, &want, 1, sn_error(&settings[_i]));
+    TEST_OK(vpps_read_gradients(a.h));
+    double norm;
+    TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
+    ck_assert_double_eq(norm, 0);
+    for (uint32_t batch = 0; batch < 4; batch++) {
+        c = build_chains(&a, batch);
+        TEST_OK(vpps_backward(a.h, a.g, c.loss, NULL));
+        read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
+        c = build_chains(&a, 7);
+        TEST_OK(vpps_backward(a.h, a.g, c.loss,
+                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[1], .value_outs = (float *[]){score},
+                                           .n_gradients = 1, .gradients = c.words, .gradient_outs = &out,
+                                           .no_parameters = true)));
+        TEST_OK(vpps_sync_latest_loss(a.h, &between));
+        TEST_OK(vpps_backward(a.h, a.g, build_chains(&a, batch + 20).loss, NULL));
+        TEST_OK(vpps_update(a.h));
+        TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch).loss, NULL));
+        TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch + 20).loss, NULL));
+        TEST_OK(vpps_update(b.h));
         TEST_OK(vpps_sync_latest_loss(a.h, &loss));
-        TEST_OK(vpps_forward(a.h, a.g, 1, &c.loss, (float *[]){&want}));
-        expect_near(&loss, &want, 1, sn_error(&settings[_i]));
-        TEST_OK(vpps_read_gradients(a.h));
-        double norm;
-        TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
-        ck_assert_double_eq(norm, 0);
-        for (uint32_t batch = 0; batch < 4; batch++) {
-            c = build_chains(&a, batch);
-            TEST_OK(vpps_backward(a.h, a.g, c.loss, NULL));
-            read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
-            c = build_chains(&a, 7);
-            TEST_OK(vpps_backward(a.h, a.g, c.loss,
-                                  VPPS_REQUEST(.n_values = 1, .values = &c.scores[1], .value_outs = (float *[]){score},
-                                               .n_gradients = 1, .gradients = c.words, .gradient_outs = &out,
-                                               .no_parameters = true)));
-            TEST_OK(vpps_sync_latest_loss(a.h, &between));
-            TEST_OK(vpps_backward(a.h, a.g, build_chains(&a, batch + 20).loss, NULL));
-            TEST_OK(vpps_update(a.h));
-            TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch).loss, NULL));
-            TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch + 20).loss, NULL));
-            TEST_OK(vpps_update(b.h));
-            TEST_OK(vpps_sync_latest_loss(a.h, &loss));
-            TEST_OK(vpps_sync_latest_loss(b.h, &want));
-            ck_assert_float_eq(loss, want);
-            read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
-            TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, batch).loss,
-                            NULL)); /* straight after, which begins a sum of its own */
-            TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, batch).loss, NULL));
-        }
-        sn_expect_alike(&a, &b, 0);
-        const vpps_stats stats = stats_of(a.h);
-        ck_assert_uint_eq(stats.batches, 8);
-        sn_close(&a);
-        sn_close(&b);
+        TEST_OK(vpps_sync_latest_loss(b.h, &want));
+        ck_assert_float_eq(loss, want);
+        read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
+        TEST_OK(
+            vpps_fb(a.h, a.g, build_chains(&a, batch).loss, NULL)); /* straight after, which begins a sum of its own */
+        TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, batch).loss, NULL));
     }
-END_TEST
+    sn_expect_alike(&a, &b, 0);
+    const vpps_stats stats = stats_of(a.h);
+    ck_assert_uint_eq(stats.batches, 8);
+    sn_close(&a);
+    sn_close(&b);
+}
 
 /* ---------------------------------------------------------------- misuse */
 
 /* Nothing is run then: there are no gradients. */
-START_TEST(requests_that_make_no_sense)
-    {
-        small_network n = sn_on(&settings[_i]);
-        const chains c = build_chains(&n, 0);
-        float out[SN_HIDDEN];
-        float *const outs[] = {out, NULL};
-        const vpps_node nodes[] = {c.scores[0], 12345};
-        const vpps_node score = c.scores[0];
-        TEST_FAILS(vpps_backward(n.h, n.g, c.loss, &(vpps_request){.size = 0}), VPPS_ARGUMENT, "vpps_request");
-        TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .value_outs = outs)), VPPS_ARGUMENT,
-                   "1 values, but no list");
-        TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .values = &score)), VPPS_ARGUMENT,
-                   "1 values, but no list");
-        TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = outs)),
-                   VPPS_ARGUMENT, "values[1] is NULL");
-        TEST_FAILS(vpps_backward(n.h, n.g, c.loss,
-                                 VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){out, out})),
-                   VPPS_ARGUMENT, "12345 is not a node");
-        TEST_FAILS(
-            vpps_backward(n.h, n.g, VPPS_NO_NODE, VPPS_REQUEST(.n_values = 1, .values = &score, .value_outs = outs)),
-            VPPS_ARGUMENT, "no loss is given");
-        TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_gradients = 3, .gradients = nodes)), VPPS_ARGUMENT,
-                   "3 gradients, but no list");
-        TEST_FAILS(
-            vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_gradients = 2, .gradients = nodes, .gradient_outs = outs)),
-            VPPS_ARGUMENT, "gradients[1] is NULL");
-        TEST_FAILS(
-            vpps_backward(n.h, n.g, c.loss,
-                          VPPS_REQUEST(.n_gradients = 2, .gradients = nodes, .gradient_outs = (float *[]){out, out})),
-            VPPS_ARGUMENT, "12345 is not a node");
-        TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
-        TEST_OK(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 0)));
-        TEST_OK(vpps_update(n.h));
-        sn_close(&n);
-    }
-END_TEST
+TEST(requests_that_make_no_sense) {
+    small_network n = sn_on(&settings[_i]);
+    const chains c = build_chains(&n, 0);
+    float out[SN_HIDDEN];
+    float *const outs[] = {out, NULL};
+    const vpps_node nodes[] = {c.scores[0], 12345};
+    const vpps_node score = c.scores[0];
+    TEST_FAILS(vpps_backward(n.h, n.g, c.loss, &(vpps_request){.size = 0}), VPPS_ARGUMENT, "vpps_request");
+    TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .value_outs = outs)), VPPS_ARGUMENT,
+               "1 values, but no list");
+    TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .values = &score)), VPPS_ARGUMENT,
+               "1 values, but no list");
+    TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = outs)),
+               VPPS_ARGUMENT, "values[1] is NULL");
+    TEST_FAILS(vpps_backward(n.h, n.g, c.loss,
+                             VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){out, out})),
+               VPPS_ARGUMENT, "12345 is not a node");
+    TEST_FAILS(vpps_backward(n.h, n.g, VPPS_NO_NODE, VPPS_REQUEST(.n_values = 1, .values = &score, .value_outs = outs)),
+               VPPS_ARGUMENT, "no loss is given");
+    TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_gradients = 3, .gradients = nodes)), VPPS_ARGUMENT,
+               "3 gradients, but no list");
+    TEST_FAILS(
+        vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_gradients = 2, .gradients = nodes, .gradient_outs = outs)),
+        VPPS_ARGUMENT, "gradients[1] is NULL");
+    TEST_FAILS(
+        vpps_backward(n.h, n.g, c.loss,
+                      VPPS_REQUEST(.n_gradients = 2, .gradients = nodes, .gradient_outs = (float *[]){out, out})),
+        VPPS_ARGUMENT, "12345 is not a node");
+    TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
+    TEST_OK(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 0)));
+    TEST_OK(vpps_update(n.h));
+    sn_close(&n);
+}
 
 int main(void) {
     gpu_ask_compiler();

@@ -9,35 +9,33 @@ static void train(const small_network *n, uint32_t first, uint32_t end) {
     TEST_OK(vpps_read_parameters(n->h));
 }
 
-START_TEST(a_resumed_run_gives_the_same_bits)
-    {
-        vpps_options o = sn_options(2 + _i % 2, (vpps_optimizer_kind)_i);
-        o.seed = 5;
-        o.gradients = _i % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-        small_network whole = sn_with(1, &o);
-        o.seed = 99;                          /* the checkpoint's dropout goes on, not this one's */
-        small_network again = sn_with(2, &o); /* other initial values */
-        train(&whole, 0, 7);
-        const vpps_metadata notes[] = {{"epoch", "3"}, {"note", "a \"quoted\" \xc3\xa9"}};
-        TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), notes, 2));
-        train(&whole, 7, 14);
-        train(&again, 20, 23); /* loading forgets what was before */
-        TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
-        train(&again, 7, 14);
-        ck_assert_msg(models_are_equal(whole.model, again.model, true), "the resumed run differs");
+TEST(a_resumed_run_gives_the_same_bits) {
+    vpps_options o = sn_options(2 + _i % 2, (vpps_optimizer_kind)_i);
+    o.seed = 5;
+    o.gradients = _i % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
+    small_network whole = sn_with(1, &o);
+    o.seed = 99;                          /* the checkpoint's dropout goes on, not this one's */
+    small_network again = sn_with(2, &o); /* other initial values */
+    train(&whole, 0, 7);
+    const vpps_metadata notes[] = {{"epoch", "3"}, {"note", "a \"quoted\" \xc3\xa9"}};
+    TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), notes, 2));
+    train(&whole, 7, 14);
+    train(&again, 20, 23); /* loading forgets what was before */
+    TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
+    train(&again, 7, 14);
+    ck_assert_msg(models_are_equal(whole.model, again.model, true), "the resumed run differs");
 
-        char *text;
-        TEST_OK(vpps_checkpoint_metadata(folder_path("a.safetensors"), "note", &text));
-        ck_assert_str_eq(text, notes[1].value);
-        free(text);
-        TEST_OK(vpps_checkpoint_metadata(folder_path("a.safetensors"), "absent", &text));
-        ck_assert_ptr_null(text);
-        const vpps_stats stats = stats_of(again.h);
-        ck_assert_uint_eq(stats.batches, 14);
-        sn_close(&whole);
-        sn_close(&again);
-    }
-END_TEST
+    char *text;
+    TEST_OK(vpps_checkpoint_metadata(folder_path("a.safetensors"), "note", &text));
+    ck_assert_str_eq(text, notes[1].value);
+    free(text);
+    TEST_OK(vpps_checkpoint_metadata(folder_path("a.safetensors"), "absent", &text));
+    ck_assert_ptr_null(text);
+    const vpps_stats stats = stats_of(again.h);
+    ck_assert_uint_eq(stats.batches, 14);
+    sn_close(&whole);
+    sn_close(&again);
+}
 
 /* Ends the handle's life; the values of a parameter that is added then. */
 static const float *values_of_another(small_network *n) {
@@ -49,85 +47,79 @@ static const float *values_of_another(small_network *n) {
 }
 
 /* Parameters that are added after loading begin as they would have. */
-START_TEST(initialisers_go_on)
-    {
-        const vpps_options o = sn_options(1, VPPS_SGD);
-        small_network whole = sn_with(1, &o);
-        train(&whole, 0, 1);
-        TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), NULL, 0));
-        const float *values = values_of_another(&whole);
-        for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, and another */
-            small_network again = sn_with(seed, &o);
-            TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
-            ck_assert_mem_eq(values, values_of_another(&again), (size_t)SN_HIDDEN * SN_EMBED * sizeof(float));
-            sn_close(&again);
-        }
-        sn_close(&whole);
+TEST(initialisers_go_on) {
+    const vpps_options o = sn_options(1, VPPS_SGD);
+    small_network whole = sn_with(1, &o);
+    train(&whole, 0, 1);
+    TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), NULL, 0));
+    const float *values = values_of_another(&whole);
+    for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, and another */
+        small_network again = sn_with(seed, &o);
+        TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
+        ck_assert_mem_eq(values, values_of_another(&again), (size_t)SN_HIDDEN * SN_EMBED * sizeof(float));
+        sn_close(&again);
     }
-END_TEST
+    sn_close(&whole);
+}
 
 /* State that does not fit the optimiser starts at zero. */
-START_TEST(another_optimizer_starts_afresh)
-    {
-        vpps_options o = sn_options(2, VPPS_ADAM);
-        small_network a = sn_with(1, &o);
-        train(&a, 0, 5);
-        TEST_OK(vpps_save(a.h, folder_path("a.safetensors"), NULL, 0));
-        o.optimizer.kind = VPPS_MOMENTUM;
-        small_network b = sn_with(2, &o);
-        train(&b, 0, 3);
-        TEST_OK(vpps_load(b.h, folder_path("a.safetensors")));
-        TEST_OK(vpps_read_parameters(b.h));
-        ck_assert(models_are_equal(a.model, b.model, false));
-        for (uint32_t p = 0; p < SN_PARAMS; p++) {
-            const vpps_parameter_data *y = &b.model->params[p];
-            for (size_t e = 0; y->states[0] && e < vpps_param_elems(y); e++) ck_assert_float_eq(y->states[0][e], 0);
-        }
-        sn_close(&a);
-        sn_close(&b);
+TEST(another_optimizer_starts_afresh) {
+    vpps_options o = sn_options(2, VPPS_ADAM);
+    small_network a = sn_with(1, &o);
+    train(&a, 0, 5);
+    TEST_OK(vpps_save(a.h, folder_path("a.safetensors"), NULL, 0));
+    o.optimizer.kind = VPPS_MOMENTUM;
+    small_network b = sn_with(2, &o);
+    train(&b, 0, 3);
+    TEST_OK(vpps_load(b.h, folder_path("a.safetensors")));
+    TEST_OK(vpps_read_parameters(b.h));
+    ck_assert(models_are_equal(a.model, b.model, false));
+    for (uint32_t p = 0; p < SN_PARAMS; p++) {
+        const vpps_parameter_data *y = &b.model->params[p];
+        for (size_t e = 0; y->states[0] && e < vpps_param_elems(y); e++) ck_assert_float_eq(y->states[0][e], 0);
     }
-END_TEST
+    sn_close(&a);
+    sn_close(&b);
+}
 
-START_TEST(a_failed_load_changes_nothing)
-    {
-        const vpps_options o = sn_options(2, VPPS_ADAM);
-        small_network n = sn_with(1, &o), witness = sn_with(1, &o);
+TEST(a_failed_load_changes_nothing) {
+    const vpps_options o = sn_options(2, VPPS_ADAM);
+    small_network n = sn_with(1, &o), witness = sn_with(1, &o);
 
-        /* another model: one parameter of other shape, the rest alike */
-        training other = training_of(1);
-        vpps_param p;
-        TEST_OK(vpps_add_lookup(other.model, &p, "E", SN_WORDS, SN_EMBED, 1, NULL));
-        TEST_OK(vpps_add_matrix(other.model, &p, "W", SN_HIDDEN, SN_EMBED, NULL));
-        TEST_OK(vpps_add_matrix(other.model, &p, "U", SN_HIDDEN, SN_HIDDEN, NULL));
-        TEST_OK(vpps_add_vector(other.model, &p, "b", SN_HIDDEN, NULL));
-        TEST_OK(vpps_add_matrix(other.model, &p, "C", SN_CLASSES + 1, SN_HIDDEN, NULL));
-        training_start(&other, &o);
-        TEST_OK(vpps_save(other.h, folder_path("a.safetensors"), NULL, 0));
-        training_end(&other);
-        TEST_OK(vpps_save(n.h, folder_path("b.safetensors"), NULL, 0));
+    /* another model: one parameter of other shape, the rest alike */
+    training other = training_of(1);
+    vpps_param p;
+    TEST_OK(vpps_add_lookup(other.model, &p, "E", SN_WORDS, SN_EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(other.model, &p, "W", SN_HIDDEN, SN_EMBED, NULL));
+    TEST_OK(vpps_add_matrix(other.model, &p, "U", SN_HIDDEN, SN_HIDDEN, NULL));
+    TEST_OK(vpps_add_vector(other.model, &p, "b", SN_HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(other.model, &p, "C", SN_CLASSES + 1, SN_HIDDEN, NULL));
+    training_start(&other, &o);
+    TEST_OK(vpps_save(other.h, folder_path("a.safetensors"), NULL, 0));
+    training_end(&other);
+    TEST_OK(vpps_save(n.h, folder_path("b.safetensors"), NULL, 0));
 
-        for (uint32_t k = 0; k < 10; k++) {
-            sn_fb(&n, k);
-            sn_fb(&witness, k);
-            if (k == 2) TEST_FAILS(vpps_load(n.h, folder_path("a.safetensors")), VPPS_FORMAT, "C");
-            if (k == 3) TEST_FAILS(vpps_load(n.h, folder_path("absent.safetensors")), VPPS_IO, "absent");
-            if (k >= 4 && k < 8) { /* within the header, the data, and one byte short */
-                static const size_t sizes[] = {4, 200, 5000, 0};
-                size_t bytes;
-                char *whole = folder_load(folder_path("b.safetensors"), &bytes);
-                folder_store(folder_path("cut.safetensors"), whole, sizes[k - 4] ? sizes[k - 4] : bytes - 1);
-                free(whole);
-                TEST_FAILS(vpps_load(n.h, folder_path("cut.safetensors")), VPPS_FORMAT, "cut");
-            }
-            if (k == 8) TEST_FAILS(vpps_save(n.h, folder_path("no such folder/x"), NULL, 0), VPPS_IO, "no such folder");
+    for (uint32_t k = 0; k < 10; k++) {
+        sn_fb(&n, k);
+        sn_fb(&witness, k);
+        if (k == 2) TEST_FAILS(vpps_load(n.h, folder_path("a.safetensors")), VPPS_FORMAT, "C");
+        if (k == 3) TEST_FAILS(vpps_load(n.h, folder_path("absent.safetensors")), VPPS_IO, "absent");
+        if (k >= 4 && k < 8) { /* within the header, the data, and one byte short */
+            static const size_t sizes[] = {4, 200, 5000, 0};
+            size_t bytes;
+            char *whole = folder_load(folder_path("b.safetensors"), &bytes);
+            folder_store(folder_path("cut.safetensors"), whole, sizes[k - 4] ? sizes[k - 4] : bytes - 1);
+            free(whole);
+            TEST_FAILS(vpps_load(n.h, folder_path("cut.safetensors")), VPPS_FORMAT, "cut");
         }
-        TEST_OK(vpps_read_parameters(n.h));
-        TEST_OK(vpps_read_parameters(witness.h));
-        ck_assert_msg(models_are_equal(n.model, witness.model, true), "a failed vpps_load or vpps_save left a trace");
-        sn_close(&n);
-        sn_close(&witness);
+        if (k == 8) TEST_FAILS(vpps_save(n.h, folder_path("no such folder/x"), NULL, 0), VPPS_IO, "no such folder");
     }
-END_TEST
+    TEST_OK(vpps_read_parameters(n.h));
+    TEST_OK(vpps_read_parameters(witness.h));
+    ck_assert_msg(models_are_equal(n.model, witness.model, true), "a failed vpps_load or vpps_save left a trace");
+    sn_close(&n);
+    sn_close(&witness);
+}
 
 int main(void) {
     Suite *s = suite_create("resume");

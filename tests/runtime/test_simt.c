@@ -39,22 +39,20 @@ static void draw_input(void) {
 
 /* ---------------------------------------------------------------- kernels that are right */
 
-START_TEST(vectors_are_added_by_132_ctas)
-    {
-        vpps_simt_kernel *kernel = load(vector_kernel);
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, 132, 256, MAX_N, 0, seed));
-            for (uint32_t i = 0; i < MAX_N; i++) ck_assert(out[i] == in[i] + in[MAX_N - 1 - i]);
-        }
-        const uint32_t threads[] = {32, 256, 96}; /* other shapes */
-        for (uint32_t i = 0; i < VPPS_COUNT(threads); i++) {
-            TEST_OK(run(kernel, 3, threads[i], 1000, 0, 1));
-            for (uint32_t k = 0; k < 1000; k++) ck_assert(out[k] == in[k] + in[999 - k]);
-            ck_assert(out[1000] == 0);
-        }
-        vpps_simt_unload(kernel);
+TEST(vectors_are_added_by_132_ctas) {
+    vpps_simt_kernel *kernel = load(vector_kernel);
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, 132, 256, MAX_N, 0, seed));
+        for (uint32_t i = 0; i < MAX_N; i++) ck_assert(out[i] == in[i] + in[MAX_N - 1 - i]);
     }
-END_TEST
+    const uint32_t threads[] = {32, 256, 96}; /* other shapes */
+    for (uint32_t i = 0; i < VPPS_COUNT(threads); i++) {
+        TEST_OK(run(kernel, 3, threads[i], 1000, 0, 1));
+        for (uint32_t k = 0; k < 1000; k++) ck_assert(out[k] == in[k] + in[999 - k]);
+        ck_assert(out[1000] == 0);
+    }
+    vpps_simt_unload(kernel);
+}
 
 static uint32_t bits_of(float x) {
     uint32_t bits;
@@ -89,131 +87,119 @@ static void check_lane(const float *x, uint32_t lane, const float *got) {
     ck_assert(got[6] == x[lane < 16 ? lane ^ 1 : lane ^ 2]);
 }
 
-START_TEST(warps_shuffle_and_vote)
-    {
-        vpps_simt_kernel *kernel = load(warp_kernel);
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, 5, 64, 0, 0, seed));
-            for (uint32_t i = 0; i < 5 * 64; i++) check_lane(in + i / 32 * 32, i % 32, out + 8 * i);
-        }
-        vpps_simt_unload(kernel);
+TEST(warps_shuffle_and_vote) {
+    vpps_simt_kernel *kernel = load(warp_kernel);
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, 5, 64, 0, 0, seed));
+        for (uint32_t i = 0; i < 5 * 64; i++) check_lane(in + i / 32 * 32, i % 32, out + 8 * i);
     }
-END_TEST
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(shared_memory_is_private_to_a_cta)
-    {
-        enum { CTAS = 9, THREADS = 128, ROUNDS = 10 };
-        vpps_simt_kernel *kernel = load(reduce_kernel);
-        const vpps_arguments nothing = {0}; /* a run without dynamic shared memory before those with */
-        TEST_OK(vpps_simt_run(kernel, CTAS, THREADS, 0, &nothing, sizeof nothing, 0));
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, CTAS, THREADS, ROUNDS, 0, seed));
-            for (uint32_t i = 0; i < CTAS * THREADS; i++) {
-                const uint32_t all = THREADS * (THREADS - 1) / 2 * (ROUNDS * (ROUNDS - 1) / 2);
-                ck_assert_float_eq(out[i], (float)(i / THREADS * THREADS * ROUNDS + all));
-            }
+TEST(shared_memory_is_private_to_a_cta) {
+    enum { CTAS = 9, THREADS = 128, ROUNDS = 10 };
+    vpps_simt_kernel *kernel = load(reduce_kernel);
+    const vpps_arguments nothing = {0}; /* a run without dynamic shared memory before those with */
+    TEST_OK(vpps_simt_run(kernel, CTAS, THREADS, 0, &nothing, sizeof nothing, 0));
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, CTAS, THREADS, ROUNDS, 0, seed));
+        for (uint32_t i = 0; i < CTAS * THREADS; i++) {
+            const uint32_t all = THREADS * (THREADS - 1) / 2 * (ROUNDS * (ROUNDS - 1) / 2);
+            ck_assert_float_eq(out[i], (float)(i / THREADS * THREADS * ROUNDS + all));
         }
-        vpps_simt_unload(kernel);
     }
-END_TEST
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(ctas_wait_for_each_other)
-    {
-        enum { CTAS = 7, PHASES = 8 };
-        float want[CTAS], next[CTAS];
-        for (uint32_t i = 0; i < CTAS; i++) want[i] = (float)(i + 1);
-        for (uint32_t phase = 0; phase < PHASES; phase++) {
-            for (uint32_t i = 0; i < CTAS; i++) next[i] = want[i] + want[(i + CTAS - 1) % CTAS];
-            memcpy(want, next, sizeof want);
-        }
-        vpps_simt_kernel *kernel = load(signal_kernel);
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, CTAS, 64, PHASES, 0, seed));
-            for (uint32_t i = 0; i < CTAS; i++) ck_assert(out[PHASES * CTAS + i] == want[i]);
-            for (uint32_t i = 0; i < PHASES; i++) ck_assert_uint_eq(counters[i], CTAS);
-        }
-        vpps_simt_unload(kernel);
+TEST(ctas_wait_for_each_other) {
+    enum { CTAS = 7, PHASES = 8 };
+    float want[CTAS], next[CTAS];
+    for (uint32_t i = 0; i < CTAS; i++) want[i] = (float)(i + 1);
+    for (uint32_t phase = 0; phase < PHASES; phase++) {
+        for (uint32_t i = 0; i < CTAS; i++) next[i] = want[i] + want[(i + CTAS - 1) % CTAS];
+        memcpy(want, next, sizeof want);
     }
-END_TEST
-
-START_TEST(builtins_mean_what_they_mean_in_cuda)
-    {
-        vpps_simt_kernel *kernel = load(builtin_kernel);
-        TEST_OK(run(kernel, 1, 32, 0, 0, 0));
-        const float x = in[0];
-        const float floats[] = {fmaf(x, x, 1.0f),
-                                expf(x),
-                                tanhf(x),
-                                logf(x * x),
-                                fabsf(x),
-                                0.5f,
-                                erff(x),
-                                fabsf(x),
-                                fmaxf(x, 0.25f),
-                                fminf(x, 0.25f),
-                                copysignf(2, x),
-                                x / 4,
-                                fmaf(x, 2.0f, x),
-                                0,
-                                1,
-                                1,
-                                x * 3,
-                                5};
-        for (uint32_t i = 0; i < VPPS_COUNT(floats); i++) {
-            ck_assert_msg(fabsf(out[i] - floats[i]) <= 1e-6f * fabsf(floats[i]), "number %u: %g, not %g", i,
-                          (double)out[i], (double)floats[i]);
-        }
-        /* The last: with seed 0, thread 0 ends before the others begin, and its own number is 0. */
-        const unsigned words[] = {3, 8, 27, 32, 3, 0xffffffffu, 0xffffffffu, 3, 0x3f800000u, 0x80000000u, 0};
-        /* thread 0 is the first, so it sees its own sum only: 0, and wrote it before the others came */
-        for (uint32_t i = 0; i + 1 < VPPS_COUNT(words); i++) ck_assert_uint_eq(counters[200 + i], words[i]);
-        ck_assert_uint_eq(counters[0], 31 * 32 / 2);
-        ck_assert_uint_eq(counters[1], 31);
-        ck_assert_uint_eq(counters[2], 1);
-        ck_assert_uint_eq(counters[3], 0);
-        ck_assert_int_eq((int)counters[100], 0); /* greater than what the threads have */
-        ck_assert_int_eq((int)counters[101], -32);
-        ck_assert(out[100] == 16.0f);
-        vpps_simt_unload(kernel);
+    vpps_simt_kernel *kernel = load(signal_kernel);
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, CTAS, 64, PHASES, 0, seed));
+        for (uint32_t i = 0; i < CTAS; i++) ck_assert(out[PHASES * CTAS + i] == want[i]);
+        for (uint32_t i = 0; i < PHASES; i++) ck_assert_uint_eq(counters[i], CTAS);
     }
-END_TEST
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(a_seed_is_an_order)
-    {
-        enum { N = 4 * 128 };
-        static float orders[SEEDS][N];
-        vpps_simt_kernel *kernel = load(order_kernel);
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, 4, 128, 0, 0, seed));
-            memcpy(orders[seed], out, sizeof orders[seed]);
-            TEST_OK(run(kernel, 4, 128, 0, 0, seed));
-            ck_assert(memcmp(orders[seed], out, sizeof orders[seed]) == 0);
-            for (uint32_t other = 0; other < seed; other++) {
-                ck_assert(memcmp(orders[seed], orders[other], sizeof orders[seed]) != 0);
-            }
-        }
-        for (uint32_t i = 0; i < N; i++) ck_assert(orders[0][i] == (float)i);
-        vpps_simt_unload(kernel);
+TEST(builtins_mean_what_they_mean_in_cuda) {
+    vpps_simt_kernel *kernel = load(builtin_kernel);
+    TEST_OK(run(kernel, 1, 32, 0, 0, 0));
+    const float x = in[0];
+    const float floats[] = {fmaf(x, x, 1.0f),
+                            expf(x),
+                            tanhf(x),
+                            logf(x * x),
+                            fabsf(x),
+                            0.5f,
+                            erff(x),
+                            fabsf(x),
+                            fmaxf(x, 0.25f),
+                            fminf(x, 0.25f),
+                            copysignf(2, x),
+                            x / 4,
+                            fmaf(x, 2.0f, x),
+                            0,
+                            1,
+                            1,
+                            x * 3,
+                            5};
+    for (uint32_t i = 0; i < VPPS_COUNT(floats); i++) {
+        ck_assert_msg(fabsf(out[i] - floats[i]) <= 1e-6f * fabsf(floats[i]), "number %u: %g, not %g", i, (double)out[i],
+                      (double)floats[i]);
     }
-END_TEST
+    /* The last: with seed 0, thread 0 ends before the others begin, and its own number is 0. */
+    const unsigned words[] = {3, 8, 27, 32, 3, 0xffffffffu, 0xffffffffu, 3, 0x3f800000u, 0x80000000u, 0};
+    /* thread 0 is the first, so it sees its own sum only: 0, and wrote it before the others came */
+    for (uint32_t i = 0; i + 1 < VPPS_COUNT(words); i++) ck_assert_uint_eq(counters[200 + i], words[i]);
+    ck_assert_uint_eq(counters[0], 31 * 32 / 2);
+    ck_assert_uint_eq(counters[1], 31);
+    ck_assert_uint_eq(counters[2], 1);
+    ck_assert_uint_eq(counters[3], 0);
+    ck_assert_int_eq((int)counters[100], 0); /* greater than what the threads have */
+    ck_assert_int_eq((int)counters[101], -32);
+    ck_assert(out[100] == 16.0f);
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(kernels_of_one_source_are_apart)
-    {
-        vpps_simt_kernel *one = load(reduce_kernel), *other = load(reduce_kernel), *third = load(vector_kernel);
-        for (uint32_t round = 0; round < 3; round++) {
-            TEST_OK(run(third, 2, 64, 10, 0, 0));
-            ck_assert(out[9] == in[9] + in[0]);
-            TEST_OK(run(one, 2, 64, 1, 0, 0));
-            ck_assert_float_eq(out[64], 64.0f);
-            TEST_OK(run(other, 3, 32, 1, 0, 0));
-            ck_assert_float_eq(out[64], 64.0f);
+TEST(a_seed_is_an_order) {
+    enum { N = 4 * 128 };
+    static float orders[SEEDS][N];
+    vpps_simt_kernel *kernel = load(order_kernel);
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, 4, 128, 0, 0, seed));
+        memcpy(orders[seed], out, sizeof orders[seed]);
+        TEST_OK(run(kernel, 4, 128, 0, 0, seed));
+        ck_assert(memcmp(orders[seed], out, sizeof orders[seed]) == 0);
+        for (uint32_t other = 0; other < seed; other++) {
+            ck_assert(memcmp(orders[seed], orders[other], sizeof orders[seed]) != 0);
         }
-        vpps_simt_unload(one);
+    }
+    for (uint32_t i = 0; i < N; i++) ck_assert(orders[0][i] == (float)i);
+    vpps_simt_unload(kernel);
+}
+
+TEST(kernels_of_one_source_are_apart) {
+    vpps_simt_kernel *one = load(reduce_kernel), *other = load(reduce_kernel), *third = load(vector_kernel);
+    for (uint32_t round = 0; round < 3; round++) {
+        TEST_OK(run(third, 2, 64, 10, 0, 0));
+        ck_assert(out[9] == in[9] + in[0]);
+        TEST_OK(run(one, 2, 64, 1, 0, 0));
+        ck_assert_float_eq(out[64], 64.0f);
         TEST_OK(run(other, 3, 32, 1, 0, 0));
-        vpps_simt_unload(other);
-        vpps_simt_unload(third);
+        ck_assert_float_eq(out[64], 64.0f);
     }
-END_TEST
+    vpps_simt_unload(one);
+    TEST_OK(run(other, 3, 32, 1, 0, 0));
+    vpps_simt_unload(other);
+    vpps_simt_unload(third);
+}
 
 /* ---------------------------------------------------------------- kernels that are wrong */
 
@@ -223,201 +209,182 @@ static uint32_t wrong_values(void) {
     return wrong;
 }
 
-START_TEST(a_missing_barrier_shows)
-    {
-        vpps_simt_kernel *kernel = load(race_kernel);
-        uint32_t seen = 0;
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, 2, 128, 0, 0, seed));
-            ck_assert_uint_eq(wrong_values(), 0);
-            TEST_OK(run(kernel, 2, 128, 0, 1, seed));
-            seen += wrong_values() > 0;
-        }
-        ck_assert_uint_eq(seen, SEEDS);
-        vpps_simt_unload(kernel);
+TEST(a_missing_barrier_shows) {
+    vpps_simt_kernel *kernel = load(race_kernel);
+    uint32_t seen = 0;
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, 2, 128, 0, 0, seed));
+        ck_assert_uint_eq(wrong_values(), 0);
+        TEST_OK(run(kernel, 2, 128, 0, 1, seed));
+        seen += wrong_values() > 0;
     }
-END_TEST
+    ck_assert_uint_eq(seen, SEEDS);
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(a_divergent_barrier_is_named)
-    {
-        vpps_simt_kernel *kernel = load(divergent_kernel);
-        const uint64_t start = vpps_now_ns();
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_FAILS(run(kernel, 3, 64, 0, 1, seed), VPPS_STALL, "CTA 1: ");
-            ck_assert(strstr(vpps_error_message(), "of 64 threads wait"));
-            TEST_FAILS(run(kernel, 3, 64, 0, 2, seed), VPPS_STALL, "of 64 threads wait at that of line ");
-            ck_assert(strstr(vpps_error_message(), "CTA 1: ") && strstr(vpps_error_message(), "line 8"));
-            TEST_FAILS(run(kernel, 3, 64, 0, 3, seed), VPPS_STALL, "CTA 1: ");
-            ck_assert(strstr(vpps_error_message(), "64 of 64 threads alive, 59 at the CTA barrier (line 15)"));
-            ck_assert(strstr(vpps_error_message(), "waits in line 12"));
-            TEST_FAILS(run(kernel, 3, 64, 0, 4, seed), VPPS_STALL, "CTA 1: ");
-            ck_assert(strstr(vpps_error_message(), "finished") && strstr(vpps_error_message(), "line 15"));
-            TEST_OK(run(kernel, 3, 64, 0, 0, seed)); /* runs as if nothing had happened */
-            for (uint32_t i = 0; i < 3 * 64; i++) ck_assert(out[i] == 1.0f);
-        }
-        ck_assert(vpps_now_ns() - start < 1500000000u); /* at once: long before anybody loses patience */
-        vpps_simt_unload(kernel);
+TEST(a_divergent_barrier_is_named) {
+    vpps_simt_kernel *kernel = load(divergent_kernel);
+    const uint64_t start = vpps_now_ns();
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_FAILS(run(kernel, 3, 64, 0, 1, seed), VPPS_STALL, "CTA 1: ");
+        ck_assert(strstr(vpps_error_message(), "of 64 threads wait"));
+        TEST_FAILS(run(kernel, 3, 64, 0, 2, seed), VPPS_STALL, "of 64 threads wait at that of line ");
+        ck_assert(strstr(vpps_error_message(), "CTA 1: ") && strstr(vpps_error_message(), "line 8"));
+        TEST_FAILS(run(kernel, 3, 64, 0, 3, seed), VPPS_STALL, "CTA 1: ");
+        ck_assert(strstr(vpps_error_message(), "64 of 64 threads alive, 59 at the CTA barrier (line 15)"));
+        ck_assert(strstr(vpps_error_message(), "waits in line 12"));
+        TEST_FAILS(run(kernel, 3, 64, 0, 4, seed), VPPS_STALL, "CTA 1: ");
+        ck_assert(strstr(vpps_error_message(), "finished") && strstr(vpps_error_message(), "line 15"));
+        TEST_OK(run(kernel, 3, 64, 0, 0, seed)); /* runs as if nothing had happened */
+        for (uint32_t i = 0; i < 3 * 64; i++) ck_assert(out[i] == 1.0f);
     }
-END_TEST
+    ck_assert(vpps_now_ns() - start < 1500000000u); /* at once: long before anybody loses patience */
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(a_missing_signal_is_a_stall)
-    {
-        vpps_simt_kernel *kernel = load(signal_kernel);
-        vpps_simt_set_patience(50000000);
-        for (uint32_t seed = 0; seed < 2; seed++) {
-            TEST_FAILS(run(kernel, 6, 64, 8, 1, seed), VPPS_STALL, "6 of 6 CTAs spin; CTA ");
-            ck_assert(strstr(vpps_error_message(),
-                             "64 of 64 threads alive, 63 at the CTA barrier, thread 0 spins in line 12"));
-        }
-        vpps_simt_set_patience(0); /* progress in every round: nobody loses patience */
-        TEST_OK(run(kernel, 6, 64, 200, 0, 0));
-        vpps_simt_set_patience(2000000000u);
-        TEST_OK(run(kernel, 6, 64, 8, 0, 0));
-        vpps_simt_unload(kernel);
+TEST(a_missing_signal_is_a_stall) {
+    vpps_simt_kernel *kernel = load(signal_kernel);
+    vpps_simt_set_patience(50000000);
+    for (uint32_t seed = 0; seed < 2; seed++) {
+        TEST_FAILS(run(kernel, 6, 64, 8, 1, seed), VPPS_STALL, "6 of 6 CTAs spin; CTA ");
+        ck_assert(
+            strstr(vpps_error_message(), "64 of 64 threads alive, 63 at the CTA barrier, thread 0 spins in line 12"));
     }
-END_TEST
+    vpps_simt_set_patience(0); /* progress in every round: nobody loses patience */
+    TEST_OK(run(kernel, 6, 64, 200, 0, 0));
+    vpps_simt_set_patience(2000000000u);
+    TEST_OK(run(kernel, 6, 64, 8, 0, 0));
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(wrong_masks_are_named)
-    {
-        vpps_simt_kernel *kernel = load(mask_kernel);
-        for (uint32_t seed = 0; seed < SEEDS; seed++) {
-            TEST_OK(run(kernel, 1, 64, 0, 0, seed));
-            TEST_FAILS(run(kernel, 1, 64, 0, 1, seed), VPPS_DEVICE,
-                       "in line 5 with the mask 0000ffff, which lacks its own");
-            TEST_FAILS(run(kernel, 1, 64, 0, 2, seed), VPPS_DEVICE, "in line 6, which the mask 0000ffff lacks");
-            TEST_FAILS(run(kernel, 1, 64, 0, 3, seed), VPPS_DEVICE, "line 8 with mask ffffffff");
-            ck_assert(strstr(vpps_error_message(), "line 10 with mask ffffffff"));
-            const vpps_status status =
-                run(kernel, 1, 64, 0, 4, seed); /* lane 3 is missed when it comes to that, or after */
-            ck_assert(status == VPPS_DEVICE || status == VPPS_STALL);
-            ck_assert(strstr(vpps_error_message(), "line 12"));
-        }
-        vpps_simt_unload(kernel);
+TEST(wrong_masks_are_named) {
+    vpps_simt_kernel *kernel = load(mask_kernel);
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        TEST_OK(run(kernel, 1, 64, 0, 0, seed));
+        TEST_FAILS(run(kernel, 1, 64, 0, 1, seed), VPPS_DEVICE,
+                   "in line 5 with the mask 0000ffff, which lacks its own");
+        TEST_FAILS(run(kernel, 1, 64, 0, 2, seed), VPPS_DEVICE, "in line 6, which the mask 0000ffff lacks");
+        TEST_FAILS(run(kernel, 1, 64, 0, 3, seed), VPPS_DEVICE, "line 8 with mask ffffffff");
+        ck_assert(strstr(vpps_error_message(), "line 10 with mask ffffffff"));
+        const vpps_status status =
+            run(kernel, 1, 64, 0, 4, seed); /* lane 3 is missed when it comes to that, or after */
+        ck_assert(status == VPPS_DEVICE || status == VPPS_STALL);
+        ck_assert(strstr(vpps_error_message(), "line 12"));
     }
-END_TEST
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(what_cannot_be_loaded_or_run_is_said)
-    {
-        vpps_simt_kernel *kernel = NULL;
-        double seconds;
-        TEST_FAILS(vpps_simt_load(&kernel,
-                                  ARGUMENTS "extern \"C\" __global__ void vpps_kernel(vpps_arguments a) {\n"
-                                            "    no_such_thing(a.n);\n}\n",
-                                  "test", &seconds),
-                   VPPS_DEVICE, "kernel:3:");
-        ck_assert(strstr(vpps_error_message(), "no_such_thing"));
-        ck_assert(!kernel);
-        setenv("VPPS_CXX", "/no/such/compiler", 1);
-        TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "\"/no/such/compiler\"");
-        setenv("VPPS_CXX", "false", 1);
-        TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "software SIMT: false: ");
-        unsetenv("VPPS_CXX");
-        kernel = load(vector_kernel);
-        TEST_FAILS(vpps_simt_run(kernel, 1, 64, 0, &seconds, sizeof seconds, 0), VPPS_ARGUMENT, "32 bytes, not 8");
-        TEST_FAILS(run(kernel, 1, 33, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
-        TEST_FAILS(run(kernel, 1, 2048, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
-        TEST_FAILS(run(kernel, 0, 32, 0, 0, 0), VPPS_ARGUMENT, "0 CTAs");
-        vpps_simt_unload(kernel);
-    }
-END_TEST
+TEST(what_cannot_be_loaded_or_run_is_said) {
+    vpps_simt_kernel *kernel = NULL;
+    double seconds;
+    TEST_FAILS(vpps_simt_load(&kernel,
+                              ARGUMENTS "extern \"C\" __global__ void vpps_kernel(vpps_arguments a) {\n"
+                                        "    no_such_thing(a.n);\n}\n",
+                              "test", &seconds),
+               VPPS_DEVICE, "kernel:3:");
+    ck_assert(strstr(vpps_error_message(), "no_such_thing"));
+    ck_assert(!kernel);
+    setenv("VPPS_CXX", "/no/such/compiler", 1);
+    TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "\"/no/such/compiler\"");
+    setenv("VPPS_CXX", "false", 1);
+    TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "software SIMT: false: ");
+    unsetenv("VPPS_CXX");
+    kernel = load(vector_kernel);
+    TEST_FAILS(vpps_simt_run(kernel, 1, 64, 0, &seconds, sizeof seconds, 0), VPPS_ARGUMENT, "32 bytes, not 8");
+    TEST_FAILS(run(kernel, 1, 33, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
+    TEST_FAILS(run(kernel, 1, 2048, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
+    TEST_FAILS(run(kernel, 0, 32, 0, 0, 0), VPPS_ARGUMENT, "0 CTAs");
+    vpps_simt_unload(kernel);
+}
 
-START_TEST(a_kernel_is_compiled_once)
-    {
-        vpps_simt_kernel *kernel;
-        double seconds = -1;
-        const char *fresh =
-            ARGUMENTS "extern \"C\" __global__ void vpps_kernel(vpps_arguments a) { *(int *)a.out = 7; }\n";
-        TEST_OK(vpps_simt_load(&kernel, fresh, "test", &seconds));
-        ck_assert(seconds > 0);
-        vpps_simt_unload(kernel);
-        TEST_OK(vpps_simt_load(&kernel, fresh, "test", &seconds));
-        ck_assert(seconds == 0);
-        TEST_OK(run(kernel, 1, 32, 0, 0, 0));
-        ck_assert_uint_eq(bits_of(out[0]), 7);
-        vpps_simt_unload(kernel);
-    }
-END_TEST
+TEST(a_kernel_is_compiled_once) {
+    vpps_simt_kernel *kernel;
+    double seconds = -1;
+    const char *fresh = ARGUMENTS "extern \"C\" __global__ void vpps_kernel(vpps_arguments a) { *(int *)a.out = 7; }\n";
+    TEST_OK(vpps_simt_load(&kernel, fresh, "test", &seconds));
+    ck_assert(seconds > 0);
+    vpps_simt_unload(kernel);
+    TEST_OK(vpps_simt_load(&kernel, fresh, "test", &seconds));
+    ck_assert(seconds == 0);
+    TEST_OK(run(kernel, 1, 32, 0, 0, 0));
+    ck_assert_uint_eq(bits_of(out[0]), 7);
+    vpps_simt_unload(kernel);
+}
 
 /* ---------------------------------------------------------------- the driver */
 
 static const vpps_driver_table *const table = &vpps_driver_simt;
 
-START_TEST(the_driver_has_memory)
-    {
-        vpps_driver *d;
-        vpps_machine machine;
-        setenv("VPPS_SIMT_SMS", "6", 1);
-        TEST_OK(table->open(&d, 0, &machine));
-        ck_assert_uint_eq(machine.sms, 6);
-        ck_assert_uint_eq(machine.arch, 90);
-        ck_assert_str_eq(machine.name, "software SIMT");
-        ck_assert(table->free_bytes(d) > 0);
-        uint64_t a, b;
-        void *pinned;
-        float values[10], got[10];
-        TEST_OK(table->allocate(d, sizeof values, &a));
-        TEST_OK(table->allocate(d, 0, &b));
-        TEST_OK(table->allocate_host(d, 100, &pinned));
-        ck_assert(a % 256 == 0 && b % 256 == 0 && a != b);
-        ck_assert_uint_eq(vpps_simt_live_allocations(), 3);
-        TEST_OK(table->read(d, got, a, sizeof got));
-        for (int i = 0; i < 10; i++) ck_assert(isnan(got[i]));
-        for (int i = 0; i < 10; i++) values[i] = (float)i;
-        TEST_OK(table->write(d, a, values, sizeof values));
-        TEST_OK(table->clear(d, a + 8, 12));
-        TEST_OK(table->read(d, got, a + 4, 20));
-        ck_assert(got[0] == 1 && got[1] == 0 && got[3] == 0 && got[4] == 5);
-        TEST_FAILS(table->read(d, got, a + 4, sizeof got), VPPS_DEVICE, "40 bytes at");
-        TEST_FAILS(table->write(d, a + 44, values, 0), VPPS_DEVICE, "not device memory");
-        TEST_FAILS(table->clear(d, b, 4), VPPS_DEVICE, "not device memory");
-        table->release(d, a);
-        TEST_FAILS(table->read(d, got, a, 4), VPPS_DEVICE, "not device memory");
-        ck_assert_uint_eq(vpps_simt_live_allocations(), 2);
-        table->release_host(d, pinned);
-        table->close(d); /* with b */
-        ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
-        setenv("VPPS_SIMT_SMS", "many", 1);
-        TEST_FAILS(table->open(&d, 0, &machine), VPPS_ARGUMENT, "VPPS_SIMT_SMS is \"many\"");
-    }
-END_TEST
+TEST(the_driver_has_memory) {
+    vpps_driver *d;
+    vpps_machine machine;
+    setenv("VPPS_SIMT_SMS", "6", 1);
+    TEST_OK(table->open(&d, 0, &machine));
+    ck_assert_uint_eq(machine.sms, 6);
+    ck_assert_uint_eq(machine.arch, 90);
+    ck_assert_str_eq(machine.name, "software SIMT");
+    ck_assert(table->free_bytes(d) > 0);
+    uint64_t a, b;
+    void *pinned;
+    float values[10], got[10];
+    TEST_OK(table->allocate(d, sizeof values, &a));
+    TEST_OK(table->allocate(d, 0, &b));
+    TEST_OK(table->allocate_host(d, 100, &pinned));
+    ck_assert(a % 256 == 0 && b % 256 == 0 && a != b);
+    ck_assert_uint_eq(vpps_simt_live_allocations(), 3);
+    TEST_OK(table->read(d, got, a, sizeof got));
+    for (int i = 0; i < 10; i++) ck_assert(isnan(got[i]));
+    for (int i = 0; i < 10; i++) values[i] = (float)i;
+    TEST_OK(table->write(d, a, values, sizeof values));
+    TEST_OK(table->clear(d, a + 8, 12));
+    TEST_OK(table->read(d, got, a + 4, 20));
+    ck_assert(got[0] == 1 && got[1] == 0 && got[3] == 0 && got[4] == 5);
+    TEST_FAILS(table->read(d, got, a + 4, sizeof got), VPPS_DEVICE, "40 bytes at");
+    TEST_FAILS(table->write(d, a + 44, values, 0), VPPS_DEVICE, "not device memory");
+    TEST_FAILS(table->clear(d, b, 4), VPPS_DEVICE, "not device memory");
+    table->release(d, a);
+    TEST_FAILS(table->read(d, got, a, 4), VPPS_DEVICE, "not device memory");
+    ck_assert_uint_eq(vpps_simt_live_allocations(), 2);
+    table->release_host(d, pinned);
+    table->close(d); /* with b */
+    ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
+    setenv("VPPS_SIMT_SMS", "many", 1);
+    TEST_FAILS(table->open(&d, 0, &machine), VPPS_ARGUMENT, "VPPS_SIMT_SMS is \"many\"");
+}
 
-START_TEST(the_driver_launches)
-    {
-        vpps_driver *d;
-        vpps_machine machine;
-        setenv("VPPS_SIMT_SEED", "3", 1);
-        TEST_OK(table->open(&d, 0, &machine));
-        const vpps_launch_shape shape = {machine.sms, 64, 1024};
-        vpps_kernel *kernel, *other;
-        vpps_cubin_report report;
-        TEST_OK(table->load(d, reduce_kernel, "test", &shape, &kernel, &report));
-        ck_assert(report.cached == (report.seconds == 0) && report.frame_bytes == 0 && report.spill_bytes == 0);
-        TEST_OK(table->load(d, divergent_kernel, "test", &shape, &other, &report));
-        uint64_t result, ns;
-        TEST_OK(table->allocate(d, machine.sms * 64 * 4, &result));
-        TEST_OK(table->clear(d, result, machine.sms * 64 * 4));
-        vpps_arguments a = {.out = result, .n = 3, .mode = 1};
-        TEST_OK(table->start_clock(d));
-        TEST_OK(table->launch(d, kernel, &shape, &a, sizeof a));
-        TEST_OK(table->stop_clock(d));
-        ck_assert(table->passed(d, 0));
-        TEST_OK(table->wait(d, &ns));
-        ck_assert(ns > 0);
-        TEST_OK(table->read(d, out, result, machine.sms * 64 * 4));
-        for (uint32_t i = 0; i < machine.sms * 64; i++) ck_assert_float_eq(out[i], (float)(i / 64 * 64 * 3 + 2016 * 3));
-        TEST_FAILS(table->launch(d, other, &shape, &a, sizeof a), VPPS_STALL, "CTA 1");
-        table->unload(d, kernel);
-        table->close(d); /* with the other kernel */
-    }
-END_TEST
+TEST(the_driver_launches) {
+    vpps_driver *d;
+    vpps_machine machine;
+    setenv("VPPS_SIMT_SEED", "3", 1);
+    TEST_OK(table->open(&d, 0, &machine));
+    const vpps_launch_shape shape = {machine.sms, 64, 1024};
+    vpps_kernel *kernel, *other;
+    vpps_cubin_report report;
+    TEST_OK(table->load(d, reduce_kernel, "test", &shape, &kernel, &report));
+    ck_assert(report.cached == (report.seconds == 0) && report.frame_bytes == 0 && report.spill_bytes == 0);
+    TEST_OK(table->load(d, divergent_kernel, "test", &shape, &other, &report));
+    uint64_t result, ns;
+    TEST_OK(table->allocate(d, machine.sms * 64 * 4, &result));
+    TEST_OK(table->clear(d, result, machine.sms * 64 * 4));
+    vpps_arguments a = {.out = result, .n = 3, .mode = 1};
+    TEST_OK(table->start_clock(d));
+    TEST_OK(table->launch(d, kernel, &shape, &a, sizeof a));
+    TEST_OK(table->stop_clock(d));
+    ck_assert(table->passed(d, 0));
+    TEST_OK(table->wait(d, &ns));
+    ck_assert(ns > 0);
+    TEST_OK(table->read(d, out, result, machine.sms * 64 * 4));
+    for (uint32_t i = 0; i < machine.sms * 64; i++) ck_assert_float_eq(out[i], (float)(i / 64 * 64 * 3 + 2016 * 3));
+    TEST_FAILS(table->launch(d, other, &shape, &a, sizeof a), VPPS_STALL, "CTA 1");
+    table->unload(d, kernel);
+    table->close(d); /* with the other kernel */
+}
 
-START_TEST(a_sanitizer_is_refused)
-    {
-        vpps_simt_kernel *kernel;
-        double seconds;
-        TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
-    }
-END_TEST
+TEST(a_sanitizer_is_refused) {
+    vpps_simt_kernel *kernel;
+    double seconds;
+    TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
+}
 
 static TCase *right_kernels(void) {
     TCase *tests = tcase_create("right");

@@ -78,154 +78,146 @@ static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_
 enum { N_PRECISIONS = VPPS_COUNT(precisions), MOST_VPS = 3 };
 
 /* A checkpoint into a handle that has trained: from there on the losses and parameters are those of a fresh handle, to the bit. */
-START_TEST(loaded_after_training)
-    {
-        enum { BATCHES = 3 };
-        char path[] = "/tmp/vpps-test-stale-XXXXXX";
-        const int file = mkstemp(path);
-        ck_assert_int_ge(file, 0);
-        close(file);
-        const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-        network used = open_network(1, &o);
-        train(&used, 0);
-        TEST_OK(vpps_save(used.h, path, NULL, 0));
-        for (uint32_t b = 1; b < 3; b++) train(&used, b);
-        TEST_OK(vpps_load(used.h, path));
-        network fresh = open_network(2, &o);
-        TEST_OK(vpps_load(fresh.h, path));
-        unlink(path);
-        float first = 0;
-        for (uint32_t b = 0; b < BATCHES; b++) {
-            const float loss = train(&used, 5 + b);
-            ck_assert_float_eq(loss, train(&fresh, 5 + b));
-            if (!b) first = loss;
-            if (b) ck_assert_float_ne(loss, first);
-        }
-        expect_equal(&used, &fresh);
-        close_network(&used);
-        close_network(&fresh);
+TEST(loaded_after_training) {
+    enum { BATCHES = 3 };
+    char path[] = "/tmp/vpps-test-stale-XXXXXX";
+    const int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
+    network used = open_network(1, &o);
+    train(&used, 0);
+    TEST_OK(vpps_save(used.h, path, NULL, 0));
+    for (uint32_t b = 1; b < 3; b++) train(&used, b);
+    TEST_OK(vpps_load(used.h, path));
+    network fresh = open_network(2, &o);
+    TEST_OK(vpps_load(fresh.h, path));
+    unlink(path);
+    float first = 0;
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        const float loss = train(&used, 5 + b);
+        ck_assert_float_eq(loss, train(&fresh, 5 + b));
+        if (!b) first = loss;
+        if (b) ck_assert_float_ne(loss, first);
     }
-END_TEST
+    expect_equal(&used, &fresh);
+    close_network(&used);
+    close_network(&fresh);
+}
 
 /* Batch after batch, and with the parameters read and written back between batches, which no copy outlives. */
-START_TEST(copies_follow_updates)
-    {
-        const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-        network a = open_network(1, &o), b = open_network(1, &o);
-        for (uint32_t batch = 0; batch < 4; batch++) {
-            ck_assert_float_eq(train(&a, batch), train(&b, batch));
-            TEST_OK(vpps_read_parameters(b.h));
-            TEST_OK(vpps_write_parameters(b.h));
-        }
-        expect_equal(&a, &b);
-        close_network(&a);
-        close_network(&b);
+TEST(copies_follow_updates) {
+    const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
+    network a = open_network(1, &o), b = open_network(1, &o);
+    for (uint32_t batch = 0; batch < 4; batch++) {
+        ck_assert_float_eq(train(&a, batch), train(&b, batch));
+        TEST_OK(vpps_read_parameters(b.h));
+        TEST_OK(vpps_write_parameters(b.h));
     }
-END_TEST
+    expect_equal(&a, &b);
+    close_network(&a);
+    close_network(&b);
+}
 
 /* ---------------------------------------------------------------- dropout where rows are shared out */
 
 enum { WIDE = 272 };
 
 /* Each VP draws the masks of its own rows: every element is dropped, or not, as by the key and its number in the batch. */
-START_TEST(masks_of_shared_rows)
-    {
-        const float p = 0.5f;
-        vpps_model *model;
-        vpps_graph *g;
-        vpps_handle *h;
-        vpps_param W, b;
-        float data[WIDE], loss;
-        vpps_options o = options_of(1 + (uint32_t)_i, VPPS_PRECISION_FP32);
-        o.seed = 77;
-        o.verify = true;
-        for (uint32_t i = 0; i < WIDE; i++) data[i] = 0.01f * (float)(i % 37) - 0.2f;
-        TEST_OK(vpps_model_create(&model, 3));
-        TEST_OK(vpps_add_matrix(model, &W, "W", WIDE, WIDE, NULL));
-        TEST_OK(vpps_add_vector(model, &b, "b", WIDE, NULL));
-        float *bias = vpps_param_values(model, b);
-        for (uint32_t i = 0; i < WIDE; i++) bias[i] = 0.3f + 0.001f * (float)i;
-        double expected = 0;
-        const float *w = vpps_param_values(model, W);
-        for (uint32_t i = 0; i < WIDE; i++) {
-            double sum = (double)bias[i];
-            for (uint32_t k = 0; k < WIDE; k++) sum += (double)w[i * WIDE + k] * (double)data[k];
-            if (vpps_dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
-        }
-        TEST_OK(vpps_graph_create(&g, model));
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        const vpps_node y = vpps_tanh(g, vpps_affine1(g, b, W, vpps_input(g, WIDE, 1, data)));
-        loss = train_batch(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)));
-        ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
-        vpps_handle_destroy(h);
-        /* and in a cell, whose rows are shared out */
-        vpps_cell cell;
-        vpps_graph *r = begin_cell(model, "cell");
-        TEST_OK(vpps_scatter(r, vpps_dropout(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, WIDE, 1))), p)));
-        TEST_OK(vpps_cell_end(r, &cell));
-        o.optimizer.lr = 0;
-        TEST_OK(vpps_handle_create(&h, model, &o));
-        vpps_graph_clear(g);
-        const vpps_node in = vpps_input(g, WIDE, 1, data);
-        const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
-        model->batches = 0;
-        loss = train_batch(h, g, vpps_sum_elements(g, vpps_scattered(g, v, 0)));
-        ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
-        vpps_handle_destroy(h);
-        vpps_graph_destroy(g);
-        vpps_model_destroy(model);
+TEST(masks_of_shared_rows) {
+    const float p = 0.5f;
+    vpps_model *model;
+    vpps_graph *g;
+    vpps_handle *h;
+    vpps_param W, b;
+    float data[WIDE], loss;
+    vpps_options o = options_of(1 + (uint32_t)_i, VPPS_PRECISION_FP32);
+    o.seed = 77;
+    o.verify = true;
+    for (uint32_t i = 0; i < WIDE; i++) data[i] = 0.01f * (float)(i % 37) - 0.2f;
+    TEST_OK(vpps_model_create(&model, 3));
+    TEST_OK(vpps_add_matrix(model, &W, "W", WIDE, WIDE, NULL));
+    TEST_OK(vpps_add_vector(model, &b, "b", WIDE, NULL));
+    float *bias = vpps_param_values(model, b);
+    for (uint32_t i = 0; i < WIDE; i++) bias[i] = 0.3f + 0.001f * (float)i;
+    double expected = 0;
+    const float *w = vpps_param_values(model, W);
+    for (uint32_t i = 0; i < WIDE; i++) {
+        double sum = (double)bias[i];
+        for (uint32_t k = 0; k < WIDE; k++) sum += (double)w[i * WIDE + k] * (double)data[k];
+        if (vpps_dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
     }
-END_TEST
+    TEST_OK(vpps_graph_create(&g, model));
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    const vpps_node y = vpps_tanh(g, vpps_affine1(g, b, W, vpps_input(g, WIDE, 1, data)));
+    loss = train_batch(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)));
+    ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
+    vpps_handle_destroy(h);
+    /* and in a cell, whose rows are shared out */
+    vpps_cell cell;
+    vpps_graph *r = begin_cell(model, "cell");
+    TEST_OK(vpps_scatter(r, vpps_dropout(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, WIDE, 1))), p)));
+    TEST_OK(vpps_cell_end(r, &cell));
+    o.optimizer.lr = 0;
+    TEST_OK(vpps_handle_create(&h, model, &o));
+    vpps_graph_clear(g);
+    const vpps_node in = vpps_input(g, WIDE, 1, data);
+    const vpps_vertex v = vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
+    model->batches = 0;
+    loss = train_batch(h, g, vpps_sum_elements(g, vpps_scattered(g, v, 0)));
+    ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
+    vpps_handle_destroy(h);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
 
 /* ---------------------------------------------------------------- frozen tables */
 
 /* A cell with a frozen table and one that learns, by every optimiser: the one stays to the bit, the other does not. */
-START_TEST(frozen_tables_in_cells_stay)
-    {
-        vpps_param fixed, learned, W;
-        float before[WORDS * EMBED], *values[2];
-        vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
-        o.optimizer.kind = (vpps_optimizer_kind)(_i % (VPPS_ADAMW + 1));
-        o.optimizer.beta1 = 0.9f;
-        o.optimizer.beta2 = 0.99f;
-        o.optimizer.epsilon = 1e-6f;
-        o.optimizer.weight_decay = 0.1f;
-        training run = training_of(4);
-        TEST_OK(vpps_add_lookup(run.model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
-        TEST_OK(vpps_add_lookup(run.model, &learned, "learned", WORDS, EMBED, 1, NULL));
-        TEST_OK(vpps_add_matrix(run.model, &W, "W", HIDDEN, EMBED, NULL));
-        TEST_OK(vpps_freeze(run.model, fixed, true));
-        vpps_graph *r = begin_cell(run.model, "word");
-        const uint32_t word = vpps_pull_index(r);
-        const vpps_node x = vpps_mul(r, vpps_lookup(r, fixed, word), vpps_lookup(r, learned, word));
-        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, x))));
-        const vpps_cell cell = end_cell(r);
-        values[0] = vpps_param_values(run.model, fixed);
-        values[1] = vpps_param_values(run.model, learned);
-        training_start(&run, &o);
-        for (uint32_t t = 0; t < 2; t++) { /* frozen; then, in the same handle, the other way round */
-            memcpy(before, values[t], sizeof before);
-            for (uint32_t b = 0; b < 3; b++) {
-                vpps_node terms[8];
-                vpps_graph_clear(run.g);
-                for (uint32_t i = 0; i < 8; i++) {
-                    const uint32_t index = (i + b) % 6;
-                    const vpps_vertex v =
-                        vpps_apply(run.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &index));
-                    terms[i] = vpps_sum_elements(run.g, vpps_square(run.g, vpps_scattered(run.g, v, 0)));
-                }
-                TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, 8, terms), NULL));
+TEST(frozen_tables_in_cells_stay) {
+    vpps_param fixed, learned, W;
+    float before[WORDS * EMBED], *values[2];
+    vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
+    o.optimizer.kind = (vpps_optimizer_kind)(_i % (VPPS_ADAMW + 1));
+    o.optimizer.beta1 = 0.9f;
+    o.optimizer.beta2 = 0.99f;
+    o.optimizer.epsilon = 1e-6f;
+    o.optimizer.weight_decay = 0.1f;
+    training run = training_of(4);
+    TEST_OK(vpps_add_lookup(run.model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_lookup(run.model, &learned, "learned", WORDS, EMBED, 1, NULL));
+    TEST_OK(vpps_add_matrix(run.model, &W, "W", HIDDEN, EMBED, NULL));
+    TEST_OK(vpps_freeze(run.model, fixed, true));
+    vpps_graph *r = begin_cell(run.model, "word");
+    const uint32_t word = vpps_pull_index(r);
+    const vpps_node x = vpps_mul(r, vpps_lookup(r, fixed, word), vpps_lookup(r, learned, word));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, x))));
+    const vpps_cell cell = end_cell(r);
+    values[0] = vpps_param_values(run.model, fixed);
+    values[1] = vpps_param_values(run.model, learned);
+    training_start(&run, &o);
+    for (uint32_t t = 0; t < 2; t++) { /* frozen; then, in the same handle, the other way round */
+        memcpy(before, values[t], sizeof before);
+        for (uint32_t b = 0; b < 3; b++) {
+            vpps_node terms[8];
+            vpps_graph_clear(run.g);
+            for (uint32_t i = 0; i < 8; i++) {
+                const uint32_t index = (i + b) % 6;
+                const vpps_vertex v =
+                    vpps_apply(run.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &index));
+                terms[i] = vpps_sum_elements(run.g, vpps_square(run.g, vpps_scattered(run.g, v, 0)));
             }
-            const float other = values[!t][0];
-            TEST_OK(vpps_read_parameters(run.h));
-            ck_assert_mem_eq(values[t], before, sizeof before);
-            ck_assert_float_ne(values[!t][0], other);
-            TEST_OK(vpps_freeze(run.model, fixed, false));
-            TEST_OK(vpps_freeze(run.model, learned, true));
+            TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, 8, terms), NULL));
         }
-        training_end(&run);
+        const float other = values[!t][0];
+        TEST_OK(vpps_read_parameters(run.h));
+        ck_assert_mem_eq(values[t], before, sizeof before);
+        ck_assert_float_ne(values[!t][0], other);
+        TEST_OK(vpps_freeze(run.model, fixed, false));
+        TEST_OK(vpps_freeze(run.model, learned, true));
     }
-END_TEST
+    training_end(&run);
+}
 
 int main(void) {
     Suite *s = suite_create("stale");

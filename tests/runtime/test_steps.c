@@ -69,238 +69,222 @@ static void expect_moved(const small_network *n, float *before, float *after, ui
 
 /* ---------------------------------------------------------------- the same step */
 
-START_TEST(backward_and_update_give_the_bits_of_fb)
-    {
-        small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
-        for (uint32_t k = 0; k < 6; k++) {
-            float x, y;
-            sn_fb(&a, k);
-            TEST_OK(vpps_backward(b.h, b.g, sn_build(&b, k, 1), NULL));
-            TEST_OK(vpps_sync_latest_loss(a.h, &x));
-            TEST_OK(vpps_sync_latest_loss(b.h, &y));
-            ck_assert_float_eq(x, y);
-            if (k % 2) { /* inference in between takes nothing away */
-                float value;
-                TEST_OK(vpps_forward(b.h, b.g, 1, (vpps_node[]){sn_build(&b, k + 10, 1)}, (float *[]){&value}));
-            }
-            TEST_OK(vpps_update(b.h));
-            TEST_OK(vpps_sync_latest_loss(b.h, &y));
-            ck_assert_float_eq(x, y);
+TEST(backward_and_update_give_the_bits_of_fb) {
+    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    for (uint32_t k = 0; k < 6; k++) {
+        float x, y;
+        sn_fb(&a, k);
+        TEST_OK(vpps_backward(b.h, b.g, sn_build(&b, k, 1), NULL));
+        TEST_OK(vpps_sync_latest_loss(a.h, &x));
+        TEST_OK(vpps_sync_latest_loss(b.h, &y));
+        ck_assert_float_eq(x, y);
+        if (k % 2) { /* inference in between takes nothing away */
+            float value;
+            TEST_OK(vpps_forward(b.h, b.g, 1, (vpps_node[]){sn_build(&b, k + 10, 1)}, (float *[]){&value}));
         }
-        sn_expect_alike(&a, &b, 0);
-        const vpps_stats stats = stats_of(b.h);
-        ck_assert_uint_eq(stats.batches, 6);
-        sn_close(&a);
-        sn_close(&b);
+        TEST_OK(vpps_update(b.h));
+        TEST_OK(vpps_sync_latest_loss(b.h, &y));
+        ck_assert_float_eq(x, y);
     }
-END_TEST
+    sn_expect_alike(&a, &b, 0);
+    const vpps_stats stats = stats_of(b.h);
+    ck_assert_uint_eq(stats.batches, 6);
+    sn_close(&a);
+    sn_close(&b);
+}
 
-START_TEST(gradients_add_up)
-    {
-        sn_setting s = settings[_i];
-        s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
-        small_network a = sn_on(&s), b = sn_on(&s);
-        const double error = sn_error(&s);
-        for (uint32_t k = 0; k < 4; k++) {
-            float x, y;
-            TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 32 * k, 32), NULL));
-            for (uint32_t part = 0; part < 4; part++)
-                TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, 32 * k + 8 * part, 8), NULL));
-            TEST_OK(vpps_update(b.h));
-            TEST_OK(vpps_sync_latest_loss(a.h, &x));
-            TEST_OK(vpps_sync_latest_loss(b.h, &y));
-            ck_assert_float_eq_tol(x, y, error * fabs((double)x));
-        }
-        sn_expect_alike(&a, &b, error);
-        sn_close(&a);
-        sn_close(&b);
+TEST(gradients_add_up) {
+    sn_setting s = settings[_i];
+    s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
+    small_network a = sn_on(&s), b = sn_on(&s);
+    const double error = sn_error(&s);
+    for (uint32_t k = 0; k < 4; k++) {
+        float x, y;
+        TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 32 * k, 32), NULL));
+        for (uint32_t part = 0; part < 4; part++)
+            TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, 32 * k + 8 * part, 8), NULL));
+        TEST_OK(vpps_update(b.h));
+        TEST_OK(vpps_sync_latest_loss(a.h, &x));
+        TEST_OK(vpps_sync_latest_loss(b.h, &y));
+        ck_assert_float_eq_tol(x, y, error * fabs((double)x));
     }
-END_TEST
+    sn_expect_alike(&a, &b, error);
+    sn_close(&a);
+    sn_close(&b);
+}
 
 /* ---------------------------------------------------------------- gradients that are read and written */
 
 /* The gradient of the sum of two graphs' losses, read, beside the reference's. */
-START_TEST(gradients_are_those_of_the_reference)
-    {
-        const sn_setting *s = &settings[_i];
-        if (s->precision != VPPS_PRECISION_FP32) return;
-        small_network n = sn_on(s);
-        ref_model *m = ref_model_create(n.model);
-        double *want = calloc(m->first[m->n], sizeof *want);
-        for (uint32_t part = 0; part < 2; part++) {
-            const vpps_node loss = build_chains(&n, 5 * part, 5);
-            const ref_mode mode = {.training = true};
-            ref_run *r = ref_forward(n.g, m, &mode);
-            ref_backward(r, m, loss);
-            for (size_t i = 0; i < m->first[m->n]; i++) want[i] += r->param_grads[i];
-            ref_run_destroy(r);
-            TEST_OK(vpps_backward(n.h, n.g, build_chains(&n, 5 * part, 5), NULL));
+TEST(gradients_are_those_of_the_reference) {
+    const sn_setting *s = &settings[_i];
+    if (s->precision != VPPS_PRECISION_FP32) return;
+    small_network n = sn_on(s);
+    ref_model *m = ref_model_create(n.model);
+    double *want = calloc(m->first[m->n], sizeof *want);
+    for (uint32_t part = 0; part < 2; part++) {
+        const vpps_node loss = build_chains(&n, 5 * part, 5);
+        const ref_mode mode = {.training = true};
+        ref_run *r = ref_forward(n.g, m, &mode);
+        ref_backward(r, m, loss);
+        for (size_t i = 0; i < m->first[m->n]; i++) want[i] += r->param_grads[i];
+        ref_run_destroy(r);
+        TEST_OK(vpps_backward(n.h, n.g, build_chains(&n, 5 * part, 5), NULL));
+    }
+    TEST_OK(vpps_read_gradients(n.h));
+    double squares = 0;
+    for (vpps_param p = 0; p < SN_PARAMS; p++) {
+        vpps_param_info info = {.size = sizeof info};
+        vpps_gradient gradient = {.size = sizeof gradient};
+        TEST_OK(vpps_param_describe(n.model, p, &info));
+        TEST_OK(vpps_param_gradient(n.model, p, &gradient));
+        const size_t words = (size_t)info.rows * info.cols;
+        const double *of_p = want + m->first[p];
+        double of_param = 0;
+        ck_assert_int_eq(gradient.entries != NULL, info.kind == VPPS_LOOKUP);
+        uint32_t next = 0; /* entries that have none are zero in the reference */
+        for (uint32_t i = 0; i < gradient.n; i++) {
+            const uint32_t entry = gradient.entries ? gradient.entries[i] : 0;
+            for (; next < entry; next++)
+                for (size_t k = 0; k < words; k++) ck_assert_double_eq(of_p[next * words + k], 0);
+            for (size_t k = 0; k < words; k++) {
+                const double x = of_p[entry * words + k];
+                ck_assert_double_eq_tol(x, (double)gradient.values[i * words + k], 1e-5);
+                of_param += x * x;
+            }
+            next = entry + 1;
         }
-        TEST_OK(vpps_read_gradients(n.h));
-        double squares = 0;
+        for (; next < info.count; next++)
+            for (size_t k = 0; k < words; k++) ck_assert_double_eq(of_p[next * words + k], 0);
+        double norm;
+        TEST_OK(vpps_gradient_norm(n.model, p, &norm));
+        ck_assert_double_eq_tol(norm, sqrt(of_param), 1e-4);
+        squares += of_param;
+    }
+    double norm;
+    TEST_OK(vpps_gradient_norm(n.model, VPPS_NO_PARAM, &norm));
+    ck_assert_double_eq_tol(norm, sqrt(squares), 1e-4);
+    free(want);
+    ref_model_destroy(m);
+    sn_close(&n);
+}
+
+/* Gradients doubled are a step twice as long, by plain SGD; entries and rows keep their places. */
+TEST(written_gradients_are_taken) {
+    sn_setting s = settings[_i];
+    s.optimizer = VPPS_SGD;
+    s.clip = 0;
+    small_network a = sn_on(&s), b = sn_on(&s);
+    for (uint32_t k = 0; k < 3; k++) {
+        TEST_OK(vpps_set_learning_rate(a.h, 0.2f));
+        TEST_OK(vpps_set_learning_rate(b.h, 0.1f));
+        TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 4 * k, 4), NULL));
+        TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, 4 * k, 4), NULL));
+        TEST_OK(vpps_read_gradients(b.h));
         for (vpps_param p = 0; p < SN_PARAMS; p++) {
             vpps_param_info info = {.size = sizeof info};
             vpps_gradient gradient = {.size = sizeof gradient};
-            TEST_OK(vpps_param_describe(n.model, p, &info));
-            TEST_OK(vpps_param_gradient(n.model, p, &gradient));
-            const size_t words = (size_t)info.rows * info.cols;
-            const double *of_p = want + m->first[p];
-            double of_param = 0;
-            ck_assert_int_eq(gradient.entries != NULL, info.kind == VPPS_LOOKUP);
-            uint32_t next = 0; /* entries that have none are zero in the reference */
-            for (uint32_t i = 0; i < gradient.n; i++) {
-                const uint32_t entry = gradient.entries ? gradient.entries[i] : 0;
-                for (; next < entry; next++)
-                    for (size_t k = 0; k < words; k++) ck_assert_double_eq(of_p[next * words + k], 0);
-                for (size_t k = 0; k < words; k++) {
-                    const double x = of_p[entry * words + k];
-                    ck_assert_double_eq_tol(x, (double)gradient.values[i * words + k], 1e-5);
-                    of_param += x * x;
-                }
-                next = entry + 1;
-            }
-            for (; next < info.count; next++)
-                for (size_t k = 0; k < words; k++) ck_assert_double_eq(of_p[next * words + k], 0);
-            double norm;
-            TEST_OK(vpps_gradient_norm(n.model, p, &norm));
-            ck_assert_double_eq_tol(norm, sqrt(of_param), 1e-4);
-            squares += of_param;
+            TEST_OK(vpps_param_describe(b.model, p, &info));
+            TEST_OK(vpps_param_gradient(b.model, p, &gradient));
+            for (size_t i = 0; i < gradient.n * (size_t)info.rows * info.cols; i++) gradient.values[i] *= 2;
         }
-        double norm;
-        TEST_OK(vpps_gradient_norm(n.model, VPPS_NO_PARAM, &norm));
-        ck_assert_double_eq_tol(norm, sqrt(squares), 1e-4);
-        free(want);
-        ref_model_destroy(m);
-        sn_close(&n);
+        TEST_OK(vpps_write_gradients(b.h));
+        TEST_OK(vpps_update(b.h));
     }
-END_TEST
-
-/* Gradients doubled are a step twice as long, by plain SGD; entries and rows keep their places. */
-START_TEST(written_gradients_are_taken)
-    {
-        sn_setting s = settings[_i];
-        s.optimizer = VPPS_SGD;
-        s.clip = 0;
-        small_network a = sn_on(&s), b = sn_on(&s);
-        for (uint32_t k = 0; k < 3; k++) {
-            TEST_OK(vpps_set_learning_rate(a.h, 0.2f));
-            TEST_OK(vpps_set_learning_rate(b.h, 0.1f));
-            TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 4 * k, 4), NULL));
-            TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, 4 * k, 4), NULL));
-            TEST_OK(vpps_read_gradients(b.h));
-            for (vpps_param p = 0; p < SN_PARAMS; p++) {
-                vpps_param_info info = {.size = sizeof info};
-                vpps_gradient gradient = {.size = sizeof gradient};
-                TEST_OK(vpps_param_describe(b.model, p, &info));
-                TEST_OK(vpps_param_gradient(b.model, p, &gradient));
-                for (size_t i = 0; i < gradient.n * (size_t)info.rows * info.cols; i++) gradient.values[i] *= 2;
-            }
-            TEST_OK(vpps_write_gradients(b.h));
-            TEST_OK(vpps_update(b.h));
-        }
-        sn_expect_alike(&a, &b, 0);
-        sn_close(&a);
-        sn_close(&b);
-    }
-END_TEST
+    sn_expect_alike(&a, &b, 0);
+    sn_close(&a);
+    sn_close(&b);
+}
 
 /* A gradient that a graph does not give can be written: the parameter takes a step. */
-START_TEST(gradients_of_unused_parameters)
-    {
-        small_network n = sn_on(&settings[_i]);
-        vpps_graph_clear(n.g);
-        const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
-        vpps_gradient gradient = {.size = sizeof gradient};
-        TEST_FAILS(vpps_param_gradient(n.model, n.U, &gradient), VPPS_STATE, "vpps_read_gradients");
-        TEST_OK(vpps_backward(n.h, n.g, loss, NULL));
-        TEST_OK(vpps_read_gradients(n.h));
-        size_t count, again;
-        float *before = handle_values(n.model, n.h, &count);
-        TEST_OK(vpps_param_gradient(n.model, n.U, &gradient));
-        for (uint32_t i = 0; i < SN_HIDDEN * SN_HIDDEN; i++) ck_assert_float_eq(gradient.values[i], 0);
-        gradient.values[3 * SN_HIDDEN + 1] = 1;
-        TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));
-        ck_assert_uint_eq(gradient.n, 0);
-        TEST_OK(vpps_write_gradients(n.h));
-        TEST_OK(vpps_update(n.h));
-        float *after = handle_values(n.model, n.h, &again);
-        const vpps_param still[] = {n.E, n.W, n.b, n.C};
-        const size_t element = SN_WORDS * SN_EMBED + SN_HIDDEN * SN_EMBED + 3 * SN_HIDDEN + 1; /* of U */
-        ck_assert_float_lt(after[element], before[element]);
-        expect_moved(&n, before, after, 4, still);
-        sn_close(&n);
-    }
-END_TEST
+TEST(gradients_of_unused_parameters) {
+    small_network n = sn_on(&settings[_i]);
+    vpps_graph_clear(n.g);
+    const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
+    vpps_gradient gradient = {.size = sizeof gradient};
+    TEST_FAILS(vpps_param_gradient(n.model, n.U, &gradient), VPPS_STATE, "vpps_read_gradients");
+    TEST_OK(vpps_backward(n.h, n.g, loss, NULL));
+    TEST_OK(vpps_read_gradients(n.h));
+    size_t count, again;
+    float *before = handle_values(n.model, n.h, &count);
+    TEST_OK(vpps_param_gradient(n.model, n.U, &gradient));
+    for (uint32_t i = 0; i < SN_HIDDEN * SN_HIDDEN; i++) ck_assert_float_eq(gradient.values[i], 0);
+    gradient.values[3 * SN_HIDDEN + 1] = 1;
+    TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));
+    ck_assert_uint_eq(gradient.n, 0);
+    TEST_OK(vpps_write_gradients(n.h));
+    TEST_OK(vpps_update(n.h));
+    float *after = handle_values(n.model, n.h, &again);
+    const vpps_param still[] = {n.E, n.W, n.b, n.C};
+    const size_t element = SN_WORDS * SN_EMBED + SN_HIDDEN * SN_EMBED + 3 * SN_HIDDEN + 1; /* of U */
+    ck_assert_float_lt(after[element], before[element]);
+    expect_moved(&n, before, after, 4, still);
+    sn_close(&n);
+}
 
 /* ---------------------------------------------------------------- what is forgotten, frozen, not finite */
 
-START_TEST(zeroed_gradients_leave_nothing)
-    {
-        small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
-        TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 3, 1), NULL));
-        TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 4, 1), NULL));
-        TEST_OK(vpps_zero_gradients(a.h));
-        TEST_FAILS(vpps_update(a.h), VPPS_STATE, "no gradients");
-        TEST_FAILS(vpps_write_gradients(a.h), VPPS_STATE, "no gradients");
-        TEST_OK(vpps_read_gradients(a.h));
-        double norm;
-        TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
-        ck_assert_double_eq(norm, 0);
-        for (uint32_t k = 0; k < 2; k++) {
-            TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, k, 1), NULL));
-            TEST_OK(vpps_update(a.h));
-            sn_fb(&b, k);
-        }
-        sn_expect_alike(&a, &b, 0);
-        sn_close(&a);
-        sn_close(&b);
+TEST(zeroed_gradients_leave_nothing) {
+    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 3, 1), NULL));
+    TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 4, 1), NULL));
+    TEST_OK(vpps_zero_gradients(a.h));
+    TEST_FAILS(vpps_update(a.h), VPPS_STATE, "no gradients");
+    TEST_FAILS(vpps_write_gradients(a.h), VPPS_STATE, "no gradients");
+    TEST_OK(vpps_read_gradients(a.h));
+    double norm;
+    TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
+    ck_assert_double_eq(norm, 0);
+    for (uint32_t k = 0; k < 2; k++) {
+        TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, k, 1), NULL));
+        TEST_OK(vpps_update(a.h));
+        sn_fb(&b, k);
     }
-END_TEST
+    sn_expect_alike(&a, &b, 0);
+    sn_close(&a);
+    sn_close(&b);
+}
 
-START_TEST(frozen_between_backward_and_update)
-    {
-        small_network n = sn_on(&settings[_i]);
-        const vpps_param frozen[] = {n.E, n.W, n.b};
-        size_t count;
-        float *before = handle_values(n.model, n.h, &count);
-        TEST_OK(vpps_backward(n.h, n.g, build_chains(&n, 0, 8), NULL)); /* uses all */
-        for (int i = 0; i < 3; i++) TEST_OK(vpps_freeze(n.model, frozen[i], true));
-        TEST_OK(vpps_update(n.h));
-        expect_moved(&n, before, handle_values(n.model, n.h, &count), 3, frozen);
-        sn_close(&n);
-    }
-END_TEST
+TEST(frozen_between_backward_and_update) {
+    small_network n = sn_on(&settings[_i]);
+    const vpps_param frozen[] = {n.E, n.W, n.b};
+    size_t count;
+    float *before = handle_values(n.model, n.h, &count);
+    TEST_OK(vpps_backward(n.h, n.g, build_chains(&n, 0, 8), NULL)); /* uses all */
+    for (int i = 0; i < 3; i++) TEST_OK(vpps_freeze(n.model, frozen[i], true));
+    TEST_OK(vpps_update(n.h));
+    expect_moved(&n, before, handle_values(n.model, n.h, &count), 3, frozen);
+    sn_close(&n);
+}
 
 /* With a frozen embedding and encoder nothing of them runs backward, and the classifier contributes nothing to them; with all frozen
  * nothing runs backward at all. */
-START_TEST(what_is_frozen_costs_no_backward_work)
-    {
-        small_network n = sn_on(&settings[_i]);
-        const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
-        const struct {
-            const vpps_param *params;
-            uint32_t n, backward; /* cells with backward work: the term of the loss, and the classifier */
-        } frozen[] = {{encoder, 4, 2}, {all, 6, 0}};
-        for (uint32_t k = 0; k < VPPS_COUNT(frozen); k++) {
-            const vpps_batch *b;
-            uint32_t n_backward = 0, n_outers = 0;
-            for (uint32_t i = 0; i < frozen[k].n; i++) TEST_OK(vpps_freeze(n.model, frozen[k].params[i], true));
-            TEST_OK(vpps_handle_batch(n.h, n.g, build_chains(&n, 0, 8), &b));
-            for (uint32_t c = 0; c < b->n_cells; c++) {
-                const vpps_compiled_cell *cell = b->cells[c];
-                bool backward = false;
-                for (uint32_t s = 0; s < cell->n_stages; s++) backward |= cell->stages[s].backward;
-                n_backward += backward;
-                n_outers += cell->n_outers;
-                if (cell->n_outers) ck_assert_uint_eq(cell->n_contributions, 0);
-            }
-            ck_assert_uint_eq(n_backward, frozen[k].backward);
-            ck_assert_uint_eq(n_outers, k == 0 ? 2 : 0);
-            TEST_OK(vpps_fb(n.h, n.g, build_chains(&n, 0, 8), NULL));
+TEST(what_is_frozen_costs_no_backward_work) {
+    small_network n = sn_on(&settings[_i]);
+    const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
+    const struct {
+        const vpps_param *params;
+        uint32_t n, backward; /* cells with backward work: the term of the loss, and the classifier */
+    } frozen[] = {{encoder, 4, 2}, {all, 6, 0}};
+    for (uint32_t k = 0; k < VPPS_COUNT(frozen); k++) {
+        const vpps_batch *b;
+        uint32_t n_backward = 0, n_outers = 0;
+        for (uint32_t i = 0; i < frozen[k].n; i++) TEST_OK(vpps_freeze(n.model, frozen[k].params[i], true));
+        TEST_OK(vpps_handle_batch(n.h, n.g, build_chains(&n, 0, 8), &b));
+        for (uint32_t c = 0; c < b->n_cells; c++) {
+            const vpps_compiled_cell *cell = b->cells[c];
+            bool backward = false;
+            for (uint32_t s = 0; s < cell->n_stages; s++) backward |= cell->stages[s].backward;
+            n_backward += backward;
+            n_outers += cell->n_outers;
+            if (cell->n_outers) ck_assert_uint_eq(cell->n_contributions, 0);
         }
-        sn_close(&n);
+        ck_assert_uint_eq(n_backward, frozen[k].backward);
+        ck_assert_uint_eq(n_outers, k == 0 ? 2 : 0);
+        TEST_OK(vpps_fb(n.h, n.g, build_chains(&n, 0, 8), NULL));
     }
-END_TEST
+    sn_close(&n);
+}
 
 /* A cell that reads a word, and says the next one: the encoder and the classifier. */
 static vpps_cell record_step(const small_network *n, bool classifies) {
@@ -337,165 +321,153 @@ static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classi
 
 /* Nor where the classifier stands in the same cell: only what it is made of has a gradient, which is the state of no step. The same
  * training as by cells apart. */
-START_TEST(what_is_frozen_in_a_cell_costs_no_backward_work)
-    {
-        small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
-        const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
-        const double error = sn_error(&settings[_i]);
-        for (uint32_t k = 0; k < 4; k++) {
-            const vpps_batch *batch;
-            float x, y;
-            for (uint32_t p = 0; p < 4; p++) { /* frozen in every second batch */
-                TEST_OK(vpps_freeze(a.model, (vpps_param[]){a.E, a.W, a.U, a.b}[p], k % 2 == 0));
-                TEST_OK(vpps_freeze(b.model, (vpps_param[]){b.E, b.W, b.U, b.b}[p], k % 2 == 0));
-            }
-            TEST_OK(vpps_handle_batch(a.h, a.g, build_steps(&a, step, true, k), &batch));
-            uint32_t n_outers = 0, n_contributions = 0;
-            uint64_t gradient_in = 0;
-            for (uint32_t c = 0; c < batch->n_cells; c++) {
-                n_outers += batch->cells[c]->n_outers;
-                n_contributions += batch->cells[c]->n_contributions;
-                gradient_in |= batch->cells[c]->needs.gradient_in;
-            }
-            if (k % 2 == 0) ck_assert(n_outers == 2 && n_contributions == 0 && gradient_in == 0);
-            if (k % 2 == 1) ck_assert(n_outers == 5 && n_contributions > 0 && gradient_in != 0);
-            TEST_OK(vpps_fb(a.h, a.g, build_steps(&a, step, true, k), NULL));
-            TEST_OK(vpps_fb(b.h, b.g, build_steps(&b, encoder, false, k), NULL));
-            TEST_OK(vpps_sync_latest_loss(a.h, &x));
-            TEST_OK(vpps_sync_latest_loss(b.h, &y));
-            ck_assert_float_eq_tol(x, y, error * fabs((double)x));
+TEST(what_is_frozen_in_a_cell_costs_no_backward_work) {
+    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
+    const double error = sn_error(&settings[_i]);
+    for (uint32_t k = 0; k < 4; k++) {
+        const vpps_batch *batch;
+        float x, y;
+        for (uint32_t p = 0; p < 4; p++) { /* frozen in every second batch */
+            TEST_OK(vpps_freeze(a.model, (vpps_param[]){a.E, a.W, a.U, a.b}[p], k % 2 == 0));
+            TEST_OK(vpps_freeze(b.model, (vpps_param[]){b.E, b.W, b.U, b.b}[p], k % 2 == 0));
         }
-        sn_expect_alike(&a, &b, error);
-        sn_close(&a);
-        sn_close(&b);
+        TEST_OK(vpps_handle_batch(a.h, a.g, build_steps(&a, step, true, k), &batch));
+        uint32_t n_outers = 0, n_contributions = 0;
+        uint64_t gradient_in = 0;
+        for (uint32_t c = 0; c < batch->n_cells; c++) {
+            n_outers += batch->cells[c]->n_outers;
+            n_contributions += batch->cells[c]->n_contributions;
+            gradient_in |= batch->cells[c]->needs.gradient_in;
+        }
+        if (k % 2 == 0) ck_assert(n_outers == 2 && n_contributions == 0 && gradient_in == 0);
+        if (k % 2 == 1) ck_assert(n_outers == 5 && n_contributions > 0 && gradient_in != 0);
+        TEST_OK(vpps_fb(a.h, a.g, build_steps(&a, step, true, k), NULL));
+        TEST_OK(vpps_fb(b.h, b.g, build_steps(&b, encoder, false, k), NULL));
+        TEST_OK(vpps_sync_latest_loss(a.h, &x));
+        TEST_OK(vpps_sync_latest_loss(b.h, &y));
+        ck_assert_float_eq_tol(x, y, error * fabs((double)x));
     }
-END_TEST
+    sn_expect_alike(&a, &b, error);
+    sn_close(&a);
+    sn_close(&b);
+}
 
-START_TEST(gradients_that_are_not_finite_change_nothing)
-    {
-        small_network n = sn_on(&settings[_i]);
-        size_t count, again;
-        float *before = handle_values(n.model, n.h, &count), loss;
-        TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 1, 1), NULL));
-        TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 2, NAN), NULL));
-        TEST_OK(vpps_sync_latest_loss(n.h, &loss));
-        ck_assert_float_nan(loss);
-        TEST_OK(vpps_update(n.h));
-        TEST_FAILS(vpps_sync_latest_loss(n.h, &loss), VPPS_NONFINITE, "batch 1: the loss is");
-        float *after = handle_values(n.model, n.h, &again);
-        ck_assert_msg(!memcmp(before, after, count * sizeof *after), "parameters changed");
-        TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
-        loss = train_batch(n.h, n.g, sn_build(&n, 1, 1));
-        ck_assert_float_finite(loss);
-        free(before);
-        free(after);
-        sn_close(&n);
-    }
-END_TEST
+TEST(gradients_that_are_not_finite_change_nothing) {
+    small_network n = sn_on(&settings[_i]);
+    size_t count, again;
+    float *before = handle_values(n.model, n.h, &count), loss;
+    TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 1, 1), NULL));
+    TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 2, NAN), NULL));
+    TEST_OK(vpps_sync_latest_loss(n.h, &loss));
+    ck_assert_float_nan(loss);
+    TEST_OK(vpps_update(n.h));
+    TEST_FAILS(vpps_sync_latest_loss(n.h, &loss), VPPS_NONFINITE, "batch 1: the loss is");
+    float *after = handle_values(n.model, n.h, &again);
+    ck_assert_msg(!memcmp(before, after, count * sizeof *after), "parameters changed");
+    TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
+    loss = train_batch(n.h, n.g, sn_build(&n, 1, 1));
+    ck_assert_float_finite(loss);
+    free(before);
+    free(after);
+    sn_close(&n);
+}
 
 /* ---------------------------------------------------------------- groups of parameters */
 
 /* A learning rate of 0 for some is as if they were frozen, whose state goes on; the optimizer's own numbers in a group change no bit. */
-START_TEST(groups_step_by_their_own_numbers)
-    {
-        const sn_setting *s = &settings[_i];
-        small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
-        const vpps_options o = sn_options_on(s);
-        const vpps_param still[] = {a.E, a.W, a.b}, rest[] = {a.U, a.C, a.b_c};
-        const vpps_param_group stays = {.size = sizeof stays, .lr = 0, .momentum = NAN, .weight_decay = NAN};
-        const vpps_param_group own = {sizeof own, o.optimizer.lr, o.optimizer.momentum, o.optimizer.weight_decay};
-        TEST_OK(vpps_set_param_group(a.h, 3, still, &stays));
-        TEST_OK(vpps_set_param_group(a.h, 3, rest, &own));
-        size_t count;
-        float *before = handle_values(a.model, a.h, &count);
-        for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 8 * k, 8), NULL));
-        expect_moved(&a, before, handle_values(a.model, a.h, &count), 3, still);
-        /* one step: those of the rest are as without groups, to the bit */
-        TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 0, 8), NULL));
-        TEST_OK(vpps_set_param_group(c.h, 3, still, &stays));
-        TEST_OK(vpps_backward(c.h, c.g, build_chains(&c, 0, 8), NULL));
-        TEST_OK(vpps_update(c.h));
-        expect_moved(&b, handle_values(b.model, b.h, &count), handle_values(c.model, c.h, &count), 3, rest);
-        sn_close(&a);
-        sn_close(&b);
-        sn_close(&c);
-    }
-END_TEST
+TEST(groups_step_by_their_own_numbers) {
+    const sn_setting *s = &settings[_i];
+    small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
+    const vpps_options o = sn_options_on(s);
+    const vpps_param still[] = {a.E, a.W, a.b}, rest[] = {a.U, a.C, a.b_c};
+    const vpps_param_group stays = {.size = sizeof stays, .lr = 0, .momentum = NAN, .weight_decay = NAN};
+    const vpps_param_group own = {sizeof own, o.optimizer.lr, o.optimizer.momentum, o.optimizer.weight_decay};
+    TEST_OK(vpps_set_param_group(a.h, 3, still, &stays));
+    TEST_OK(vpps_set_param_group(a.h, 3, rest, &own));
+    size_t count;
+    float *before = handle_values(a.model, a.h, &count);
+    for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 8 * k, 8), NULL));
+    expect_moved(&a, before, handle_values(a.model, a.h, &count), 3, still);
+    /* one step: those of the rest are as without groups, to the bit */
+    TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 0, 8), NULL));
+    TEST_OK(vpps_set_param_group(c.h, 3, still, &stays));
+    TEST_OK(vpps_backward(c.h, c.g, build_chains(&c, 0, 8), NULL));
+    TEST_OK(vpps_update(c.h));
+    expect_moved(&b, handle_values(b.model, b.h, &count), handle_values(c.model, c.h, &count), 3, rest);
+    sn_close(&a);
+    sn_close(&b);
+    sn_close(&c);
+}
 
 /* A group's learning rate of 0.2 is that of a handle of 0.2; taken back, the handle's counts again. */
-START_TEST(groups_are_like_handles)
-    {
-        const sn_setting *s = &settings[_i];
-        small_network a = sn_on(s), b = sn_on(s);
-        const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
-        const vpps_param_group group = {sizeof group, 0.2f, 0.5f, 0.125f};
-        TEST_OK(vpps_set_param_group(a.h, 6, all, &group));
-        TEST_OK(vpps_set_learning_rate(b.h, group.lr));
-        TEST_OK(vpps_set_momentum(b.h, group.momentum));
-        TEST_OK(vpps_set_weight_decay(b.h, group.weight_decay));
-        for (uint32_t k = 0; k < 3; k++) {
-            TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 8 * k, 8), NULL));
-            TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 8 * k, 8), NULL));
-        }
-        sn_expect_alike(&a, &b, 0);
-        TEST_OK(vpps_set_param_group(a.h, 6, all, NULL));
-        TEST_OK(vpps_set_learning_rate(a.h, group.lr));
-        TEST_OK(vpps_set_momentum(a.h, group.momentum));
-        TEST_OK(vpps_set_weight_decay(a.h, group.weight_decay));
-        TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 0, 8), NULL));
-        TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 0, 8), NULL));
-        sn_expect_alike(&a, &b, 0);
-        TEST_FAILS(vpps_set_param_group(a.h, 1, (vpps_param[]){77}, &group), VPPS_ARGUMENT, "77 is not a parameter");
-        TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), -1, 0, 0}),
-                   VPPS_ARGUMENT, "learning rate -1");
-        TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 2, 0}),
-                   VPPS_ARGUMENT, "momentum 2");
-        TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 0, INFINITY}),
-                   VPPS_ARGUMENT, "decay inf");
-        TEST_FAILS(vpps_set_momentum(a.h, NAN), VPPS_ARGUMENT, "momentum nan");
-        sn_close(&a);
-        sn_close(&b);
+TEST(groups_are_like_handles) {
+    const sn_setting *s = &settings[_i];
+    small_network a = sn_on(s), b = sn_on(s);
+    const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
+    const vpps_param_group group = {sizeof group, 0.2f, 0.5f, 0.125f};
+    TEST_OK(vpps_set_param_group(a.h, 6, all, &group));
+    TEST_OK(vpps_set_learning_rate(b.h, group.lr));
+    TEST_OK(vpps_set_momentum(b.h, group.momentum));
+    TEST_OK(vpps_set_weight_decay(b.h, group.weight_decay));
+    for (uint32_t k = 0; k < 3; k++) {
+        TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 8 * k, 8), NULL));
+        TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 8 * k, 8), NULL));
     }
-END_TEST
+    sn_expect_alike(&a, &b, 0);
+    TEST_OK(vpps_set_param_group(a.h, 6, all, NULL));
+    TEST_OK(vpps_set_learning_rate(a.h, group.lr));
+    TEST_OK(vpps_set_momentum(a.h, group.momentum));
+    TEST_OK(vpps_set_weight_decay(a.h, group.weight_decay));
+    TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 0, 8), NULL));
+    TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 0, 8), NULL));
+    sn_expect_alike(&a, &b, 0);
+    TEST_FAILS(vpps_set_param_group(a.h, 1, (vpps_param[]){77}, &group), VPPS_ARGUMENT, "77 is not a parameter");
+    TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), -1, 0, 0}),
+               VPPS_ARGUMENT, "learning rate -1");
+    TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 2, 0}), VPPS_ARGUMENT,
+               "momentum 2");
+    TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 0, INFINITY}),
+               VPPS_ARGUMENT, "decay inf");
+    TEST_FAILS(vpps_set_momentum(a.h, NAN), VPPS_ARGUMENT, "momentum nan");
+    sn_close(&a);
+    sn_close(&b);
+}
 
 /* ---------------------------------------------------------------- misuse */
 
-START_TEST(calls_in_a_wrong_order)
-    {
-        small_network n = sn_on(&settings[_i]);
-        vpps_gradient gradient = {.size = sizeof gradient};
-        double norm;
-        TEST_FAILS(vpps_update(n.h), VPPS_STATE, "vpps_backward");
-        TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 2, 1), NULL));
-        TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 2, 1), NULL), VPPS_STATE, "1 calls of vpps_backward");
-        TEST_FAILS(vpps_backward(n.h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "no loss");
-        TEST_OK(vpps_update(n.h));
-        sn_fb(&n, 2);
-        TEST_FAILS(vpps_param_gradient(n.model, 99, &gradient), VPPS_ARGUMENT, "99 is not a parameter");
-        TEST_FAILS(vpps_gradient_norm(n.model, 99, &norm), VPPS_ARGUMENT, "99 is not a parameter");
-        sn_close(&n);
-    }
-END_TEST
+TEST(calls_in_a_wrong_order) {
+    small_network n = sn_on(&settings[_i]);
+    vpps_gradient gradient = {.size = sizeof gradient};
+    double norm;
+    TEST_FAILS(vpps_update(n.h), VPPS_STATE, "vpps_backward");
+    TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 2, 1), NULL));
+    TEST_FAILS(vpps_fb(n.h, n.g, sn_build(&n, 2, 1), NULL), VPPS_STATE, "1 calls of vpps_backward");
+    TEST_FAILS(vpps_backward(n.h, n.g, VPPS_NO_NODE, NULL), VPPS_ARGUMENT, "no loss");
+    TEST_OK(vpps_update(n.h));
+    sn_fb(&n, 2);
+    TEST_FAILS(vpps_param_gradient(n.model, 99, &gradient), VPPS_ARGUMENT, "99 is not a parameter");
+    TEST_FAILS(vpps_gradient_norm(n.model, 99, &norm), VPPS_ARGUMENT, "99 is not a parameter");
+    sn_close(&n);
+}
 
 /* Masks of dropout differ from call to call, and those of the first are vpps_fb's. */
-START_TEST(dropout_differs_from_call_to_call)
-    {
-        small_network n = sn_on(&settings[_i]);
-        float loss[3];
-        for (uint32_t k = 0; k < 3; k++) {
-            TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 3, 1), NULL));
-            TEST_OK(vpps_sync_latest_loss(n.h, &loss[k]));
-        }
-        ck_assert_float_ne(loss[0], loss[1]);
-        ck_assert_float_ne(loss[1], loss[2]);
-        TEST_OK(vpps_zero_gradients(n.h));
+TEST(dropout_differs_from_call_to_call) {
+    small_network n = sn_on(&settings[_i]);
+    float loss[3];
+    for (uint32_t k = 0; k < 3; k++) {
         TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 3, 1), NULL));
-        float again;
-        TEST_OK(vpps_sync_latest_loss(n.h, &again));
-        ck_assert_float_eq(loss[0], again);
-        sn_close(&n);
+        TEST_OK(vpps_sync_latest_loss(n.h, &loss[k]));
     }
-END_TEST
+    ck_assert_float_ne(loss[0], loss[1]);
+    ck_assert_float_ne(loss[1], loss[2]);
+    TEST_OK(vpps_zero_gradients(n.h));
+    TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 3, 1), NULL));
+    float again;
+    TEST_OK(vpps_sync_latest_loss(n.h, &again));
+    ck_assert_float_eq(loss[0], again);
+    sn_close(&n);
+}
 
 int main(void) {
     gpu_ask_compiler();

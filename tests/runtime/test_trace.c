@@ -95,175 +95,160 @@ static void expect_nested(const json_t *trace, uint32_t track) {
     }
 }
 
-START_TEST(holds_what_ran)
-    {
-        vpps_options o = options_of(100000);
-        o.caller = callers[_i];
+TEST(holds_what_ran) {
+    vpps_options o = options_of(100000);
+    o.caller = callers[_i];
+    small_network n = sn_with(1, &o);
+    train(&n, n.h, BATCHES);
+    float value[SN_CLASSES], *out = value;
+    vpps_graph_clear(n.g);
+    const vpps_node logits = vpps_affine1(n.g, n.b_c, n.C, vpps_parameter(n.g, n.b));
+    TEST_OK(vpps_forward(n.h, n.g, 1, &logits, &out));
+
+    json_t *trace = read_trace(n.h);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(trace, "otherData"), "batches")), BATCHES + 1);
+    static const char *const by_caller[] = {"build", "schedule", "launch"};
+    for (int i = 0; i < 3; i++) {
+        const uint32_t wanted = BATCHES + (i > 0);
+        ck_assert_msg(count(trace, CALLER, by_caller[i], NULL) == wanted, "%s: not %u times", by_caller[i], wanted);
+    }
+    ck_assert_uint_gt(count(trace, CALLER, "wait for device", NULL), 0);
+    ck_assert_uint_eq(count(trace, DEVICE, NULL, "batch"), BATCHES + 1);
+    ck_assert_uint_eq(count(trace, DEVICE, "batch 1", NULL), 1);
+    expect_nested(trace, CALLER);
+    for (uint32_t v = 0; v < VPS; v++) {
+        const uint32_t track = FIRST_VP + v;
+        expect_nested(trace, track);
+        ck_assert_uint_eq(count(trace, track, NULL, "batch"), BATCHES + 1);
+        ck_assert_uint_eq(count(trace, track, "update", NULL), BATCHES);
+        ck_assert_uint_eq(count(trace, track, "forward", NULL), 1);
+        ck_assert_uint_ge(count(trace, track, NULL, "stage"), 2 * BATCHES);
+        ck_assert_uint_ge(count(trace, track, NULL, "gradients"), BATCHES);
+        /* the last phase has no wait after it */
+        ck_assert_uint_ge(count(trace, track, NULL, "phase"), count(trace, track, NULL, "wait"));
+        ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
+    }
+    json_decref(trace);
+    sn_close(&n);
+}
+
+TEST(changes_no_bit) {
+    float *values[2];
+    size_t elems[2];
+    for (int i = 0; i < 2; i++) {
+        const vpps_options o = options_of(i ? 100000 : 0);
         small_network n = sn_with(1, &o);
         train(&n, n.h, BATCHES);
-        float value[SN_CLASSES], *out = value;
-        vpps_graph_clear(n.g);
-        const vpps_node logits = vpps_affine1(n.g, n.b_c, n.C, vpps_parameter(n.g, n.b));
-        TEST_OK(vpps_forward(n.h, n.g, 1, &logits, &out));
-
-        json_t *trace = read_trace(n.h);
-        ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(trace, "otherData"), "batches")),
-                         BATCHES + 1);
-        static const char *const by_caller[] = {"build", "schedule", "launch"};
-        for (int i = 0; i < 3; i++) {
-            const uint32_t wanted = BATCHES + (i > 0);
-            ck_assert_msg(count(trace, CALLER, by_caller[i], NULL) == wanted, "%s: not %u times", by_caller[i], wanted);
-        }
-        ck_assert_uint_gt(count(trace, CALLER, "wait for device", NULL), 0);
-        ck_assert_uint_eq(count(trace, DEVICE, NULL, "batch"), BATCHES + 1);
-        ck_assert_uint_eq(count(trace, DEVICE, "batch 1", NULL), 1);
-        expect_nested(trace, CALLER);
-        for (uint32_t v = 0; v < VPS; v++) {
-            const uint32_t track = FIRST_VP + v;
-            expect_nested(trace, track);
-            ck_assert_uint_eq(count(trace, track, NULL, "batch"), BATCHES + 1);
-            ck_assert_uint_eq(count(trace, track, "update", NULL), BATCHES);
-            ck_assert_uint_eq(count(trace, track, "forward", NULL), 1);
-            ck_assert_uint_ge(count(trace, track, NULL, "stage"), 2 * BATCHES);
-            ck_assert_uint_ge(count(trace, track, NULL, "gradients"), BATCHES);
-            /* the last phase has no wait after it */
-            ck_assert_uint_ge(count(trace, track, NULL, "phase"), count(trace, track, NULL, "wait"));
-            ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
-        }
-        json_decref(trace);
+        values[i] = handle_values(n.model, n.h, &elems[i]);
         sn_close(&n);
     }
-END_TEST
-
-START_TEST(changes_no_bit)
-    {
-        float *values[2];
-        size_t elems[2];
-        for (int i = 0; i < 2; i++) {
-            const vpps_options o = options_of(i ? 100000 : 0);
-            small_network n = sn_with(1, &o);
-            train(&n, n.h, BATCHES);
-            values[i] = handle_values(n.model, n.h, &elems[i]);
-            sn_close(&n);
-        }
-        ck_assert_mem_eq(values[0], values[1], elems[0] * sizeof *values[0]);
-        free(values[0]);
-        free(values[1]);
-    }
-END_TEST
+    ck_assert_mem_eq(values[0], values[1], elems[0] * sizeof *values[0]);
+    free(values[0]);
+    free(values[1]);
+}
 
 /* With every limit up to what a run needs: whole batches, no more events than said, and the number of those left out. */
-START_TEST(has_a_limit)
-    {
-        for (uint64_t limit = 1; limit < 700; limit += 37) {
-            const vpps_options o = options_of(limit);
-            small_network n = sn_with(1, &o);
-            train(&n, n.h, BATCHES);
-            json_t *trace = read_trace(n.h);
-            const json_t *about = json_object_get(trace, "otherData");
-            const json_int_t noted = json_integer_value(json_object_get(about, "batches"));
-            ck_assert_int_eq(noted + json_integer_value(json_object_get(about, "batches_left_out")), BATCHES);
-            uint64_t events = n.h->trace->n_launches;
-            for (uint32_t v = 0; v < VPS; v++) {
-                events += n.h->trace->tracks[v].n;
-                ck_assert_int_eq(count(trace, FIRST_VP + v, NULL, "batch"), noted);
-                ck_assert_int_eq(count(trace, FIRST_VP + v, "update", NULL), noted); /* the last task */
-            }
-            ck_assert_uint_le(events, limit);
-            json_decref(trace);
-            sn_close(&n);
-        }
-    }
-END_TEST
-
-START_TEST(is_off_unless_asked_for)
-    {
-        const vpps_options o = options_of(0);
+TEST(has_a_limit) {
+    for (uint64_t limit = 1; limit < 700; limit += 37) {
+        const vpps_options o = options_of(limit);
         small_network n = sn_with(1, &o);
-        train(&n, n.h, 2); /* which begins and ends parts */
-        ck_assert_ptr_null(n.h->trace);
-        ck_assert_ptr_null(n.h->device->trace);
-        TEST_OK(vpps_trace_end(n.h));
-        TEST_FAILS(vpps_trace_write(n.h, stdout), VPPS_STATE, "trace_events");
-        sn_close(&n);
-    }
-END_TEST
-
-START_TEST(wrong_calls)
-    {
-        const vpps_options o = options_of(1000);
-        small_network n = sn_with(1, &o);
-        TEST_FAILS(vpps_trace_end(n.h), VPPS_STATE, "nothing to end");
-        TEST_FAILS(vpps_trace_begin(n.h, NULL), VPPS_ARGUMENT, "name");
-        for (int i = 0; i < VPPS_OPEN_SPANS; i++)
-            TEST_OK(vpps_trace_begin(n.h, "a name of more than thirty-one characters"));
-        TEST_FAILS(vpps_trace_begin(n.h, "one more"), VPPS_STATE, "one more");
-        for (int i = 0; i < VPPS_OPEN_SPANS; i++) TEST_OK(vpps_trace_end(n.h));
+        train(&n, n.h, BATCHES);
         json_t *trace = read_trace(n.h);
-        ck_assert_uint_eq(count(trace, CALLER, "a name of more than thirty-one ", NULL), VPPS_OPEN_SPANS);
-        expect_nested(trace, CALLER);
+        const json_t *about = json_object_get(trace, "otherData");
+        const json_int_t noted = json_integer_value(json_object_get(about, "batches"));
+        ck_assert_int_eq(noted + json_integer_value(json_object_get(about, "batches_left_out")), BATCHES);
+        uint64_t events = n.h->trace->n_launches;
+        for (uint32_t v = 0; v < VPS; v++) {
+            events += n.h->trace->tracks[v].n;
+            ck_assert_int_eq(count(trace, FIRST_VP + v, NULL, "batch"), noted);
+            ck_assert_int_eq(count(trace, FIRST_VP + v, "update", NULL), noted); /* the last task */
+        }
+        ck_assert_uint_le(events, limit);
         json_decref(trace);
-        FILE *full = fopen("/dev/full", "w");
-        if (full) TEST_FAILS(vpps_trace_write(n.h, full), VPPS_IO, "No space");
-        if (full) fclose(full);
         sn_close(&n);
     }
-END_TEST
+}
+
+TEST(is_off_unless_asked_for) {
+    const vpps_options o = options_of(0);
+    small_network n = sn_with(1, &o);
+    train(&n, n.h, 2); /* which begins and ends parts */
+    ck_assert_ptr_null(n.h->trace);
+    ck_assert_ptr_null(n.h->device->trace);
+    TEST_OK(vpps_trace_end(n.h));
+    TEST_FAILS(vpps_trace_write(n.h, stdout), VPPS_STATE, "trace_events");
+    sn_close(&n);
+}
+
+TEST(wrong_calls) {
+    const vpps_options o = options_of(1000);
+    small_network n = sn_with(1, &o);
+    TEST_FAILS(vpps_trace_end(n.h), VPPS_STATE, "nothing to end");
+    TEST_FAILS(vpps_trace_begin(n.h, NULL), VPPS_ARGUMENT, "name");
+    for (int i = 0; i < VPPS_OPEN_SPANS; i++)
+        TEST_OK(vpps_trace_begin(n.h, "a name of more than thirty-one characters"));
+    TEST_FAILS(vpps_trace_begin(n.h, "one more"), VPPS_STATE, "one more");
+    for (int i = 0; i < VPPS_OPEN_SPANS; i++) TEST_OK(vpps_trace_end(n.h));
+    json_t *trace = read_trace(n.h);
+    ck_assert_uint_eq(count(trace, CALLER, "a name of more than thirty-one ", NULL), VPPS_OPEN_SPANS);
+    expect_nested(trace, CALLER);
+    json_decref(trace);
+    FILE *full = fopen("/dev/full", "w");
+    if (full) TEST_FAILS(vpps_trace_write(n.h, full), VPPS_IO, "No space");
+    if (full) fclose(full);
+    sn_close(&n);
+}
 
 /* Names go into the file as JSON, whatever they hold. */
-START_TEST(any_name)
-    {
-        static const char *const names[] = {"a \"quoted\" \\ name", "\xff\xfe"};
-        const vpps_options o = options_of(1000);
-        small_network n = sn_with(1, &o);
-        for (int i = 0; i < 2; i++) {
-            TEST_OK(vpps_trace_begin(n.h, names[i]));
-            TEST_OK(vpps_trace_end(n.h));
-        }
-        json_t *trace = read_trace(n.h);
-        ck_assert_uint_eq(count(trace, CALLER, names[0], NULL), 1);
-        ck_assert_uint_eq(count(trace, CALLER, "(not UTF-8)", NULL), 1);
-        json_decref(trace);
-        sn_close(&n);
+TEST(any_name) {
+    static const char *const names[] = {"a \"quoted\" \\ name", "\xff\xfe"};
+    const vpps_options o = options_of(1000);
+    small_network n = sn_with(1, &o);
+    for (int i = 0; i < 2; i++) {
+        TEST_OK(vpps_trace_begin(n.h, names[i]));
+        TEST_OK(vpps_trace_end(n.h));
     }
-END_TEST
+    json_t *trace = read_trace(n.h);
+    ck_assert_uint_eq(count(trace, CALLER, names[0], NULL), 1);
+    ck_assert_uint_eq(count(trace, CALLER, "(not UTF-8)", NULL), 1);
+    json_decref(trace);
+    sn_close(&n);
+}
 
 /* Where a name is too long its beginning goes into the file, by whole characters. */
-START_TEST(long_names)
-    {
-        enum { BYTES = 402 };
-        vpps_handle *h;
-        char name[BYTES + 1] = "", kept[32] = "";
-        for (size_t i = 0; i < BYTES; i += 3) memcpy(name + i, "\xe2\x82\xac", 4);
-        memcpy(kept, name, 30); /* of 31 bytes */
-        small_network n = sn_of(1);
-        vpps_graph *r = begin_cell(n.model, name);
-        TEST_OK(vpps_scatter(r, vpps_lookup(r, n.E, vpps_pull_index(r))));
-        const vpps_cell cell = end_cell(r);
-        const vpps_options o = options_of(1000);
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
-        TEST_OK(vpps_trace_begin(h, name));
-        TEST_OK(vpps_trace_end(h));
-        const uint32_t word = 1;
-        const vpps_vertex v = vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &word));
-        TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
-        json_t *trace = read_trace(h);
-        ck_assert_uint_eq(count(trace, CALLER, kept, NULL), 1);
-        uint32_t stages = 0;
-        size_t i;
-        json_t *event;
-        json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
-            ck_assert_ptr_null(strstr(text_of(event, "name"), "not UTF-8"));
-            if (strcmp(text_of(event, "cat"), "stage") != 0 || strncmp(text_of(event, "name"), kept, 30) != 0) continue;
-            ck_assert_ptr_nonnull(strstr(text_of(event, "name"), "\xe2\x82\xac, "));
-            stages++;
-        }
-        ck_assert_uint_gt(stages, 0);
-        json_decref(trace);
-        vpps_handle_destroy(h);
-        sn_close(&n);
+TEST(long_names) {
+    enum { BYTES = 402 };
+    vpps_handle *h;
+    char name[BYTES + 1] = "", kept[32] = "";
+    for (size_t i = 0; i < BYTES; i += 3) memcpy(name + i, "\xe2\x82\xac", 4);
+    memcpy(kept, name, 30); /* of 31 bytes */
+    small_network n = sn_of(1);
+    vpps_graph *r = begin_cell(n.model, name);
+    TEST_OK(vpps_scatter(r, vpps_lookup(r, n.E, vpps_pull_index(r))));
+    const vpps_cell cell = end_cell(r);
+    const vpps_options o = options_of(1000);
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    TEST_OK(vpps_trace_begin(h, name));
+    TEST_OK(vpps_trace_end(h));
+    const uint32_t word = 1;
+    const vpps_vertex v = vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_indices = 1, .indices = &word));
+    TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
+    json_t *trace = read_trace(h);
+    ck_assert_uint_eq(count(trace, CALLER, kept, NULL), 1);
+    uint32_t stages = 0;
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+        ck_assert_ptr_null(strstr(text_of(event, "name"), "not UTF-8"));
+        if (strcmp(text_of(event, "cat"), "stage") != 0 || strncmp(text_of(event, "name"), kept, 30) != 0) continue;
+        ck_assert_ptr_nonnull(strstr(text_of(event, "name"), "\xe2\x82\xac, "));
+        stages++;
     }
-END_TEST
+    ck_assert_uint_gt(stages, 0);
+    json_decref(trace);
+    vpps_handle_destroy(h);
+    sn_close(&n);
+}
 
 int main(void) {
     Suite *s = suite_create("trace");

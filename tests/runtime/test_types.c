@@ -79,71 +79,65 @@ static double loss_of(const setting *s, uint32_t kind) {
 }
 
 /* Each batch is new, and runs while the next one is made. Every loss is right, the number of types has a limit, and so has memory. */
-START_TEST(ever_new_types_do_not_grow)
-    {
-        enum { BATCHES = 1500, TOLD = 7 };
-        setting s = open_setting(false, 0);
-        size_t used[2] = {0, 0};
-        for (uint32_t b = 0; b < BATCHES; b++) {
-            float stale;
-            TEST_OK(vpps_fb(s.h, s.g, build(&s, b), &stale));
-            if (b % TOLD == 1) ck_assert_float_eq_tol(stale, (float)loss_of(&s, b - 1), 1e-4f);
-            ck_assert_uint_le(kept(&s), KEPT + 16);
-            const size_t now = mallinfo2().uordblks;
-            if (b >= BATCHES / 3 && now > used[b >= 2 * BATCHES / 3]) used[b >= 2 * BATCHES / 3] = now;
-        }
-        ck_assert_msg(used[1] <= used[0] + used[0] / 20, "%zu bytes in use, %zu before", used[1], used[0]);
-        close_setting(&s);
+TEST(ever_new_types_do_not_grow) {
+    enum { BATCHES = 1500, TOLD = 7 };
+    setting s = open_setting(false, 0);
+    size_t used[2] = {0, 0};
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        float stale;
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, b), &stale));
+        if (b % TOLD == 1) ck_assert_float_eq_tol(stale, (float)loss_of(&s, b - 1), 1e-4f);
+        ck_assert_uint_le(kept(&s), KEPT + 16);
+        const size_t now = mallinfo2().uordblks;
+        if (b >= BATCHES / 3 && now > used[b >= 2 * BATCHES / 3]) used[b >= 2 * BATCHES / 3] = now;
     }
-END_TEST
+    ck_assert_msg(used[1] <= used[0] + used[0] / 20, "%zu bytes in use, %zu before", used[1], used[0]);
+    close_setting(&s);
+}
 
 /* The oldest go first; what comes again is compiled again, and the latest batch's types stay however many they are. */
-START_TEST(the_oldest_go)
-    {
-        setting s = open_setting(true, 0);
-        float first, again;
-        s.h->types.most = 40;
-        first = train_batch(s.h, s.g, build(&s, 0));
-        for (uint32_t b = 1; b < 60; b++) {
-            const uint32_t before = kept(&s);
-            TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
-            TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL)); /* whose types are all known */
-            ck_assert_msg(kept(&s) <= 60, "%u are kept", kept(&s));
-            if (kept(&s) < before) ck_assert_uint_ge(kept(&s), 15); /* half of them */
-        }
-        again = train_batch(s.h, s.g, build(&s, 0));
-        ck_assert_float_eq(first, again);
-        s.h->types.most = 2;
-        for (uint32_t b = 0; b < 20; b++) {
-            again = train_batch(s.h, s.g, build(&s, b % 2));
-            ck_assert_float_eq_tol(again, (float)loss_of(&s, b % 2), 1e-4f);
-        }
-        ck_assert_uint_gt(kept(&s), 2);
-        close_setting(&s);
+TEST(the_oldest_go) {
+    setting s = open_setting(true, 0);
+    float first, again;
+    s.h->types.most = 40;
+    first = train_batch(s.h, s.g, build(&s, 0));
+    for (uint32_t b = 1; b < 60; b++) {
+        const uint32_t before = kept(&s);
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL)); /* whose types are all known */
+        ck_assert_msg(kept(&s) <= 60, "%u are kept", kept(&s));
+        if (kept(&s) < before) ck_assert_uint_ge(kept(&s), 15); /* half of them */
     }
-END_TEST
+    again = train_batch(s.h, s.g, build(&s, 0));
+    ck_assert_float_eq(first, again);
+    s.h->types.most = 2;
+    for (uint32_t b = 0; b < 20; b++) {
+        again = train_batch(s.h, s.g, build(&s, b % 2));
+        ck_assert_float_eq_tol(again, (float)loss_of(&s, b % 2), 1e-4f);
+    }
+    ck_assert_uint_gt(kept(&s), 2);
+    close_setting(&s);
+}
 
 /* Between vpps_backward and vpps_update, and while a trace is kept, nothing is dropped that they may ask for. */
-START_TEST(what_may_be_asked_for_stays)
-    {
-        setting s = open_setting(true, 1 << 12);
-        s.h->types.most = 4;
-        for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
-        FILE *sink = fopen("/dev/null", "w");
-        TEST_OK(vpps_trace_write(s.h, sink));
-        fclose(sink);
-        close_setting(&s);
-        s = open_setting(true, 0);
-        s.h->types.most = 4;
-        for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_backward(s.h, s.g, build(&s, b), NULL));
-        const uint32_t many = kept(&s);
-        ck_assert_uint_gt(many, 40);
-        TEST_OK(vpps_update(s.h));
-        TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
-        ck_assert_uint_lt(kept(&s), many);
-        close_setting(&s);
-    }
-END_TEST
+TEST(what_may_be_asked_for_stays) {
+    setting s = open_setting(true, 1 << 12);
+    s.h->types.most = 4;
+    for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
+    FILE *sink = fopen("/dev/null", "w");
+    TEST_OK(vpps_trace_write(s.h, sink));
+    fclose(sink);
+    close_setting(&s);
+    s = open_setting(true, 0);
+    s.h->types.most = 4;
+    for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_backward(s.h, s.g, build(&s, b), NULL));
+    const uint32_t many = kept(&s);
+    ck_assert_uint_gt(many, 40);
+    TEST_OK(vpps_update(s.h));
+    TEST_OK(vpps_fb(s.h, s.g, build(&s, 0), NULL));
+    ck_assert_uint_lt(kept(&s), many);
+    close_setting(&s);
+}
 
 int main(void) {
     Suite *s = suite_create("types");

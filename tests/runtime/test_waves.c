@@ -65,84 +65,75 @@ static void expect_close(const result *a, const result *b) {
                       "parameter %zu: %.9g, in one wave %.9g", i, (double)a->values[i], (double)b->values[i]);
 }
 
-START_TEST(dealing_changes_nothing)
-    {
-        static const uint32_t vps[] = {1, 2, 4, 4, 4}, groups[] = {1, 2, 1, 2, 4}, waves[] = {2, 5, 1000};
-        const result one = train(1, 1, 1, 0);
-        ck_assert_uint_eq(one.stats.waves, 1);
-        ck_assert_uint_eq(one.stats.groups, 1);
-        for (uint32_t k = 0; k < VPPS_COUNT(vps); k++) {
-            const result whole = train(vps[k], groups[k], 1, 0);
-            expect_close(&whole, &one);
-            for (uint32_t w = 0; w < VPPS_COUNT(waves); w++) {
-                const result r = train(vps[k], groups[k], waves[w], 0), again = train(vps[k], groups[k], waves[w], 0);
-                expect_close(&r, &one);
-                ck_assert_uint_eq(r.stats.waves, waves[w] < CHAINS ? waves[w] : CHAINS);
-                ck_assert_uint_eq(r.stats.groups, groups[k]);
-                ck_assert_mem_eq(r.values, again.values, r.n_values * sizeof *r.values);
-                ck_assert_mem_eq(r.losses, again.losses, sizeof r.losses);
-                ck_assert_msg(r.stats.pool_bytes < whole.stats.pool_bytes, "%u waves take %llu bytes, one %llu",
-                              waves[w], (unsigned long long)r.stats.pool_bytes,
-                              (unsigned long long)whole.stats.pool_bytes);
-                free(r.values);
-                free(again.values);
-            }
-            free(whole.values);
+TEST(dealing_changes_nothing) {
+    static const uint32_t vps[] = {1, 2, 4, 4, 4}, groups[] = {1, 2, 1, 2, 4}, waves[] = {2, 5, 1000};
+    const result one = train(1, 1, 1, 0);
+    ck_assert_uint_eq(one.stats.waves, 1);
+    ck_assert_uint_eq(one.stats.groups, 1);
+    for (uint32_t k = 0; k < VPPS_COUNT(vps); k++) {
+        const result whole = train(vps[k], groups[k], 1, 0);
+        expect_close(&whole, &one);
+        for (uint32_t w = 0; w < VPPS_COUNT(waves); w++) {
+            const result r = train(vps[k], groups[k], waves[w], 0), again = train(vps[k], groups[k], waves[w], 0);
+            expect_close(&r, &one);
+            ck_assert_uint_eq(r.stats.waves, waves[w] < CHAINS ? waves[w] : CHAINS);
+            ck_assert_uint_eq(r.stats.groups, groups[k]);
+            ck_assert_mem_eq(r.values, again.values, r.n_values * sizeof *r.values);
+            ck_assert_mem_eq(r.losses, again.losses, sizeof r.losses);
+            ck_assert_msg(r.stats.pool_bytes < whole.stats.pool_bytes, "%u waves take %llu bytes, one %llu", waves[w],
+                          (unsigned long long)r.stats.pool_bytes, (unsigned long long)whole.stats.pool_bytes);
+            free(r.values);
+            free(again.values);
         }
-        free(one.values);
+        free(whole.values);
     }
-END_TEST
+    free(one.values);
+}
 
 /* With the same parameters, here those before any training. */
-START_TEST(predictions_are_the_same_bits)
-    {
-        small_network n;
-        static const uint32_t waves[] = {1, 3, 1000, 1, 2}, groups[] = {1, 1, 1, 2, 2};
-        float logits[VPPS_COUNT(waves)][CHAINS][SN_CLASSES];
-        for (uint32_t k = 0; k < VPPS_COUNT(waves); k++) {
-            vpps_node nodes[CHAINS];
-            float *outs[CHAINS];
-            vpps_options o = sn_options(2, VPPS_SGD);
-            o.groups = groups[k];
-            o.waves = waves[k];
-            n = sn_with(1, &o);
-            build(&n, 2, nodes);
-            for (uint32_t i = 0; i < CHAINS; i++) outs[i] = logits[k][i];
-            TEST_OK(vpps_forward(n.h, n.g, CHAINS, nodes, outs));
-            ck_assert_mem_eq(logits[k], logits[0], sizeof logits[0]);
-            sn_close(&n);
-        }
-    }
-END_TEST
-
-START_TEST(a_small_pool_is_met_by_waves)
-    {
-        const result one = train(2, 1, 1, 0), many = train(2, 1, 1000, 0);
-        const uint64_t between = (one.stats.peak_pool_bytes + 3 * many.stats.peak_pool_bytes) / 4 / 4 * 4;
-        const result r = train(2, 1, 0, between);
-        ck_assert_msg(r.status == VPPS_OK, "%s", vpps_error_message());
-        ck_assert_uint_gt(r.stats.waves, 1);
-        ck_assert_uint_le(r.stats.peak_pool_bytes, between);
-        expect_close(&r, &one);
-        const result asked = train(2, 1, 1, between); /* as many waves as were asked for, and more where they must be */
-        ck_assert_int_eq(asked.status, VPPS_OK);
-        const result none = train(2, 1, 0, many.stats.pool_bytes * 9 / 10 / 4 * 4);
-        ck_assert_int_eq(none.status, VPPS_POOL);
-        const float *const values[] = {one.values, many.values, r.values, asked.values, none.values};
-        for (size_t i = 0; i < VPPS_COUNT(values); i++) free((void *)(uintptr_t)values[i]);
-    }
-END_TEST
-
-START_TEST(groups_are_equal)
-    {
-        vpps_handle *h;
-        vpps_options o = sn_options(4, VPPS_SGD);
-        o.groups = 3;
-        small_network n = sn_of(1);
-        TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
+TEST(predictions_are_the_same_bits) {
+    small_network n;
+    static const uint32_t waves[] = {1, 3, 1000, 1, 2}, groups[] = {1, 1, 1, 2, 2};
+    float logits[VPPS_COUNT(waves)][CHAINS][SN_CLASSES];
+    for (uint32_t k = 0; k < VPPS_COUNT(waves); k++) {
+        vpps_node nodes[CHAINS];
+        float *outs[CHAINS];
+        vpps_options o = sn_options(2, VPPS_SGD);
+        o.groups = groups[k];
+        o.waves = waves[k];
+        n = sn_with(1, &o);
+        build(&n, 2, nodes);
+        for (uint32_t i = 0; i < CHAINS; i++) outs[i] = logits[k][i];
+        TEST_OK(vpps_forward(n.h, n.g, CHAINS, nodes, outs));
+        ck_assert_mem_eq(logits[k], logits[0], sizeof logits[0]);
         sn_close(&n);
     }
-END_TEST
+}
+
+TEST(a_small_pool_is_met_by_waves) {
+    const result one = train(2, 1, 1, 0), many = train(2, 1, 1000, 0);
+    const uint64_t between = (one.stats.peak_pool_bytes + 3 * many.stats.peak_pool_bytes) / 4 / 4 * 4;
+    const result r = train(2, 1, 0, between);
+    ck_assert_msg(r.status == VPPS_OK, "%s", vpps_error_message());
+    ck_assert_uint_gt(r.stats.waves, 1);
+    ck_assert_uint_le(r.stats.peak_pool_bytes, between);
+    expect_close(&r, &one);
+    const result asked = train(2, 1, 1, between); /* as many waves as were asked for, and more where they must be */
+    ck_assert_int_eq(asked.status, VPPS_OK);
+    const result none = train(2, 1, 0, many.stats.pool_bytes * 9 / 10 / 4 * 4);
+    ck_assert_int_eq(none.status, VPPS_POOL);
+    const float *const values[] = {one.values, many.values, r.values, asked.values, none.values};
+    for (size_t i = 0; i < VPPS_COUNT(values); i++) free((void *)(uintptr_t)values[i]);
+}
+
+TEST(groups_are_equal) {
+    vpps_handle *h;
+    vpps_options o = sn_options(4, VPPS_SGD);
+    o.groups = 3;
+    small_network n = sn_of(1);
+    TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
+    sn_close(&n);
+}
 
 /* Sentences of six words through one tanh layer of this size: the groups that a batch of them gets. */
 static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
@@ -169,34 +160,27 @@ static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
 }
 
 /* Groups of one VP have no barriers, and whole matrices to fetch. */
-START_TEST(groups_by_cost)
-    {
-        ck_assert_uint_eq(groups_chosen(64, 16), 2);
-        ck_assert_uint_eq(groups_chosen(64, 1), 1);    /* one input is no two groups' */
-        ck_assert_uint_eq(groups_chosen(64, 7), 1);    /* and some more are not dealt evenly */
-        ck_assert_uint_eq(groups_chosen(1024, 16), 1); /* 4 MB for each core, for 8 vectors at a time */
-    }
-END_TEST
+TEST(groups_by_cost) {
+    ck_assert_uint_eq(groups_chosen(64, 16), 2);
+    ck_assert_uint_eq(groups_chosen(64, 1), 1);    /* one input is no two groups' */
+    ck_assert_uint_eq(groups_chosen(64, 7), 1);    /* and some more are not dealt evenly */
+    ck_assert_uint_eq(groups_chosen(1024, 16), 1); /* 4 MB for each core, for 8 vectors at a time */
+}
 
 /* Divisors, up to the most; of more than there is room for, the few and the most. */
-START_TEST(numbers_of_groups)
-    {
-        static const struct {
-            uint32_t vps, most, groups[VPPS_MOST_TRIALS + 1];
-        } cases[] = {{132, 4, {1, 2, 3, 4}},
-                     {132, 132, {1, 2, 3, 4, 6, 11, 12, 132}},
-                     {6, 5, {1, 2, 3}},
-                     {7, 6, {1}},
-                     {8, 1, {1}}};
-        for (size_t k = 0; k < VPPS_COUNT(cases); k++) {
-            vpps_profile p;
-            vpps_profile_groups(&p, cases[k].vps, cases[k].most);
-            for (uint32_t i = 0; i < p.n; i++) ck_assert_uint_eq(p.trials[i].groups, cases[k].groups[i]);
-            ck_assert_uint_eq(cases[k].groups[p.n], 0);
-            ck_assert(p.done == (p.n == 1));
-        }
+TEST(numbers_of_groups) {
+    static const struct {
+        uint32_t vps, most, groups[VPPS_MOST_TRIALS + 1];
+    } cases[] = {
+        {132, 4, {1, 2, 3, 4}}, {132, 132, {1, 2, 3, 4, 6, 11, 12, 132}}, {6, 5, {1, 2, 3}}, {7, 6, {1}}, {8, 1, {1}}};
+    for (size_t k = 0; k < VPPS_COUNT(cases); k++) {
+        vpps_profile p;
+        vpps_profile_groups(&p, cases[k].vps, cases[k].most);
+        for (uint32_t i = 0; i < p.n; i++) ck_assert_uint_eq(p.trials[i].groups, cases[k].groups[i]);
+        ck_assert_uint_eq(cases[k].groups[p.n], 0);
+        ck_assert(p.done == (p.n == 1));
     }
-END_TEST
+}
 
 int main(void) {
     Suite *suite = suite_create("waves");

@@ -71,57 +71,51 @@ static uint64_t fewest(vpps_tensor_life *all, uint32_t n, uint32_t done, uint64_
     return best;
 }
 
-START_TEST(no_two_that_live_at_once_share_a_word)
-    {
-        uint64_t random = 11;
-        for (uint32_t round = 0; round < 200; round++) {
-            vpps_tensor_life all[MOST];
-            const uint32_t n_phases = 1 + below(&random, 60), n = draw(all, below(&random, MOST), n_phases, &random);
-            uint64_t words, live;
-            ck_assert(vpps_allocate(all, n, &words, &live));
-            check_placing(all, n, words);
-            ck_assert_uint_eq(live, live_words(all, n, n_phases));
-            ck_assert_uint_ge(words, live);
-            ck_assert_msg(words <= 1.6 * (double)live, "%llu words of %llu", (unsigned long long)words,
-                          (unsigned long long)live);
-        }
+TEST(no_two_that_live_at_once_share_a_word) {
+    uint64_t random = 11;
+    for (uint32_t round = 0; round < 200; round++) {
+        vpps_tensor_life all[MOST];
+        const uint32_t n_phases = 1 + below(&random, 60), n = draw(all, below(&random, MOST), n_phases, &random);
+        uint64_t words, live;
+        ck_assert(vpps_allocate(all, n, &words, &live));
+        check_placing(all, n, words);
+        ck_assert_uint_eq(live, live_words(all, n, n_phases));
+        ck_assert_uint_ge(words, live);
+        ck_assert_msg(words <= 1.6 * (double)live, "%llu words of %llu", (unsigned long long)words,
+                      (unsigned long long)live);
     }
-END_TEST
+}
 
-START_TEST(few_take_as_little_as_can_be)
-    {
-        uint64_t random = 12;
-        uint32_t more = 0, rounds = 1000;
-        for (uint32_t round = 0; round < rounds; round++) {
-            vpps_tensor_life all[FEW];
-            const uint32_t n = draw(all, 1 + below(&random, FEW), 1 + below(&random, 8), &random);
-            uint64_t words, live;
-            ck_assert(vpps_allocate(all, n, &words, &live));
-            check_placing(all, n, words);
-            const uint64_t best = fewest(all, n, 0, 0, UINT64_MAX);
-            ck_assert_uint_ge(words, best);
-            ck_assert_uint_le(words, best + best / 3);
-            more += words > best;
-        }
-        ck_assert_msg(more <= rounds / 50, "%u of %u are not placed as well as can be", more, rounds);
+TEST(few_take_as_little_as_can_be) {
+    uint64_t random = 12;
+    uint32_t more = 0, rounds = 1000;
+    for (uint32_t round = 0; round < rounds; round++) {
+        vpps_tensor_life all[FEW];
+        const uint32_t n = draw(all, 1 + below(&random, FEW), 1 + below(&random, 8), &random);
+        uint64_t words, live;
+        ck_assert(vpps_allocate(all, n, &words, &live));
+        check_placing(all, n, words);
+        const uint64_t best = fewest(all, n, 0, 0, UINT64_MAX);
+        ck_assert_uint_ge(words, best);
+        ck_assert_uint_le(words, best + best / 3);
+        more += words > best;
     }
-END_TEST
+    ck_assert_msg(more <= rounds / 50, "%u of %u are not placed as well as can be", more, rounds);
+}
 
 /* Words go on to who comes next, in part or joined. */
-START_TEST(words_are_handed_on)
-    {
-        vpps_tensor_life all[] = {{.words = 64, .first = 0, .last = 1},
-                                  {.words = 32, .first = 2, .last = 3},
-                                  {.words = 32, .first = 2, .last = 4},
-                                  {.words = 64, .first = 5, .last = 6},
-                                  {.words = 16, .first = 0, .last = UINT32_MAX}};
-        uint64_t words, live;
-        ck_assert(vpps_allocate(all, VPPS_COUNT(all), &words, &live));
-        check_placing(all, VPPS_COUNT(all), words);
-        ck_assert_uint_eq(words, 80);
-        ck_assert_uint_eq(live, 80);
-    }
-END_TEST
+TEST(words_are_handed_on) {
+    vpps_tensor_life all[] = {{.words = 64, .first = 0, .last = 1},
+                              {.words = 32, .first = 2, .last = 3},
+                              {.words = 32, .first = 2, .last = 4},
+                              {.words = 64, .first = 5, .last = 6},
+                              {.words = 16, .first = 0, .last = UINT32_MAX}};
+    uint64_t words, live;
+    ck_assert(vpps_allocate(all, VPPS_COUNT(all), &words, &live));
+    check_placing(all, VPPS_COUNT(all), words);
+    ck_assert_uint_eq(words, 80);
+    ck_assert_uint_eq(live, 80);
+}
 
 int main(void) {
     Suite *suite = suite_create("allocate");

@@ -2,163 +2,152 @@
 #include "cell/program.h"
 #include "faults.h"
 
-START_TEST(a_share_is_taken_for_the_sum)
-    {
-        batch b;
-        open_recurrent(&b);
-        uint32_t number;
-        const uint32_t cell = block_of(&b, "rnn", &number)->cell;
-        vpps_compiled_cell *changed = copy_cell(b.job.subject.cells[cell]);
-        ck_assert(changed->contributions[0].partial);
-        changed->contributions[0].partial = false;
-        vpps_compiled_cell *cells[8];
-        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-        cells[cell] = changed;
-        b.job.subject.cells = cells;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its shares are contributed as a whole");
-        vpps_compiled_cell_free(changed);
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_share_is_taken_for_the_sum) {
+    batch b;
+    open_recurrent(&b);
+    uint32_t number;
+    const uint32_t cell = block_of(&b, "rnn", &number)->cell;
+    vpps_compiled_cell *changed = copy_cell(b.job.subject.cells[cell]);
+    ck_assert(changed->contributions[0].partial);
+    changed->contributions[0].partial = false;
+    vpps_compiled_cell *cells[8];
+    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+    cells[cell] = changed;
+    b.job.subject.cells = cells;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its shares are contributed as a whole");
+    vpps_compiled_cell_free(changed);
+    close_batch(&b);
+}
 
 /* Scheduled while parameters were frozen that no longer are. */
-START_TEST(a_parameter_gets_no_gradient)
-    {
-        for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
-            const float data[ROWS] = {0};
-            batch b;
-            vpps_param w[2];
-            TEST_OK(vpps_model_create(&b.model, 1));
-            TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
-            TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
-            TEST_OK(vpps_graph_create(&b.g, b.model));
-            const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
-            const vpps_node loss = vpps_sum_elements(b.g, vpps_matvec(b.g, w[1], h));
-            for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = true;
-            open_batch(&b, loss, (way){.n_vps = 2, .groups = 1});
-            for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = false;
-            if (n_frozen == 0) {
-                TEST_OK(verify_edited(&b));
-            } else {
-                TEST_FAILS(verify_edited(&b), VPPS_SCRIPT,
-                           n_frozen == 1 ? "made of parameters that are trained, but gets no gradient"
-                                         : "a term of the loss gets no gradient");
-            }
-            close_batch(&b);
-        }
-    }
-END_TEST
-
-/* A matrix that is read as a value is another one, or its gradient is. */
-START_TEST(a_matrix_is_read_as_a_value)
-    {
-        batch b;
-        vpps_param w, other;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, 3, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &other, "W1", ROWS, 4, NULL));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_parameter(b.g, w))),
-                   (way){.n_vps = 2, .groups = 1});
-        uint32_t number;
-        vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "matrix", &number)->cell];
-        ck_assert_uint_eq(c->n_outers, 1);
-        c->outers[0].param = other;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is no vector's, and no matrix's");
-        c->outers[0].param = w;
-        c->programs[0].steps[0].run.of.table = other;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is no matrix of the model");
-        c->programs[0].steps[0].run.of.table = w;
-        TEST_OK(verify_edited(&b));
-        close_batch(&b);
-    }
-END_TEST
-
-/* A request's gradients: read elsewhere, taken for zero, and another value of the cell in their place. */
-START_TEST(a_gradient_that_is_asked_for_is_another)
-    {
+TEST(a_parameter_gets_no_gradient) {
+    for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
         const float data[ROWS] = {0};
         batch b;
-        vpps_param w;
+        vpps_param w[2];
         TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, ROWS, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
         TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_input(b.g, ROWS, 1, data), h = vpps_tanh(b.g, vpps_matvec(b.g, w, x)),
-                        aside = vpps_square(b.g, h), nodes[] = {x, h, aside};
-        open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_tanh(b.g, h))), (way){.n_vps = 2, .groups = 1});
-        vpps_batch_request request = b.job.request;
-        request.part = VPPS_STEP_NODES;
-        request.gradient_nodes = nodes;
-        request.n_gradient_nodes = 3;
-        vpps_batch *made = b.job.batch;
-        TEST_OK(vpps_schedule_batch(made, &b.job.types, &b.job.machine, b.g, &request));
-        uint32_t at[3];
-        for (uint32_t i = 0; i < 3; i++) at[i] = vpps_batch_gradient(made, i);
-        ck_assert_uint_eq(at[2], VPPS_NONE);
+        const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
+        const vpps_node loss = vpps_sum_elements(b.g, vpps_matvec(b.g, w[1], h));
+        for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = true;
+        open_batch(&b, loss, (way){.n_vps = 2, .groups = 1});
+        for (uint32_t i = 0; i < n_frozen; i++) b.model->params[w[i]].frozen = false;
+        if (n_frozen == 0) {
+            TEST_OK(verify_edited(&b));
+        } else {
+            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT,
+                       n_frozen == 1 ? "made of parameters that are trained, but gets no gradient"
+                                     : "a term of the loss gets no gradient");
+        }
+        close_batch(&b);
+    }
+}
+
+/* A matrix that is read as a value is another one, or its gradient is. */
+TEST(a_matrix_is_read_as_a_value) {
+    batch b;
+    vpps_param w, other;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, 3, NULL));
+    TEST_OK(vpps_add_matrix(b.model, &other, "W1", ROWS, 4, NULL));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_parameter(b.g, w))), (way){.n_vps = 2, .groups = 1});
+    uint32_t number;
+    vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "matrix", &number)->cell];
+    ck_assert_uint_eq(c->n_outers, 1);
+    c->outers[0].param = other;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is no vector's, and no matrix's");
+    c->outers[0].param = w;
+    c->programs[0].steps[0].run.of.table = other;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is no matrix of the model");
+    c->programs[0].steps[0].run.of.table = w;
+    TEST_OK(verify_edited(&b));
+    close_batch(&b);
+}
+
+/* A request's gradients: read elsewhere, taken for zero, and another value of the cell in their place. */
+TEST(a_gradient_that_is_asked_for_is_another) {
+    const float data[ROWS] = {0};
+    batch b;
+    vpps_param w;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, ROWS, NULL));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_input(b.g, ROWS, 1, data), h = vpps_tanh(b.g, vpps_matvec(b.g, w, x)),
+                    aside = vpps_square(b.g, h), nodes[] = {x, h, aside};
+    open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_tanh(b.g, h))), (way){.n_vps = 2, .groups = 1});
+    vpps_batch_request request = b.job.request;
+    request.part = VPPS_STEP_NODES;
+    request.gradient_nodes = nodes;
+    request.n_gradient_nodes = 3;
+    vpps_batch *made = b.job.batch;
+    TEST_OK(vpps_schedule_batch(made, &b.job.types, &b.job.machine, b.g, &request));
+    uint32_t at[3];
+    for (uint32_t i = 0; i < 3; i++) at[i] = vpps_batch_gradient(made, i);
+    ck_assert_uint_eq(at[2], VPPS_NONE);
 #define VERIFY()                                                                                                       \
     vpps_verify_batch(made->script, made->script_words, made->cells, made->n_cells, &b.job.machine, b.g, &request,     \
                       NULL, at)
-        TEST_OK(VERIFY());
-        for (uint32_t i = 0; i < 2; i++) {
-            const uint32_t right = at[i];
-            at[i] = right + 1;
-            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
-            at[i] = VPPS_NONE;
-            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
-            at[i] = right;
-        }
-        at[2] = at[1];
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "no output");
-        at[2] = VPPS_NONE;
-        request.part = VPPS_STEP_GRADIENTS; /* then W is trained */
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "");
-        request.part = VPPS_STEP_NODES;
-        for (uint32_t c = 0; c < made->n_cells; c++) {
-            vpps_compiled_cell *cell = made->cells[c];
-            const uint32_t d = cell->gradient_of[0];
-            if (d == VPPS_NONE) continue;
-            cell->gradient_of[0] = VPPS_NONE;
-            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
-            cell->gradient_of[0] = cell->outputs[0].value;
-            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
-            cell->gradient_of[0] = d;
-            cell->needs.asked_gradients = 0;
-            TEST_FAILS(VERIFY(), VPPS_SCRIPT, "or nobody asks for it");
-            cell->gradient_of[0] = VPPS_NONE;
-            if (!strcmp(cell->name, "tanh")) TEST_FAILS(VERIFY(), VPPS_SCRIPT, "compiled without output 0's gradient");
-            cell->gradient_of[0] = d;
-            cell->needs.asked_gradients = 1;
-        }
-        TEST_OK(VERIFY());
-#undef VERIFY
-        close_batch(&b);
+    TEST_OK(VERIFY());
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t right = at[i];
+        at[i] = right + 1;
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
+        at[i] = VPPS_NONE;
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
+        at[i] = right;
     }
-END_TEST
+    at[2] = at[1];
+    TEST_FAILS(VERIFY(), VPPS_SCRIPT, "no output");
+    at[2] = VPPS_NONE;
+    request.part = VPPS_STEP_GRADIENTS; /* then W is trained */
+    TEST_FAILS(VERIFY(), VPPS_SCRIPT, "");
+    request.part = VPPS_STEP_NODES;
+    for (uint32_t c = 0; c < made->n_cells; c++) {
+        vpps_compiled_cell *cell = made->cells[c];
+        const uint32_t d = cell->gradient_of[0];
+        if (d == VPPS_NONE) continue;
+        cell->gradient_of[0] = VPPS_NONE;
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
+        cell->gradient_of[0] = cell->outputs[0].value;
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
+        cell->gradient_of[0] = d;
+        cell->needs.asked_gradients = 0;
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "or nobody asks for it");
+        cell->gradient_of[0] = VPPS_NONE;
+        if (!strcmp(cell->name, "tanh")) TEST_FAILS(VERIFY(), VPPS_SCRIPT, "compiled without output 0's gradient");
+        cell->gradient_of[0] = d;
+        cell->needs.asked_gradients = 1;
+    }
+    TEST_OK(VERIFY());
+#undef VERIFY
+    close_batch(&b);
+}
 
 /* Two products one after the other: the first one's gradient is a product with a transposed matrix, of which VPs that share
  * rows out make shares. Nothing adds them up for a product or for a matrix's gradient. */
-START_TEST(products_of_products)
-    {
-        for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
-            batch b;
-            vpps_param w[2];
-            TEST_OK(vpps_model_create(&b.model, 1));
-            TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
-            TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
-            vpps_cell linear;
-            vpps_graph *r = begin_cell(b.model, "linear");
-            TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
-            TEST_OK(vpps_cell_end(r, &linear));
-            TEST_OK(vpps_graph_create(&b.g, b.model));
-            const float data[ROWS] = {0};
-            const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-            const vpps_application a = {.size = sizeof a, .cell = linear, .n_pulls = 1, .pulls = &x};
-            const vpps_vertex v = vpps_apply(b.g, &a);
-            open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
-            close_batch(&b);
-        }
+TEST(products_of_products) {
+    for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
+        batch b;
+        vpps_param w[2];
+        TEST_OK(vpps_model_create(&b.model, 1));
+        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+        vpps_cell linear;
+        vpps_graph *r = begin_cell(b.model, "linear");
+        TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
+        TEST_OK(vpps_cell_end(r, &linear));
+        TEST_OK(vpps_graph_create(&b.g, b.model));
+        const float data[ROWS] = {0};
+        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+        const vpps_application a = {.size = sizeof a, .cell = linear, .n_pulls = 1, .pulls = &x};
+        const vpps_vertex v = vpps_apply(b.g, &a);
+        open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
+        close_batch(&b);
     }
-END_TEST
+}
 
 /* Two blocks of one op, of which the second claims the first one's cell. What a script shows of both is the same. */
 static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
@@ -171,260 +160,244 @@ static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
     both[1]->cell = both[0]->cell;
 }
 
-START_TEST(a_block_is_of_a_like_cell)
-    {
-        float data[32] = {0};
-        batch b;
+TEST(a_block_is_of_a_like_cell) {
+    float data[32] = {0};
+    batch b;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_input(b.g, 16, 1, data), y = vpps_input(b.g, 32, 1, data);
+    open_alike(&b, "sum_elements", vpps_sum_elements(b.g, x), vpps_sum_elements(b.g, y));
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "what it reads has another shape");
+    close_batch(&b);
+    for (uint32_t fewer = 0; fewer < 2; fewer++) {
         TEST_OK(vpps_model_create(&b.model, 1));
         TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_input(b.g, 16, 1, data), y = vpps_input(b.g, 32, 1, data);
-        open_alike(&b, "sum_elements", vpps_sum_elements(b.g, x), vpps_sum_elements(b.g, y));
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "what it reads has another shape");
+        vpps_node terms[4], sums[2];
+        for (uint32_t i = 0; i < 4; i++) terms[i] = vpps_input(b.g, 16, 1, data);
+        for (uint32_t i = 0; i < 2; i++) sums[i] = vpps_sum(b.g, i == fewer ? 4 : 3, terms);
+        open_alike(&b, "sum", sums[0], sums[1]);
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, fewer ? "it has more inputs" : "it has fewer inputs");
         close_batch(&b);
-        for (uint32_t fewer = 0; fewer < 2; fewer++) {
-            TEST_OK(vpps_model_create(&b.model, 1));
-            TEST_OK(vpps_graph_create(&b.g, b.model));
-            vpps_node terms[4], sums[2];
-            for (uint32_t i = 0; i < 4; i++) terms[i] = vpps_input(b.g, 16, 1, data);
-            for (uint32_t i = 0; i < 2; i++) sums[i] = vpps_sum(b.g, i == fewer ? 4 : 3, terms);
-            open_alike(&b, "sum", sums[0], sums[1]);
-            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, fewer ? "it has more inputs" : "it has fewer inputs");
-            close_batch(&b);
-        }
     }
-END_TEST
+}
 
 /* A softmax wants all of its argument. */
-START_TEST(rows_are_shared_out_of_a_softmax)
-    {
-        batch b;
-        open_inference(&b, vpps_softmax, 2);
-        uint32_t number;
-        vpps_compiled_cell *cells[8], *changed = copy_cell(b.job.subject.cells[block_of(&b, "softmax", &number)->cell]);
-        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-        for (uint32_t s = 0; s < changed->n_stages; s++) changed->stages[s].split = VPPS_SPLIT_ROWS;
-        for (uint32_t v = 0; v < changed->n_values; v++)
-            if (changed->values[v].stage != VPPS_NONE) changed->values[v].split = VPPS_SPLIT_ROWS;
-        TEST_OK(vpps_make_programs(changed));
-        cells[block_of(&b, "softmax", &number)->cell] = changed;
-        b.job.subject.cells = cells;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its rows are shared out, but it wants more than rows");
-        vpps_compiled_cell_free(changed);
-        close_batch(&b);
-    }
-END_TEST
+TEST(rows_are_shared_out_of_a_softmax) {
+    batch b;
+    open_inference(&b, vpps_softmax, 2);
+    uint32_t number;
+    vpps_compiled_cell *cells[8], *changed = copy_cell(b.job.subject.cells[block_of(&b, "softmax", &number)->cell]);
+    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+    for (uint32_t s = 0; s < changed->n_stages; s++) changed->stages[s].split = VPPS_SPLIT_ROWS;
+    for (uint32_t v = 0; v < changed->n_values; v++)
+        if (changed->values[v].stage != VPPS_NONE) changed->values[v].split = VPPS_SPLIT_ROWS;
+    TEST_OK(vpps_make_programs(changed));
+    cells[block_of(&b, "softmax", &number)->cell] = changed;
+    b.job.subject.cells = cells;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its rows are shared out, but it wants more than rows");
+    vpps_compiled_cell_free(changed);
+    close_batch(&b);
+}
 
 /* Stages that are made one do not wait for what other VPs make of their rows: neither forward nor backward. */
-START_TEST(a_stage_does_not_wait_for_rows)
-    {
-        const float data[ROWS] = {0};
-        bool rows = false, shares = false;
-        batch b;
-        vpps_cell mlp;
-        vpps_param w[2];
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
-        vpps_graph *r = begin_cell(b.model, "mlp");
-        const vpps_node h = vpps_tanh(r, vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)));
-        TEST_OK(vpps_push(r, vpps_tanh(r, vpps_matvec(r, w[1], h))));
-        TEST_OK(vpps_cell_end(r, &mlp));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_application a = {.size = sizeof a, .cell = mlp, .n_pulls = 1, .pulls = &x};
-        open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, vpps_apply(b.g, &a), 0)),
-                   (way){.n_vps = 2, .groups = 1});
-        uint32_t block;
-        const uint32_t number = block_of(&b, "mlp", &block)->cell;
-        vpps_compiled_cell *cells[8];
-        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-        b.job.subject.cells = cells;
-        const vpps_compiled_cell *right = cells[number];
-        for (uint32_t s = 1; s < right->n_stages; s++) {
-            vpps_compiled_cell *c = cells[number] = copy_cell(right);
-            for (uint32_t v = 0; v < c->n_values; v++) {
-                if (c->values[v].stage != s) continue;
-                c->values[v].stage = s - 1;
-                c->values[v].split = c->stages[s - 1].split;
-            }
-            c->stages[s - 1].n += c->stages[s].n;
-            c->stages[s].n = 0;
-            TEST_OK(vpps_make_programs(c));
-            if (verify_edited(&b) != VPPS_OK) {
-                rows |= strstr(vpps_error_message(), "it reads rows that other VPs make in the same stage") != NULL;
-                shares |= strstr(vpps_error_message(), "it reads a share where it wants the sum") != NULL;
-            }
-            vpps_compiled_cell_free(c);
+TEST(a_stage_does_not_wait_for_rows) {
+    const float data[ROWS] = {0};
+    bool rows = false, shares = false;
+    batch b;
+    vpps_cell mlp;
+    vpps_param w[2];
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
+    TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+    vpps_graph *r = begin_cell(b.model, "mlp");
+    const vpps_node h = vpps_tanh(r, vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)));
+    TEST_OK(vpps_push(r, vpps_tanh(r, vpps_matvec(r, w[1], h))));
+    TEST_OK(vpps_cell_end(r, &mlp));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+    const vpps_application a = {.size = sizeof a, .cell = mlp, .n_pulls = 1, .pulls = &x};
+    open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, vpps_apply(b.g, &a), 0)), (way){.n_vps = 2, .groups = 1});
+    uint32_t block;
+    const uint32_t number = block_of(&b, "mlp", &block)->cell;
+    vpps_compiled_cell *cells[8];
+    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+    b.job.subject.cells = cells;
+    const vpps_compiled_cell *right = cells[number];
+    for (uint32_t s = 1; s < right->n_stages; s++) {
+        vpps_compiled_cell *c = cells[number] = copy_cell(right);
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            if (c->values[v].stage != s) continue;
+            c->values[v].stage = s - 1;
+            c->values[v].split = c->stages[s - 1].split;
         }
-        ck_assert(rows && shares);
-        close_batch(&b);
+        c->stages[s - 1].n += c->stages[s].n;
+        c->stages[s].n = 0;
+        TEST_OK(vpps_make_programs(c));
+        if (verify_edited(&b) != VPPS_OK) {
+            rows |= strstr(vpps_error_message(), "it reads rows that other VPs make in the same stage") != NULL;
+            shares |= strstr(vpps_error_message(), "it reads a share where it wants the sum") != NULL;
+        }
+        vpps_compiled_cell_free(c);
     }
-END_TEST
+    ck_assert(rows && shares);
+    close_batch(&b);
+}
 
 /* Gradients are kept where gates lay that backward has read; with two operations exchanged, where one lies that it has not. */
-START_TEST(a_value_is_kept_over_one_that_is_still_read)
-    {
-        const float data[ROWS] = {0};
-        bool seen = false;
-        batch b;
-        vpps_cell gates;
-        vpps_param w[4];
-        vpps_node gate[4];
-        TEST_OK(vpps_model_create(&b.model, 1));
-        for (uint32_t i = 0; i < 4; i++) {
-            const char *const names[] = {"W0", "W1", "W2", "W3"};
-            TEST_OK(vpps_add_matrix(b.model, &w[i], names[i], ROWS, ROWS, NULL));
-        }
-        vpps_graph *r = begin_cell(b.model, "gates");
-        const vpps_node in = vpps_pull(r, ROWS, 1);
-        for (uint32_t i = 0; i < 4; i++) gate[i] = vpps_sigmoid(r, vpps_matvec(r, w[i], in));
-        TEST_OK(vpps_push(r, vpps_mul(r, gate[0], gate[1])));
-        TEST_OK(vpps_push(r, vpps_mul(r, gate[2], gate[3])));
-        TEST_OK(vpps_cell_end(r, &gates));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_application a = {.size = sizeof a, .cell = gates, .n_pulls = 1, .pulls = &x};
-        const vpps_vertex v = vpps_apply(b.g, &a);
-        open_batch(&b, vpps_dot(b.g, vpps_pushed(b.g, v, 0), vpps_pushed(b.g, v, 1)), (way){.n_vps = 1, .groups = 1});
-        uint32_t block;
-        const uint32_t number = block_of(&b, "gates", &block)->cell;
-        vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
-        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-        b.job.subject.cells = cells;
-        cells[number] = c;
-        uint32_t *order = c->order + c->stages[1].first;
-        for (uint32_t i = 0; i + 1 < c->stages[1].n; i++) { /* neighbours exchanged */
-            const uint32_t first = order[i];
-            order[i] = order[i + 1];
-            order[i + 1] = first;
-            TEST_OK(vpps_make_programs(c));
-            if (verify_edited(&b) != VPPS_OK)
-                seen |= strstr(vpps_error_message(), "it is kept in the place of what is still read") != NULL;
-            order[i + 1] = order[i];
-            order[i] = first;
-        }
-        ck_assert(seen);
-        vpps_compiled_cell_free(c);
-        close_batch(&b);
+TEST(a_value_is_kept_over_one_that_is_still_read) {
+    const float data[ROWS] = {0};
+    bool seen = false;
+    batch b;
+    vpps_cell gates;
+    vpps_param w[4];
+    vpps_node gate[4];
+    TEST_OK(vpps_model_create(&b.model, 1));
+    for (uint32_t i = 0; i < 4; i++) {
+        const char *const names[] = {"W0", "W1", "W2", "W3"};
+        TEST_OK(vpps_add_matrix(b.model, &w[i], names[i], ROWS, ROWS, NULL));
     }
-END_TEST
+    vpps_graph *r = begin_cell(b.model, "gates");
+    const vpps_node in = vpps_pull(r, ROWS, 1);
+    for (uint32_t i = 0; i < 4; i++) gate[i] = vpps_sigmoid(r, vpps_matvec(r, w[i], in));
+    TEST_OK(vpps_push(r, vpps_mul(r, gate[0], gate[1])));
+    TEST_OK(vpps_push(r, vpps_mul(r, gate[2], gate[3])));
+    TEST_OK(vpps_cell_end(r, &gates));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+    const vpps_application a = {.size = sizeof a, .cell = gates, .n_pulls = 1, .pulls = &x};
+    const vpps_vertex v = vpps_apply(b.g, &a);
+    open_batch(&b, vpps_dot(b.g, vpps_pushed(b.g, v, 0), vpps_pushed(b.g, v, 1)), (way){.n_vps = 1, .groups = 1});
+    uint32_t block;
+    const uint32_t number = block_of(&b, "gates", &block)->cell;
+    vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
+    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+    b.job.subject.cells = cells;
+    cells[number] = c;
+    uint32_t *order = c->order + c->stages[1].first;
+    for (uint32_t i = 0; i + 1 < c->stages[1].n; i++) { /* neighbours exchanged */
+        const uint32_t first = order[i];
+        order[i] = order[i + 1];
+        order[i + 1] = first;
+        TEST_OK(vpps_make_programs(c));
+        if (verify_edited(&b) != VPPS_OK)
+            seen |= strstr(vpps_error_message(), "it is kept in the place of what is still read") != NULL;
+        order[i + 1] = order[i];
+        order[i] = first;
+    }
+    ck_assert(seen);
+    vpps_compiled_cell_free(c);
+    close_batch(&b);
+}
 
 /* A stage that is left out would leave something else behind, or be left out at the wrong time. */
-START_TEST(a_condition_is_another)
-    {
-        batch b;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        vpps_graph *r = begin_cell(b.model, "turn");
-        const vpps_node first = vpps_gather(r, 0, 0, 1, 1), second = vpps_gather(r, 0, 1, 1, 1);
-        const vpps_node third = vpps_gather(r, 0, 2, 2, 1);
-        TEST_OK(vpps_condition(r, first));
-        TEST_OK(vpps_scatter_else(r, vpps_tanh(r, first), first));
-        TEST_OK(vpps_scatter_else(r, vpps_exp(r, second), second));
-        TEST_OK(vpps_scatter_else(r, vpps_negate(r, third), VPPS_NO_NODE));
-        const vpps_cell cell = end_cell(r);
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node start[] = {vpps_ones(b.g, 1, 1), vpps_ones(b.g, 1, 1), vpps_ones(b.g, 2, 1)};
-        const vpps_vertex at = vpps_source(b.g, 3, start);
-        const vpps_application a = {.size = sizeof a, .cell = cell, .n_children = 1, .children = &at};
-        const vpps_vertex last = vpps_while(b.g, &a, 3, NULL);
-        const vpps_node out[] = {vpps_scattered(b.g, last, 0), vpps_scattered(b.g, last, 1),
-                                 vpps_scattered(b.g, last, 2)};
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 3});
-        TEST_OK(verify_edited(&b));
-        uint32_t block;
-        const uint32_t number = block_of(&b, "turn", &block)->cell;
-        vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
-        memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-        b.job.subject.cells = cells;
-        cells[number] = c;
-        ck_assert(c->condition.there && c->outputs[0].otherwise == 0 && c->outputs[2].otherwise == VPPS_NONE);
-        const char *const wrong = "is not what it should be where the condition does not hold";
-        c->condition.input = 1;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
-        c->condition = (vpps_condition_data){.there = true, .is = true};
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
-        c->condition = (vpps_condition_data){.there = true, .input = 2};
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its condition is no scalar input");
-        c->condition = (vpps_condition_data){.there = true};
-        TEST_OK(verify_edited(&b));
-        const uint32_t others[] = {1, VPPS_NONE, 2};
-        for (size_t i = 0; i < VPPS_COUNT(others); i++) {
-            c->outputs[0].otherwise = others[i];
-            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, i < 2 ? wrong : "no input of its shape");
-        }
-        c->outputs[0].otherwise = 0;
-        c->outputs[2].otherwise = 2;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
-        vpps_compiled_cell_free(c);
-        close_batch(&b);
+TEST(a_condition_is_another) {
+    batch b;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    vpps_graph *r = begin_cell(b.model, "turn");
+    const vpps_node first = vpps_gather(r, 0, 0, 1, 1), second = vpps_gather(r, 0, 1, 1, 1);
+    const vpps_node third = vpps_gather(r, 0, 2, 2, 1);
+    TEST_OK(vpps_condition(r, first));
+    TEST_OK(vpps_scatter_else(r, vpps_tanh(r, first), first));
+    TEST_OK(vpps_scatter_else(r, vpps_exp(r, second), second));
+    TEST_OK(vpps_scatter_else(r, vpps_negate(r, third), VPPS_NO_NODE));
+    const vpps_cell cell = end_cell(r);
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node start[] = {vpps_ones(b.g, 1, 1), vpps_ones(b.g, 1, 1), vpps_ones(b.g, 2, 1)};
+    const vpps_vertex at = vpps_source(b.g, 3, start);
+    const vpps_application a = {.size = sizeof a, .cell = cell, .n_children = 1, .children = &at};
+    const vpps_vertex last = vpps_while(b.g, &a, 3, NULL);
+    const vpps_node out[] = {vpps_scattered(b.g, last, 0), vpps_scattered(b.g, last, 1), vpps_scattered(b.g, last, 2)};
+    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 3});
+    TEST_OK(verify_edited(&b));
+    uint32_t block;
+    const uint32_t number = block_of(&b, "turn", &block)->cell;
+    vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
+    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
+    b.job.subject.cells = cells;
+    cells[number] = c;
+    ck_assert(c->condition.there && c->outputs[0].otherwise == 0 && c->outputs[2].otherwise == VPPS_NONE);
+    const char *const wrong = "is not what it should be where the condition does not hold";
+    c->condition.input = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
+    c->condition = (vpps_condition_data){.there = true, .is = true};
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
+    c->condition = (vpps_condition_data){.there = true, .input = 2};
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its condition is no scalar input");
+    c->condition = (vpps_condition_data){.there = true};
+    TEST_OK(verify_edited(&b));
+    const uint32_t others[] = {1, VPPS_NONE, 2};
+    for (size_t i = 0; i < VPPS_COUNT(others); i++) {
+        c->outputs[0].otherwise = others[i];
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, i < 2 ? wrong : "no input of its shape");
     }
-END_TEST
+    c->outputs[0].otherwise = 0;
+    c->outputs[2].otherwise = 2;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
+    vpps_compiled_cell_free(c);
+    close_batch(&b);
+}
 
-START_TEST(an_inference_makes_a_gradient)
-    {
-        const float data[ROWS] = {0};
-        batch b;
-        vpps_param v;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_vector(b.model, &v, "v", ROWS, NULL));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node out = vpps_tanh(b.g, vpps_input(b.g, ROWS, 1, data));
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
-        uint32_t number;
-        vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "tanh", &number)->cell];
-        vpps_cell_outer outer = {.param = v, .dy = c->outputs[0].value, .x = VPPS_NONE}, *none = c->outers;
-        c->outers = &outer;
-        c->n_outers = 1;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradients in inference");
-        c->outers = none;
-        c->n_outers = 0;
-        close_batch(&b);
-    }
-END_TEST
+TEST(an_inference_makes_a_gradient) {
+    const float data[ROWS] = {0};
+    batch b;
+    vpps_param v;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_vector(b.model, &v, "v", ROWS, NULL));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node out = vpps_tanh(b.g, vpps_input(b.g, ROWS, 1, data));
+    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+    uint32_t number;
+    vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "tanh", &number)->cell];
+    vpps_cell_outer outer = {.param = v, .dy = c->outputs[0].value, .x = VPPS_NONE}, *none = c->outers;
+    c->outers = &outer;
+    c->n_outers = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradients in inference");
+    c->outers = none;
+    c->n_outers = 0;
+    close_batch(&b);
+}
 
 /* An RNN's product with its state starts from the one with its word, which is made before; its own has a column more. */
-START_TEST(a_product_starts_from_fewer_columns)
-    {
-        enum { SIZE = 2 };
-        batch b;
-        vpps_param table, w[2];
-        vpps_cell rnn;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_lookup(b.model, &table, "E", STEPS, SIZE, 1, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", SIZE, SIZE, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", SIZE, SIZE, NULL));
-        vpps_graph *r = begin_cell(b.model, "rnn");
-        const vpps_node word = vpps_lookup(r, table, vpps_pull_index(r)), state = vpps_gather(r, 0, 0, SIZE, 1);
-        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine2(r, VPPS_NO_PARAM, w[0], word, w[1], state))));
-        TEST_OK(vpps_cell_end(r, &rnn));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node start = vpps_ones(b.g, SIZE, 1);
-        vpps_vertex h = vpps_source(b.g, 1, &start);
-        for (uint32_t i = 0; i < STEPS; i++) {
-            const vpps_application a = {
-                .size = sizeof a, .cell = rnn, .n_children = 1, .children = &h, .n_indices = 1, .indices = &i};
-            h = vpps_apply(b.g, &a);
-        }
-        open_batch(&b, vpps_sum_elements(b.g, vpps_scattered(b.g, h, 0)), (way){.n_vps = 2, .groups = 1});
-        uint32_t number, found = 0;
-        vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "rnn", &number)->cell];
-        for (uint32_t s = 0; s < c->n_stages; s++) {
-            for (uint32_t i = 0; i < c->programs[s].n; i++) {
-                vpps_program_step *step = &c->programs[s].steps[i];
-                if (step->kind != VPPS_STEP_PRODUCT || step->product.start.place != VPPS_PLACE_RECORD) continue;
-                step->to.cols = 2;
-                c->values[step->to.value].cols = 2;
-                TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the value that the product starts from does not fit");
-                step->to.cols = 1;
-                c->values[step->to.value].cols = 1;
-                found++;
-            }
-        }
-        ck_assert_uint_eq(found, 1);
-        TEST_OK(verify_edited(&b));
-        close_batch(&b);
+TEST(a_product_starts_from_fewer_columns) {
+    enum { SIZE = 2 };
+    batch b;
+    vpps_param table, w[2];
+    vpps_cell rnn;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_lookup(b.model, &table, "E", STEPS, SIZE, 1, NULL));
+    TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", SIZE, SIZE, NULL));
+    TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", SIZE, SIZE, NULL));
+    vpps_graph *r = begin_cell(b.model, "rnn");
+    const vpps_node word = vpps_lookup(r, table, vpps_pull_index(r)), state = vpps_gather(r, 0, 0, SIZE, 1);
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine2(r, VPPS_NO_PARAM, w[0], word, w[1], state))));
+    TEST_OK(vpps_cell_end(r, &rnn));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node start = vpps_ones(b.g, SIZE, 1);
+    vpps_vertex h = vpps_source(b.g, 1, &start);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        const vpps_application a = {
+            .size = sizeof a, .cell = rnn, .n_children = 1, .children = &h, .n_indices = 1, .indices = &i};
+        h = vpps_apply(b.g, &a);
     }
-END_TEST
+    open_batch(&b, vpps_sum_elements(b.g, vpps_scattered(b.g, h, 0)), (way){.n_vps = 2, .groups = 1});
+    uint32_t number, found = 0;
+    vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "rnn", &number)->cell];
+    for (uint32_t s = 0; s < c->n_stages; s++) {
+        for (uint32_t i = 0; i < c->programs[s].n; i++) {
+            vpps_program_step *step = &c->programs[s].steps[i];
+            if (step->kind != VPPS_STEP_PRODUCT || step->product.start.place != VPPS_PLACE_RECORD) continue;
+            step->to.cols = 2;
+            c->values[step->to.value].cols = 2;
+            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the value that the product starts from does not fit");
+            step->to.cols = 1;
+            c->values[step->to.value].cols = 1;
+            found++;
+        }
+    }
+    ck_assert_uint_eq(found, 1);
+    TEST_OK(verify_edited(&b));
+    close_batch(&b);
+}
 
 int main(void) {
     Suite *suite = suite_create("cell faults");

@@ -12,35 +12,33 @@ static void check_cost(batch *b, uint32_t at, uint64_t products, uint64_t other,
 
 enum { MATRIX = ROWS * ROWS };
 
-START_TEST(by_hand)
-    {
-        batch b;
-        open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
-        uint32_t rnn;
-        block_of(&b, "rnn", &rnn);
-        const uint32_t forward = stage_of(&b, rnn);
-        uint32_t backward = forward;
-        for (size_t i = 0; i < b.e.n_sites; i++) {
-            const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
-            if (t->kind == VPPS_TASK_STAGE && t->operands[0] == rnn) backward = b.e.sites[i].at;
-        }
-        /* a vertex reads W, b and the vector before, and keeps h */
-        check_cost(&b, forward, 2 * MATRIX, 2 * ROWS, MATRIX + 3 * ROWS);
-        /* W, h, its gradient in a share of each VP; the gradient of what tanh is of, and shares of that of the vector before */
-        check_cost(&b, backward, 2 * MATRIX, 3 * ROWS, MATRIX + 6 * ROWS);
-        /* gradients of W and b from two vectors of each vertex */
-        for (size_t i = 0; i < b.e.n_sites; i++) {
-            const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
-            if (t->kind == VPPS_TASK_OUTER && t->operands[0] == rnn)
-                check_cost(&b, b.e.sites[i].at, 2 * STEPS * MATRIX, STEPS * ROWS, MATRIX + ROWS + 2 * STEPS * ROWS);
-        }
-        check_cost(&b, find(&b, VPPS_TASK_LOSS, 0), 0, 2, 1);
-        check_cost(&b, find(&b, VPPS_TASK_NORM, 0), 0, 2 * (MATRIX + ROWS), MATRIX + ROWS);
-        check_cost(&b, find(&b, VPPS_TASK_UPDATE, 0), 0, 2 * (MATRIX + ROWS), 3 * (MATRIX + ROWS));
-        check_cost(&b, find(&b, VPPS_TASK_END, 0), 0, 0, 0);
-        close_batch(&b);
+TEST(by_hand) {
+    batch b;
+    open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
+    uint32_t rnn;
+    block_of(&b, "rnn", &rnn);
+    const uint32_t forward = stage_of(&b, rnn);
+    uint32_t backward = forward;
+    for (size_t i = 0; i < b.e.n_sites; i++) {
+        const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
+        if (t->kind == VPPS_TASK_STAGE && t->operands[0] == rnn) backward = b.e.sites[i].at;
     }
-END_TEST
+    /* a vertex reads W, b and the vector before, and keeps h */
+    check_cost(&b, forward, 2 * MATRIX, 2 * ROWS, MATRIX + 3 * ROWS);
+    /* W, h, its gradient in a share of each VP; the gradient of what tanh is of, and shares of that of the vector before */
+    check_cost(&b, backward, 2 * MATRIX, 3 * ROWS, MATRIX + 6 * ROWS);
+    /* gradients of W and b from two vectors of each vertex */
+    for (size_t i = 0; i < b.e.n_sites; i++) {
+        const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
+        if (t->kind == VPPS_TASK_OUTER && t->operands[0] == rnn)
+            check_cost(&b, b.e.sites[i].at, 2 * STEPS * MATRIX, STEPS * ROWS, MATRIX + ROWS + 2 * STEPS * ROWS);
+    }
+    check_cost(&b, find(&b, VPPS_TASK_LOSS, 0), 0, 2, 1);
+    check_cost(&b, find(&b, VPPS_TASK_NORM, 0), 0, 2 * (MATRIX + ROWS), MATRIX + ROWS);
+    check_cost(&b, find(&b, VPPS_TASK_UPDATE, 0), 0, 2 * (MATRIX + ROWS), 3 * (MATRIX + ROWS));
+    check_cost(&b, find(&b, VPPS_TASK_END, 0), 0, 0, 0);
+    close_batch(&b);
+}
 
 enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
 
@@ -67,21 +65,19 @@ static void open_classifier(batch *b, way w) {
 
 /* The script does what the graph asks for, and besides: it takes the norm of the gradient, multiplies each term of the loss with
  * its factor, and makes tanh a second time, in backward, rather than keep it. */
-START_TEST(as_the_graph_counts)
-    {
-        static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
-        batch b;
-        open_classifier(&b, ways[_i]);
-        vpps_cost graph = {.size = sizeof graph};
-        TEST_OK(vpps_graph_cost(b.g, &graph));
-        const vpps_task_cost tasks = vpps_cost_of_batch(b.job.batch, b.model);
-        vpps_task_cost norm = {0};
-        vpps_add_task_cost(b.job.batch, b.model, editor_task(&b.e, find(&b, VPPS_TASK_NORM, 0)), &norm);
-        ck_assert_uint_eq(tasks.product_flops, graph.product_flops);
-        ck_assert_uint_eq(tasks.other_flops, graph.other_flops + norm.other_flops + WORDS + WORDS * ROWS);
-        close_batch(&b);
-    }
-END_TEST
+TEST(as_the_graph_counts) {
+    static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
+    batch b;
+    open_classifier(&b, ways[_i]);
+    vpps_cost graph = {.size = sizeof graph};
+    TEST_OK(vpps_graph_cost(b.g, &graph));
+    const vpps_task_cost tasks = vpps_cost_of_batch(b.job.batch, b.model);
+    vpps_task_cost norm = {0};
+    vpps_add_task_cost(b.job.batch, b.model, editor_task(&b.e, find(&b, VPPS_TASK_NORM, 0)), &norm);
+    ck_assert_uint_eq(tasks.product_flops, graph.product_flops);
+    ck_assert_uint_eq(tasks.other_flops, graph.other_flops + norm.other_flops + WORDS + WORDS * ROWS);
+    close_batch(&b);
+}
 
 int main(void) {
     Suite *s = suite_create("cost of tasks");

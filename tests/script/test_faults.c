@@ -3,82 +3,73 @@
 
 /* ---------------------------------------------------------------- barriers */
 
-START_TEST(a_wait_is_missing)
-    {
-        batch b;
-        open_recurrent(&b);
-        editor_task(&b.e, find_wait(&b, 1))->wait = VPPS_NO_BARRIER;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "(rnn)");
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_wait_is_missing) {
+    batch b;
+    open_recurrent(&b);
+    editor_task(&b.e, find_wait(&b, 1))->wait = VPPS_NO_BARRIER;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "(rnn)");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
+    close_batch(&b);
+}
 
-START_TEST(a_wait_is_for_too_few_or_too_many)
-    {
-        batch b;
-        open_recurrent(&b);
-        vpps_task *t = editor_task(&b.e, find_wait(&b, 1));
-        t->signals = 1; /* a signal comes, but whose? */
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
-        t->signals = 3;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "waits for 3 signals, barrier 1 gets 2");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_wait_is_for_too_few_or_too_many) {
+    batch b;
+    open_recurrent(&b);
+    vpps_task *t = editor_task(&b.e, find_wait(&b, 1));
+    t->signals = 1; /* a signal comes, but whose? */
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
+    t->signals = 3;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "waits for 3 signals, barrier 1 gets 2");
+    close_batch(&b);
+}
 
-START_TEST(a_deadlock)
-    {
-        batch b;
-        open_recurrent(&b);
-        vpps_task *waits = editor_task(&b.e, find_wait(&b, 1));
-        ck_assert(waits->wait == 1 && waits[-1].signal == 1);
-        waits[-1].signal = VPPS_NO_BARRIER; /* it signals after it has waited */
-        waits->signal = 1;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a deadlock: barrier 1 has 0 signals");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_deadlock) {
+    batch b;
+    open_recurrent(&b);
+    vpps_task *waits = editor_task(&b.e, find_wait(&b, 1));
+    ck_assert(waits->wait == 1 && waits[-1].signal == 1);
+    waits[-1].signal = VPPS_NO_BARRIER; /* it signals after it has waited */
+    waits->signal = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a deadlock: barrier 1 has 0 signals");
+    close_batch(&b);
+}
 
 /* A value lies where another lay that is read meanwhile by the other VP: with a barrier between it is right. */
-START_TEST(a_write_after_a_read)
-    {
-        float data[16] = {0};
-        batch b;
-        vpps_node x[2], y[2], out[4];
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        for (uint32_t i = 0; i < 2; i++) x[i] = vpps_tanh(b.g, vpps_input(b.g, 16, 1, data));
-        for (uint32_t i = 0; i < 2; i++) y[i] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
-        for (uint32_t i = 0; i < 2; i++) out[i] = vpps_exp(b.g, x[1 - i]); /* each VP reads what the other made */
-        for (uint32_t i = 0; i < 2; i++) out[2 + i] = vpps_square(b.g, y[1 - i]);
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 4});
+TEST(a_write_after_a_read) {
+    float data[16] = {0};
+    batch b;
+    vpps_node x[2], y[2], out[4];
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    for (uint32_t i = 0; i < 2; i++) x[i] = vpps_tanh(b.g, vpps_input(b.g, 16, 1, data));
+    for (uint32_t i = 0; i < 2; i++) y[i] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
+    for (uint32_t i = 0; i < 2; i++) out[i] = vpps_exp(b.g, x[1 - i]); /* each VP reads what the other made */
+    for (uint32_t i = 0; i < 2; i++) out[2 + i] = vpps_square(b.g, y[1 - i]);
+    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 4});
 
-        uint32_t reader, writer, other;
-        block_of(&b, "exp", &reader);
-        block_of(&b, "square", &writer);
-        const bool exchanged = stage_of(&b, reader) > stage_of(&b, writer);
-        const vpps_block *read = block_of(&b, exchanged ? "abs" : "tanh", &other);
-        vpps_block *written = block_of(&b, exchanged ? "exp" : "square", &writer);
-        block_of(&b, exchanged ? "square" : "exp", &reader);
-        ck_assert_uint_eq(read->n, 2);
-        for (uint32_t i = 0; i < 4; i++)
-            if (i / 2 == !exchanged) b.job.offsets[i] += read->kept[0] - written->kept[0];
-        written->kept[0] = read->kept[0];
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it writes word");
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "which is read without a barrier between");
+    uint32_t reader, writer, other;
+    block_of(&b, "exp", &reader);
+    block_of(&b, "square", &writer);
+    const bool exchanged = stage_of(&b, reader) > stage_of(&b, writer);
+    const vpps_block *read = block_of(&b, exchanged ? "abs" : "tanh", &other);
+    vpps_block *written = block_of(&b, exchanged ? "exp" : "square", &writer);
+    block_of(&b, exchanged ? "square" : "exp", &reader);
+    ck_assert_uint_eq(read->n, 2);
+    for (uint32_t i = 0; i < 4; i++)
+        if (i / 2 == !exchanged) b.job.offsets[i] += read->kept[0] - written->kept[0];
+    written->kept[0] = read->kept[0];
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it writes word");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "which is read without a barrier between");
 
-        const uint32_t barrier = editor_header(&b.e)->n_barriers++;
-        vpps_task *t = editor_task(&b.e, stage_of(&b, writer));
-        const vpps_task between = {
-            .kind = VPPS_TASK_NOTHING, .wait = t->wait, .signals = t->signals, .signal = barrier};
-        t->wait = barrier;
-        t->signals = 2;
-        ck_assert(editor_insert(&b.e, stage_of(&b, writer), &between));
-        TEST_OK(verify_edited(&b));
-        close_batch(&b);
-    }
-END_TEST
+    const uint32_t barrier = editor_header(&b.e)->n_barriers++;
+    vpps_task *t = editor_task(&b.e, stage_of(&b, writer));
+    const vpps_task between = {.kind = VPPS_TASK_NOTHING, .wait = t->wait, .signals = t->signals, .signal = barrier};
+    t->wait = barrier;
+    t->signals = 2;
+    ck_assert(editor_insert(&b.e, stage_of(&b, writer), &between));
+    TEST_OK(verify_edited(&b));
+    close_batch(&b);
+}
 
 /* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
 static void open_classified(batch *b) {
@@ -113,62 +104,56 @@ static void open_classified(batch *b) {
 }
 
 /* Phases end only where a VP waits for another one. */
-START_TEST(every_barrier_is_needed)
-    {
-        batch b;
+TEST(every_barrier_is_needed) {
+    batch b;
+    open_classified(&b);
+    uint32_t n = 0;
+    for (size_t i = 0; i < b.e.n_sites; i++) n += editor_task(&b.e, b.e.sites[i].at)->wait != VPPS_NO_BARRIER;
+    ck_assert_uint_gt(n, 2 * STEPS);
+    close_batch(&b);
+    for (uint32_t i = 0; i < n; i++) {
         open_classified(&b);
-        uint32_t n = 0;
-        for (size_t i = 0; i < b.e.n_sites; i++) n += editor_task(&b.e, b.e.sites[i].at)->wait != VPPS_NO_BARRIER;
-        ck_assert_uint_gt(n, 2 * STEPS);
+        TEST_OK(verify_edited(&b));
+        editor_task(&b.e, find_wait(&b, i))->wait = VPPS_NO_BARRIER;
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
         close_batch(&b);
-        for (uint32_t i = 0; i < n; i++) {
-            open_classified(&b);
-            TEST_OK(verify_edited(&b));
-            editor_task(&b.e, find_wait(&b, i))->wait = VPPS_NO_BARRIER;
-            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
-            close_batch(&b);
-        }
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- results */
 
-START_TEST(the_loss_is_late)
-    {
-        batch b;
-        open_recurrent(&b); /* with a guard, for which every VP wants the loss */
-        vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
-        vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
-        late.kind = loss->kind;
-        memcpy(late.operands, loss->operands, sizeof late.operands);
-        loss->kind = VPPS_TASK_NOTHING;
-        update->wait = VPPS_NO_BARRIER;
-        ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it reads the loss without a barrier between");
-        close_batch(&b);
-    }
-END_TEST
+TEST(the_loss_is_late) {
+    batch b;
+    open_recurrent(&b); /* with a guard, for which every VP wants the loss */
+    vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
+    vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
+    late.kind = loss->kind;
+    memcpy(late.operands, loss->operands, sizeof late.operands);
+    loss->kind = VPPS_TASK_NOTHING;
+    update->wait = VPPS_NO_BARRIER;
+    ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it reads the loss without a barrier between");
+    close_batch(&b);
+}
 
-START_TEST(an_output_is_overwritten)
-    {
-        const float data[16] = {0};
-        batch b;
-        vpps_node out[2];
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        out[0] = vpps_tanh(b.g, vpps_input(b.g, 16, 1, data));
-        out[1] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
-        b.job.offsets[1]++;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "output 1 is read where it does not lie");
-        uint32_t number;
-        vpps_block *first = block_of(&b, "tanh", &number), *second = block_of(&b, "abs", &number);
-        second->kept[0] = first->kept[0];
-        b.job.offsets[1] = b.job.offsets[0];
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is overwritten before it is read");
-        close_batch(&b);
-    }
-END_TEST
+TEST(an_output_is_overwritten) {
+    const float data[16] = {0};
+    batch b;
+    vpps_node out[2];
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    out[0] = vpps_tanh(b.g, vpps_input(b.g, 16, 1, data));
+    out[1] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
+    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
+    b.job.offsets[1]++;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "output 1 is read where it does not lie");
+    uint32_t number;
+    vpps_block *first = block_of(&b, "tanh", &number), *second = block_of(&b, "abs", &number);
+    second->kept[0] = first->kept[0];
+    b.job.offsets[1] = b.job.offsets[0];
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is overwritten before it is read");
+    close_batch(&b);
+}
 
 /* ---------------------------------------------------------------- gradients */
 
@@ -182,217 +167,193 @@ static uint32_t *shares_of(batch *b, uint32_t p) {
     return b->e.script + (view.gradients[0] + view.gradient_starts[0][p] - b->e.script);
 }
 
-START_TEST(a_contribution_is_taken_twice)
-    {
-        batch b;
-        open_recurrent(&b);
-        uint32_t *shares = shares_of(&b, 1);
-        shares[1] = shares[0];
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "contribution 0 (share 0) of rnn");
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is taken twice");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_contribution_is_taken_twice) {
+    batch b;
+    open_recurrent(&b);
+    uint32_t *shares = shares_of(&b, 1);
+    shares[1] = shares[0];
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "contribution 0 (share 0) of rnn");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is taken twice");
+    close_batch(&b);
+}
 
 /* The list has one part less, and is right otherwise. */
-START_TEST(a_contribution_is_missing)
-    {
-        batch b;
-        open_recurrent(&b);
-        uint32_t number;
-        const vpps_block *block = block_of(&b, "rnn", &number);
-        vpps_block_view view;
-        vpps_view_block(b.e.script, block, b.job.subject.cells[block->cell], &view);
-        uint32_t *starts = b.e.script + (view.gradient_starts[0] - b.e.script), *list = starts + block->n + 1;
-        memmove(list + 1, list + 2, (starts[block->n] - 2) * sizeof *list);
-        for (uint32_t p = 1; p <= block->n; p++) starts[p]--;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient number 0 is the sum of 1 parts; expected 2");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_contribution_is_missing) {
+    batch b;
+    open_recurrent(&b);
+    uint32_t number;
+    const vpps_block *block = block_of(&b, "rnn", &number);
+    vpps_block_view view;
+    vpps_view_block(b.e.script, block, b.job.subject.cells[block->cell], &view);
+    uint32_t *starts = b.e.script + (view.gradient_starts[0] - b.e.script), *list = starts + block->n + 1;
+    memmove(list + 1, list + 2, (starts[block->n] - 2) * sizeof *list);
+    for (uint32_t p = 1; p <= block->n; p++) starts[p]--;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient number 0 is the sum of 1 parts; expected 2");
+    close_batch(&b);
+}
 
-START_TEST(the_losss_gradient_is_not_loaded)
-    {
-        batch b;
-        open_recurrent(&b);
-        editor_task(&b.e, find(&b, VPPS_TASK_CONSTANTS, 0))->kind = VPPS_TASK_NOTHING;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds what nobody wrote");
-        close_batch(&b);
-    }
-END_TEST
+TEST(the_losss_gradient_is_not_loaded) {
+    batch b;
+    open_recurrent(&b);
+    editor_task(&b.e, find(&b, VPPS_TASK_CONSTANTS, 0))->kind = VPPS_TASK_NOTHING;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds what nobody wrote");
+    close_batch(&b);
+}
 
-START_TEST(a_share_is_anothers)
-    {
-        batch b;
-        open_recurrent(&b);
-        shares_of(&b, 2)[1] += ROWS; /* of the vertex after the one that reads it */
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a gradient is the sum of what does not belong to it");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_share_is_anothers) {
+    batch b;
+    open_recurrent(&b);
+    shares_of(&b, 2)[1] += ROWS; /* of the vertex after the one that reads it */
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a gradient is the sum of what does not belong to it");
+    close_batch(&b);
+}
 
 /* ---------------------------------------------------------------- work */
 
-START_TEST(a_stage_runs_twice)
-    {
-        batch b;
-        open_recurrent(&b);
-        uint32_t number;
-        block_of(&b, "rnn", &number);
-        const uint32_t at = stage_of(&b, number);
-        vpps_task copy = *editor_task(&b.e, at);
-        copy.signal = VPPS_NO_BARRIER;
-        ck_assert(editor_insert(&b.e, at, &copy));
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "vertex 0 has run this stage");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_stage_runs_twice) {
+    batch b;
+    open_recurrent(&b);
+    uint32_t number;
+    block_of(&b, "rnn", &number);
+    const uint32_t at = stage_of(&b, number);
+    vpps_task copy = *editor_task(&b.e, at);
+    copy.signal = VPPS_NO_BARRIER;
+    ck_assert(editor_insert(&b.e, at, &copy));
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "vertex 0 has run this stage");
+    close_batch(&b);
+}
 
-START_TEST(a_stage_never_runs)
-    {
-        batch b;
-        open_recurrent(&b);
-        uint32_t number;
-        block_of(&b, "sum_elements", &number);
-        editor_task(&b.e, stage_of(&b, number))->kind = VPPS_TASK_NOTHING;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "expected value 1 of sum_elements");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_stage_never_runs) {
+    batch b;
+    open_recurrent(&b);
+    uint32_t number;
+    block_of(&b, "sum_elements", &number);
+    editor_task(&b.e, stage_of(&b, number))->kind = VPPS_TASK_NOTHING;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "expected value 1 of sum_elements");
+    close_batch(&b);
+}
 
-START_TEST(a_vertex_is_there_twice)
-    {
-        float data[16] = {0};
-        batch b;
-        vpps_node x[2], out;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        for (uint32_t i = 0; i < 2; i++) x[i] = vpps_input(b.g, 16, 1, data);
-        out = vpps_add(b.g, vpps_tanh(b.g, x[0]), vpps_tanh(b.g, vpps_tanh(b.g, x[1])));
-        open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
-        uint32_t number;
-        const vpps_block *block = block_of(&b, "tanh", &number);
-        ck_assert_uint_gt(block->n, 1);
-        uint32_t *vertices = b.e.script + block->arrays;
-        vertices[1] = vertices[0];
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is there twice");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_vertex_is_there_twice) {
+    float data[16] = {0};
+    batch b;
+    vpps_node x[2], out;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    for (uint32_t i = 0; i < 2; i++) x[i] = vpps_input(b.g, 16, 1, data);
+    out = vpps_add(b.g, vpps_tanh(b.g, x[0]), vpps_tanh(b.g, vpps_tanh(b.g, x[1])));
+    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
+    uint32_t number;
+    const vpps_block *block = block_of(&b, "tanh", &number);
+    ck_assert_uint_gt(block->n, 1);
+    uint32_t *vertices = b.e.script + block->arrays;
+    vertices[1] = vertices[0];
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is there twice");
+    close_batch(&b);
+}
 
-START_TEST(the_header_is_anothers)
-    {
-        batch b;
-        open_recurrent(&b);
-        vpps_task_header *h = editor_header(&b.e);
-        h->lr *= 2;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the header's optimiser is not the one asked for");
-        h->lr /= 2;
-        h->dropout_key[1]++;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "dropout key");
-        h->dropout_key[1]--;
-        TEST_OK(verify_edited(&b));
-        subject nothing = b.job.subject;
-        nothing.words = VPPS_TASK_HEADER_WORDS - 1;
-        TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "it has no whole header");
-        for (size_t n = 0; n < b.job.subject.words; n++) { /* cut off anywhere */
-            uint32_t *cut = malloc((n + 1) * sizeof *cut);
-            subject s = b.job.subject;
-            ck_assert_ptr_nonnull(cut);
-            memcpy(cut, s.script, n * sizeof *cut);
-            s.script = cut;
-            s.words = n;
-            ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
-            if (n >= VPPS_TASK_HEADER_WORDS) ((vpps_task_header *)(void *)cut)->words = (uint32_t)n;
-            ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
-            free(cut);
-        }
-        close_batch(&b);
+TEST(the_header_is_anothers) {
+    batch b;
+    open_recurrent(&b);
+    vpps_task_header *h = editor_header(&b.e);
+    h->lr *= 2;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the header's optimiser is not the one asked for");
+    h->lr /= 2;
+    h->dropout_key[1]++;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "dropout key");
+    h->dropout_key[1]--;
+    TEST_OK(verify_edited(&b));
+    subject nothing = b.job.subject;
+    nothing.words = VPPS_TASK_HEADER_WORDS - 1;
+    TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "it has no whole header");
+    for (size_t n = 0; n < b.job.subject.words; n++) { /* cut off anywhere */
+        uint32_t *cut = malloc((n + 1) * sizeof *cut);
+        subject s = b.job.subject;
+        ck_assert_ptr_nonnull(cut);
+        memcpy(cut, s.script, n * sizeof *cut);
+        s.script = cut;
+        s.words = n;
+        ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
+        if (n >= VPPS_TASK_HEADER_WORDS) ((vpps_task_header *)(void *)cut)->words = (uint32_t)n;
+        ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
+        free(cut);
     }
-END_TEST
+    close_batch(&b);
+}
 
 /* ---------------------------------------------------------------- requests */
 
-START_TEST(a_request_is_for_something_else)
-    {
-        enum { TERMS = 1000 };
-        const float data[ROWS] = {0};
-        const vpps_node none = VPPS_NO_NODE - 1;
-        batch b;
-        vpps_node terms[TERMS];
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_input(b.g, ROWS, 1, data), small = vpps_sum_elements(b.g, vpps_tanh(b.g, x));
-        for (uint32_t i = 0; i < TERMS; i++) terms[i] = small;
-        const vpps_node large = vpps_sum(b.g, TERMS, terms);
-        open_batch(&b, small, (way){.n_vps = 1, .groups = 1});
-        b.job.request.loss = none;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss is made of node");
-        b.job.request.loss = large;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss has more terms than the script has words");
-        b.job.request.loss = small;
-        b.job.request.gradient_nodes = &none;
-        b.job.request.n_gradient_nodes = 1;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
-        close_batch(&b);
-    }
-END_TEST
+TEST(a_request_is_for_something_else) {
+    enum { TERMS = 1000 };
+    const float data[ROWS] = {0};
+    const vpps_node none = VPPS_NO_NODE - 1;
+    batch b;
+    vpps_node terms[TERMS];
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_input(b.g, ROWS, 1, data), small = vpps_sum_elements(b.g, vpps_tanh(b.g, x));
+    for (uint32_t i = 0; i < TERMS; i++) terms[i] = small;
+    const vpps_node large = vpps_sum(b.g, TERMS, terms);
+    open_batch(&b, small, (way){.n_vps = 1, .groups = 1});
+    b.job.request.loss = none;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss is made of node");
+    b.job.request.loss = large;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss has more terms than the script has words");
+    b.job.request.loss = small;
+    b.job.request.gradient_nodes = &none;
+    b.job.request.n_gradient_nodes = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
+    close_batch(&b);
+}
 
-START_TEST(an_output_is_of_no_vertex)
-    {
-        batch b;
-        open_inference(&b, vpps_tanh, 1);
-        b.job.outputs[0] = VPPS_NO_NODE - 1;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
-        close_batch(&b);
-    }
-END_TEST
+TEST(an_output_is_of_no_vertex) {
+    batch b;
+    open_inference(&b, vpps_tanh, 1);
+    b.job.outputs[0] = VPPS_NO_NODE - 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
+    close_batch(&b);
+}
 
 /* ---------------------------------------------------------------- gradients that are kept */
 
 /* A script that keeps gradients for a later update makes all of them, and does not update. */
-START_TEST(kept_gradients)
-    {
-        batch b;
-        vpps_param E, W;
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_lookup(b.model, &E, "E", 3, ROWS, 1, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_lookup(b.g, E, 1);
-        open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 2, .groups = 1, .keeps = true});
-        static const vpps_task update = {.kind = VPPS_TASK_UPDATE, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER};
-        const uint32_t end = find(&b, VPPS_TASK_END, 0);
-        vpps_task *entries = editor_task(&b.e, find(&b, VPPS_TASK_ENTRIES, 0));
-        entries->kind = VPPS_TASK_NOTHING;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "table 0, entry 1");
-        entries->kind = VPPS_TASK_ENTRIES;
-        TEST_OK(verify_edited(&b));
-        ck_assert(editor_insert(&b.e, end, &update));
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "an update that nobody asks for");
-        ck_assert(editor_remove(&b.e, end));
-        TEST_OK(verify_edited(&b));
-        editor_task(&b.e, find(&b, VPPS_TASK_OUTER, 0))->kind = VPPS_TASK_NOTHING;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is not in the parameters' gradients yet");
-        close_batch(&b);
-    }
-END_TEST
+TEST(kept_gradients) {
+    batch b;
+    vpps_param E, W;
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_lookup(b.model, &E, "E", 3, ROWS, 1, NULL));
+    TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_lookup(b.g, E, 1);
+    open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 2, .groups = 1, .keeps = true});
+    static const vpps_task update = {.kind = VPPS_TASK_UPDATE, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER};
+    const uint32_t end = find(&b, VPPS_TASK_END, 0);
+    vpps_task *entries = editor_task(&b.e, find(&b, VPPS_TASK_ENTRIES, 0));
+    entries->kind = VPPS_TASK_NOTHING;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "table 0, entry 1");
+    entries->kind = VPPS_TASK_ENTRIES;
+    TEST_OK(verify_edited(&b));
+    ck_assert(editor_insert(&b.e, end, &update));
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "an update that nobody asks for");
+    ck_assert(editor_remove(&b.e, end));
+    TEST_OK(verify_edited(&b));
+    editor_task(&b.e, find(&b, VPPS_TASK_OUTER, 0))->kind = VPPS_TASK_NOTHING;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is not in the parameters' gradients yet");
+    close_batch(&b);
+}
 
-START_TEST(kept_gradients_are_not_left_to_an_update)
-    {
-        batch b;
-        vpps_param W;
-        float data[ROWS] = {0};
-        TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
-        TEST_OK(vpps_graph_create(&b.g, b.model));
-        const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});
-        editor_header(&b.e)->lasting = 1;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update that does not come");
-        close_batch(&b);
-    }
-END_TEST
+TEST(kept_gradients_are_not_left_to_an_update) {
+    batch b;
+    vpps_param W;
+    float data[ROWS] = {0};
+    TEST_OK(vpps_model_create(&b.model, 1));
+    TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
+    TEST_OK(vpps_graph_create(&b.g, b.model));
+    const vpps_node x = vpps_input(b.g, ROWS, 1, data);
+    open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});
+    editor_header(&b.e)->lasting = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update that does not come");
+    close_batch(&b);
+}
 
 int main(void) {
     Suite *suite = suite_create("faults");

@@ -139,24 +139,21 @@ static taken measure(const network_batch *b, bool training) {
 
 static void (*const open_any[])(network_batch *) = {open_trees, open_sentences, open_lattices};
 
-START_TEST(little_more_is_taken_than_lives_at_once)
-    {
-        network_batch b;
-        open_any[_i](&b);
-        const taken inference = measure(&b, false), training = measure(&b, true);
-        ck_assert_uint_le(training.live, training.words);
-        ck_assert_uint_le(inference.live, inference.words);
-        ck_assert_msg((double)training.words <= 1.1 * (double)training.live,
-                      "training: %llu words of the pool, %llu live", (unsigned long long)training.words,
-                      (unsigned long long)training.live);
-        ck_assert_msg((double)inference.words <= 1.1 * (double)inference.live,
-                      "inference: %llu words of the pool, %llu live", (unsigned long long)inference.words,
-                      (unsigned long long)inference.live);
-        ck_assert_msg(inference.live <= training.live / 2, "inference: %llu words live, training: %llu",
-                      (unsigned long long)inference.live, (unsigned long long)training.live);
-        close_batch(&b);
-    }
-END_TEST
+TEST(little_more_is_taken_than_lives_at_once) {
+    network_batch b;
+    open_any[_i](&b);
+    const taken inference = measure(&b, false), training = measure(&b, true);
+    ck_assert_uint_le(training.live, training.words);
+    ck_assert_uint_le(inference.live, inference.words);
+    ck_assert_msg((double)training.words <= 1.1 * (double)training.live, "training: %llu words of the pool, %llu live",
+                  (unsigned long long)training.words, (unsigned long long)training.live);
+    ck_assert_msg((double)inference.words <= 1.1 * (double)inference.live,
+                  "inference: %llu words of the pool, %llu live", (unsigned long long)inference.words,
+                  (unsigned long long)inference.live);
+    ck_assert_msg(inference.live <= training.live / 2, "inference: %llu words live, training: %llu",
+                  (unsigned long long)inference.live, (unsigned long long)training.live);
+    close_batch(&b);
+}
 
 int main(void) {
     Suite *suite = suite_create("memory");

@@ -65,35 +65,31 @@ static void mutate_cells(const job *j, executor *x, uint64_t seed, tally *tallie
     }
 }
 
-START_TEST(wrong_scripts_are_refused)
-    {
-        tally *tallies = calloc(n_mutations, sizeof *tallies), all = {0, 0, 0};
-        ck_assert_ptr_nonnull(tallies);
-        const uint32_t n = each_small(cases(40), UINT32_MAX, mutate_script, tallies);
-        for (uint32_t k = 0; k < n_mutations; k++) report(mutations[k].name, &tallies[k], &all);
-        printf("mutations of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried, all.refused,
-               all.without_effect);
-        fflush(stdout);
-        free(tallies);
-        ck_assert_uint_gt(all.refused, 0);
-        ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
-    }
-END_TEST
+TEST(wrong_scripts_are_refused) {
+    tally *tallies = calloc(n_mutations, sizeof *tallies), all = {0, 0, 0};
+    ck_assert_ptr_nonnull(tallies);
+    const uint32_t n = each_small(cases(40), UINT32_MAX, mutate_script, tallies);
+    for (uint32_t k = 0; k < n_mutations; k++) report(mutations[k].name, &tallies[k], &all);
+    printf("mutations of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried, all.refused,
+           all.without_effect);
+    fflush(stdout);
+    free(tallies);
+    ck_assert_uint_gt(all.refused, 0);
+    ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
+}
 
-START_TEST(wrong_cells_are_refused)
-    {
-        tally *tallies = calloc(n_cell_mutations, sizeof *tallies), all = {0, 0, 0};
-        ck_assert_ptr_nonnull(tallies);
-        const uint32_t n = each_small(cases(60), UINT32_MAX, mutate_cells, tallies);
-        for (uint32_t k = 0; k < n_cell_mutations; k++) report(cell_mutations[k].name, &tallies[k], &all);
-        printf("mutations of the cells of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried,
-               all.refused, all.without_effect);
-        fflush(stdout);
-        free(tallies);
-        ck_assert_uint_gt(all.refused, 0);
-        ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
-    }
-END_TEST
+TEST(wrong_cells_are_refused) {
+    tally *tallies = calloc(n_cell_mutations, sizeof *tallies), all = {0, 0, 0};
+    ck_assert_ptr_nonnull(tallies);
+    const uint32_t n = each_small(cases(60), UINT32_MAX, mutate_cells, tallies);
+    for (uint32_t k = 0; k < n_cell_mutations; k++) report(cell_mutations[k].name, &tallies[k], &all);
+    printf("mutations of the cells of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried,
+           all.refused, all.without_effect);
+    fflush(stdout);
+    free(tallies);
+    ck_assert_uint_gt(all.refused, 0);
+    ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
+}
 
 /* Every word of some scripts, with one more, one less, and a bit flipped. */
 static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallies) {
@@ -117,18 +113,16 @@ static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallie
     free(script);
 }
 
-START_TEST(every_word_counts)
-    {
-        tally tallies[WORD_KINDS] = {0}, all = {0, 0, 0};
-        const uint32_t n = each_small(cases(10), 1000, mutate_words, tallies);
-        for (uint32_t k = 0; k < WORD_KINDS; k++) report(word_kind_names[k], &tallies[k], &all);
-        printf("words of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried, all.refused,
-               all.without_effect);
-        fflush(stdout);
-        ck_assert_uint_gt(all.refused, 0);
-        ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
-    }
-END_TEST
+TEST(every_word_counts) {
+    tally tallies[WORD_KINDS] = {0}, all = {0, 0, 0};
+    const uint32_t n = each_small(cases(10), 1000, mutate_words, tallies);
+    for (uint32_t k = 0; k < WORD_KINDS; k++) report(word_kind_names[k], &tallies[k], &all);
+    printf("words of %u scripts: %u tried, %u rejected, %u without effect\n", n, all.tried, all.refused,
+           all.without_effect);
+    fflush(stdout);
+    ck_assert_uint_gt(all.refused, 0);
+    ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
+}
 
 int main(void) {
     Suite *suite = suite_create("mutations");

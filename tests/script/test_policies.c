@@ -59,38 +59,34 @@ static vpps_typed_graph figure_1(void) {
     return g;
 }
 
-START_TEST(as_in_figure_1)
-    {
-        vpps_typed_graph g = figure_1();
-        uint32_t steps[15], bound;
-        vpps_automaton a;
-        ck_assert(vpps_automaton_learn(&a, &g));
-        ck_assert_uint_eq(batches_by(&g, "depth", NULL, steps), 9);
-        ck_assert_uint_eq(batches_by(&g, "agenda", NULL, steps), 7);
-        ck_assert_uint_eq(batches_by(&g, "ratio", NULL, steps), 6);
-        ck_assert_uint_eq(batches_by(&g, "fsm", &a, steps), 6);
-        ck_assert(vpps_batches_bound(&g, &bound));
-        ck_assert_uint_eq(bound, 6);
-        ck_assert_uint_eq(a.batches, 6);
-        vpps_automaton_free(&a);
-        vpps_typed_graph_free(&g);
-    }
-END_TEST
+TEST(as_in_figure_1) {
+    vpps_typed_graph g = figure_1();
+    uint32_t steps[15], bound;
+    vpps_automaton a;
+    ck_assert(vpps_automaton_learn(&a, &g));
+    ck_assert_uint_eq(batches_by(&g, "depth", NULL, steps), 9);
+    ck_assert_uint_eq(batches_by(&g, "agenda", NULL, steps), 7);
+    ck_assert_uint_eq(batches_by(&g, "ratio", NULL, steps), 6);
+    ck_assert_uint_eq(batches_by(&g, "fsm", &a, steps), 6);
+    ck_assert(vpps_batches_bound(&g, &bound));
+    ck_assert_uint_eq(bound, 6);
+    ck_assert_uint_eq(a.batches, 6);
+    vpps_automaton_free(&a);
+    vpps_typed_graph_free(&g);
+}
 
 /* Section 2.3: after two batches of I, 5 of the 7 O are ready, and 1 of 1 I. */
-START_TEST(ratios_of_figure_1)
-    {
-        vpps_typed_graph g = figure_1();
-        vpps_walk w;
-        ck_assert(vpps_walk_open(&w, &g));
-        ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 4);
-        ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 1);
-        ck_assert_double_eq(vpps_walk_ratio(&w, O), 5.0 / 7);
-        ck_assert_double_eq(vpps_walk_ratio(&w, I), 1);
-        vpps_walk_close(&w);
-        vpps_typed_graph_free(&g);
-    }
-END_TEST
+TEST(ratios_of_figure_1) {
+    vpps_typed_graph g = figure_1();
+    vpps_walk w;
+    ck_assert(vpps_walk_open(&w, &g));
+    ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 4);
+    ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 1);
+    ck_assert_double_eq(vpps_walk_ratio(&w, O), 5.0 / 7);
+    ck_assert_double_eq(vpps_walk_ratio(&w, I), 1);
+    vpps_walk_close(&w);
+    vpps_typed_graph_free(&g);
+}
 
 /* ---------------------------------------------------------------- random graphs */
 
@@ -123,31 +119,29 @@ static void check_steps(const vpps_typed_graph *g, const uint32_t *steps, uint32
     ck_assert_uint_ge(n, bound);
 }
 
-START_TEST(every_policy_orders_random_graphs)
-    {
-        uint64_t random = test_seed();
-        uint32_t fewer = 0;
-        for (uint32_t i = 0; i < test_scaled(300); i++) {
-            vpps_typed_graph g = draw_graph(&random);
-            vpps_automaton a;
-            uint32_t steps[MOST], n, ratio = 0, learned = 0;
-            ck_assert(vpps_automaton_learn(&a, &g));
-            for (const vpps_policy *p = vpps_policies; p->name; p++) {
-                memset(steps, 0xff, sizeof steps);
-                ck_assert(p->choose(&g, p->learned ? &a : NULL, steps, &n));
-                check_steps(&g, steps, n);
-                if (!strcmp(p->name, "ratio")) ratio = n;
-                if (p->learned) learned = n;
-            }
-            ck_assert_uint_eq(learned, a.batches);
-            ck_assert_uint_le(learned, ratio);
-            fewer += learned < ratio;
-            vpps_automaton_free(&a);
-            vpps_typed_graph_free(&g);
+TEST(every_policy_orders_random_graphs) {
+    uint64_t random = test_seed();
+    uint32_t fewer = 0;
+    for (uint32_t i = 0; i < test_scaled(300); i++) {
+        vpps_typed_graph g = draw_graph(&random);
+        vpps_automaton a;
+        uint32_t steps[MOST], n, ratio = 0, learned = 0;
+        ck_assert(vpps_automaton_learn(&a, &g));
+        for (const vpps_policy *p = vpps_policies; p->name; p++) {
+            memset(steps, 0xff, sizeof steps);
+            ck_assert(p->choose(&g, p->learned ? &a : NULL, steps, &n));
+            check_steps(&g, steps, n);
+            if (!strcmp(p->name, "ratio")) ratio = n;
+            if (p->learned) learned = n;
         }
-        ck_assert_msg(fewer > 0 || test_scaled(300) < 300, "nothing was learned that is better than ratios");
+        ck_assert_uint_eq(learned, a.batches);
+        ck_assert_uint_le(learned, ratio);
+        fewer += learned < ratio;
+        vpps_automaton_free(&a);
+        vpps_typed_graph_free(&g);
     }
-END_TEST
+    ck_assert_msg(fewer > 0 || test_scaled(300) < 300, "nothing was learned that is better than ratios");
+}
 
 /* before[v]: bits of what comes before v, itself included. */
 static void find_before(const vpps_typed_graph *g, uint64_t *before) {
@@ -176,89 +170,83 @@ static void check_ratios(vpps_walk *w, uint64_t done, const uint64_t *before) {
     }
 }
 
-START_TEST(ratios_are_what_is_said)
-    {
-        uint64_t random = test_seed() + 1, before[MOST] = {0};
-        for (uint32_t i = 0; i < test_scaled(500); i++) {
-            vpps_typed_graph g = draw_graph(&random);
-            vpps_walk w;
-            uint32_t steps[MOST];
-            uint64_t done = 0;
-            find_before(&g, before);
-            ck_assert(vpps_walk_open(&w, &g));
-            memset(steps, 0xff, sizeof steps);
-            const uint32_t first = vpps_random_below(&random, 5); /* batch that is first asked about */
-            while (w.n_left) {
-                if (w.n_batches >= first) check_ratios(&w, done, before);
-                uint32_t type = vpps_random_below(&random, g.n_types);
-                while (!w.ready[type]) type = (type + 1) % g.n_types;
-                vpps_walk_run(&w, type, steps);
-                for (uint32_t v = 0; v < g.n; v++)
-                    if (steps[v] == w.n_batches - 1) done |= (uint64_t)1 << v;
-            }
-            vpps_walk_close(&w);
-            vpps_typed_graph_free(&g);
+TEST(ratios_are_what_is_said) {
+    uint64_t random = test_seed() + 1, before[MOST] = {0};
+    for (uint32_t i = 0; i < test_scaled(500); i++) {
+        vpps_typed_graph g = draw_graph(&random);
+        vpps_walk w;
+        uint32_t steps[MOST];
+        uint64_t done = 0;
+        find_before(&g, before);
+        ck_assert(vpps_walk_open(&w, &g));
+        memset(steps, 0xff, sizeof steps);
+        const uint32_t first = vpps_random_below(&random, 5); /* batch that is first asked about */
+        while (w.n_left) {
+            if (w.n_batches >= first) check_ratios(&w, done, before);
+            uint32_t type = vpps_random_below(&random, g.n_types);
+            while (!w.ready[type]) type = (type + 1) % g.n_types;
+            vpps_walk_run(&w, type, steps);
+            for (uint32_t v = 0; v < g.n; v++)
+                if (steps[v] == w.n_batches - 1) done |= (uint64_t)1 << v;
         }
+        vpps_walk_close(&w);
+        vpps_typed_graph_free(&g);
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- automata */
 
-START_TEST(packed_and_unpacked)
-    {
-        uint64_t random = test_seed() + 2;
-        for (uint32_t i = 0; i < test_scaled(50); i++) {
-            vpps_typed_graph g = draw_graph(&random), other = draw_graph(&random);
-            other.n_types = g.n_types;
-            for (uint32_t v = 0; v < other.n; v++) other.types[v] %= g.n_types;
-            vpps_automaton a, b;
-            size_t bytes;
-            uint32_t steps[2][MOST];
-            ck_assert(vpps_automaton_learn(&a, &g));
-            void *packed = vpps_automaton_pack(&a, &bytes);
-            ck_assert_ptr_nonnull(packed);
-            ck_assert(vpps_automaton_unpack(&b, g.n_types, packed, bytes));
-            /* on another graph, too, whose states it does not all know */
-            const vpps_typed_graph *both[] = {&g, &other};
-            for (uint32_t k = 0; k < 2; k++) {
-                const uint32_t n = batches_by(both[k], "fsm", &a, steps[0]);
-                check_steps(both[k], steps[0], n);
-                ck_assert_uint_eq(batches_by(both[k], "fsm", &b, steps[1]), n);
-                ck_assert_mem_eq(steps[0], steps[1], both[k]->n * sizeof(uint32_t));
-            }
-            vpps_automaton_free(&b);
-            ck_assert(!vpps_automaton_unpack(&b, g.n_types + 1, packed, bytes));
-            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 4));
-            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 1));
-            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, 0));
-            if (a.n_states) { /* a type that there is none of */
-                ((uint32_t *)packed)[8] = g.n_types;
-                ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes));
-            }
-            free(packed);
-            vpps_automaton_free(&a);
-            vpps_typed_graph_free(&g);
-            vpps_typed_graph_free(&other);
-        }
-    }
-END_TEST
-
-START_TEST(equal_graphs_give_equal_automata)
-    {
-        uint64_t random = test_seed() + 3;
-        vpps_typed_graph g = draw_graph(&random);
+TEST(packed_and_unpacked) {
+    uint64_t random = test_seed() + 2;
+    for (uint32_t i = 0; i < test_scaled(50); i++) {
+        vpps_typed_graph g = draw_graph(&random), other = draw_graph(&random);
+        other.n_types = g.n_types;
+        for (uint32_t v = 0; v < other.n; v++) other.types[v] %= g.n_types;
         vpps_automaton a, b;
-        size_t bytes[2];
-        ck_assert(vpps_automaton_learn(&a, &g) && vpps_automaton_learn(&b, &g));
-        void *packed[] = {vpps_automaton_pack(&a, &bytes[0]), vpps_automaton_pack(&b, &bytes[1])};
-        ck_assert_uint_eq(bytes[0], bytes[1]);
-        ck_assert_mem_eq(packed[0], packed[1], bytes[0]);
-        for (uint32_t i = 0; i < 2; i++) free(packed[i]);
-        vpps_automaton_free(&a);
+        size_t bytes;
+        uint32_t steps[2][MOST];
+        ck_assert(vpps_automaton_learn(&a, &g));
+        void *packed = vpps_automaton_pack(&a, &bytes);
+        ck_assert_ptr_nonnull(packed);
+        ck_assert(vpps_automaton_unpack(&b, g.n_types, packed, bytes));
+        /* on another graph, too, whose states it does not all know */
+        const vpps_typed_graph *both[] = {&g, &other};
+        for (uint32_t k = 0; k < 2; k++) {
+            const uint32_t n = batches_by(both[k], "fsm", &a, steps[0]);
+            check_steps(both[k], steps[0], n);
+            ck_assert_uint_eq(batches_by(both[k], "fsm", &b, steps[1]), n);
+            ck_assert_mem_eq(steps[0], steps[1], both[k]->n * sizeof(uint32_t));
+        }
         vpps_automaton_free(&b);
+        ck_assert(!vpps_automaton_unpack(&b, g.n_types + 1, packed, bytes));
+        ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 4));
+        ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 1));
+        ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, 0));
+        if (a.n_states) { /* a type that there is none of */
+            ((uint32_t *)packed)[8] = g.n_types;
+            ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes));
+        }
+        free(packed);
+        vpps_automaton_free(&a);
         vpps_typed_graph_free(&g);
+        vpps_typed_graph_free(&other);
     }
-END_TEST
+}
+
+TEST(equal_graphs_give_equal_automata) {
+    uint64_t random = test_seed() + 3;
+    vpps_typed_graph g = draw_graph(&random);
+    vpps_automaton a, b;
+    size_t bytes[2];
+    ck_assert(vpps_automaton_learn(&a, &g) && vpps_automaton_learn(&b, &g));
+    void *packed[] = {vpps_automaton_pack(&a, &bytes[0]), vpps_automaton_pack(&b, &bytes[1])};
+    ck_assert_uint_eq(bytes[0], bytes[1]);
+    ck_assert_mem_eq(packed[0], packed[1], bytes[0]);
+    for (uint32_t i = 0; i < 2; i++) free(packed[i]);
+    vpps_automaton_free(&a);
+    vpps_automaton_free(&b);
+    vpps_typed_graph_free(&g);
+}
 
 /* ---------------------------------------------------------------- real data */
 
@@ -353,27 +341,25 @@ static const struct {
     {"tree-lstm-2type", 128, {69, 50, 38, 30}},
 };
 
-START_TEST(on_trees)
-    {
-        const char *path = data_path("sst/train.txt");
-        if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
-        vpps_treebank *trees;
-        TEST_OK(vpps_treebank_create(&trees));
-        TEST_OK(vpps_treebank_read_file(trees, path));
-        subject s;
-        open_subject(&s, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5);
-        for (uint32_t i = 0; i < of_trees[_i].n; i++) {
-            const vpps_tree tree = vpps_treebank_tree(trees, i);
-            add_example(&s, &(net_example){.tree = &tree});
-        }
-        schedule(&s);
-        vpps_scope scope;
-        TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
-        check_counts(&scope, 0, of_trees[_i].expected);
-        close_subject(&s);
-        vpps_treebank_destroy(trees);
+TEST(on_trees) {
+    const char *path = data_path("sst/train.txt");
+    if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
+    vpps_treebank *trees;
+    TEST_OK(vpps_treebank_create(&trees));
+    TEST_OK(vpps_treebank_read_file(trees, path));
+    subject s;
+    open_subject(&s, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5);
+    for (uint32_t i = 0; i < of_trees[_i].n; i++) {
+        const vpps_tree tree = vpps_treebank_tree(trees, i);
+        add_example(&s, &(net_example){.tree = &tree});
     }
-END_TEST
+    schedule(&s);
+    vpps_scope scope;
+    TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
+    check_counts(&scope, 0, of_trees[_i].expected);
+    close_subject(&s);
+    vpps_treebank_destroy(trees);
+}
 
 static const struct {
     const char *network;
@@ -393,33 +379,31 @@ static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
     TEST_OK(vpps_scope_of_part(&b->schedule->needs, part, scope));
 }
 
-START_TEST(on_lattices)
-    {
-        const char *path = data_path("lattice_ids/train.txt");
-        if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
-        vpps_lattices *lattices;
-        TEST_OK(vpps_lattices_create(&lattices));
-        TEST_OK(vpps_lattices_read_file(lattices, path));
-        const uint32_t target[] = {0, 1, 0};
-        subject s;
-        open_subject(&s, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
-                     vpps_lattices_tags(lattices));
-        for (uint32_t i = 0; i < of_lattices[_i].n; i++) {
-            const vpps_lattice lattice = vpps_lattices_get(lattices, i);
-            add_example(&s, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
-        }
-        schedule(&s);
-        vpps_scope scope;
-        if (of_lattices[_i].encoder) {
-            find_encoder(s.batch, &scope);
-        } else {
-            TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
-        }
-        check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
-        close_subject(&s);
-        vpps_lattices_destroy(lattices);
+TEST(on_lattices) {
+    const char *path = data_path("lattice_ids/train.txt");
+    if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
+    vpps_lattices *lattices;
+    TEST_OK(vpps_lattices_create(&lattices));
+    TEST_OK(vpps_lattices_read_file(lattices, path));
+    const uint32_t target[] = {0, 1, 0};
+    subject s;
+    open_subject(&s, of_lattices[_i].network, vpps_lattices_words(lattices), vpps_lattices_characters(lattices),
+                 vpps_lattices_tags(lattices));
+    for (uint32_t i = 0; i < of_lattices[_i].n; i++) {
+        const vpps_lattice lattice = vpps_lattices_get(lattices, i);
+        add_example(&s, &(net_example){.lattice = &lattice, .target = {.n_words = 3, .words = target}});
     }
-END_TEST
+    schedule(&s);
+    vpps_scope scope;
+    if (of_lattices[_i].encoder) {
+        find_encoder(s.batch, &scope);
+    } else {
+        TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
+    }
+    check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
+    close_subject(&s);
+    vpps_lattices_destroy(lattices);
+}
 
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);

@@ -86,98 +86,90 @@ static extent extent_of(const job *j, uint32_t cell) {
     return e;
 }
 
-START_TEST(slices_keep_in_the_same_words)
-    {
-        enum { LENGTH = 22, SLICES = 4 };
-        batch b;
-        job j;
-        uint32_t heads = 0;
-        bool together = false;
-        open_batch(&b, 1, LENGTH, 300, false);
-        open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .slices = SLICES});
-        ck_assert_uint_eq(j.batch->n_slices, SLICES);
-        ck_assert_uint_eq(j.batch->n_waves, 1);
-        for (uint32_t cell = 0; cell < j.batch->n_cells; cell++) {
-            const extent e = extent_of(&j, cell);
-            if (e.n == 1) continue;
-            heads++;
-            ck_assert_uint_eq(e.n, SLICES);
-            ck_assert_uint_eq(e.vertices, LENGTH);
-            ck_assert_uint_le(e.most, e.least + 1);
-            together |= e.together;
-        }
-        ck_assert_uint_eq(heads, 2); /* affine and cross_entropy */
-        ck_assert(together);
-        ck_assert_uint_lt(2 * j.batch->pool_words, words_taken(&b, (way){.n_vps = 2, .groups = 1}));
-        job_close(&j);
-        close_batch(&b);
+TEST(slices_keep_in_the_same_words) {
+    enum { LENGTH = 22, SLICES = 4 };
+    batch b;
+    job j;
+    uint32_t heads = 0;
+    bool together = false;
+    open_batch(&b, 1, LENGTH, 300, false);
+    open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .slices = SLICES});
+    ck_assert_uint_eq(j.batch->n_slices, SLICES);
+    ck_assert_uint_eq(j.batch->n_waves, 1);
+    for (uint32_t cell = 0; cell < j.batch->n_cells; cell++) {
+        const extent e = extent_of(&j, cell);
+        if (e.n == 1) continue;
+        heads++;
+        ck_assert_uint_eq(e.n, SLICES);
+        ck_assert_uint_eq(e.vertices, LENGTH);
+        ck_assert_uint_le(e.most, e.least + 1);
+        together |= e.together;
     }
-END_TEST
+    ck_assert_uint_eq(heads, 2); /* affine and cross_entropy */
+    ck_assert(together);
+    ck_assert_uint_lt(2 * j.batch->pool_words, words_taken(&b, (way){.n_vps = 2, .groups = 1}));
+    job_close(&j);
+    close_batch(&b);
+}
 
-START_TEST(there_are_no_more_slices_than_heads)
-    {
-        batch b;
-        job j;
-        open_batch(&b, 3, 5, 40, false);
-        open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .slices = 1000});
-        ck_assert_uint_eq(j.batch->n_slices, 15);
-        job_close(&j);
-        open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .waves = 1000, .slices = 1000});
-        ck_assert_uint_eq(j.batch->n_waves, 3);
-        ck_assert_uint_eq(j.batch->n_slices, 5);
-        job_close(&j);
-        const vpps_node wanted = b.loss;
-        TEST_OK(job_open(&j, b.g, b.loss,
-                         (way){.n_vps = 2, .slices = 3, .inference = true, .wanted = &wanted, .n_wanted = 1}, 5));
-        ck_assert_uint_eq(j.batch->n_slices, 1); /* nothing waits for a backward */
-        job_close(&j);
-        close_batch(&b);
-    }
-END_TEST
+TEST(there_are_no_more_slices_than_heads) {
+    batch b;
+    job j;
+    open_batch(&b, 3, 5, 40, false);
+    open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .slices = 1000});
+    ck_assert_uint_eq(j.batch->n_slices, 15);
+    job_close(&j);
+    open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .waves = 1000, .slices = 1000});
+    ck_assert_uint_eq(j.batch->n_waves, 3);
+    ck_assert_uint_eq(j.batch->n_slices, 5);
+    job_close(&j);
+    const vpps_node wanted = b.loss;
+    TEST_OK(job_open(&j, b.g, b.loss,
+                     (way){.n_vps = 2, .slices = 3, .inference = true, .wanted = &wanted, .n_wanted = 1}, 5));
+    ck_assert_uint_eq(j.batch->n_slices, 1); /* nothing waits for a backward */
+    job_close(&j);
+    close_batch(&b);
+}
 
 /* ---------------------------------------------------------------- limits */
 
 /* One input is one wave, whatever the limit. */
-START_TEST(slices_meet_what_waves_cannot)
-    {
-        way w = machines[_i];
+TEST(slices_meet_what_waves_cannot) {
+    way w = machines[_i];
+    batch b;
+    job j;
+    open_batch(&b, w.groups, 20, 400, false); /* an input a group */
+    const uint32_t whole = words_taken(&b, w);
+    w.pool_words = whole / 2;
+    open_job(&j, &b, w);
+    ck_assert_uint_eq(j.batch->n_waves, 1);
+    ck_assert_uint_gt(j.batch->n_slices, 1);
+    ck_assert_uint_le(j.batch->pool_words, w.pool_words);
+    job_close(&j);
+    w.pool_words = whole; /* which is enough */
+    open_job(&j, &b, w);
+    ck_assert_uint_eq(j.batch->n_slices, 1);
+    job_close(&j);
+    close_batch(&b);
+}
+
+TEST(what_keeps_more_is_taken_apart) {
+    way w = machines[_i];
+    for (uint32_t k = 0; k < 2; k++) {
         batch b;
         job j;
-        open_batch(&b, w.groups, 20, 400, false); /* an input a group */
+        open_batch(&b, 12, 10, k ? 2 : 400, k);
+        w.pool_words = 0;
         const uint32_t whole = words_taken(&b, w);
         w.pool_words = whole / 2;
         open_job(&j, &b, w);
-        ck_assert_uint_eq(j.batch->n_waves, 1);
-        ck_assert_uint_gt(j.batch->n_slices, 1);
-        ck_assert_uint_le(j.batch->pool_words, w.pool_words);
-        job_close(&j);
-        w.pool_words = whole; /* which is enough */
-        open_job(&j, &b, w);
-        ck_assert_uint_eq(j.batch->n_slices, 1);
+        ck_assert_msg(
+            k ? j.batch->n_waves > 1 && j.batch->n_slices == 1 : j.batch->n_waves == 1 && j.batch->n_slices > 1,
+            "%s classifiers: %u waves of %u slices", k ? "small" : "large", j.batch->n_waves, j.batch->n_slices);
         job_close(&j);
         close_batch(&b);
     }
-END_TEST
-
-START_TEST(what_keeps_more_is_taken_apart)
-    {
-        way w = machines[_i];
-        for (uint32_t k = 0; k < 2; k++) {
-            batch b;
-            job j;
-            open_batch(&b, 12, 10, k ? 2 : 400, k);
-            w.pool_words = 0;
-            const uint32_t whole = words_taken(&b, w);
-            w.pool_words = whole / 2;
-            open_job(&j, &b, w);
-            ck_assert_msg(
-                k ? j.batch->n_waves > 1 && j.batch->n_slices == 1 : j.batch->n_waves == 1 && j.batch->n_slices > 1,
-                "%s classifiers: %u waves of %u slices", k ? "small" : "large", j.batch->n_waves, j.batch->n_slices);
-            job_close(&j);
-            close_batch(&b);
-        }
-    }
-END_TEST
+}
 
 /* Bytes that are asked for where there are so many words; 0: that is enough. */
 static unsigned long long bytes_asked(vpps_graph *g, vpps_node loss, way w, uint32_t pool_words, uint64_t seed) {
@@ -208,31 +200,27 @@ static void check_figure(vpps_graph *g, vpps_node loss, way w, uint64_t seed) {
     ck_assert_uint_eq(bytes_asked(g, loss, w, (uint32_t)(bytes / 4), seed), 0);
 }
 
-START_TEST(what_is_told_would_do_does_and_less_does_not)
-    {
-        static const uint32_t shapes[][3] = {{1, 15, 200}, {6, 5, 100}, {6, 5, 2}, {1, 1, 5}};
-        for (uint32_t k = 0; k < VPPS_COUNT(shapes); k++) {
-            batch b;
-            open_batch(&b, shapes[k][0], shapes[k][1], shapes[k][2], k == 2);
-            check_figure(b.g, b.loss, machines[_i], 5);
-            close_batch(&b);
-        }
+TEST(what_is_told_would_do_does_and_less_does_not) {
+    static const uint32_t shapes[][3] = {{1, 15, 200}, {6, 5, 100}, {6, 5, 2}, {1, 1, 5}};
+    for (uint32_t k = 0; k < VPPS_COUNT(shapes); k++) {
+        batch b;
+        open_batch(&b, shapes[k][0], shapes[k][1], shapes[k][2], k == 2);
+        check_figure(b.g, b.loss, machines[_i], 5);
+        close_batch(&b);
     }
-END_TEST
+}
 
-START_TEST(so_it_is_for_random_graphs)
-    {
-        const uint64_t first = test_seed() * 1000;
-        for (uint64_t seed = first; seed < first + cases(40); seed++) {
-            rg_case c;
-            rg_built built;
-            draw_small(&c, seed);
-            TEST_OK(rg_build(&built, &c, NULL));
-            check_figure(built.g[0], built.loss[0], way_of((uint32_t)(seed % TRAINING_WAYS)), seed);
-            rg_destroy(&built);
-        }
+TEST(so_it_is_for_random_graphs) {
+    const uint64_t first = test_seed() * 1000;
+    for (uint64_t seed = first; seed < first + cases(40); seed++) {
+        rg_case c;
+        rg_built built;
+        draw_small(&c, seed);
+        TEST_OK(rg_build(&built, &c, NULL));
+        check_figure(built.g[0], built.loss[0], way_of((uint32_t)(seed % TRAINING_WAYS)), seed);
+        rg_destroy(&built);
     }
-END_TEST
+}
 
 static uint32_t waves_of(const batch *b, way w) {
     job j;
@@ -243,29 +231,27 @@ static uint32_t waves_of(const batch *b, way w) {
 }
 
 /* As many as make a wave small enough, or leave its steps wide enough, and no more; but as many as were asked for. */
-START_TEST(waves_stay_in_caches)
-    {
-        enum { SENTENCES = 24, MANY = 1 << 30 };
-        batch b;
-        way w = machines[_i];
-        open_batch(&b, SENTENCES, 5, 10, false);
-        ck_assert_uint_eq(waves_of(&b, w), 1);
-        w.wave_rule = (vpps_wave_rule){.cached_words = MANY, .cached_vertices = 1};
-        ck_assert_uint_eq(waves_of(&b, w), 1);
-        w.wave_rule.cached_words = 1;
-        for (uint32_t n = 1; n < 4; n++) { /* a step has about as many vertices as there are sentences */
-            w.wave_rule.cached_vertices = n;
-            const uint32_t waves = waves_of(&b, w), wide = SENTENCES / w.n_vps / n;
-            ck_assert_msg(waves >= wide / 2 + 1 && waves <= 2 * wide, "%u waves; expected about %u", waves, wide);
-        }
-        w.wave_rule.cached_vertices = MANY;
-        ck_assert_uint_eq(waves_of(&b, w), 1);
-        w.wave_rule.cached_vertices = 1;
-        w.waves = 2;
-        ck_assert_uint_eq(waves_of(&b, w), 2);
-        close_batch(&b);
+TEST(waves_stay_in_caches) {
+    enum { SENTENCES = 24, MANY = 1 << 30 };
+    batch b;
+    way w = machines[_i];
+    open_batch(&b, SENTENCES, 5, 10, false);
+    ck_assert_uint_eq(waves_of(&b, w), 1);
+    w.wave_rule = (vpps_wave_rule){.cached_words = MANY, .cached_vertices = 1};
+    ck_assert_uint_eq(waves_of(&b, w), 1);
+    w.wave_rule.cached_words = 1;
+    for (uint32_t n = 1; n < 4; n++) { /* a step has about as many vertices as there are sentences */
+        w.wave_rule.cached_vertices = n;
+        const uint32_t waves = waves_of(&b, w), wide = SENTENCES / w.n_vps / n;
+        ck_assert_msg(waves >= wide / 2 + 1 && waves <= 2 * wide, "%u waves; expected about %u", waves, wide);
     }
-END_TEST
+    w.wave_rule.cached_vertices = MANY;
+    ck_assert_uint_eq(waves_of(&b, w), 1);
+    w.wave_rule.cached_vertices = 1;
+    w.waves = 2;
+    ck_assert_uint_eq(waves_of(&b, w), 2);
+    close_batch(&b);
+}
 
 int main(void) {
     Suite *suite = suite_create("slices");

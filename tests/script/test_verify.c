@@ -3,108 +3,101 @@
 #include "mutate.h"
 #include "subjects.h"
 
-START_TEST(correct_scripts_are_accepted)
-    {
-        const uint64_t first = test_seed() * 100000;
-        for (uint64_t seed = first; seed < first + cases(24); seed++) {
-            rg_case c;
-            rg_built built;
-            rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
-            c.empty_lists = seed % 2;
-            TEST_OK(rg_build(&built, &c, NULL));
-            for (uint32_t k = 0; k < WAYS; k++) {
-                for (uint32_t batch = 0; batch < 2 && built.g[batch]; batch++) {
-                    job j;
-                    way w = way_of(k);
-                    w.keeps = (seed + k) % 4 == 0;
-                    TEST_OK(job_open(&j, built.g[batch], built.loss[batch], w, seed));
-                    const vpps_status status = verify_subject(&j.subject);
-                    ck_assert_msg(status == VPPS_OK, "seed %llu, batch %u, %s: %s", (unsigned long long)seed, batch,
-                                  way_text(way_of(k)), vpps_error_message());
-                    job_close(&j);
-                }
+TEST(correct_scripts_are_accepted) {
+    const uint64_t first = test_seed() * 100000;
+    for (uint64_t seed = first; seed < first + cases(24); seed++) {
+        rg_case c;
+        rg_built built;
+        rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
+        c.empty_lists = seed % 2;
+        TEST_OK(rg_build(&built, &c, NULL));
+        for (uint32_t k = 0; k < WAYS; k++) {
+            for (uint32_t batch = 0; batch < 2 && built.g[batch]; batch++) {
+                job j;
+                way w = way_of(k);
+                w.keeps = (seed + k) % 4 == 0;
+                TEST_OK(job_open(&j, built.g[batch], built.loss[batch], w, seed));
+                const vpps_status status = verify_subject(&j.subject);
+                ck_assert_msg(status == VPPS_OK, "seed %llu, batch %u, %s: %s", (unsigned long long)seed, batch,
+                              way_text(way_of(k)), vpps_error_message());
+                job_close(&j);
             }
-            rg_destroy(&built);
         }
+        rg_destroy(&built);
     }
-END_TEST
+}
 
 /* Vertices side by side that have the same lists, of which some are needed, or have gradients, and others are not. */
-START_TEST(vertices_may_have_the_same_lists)
-    {
-        enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
-        for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
-            vpps_param table, matrix;
-            vpps_graph *r;
-            vpps_cell leaf, all;
-            vpps_vertex leaves[4];
-            vpps_node terms[2 * VERTICES];
-            uint32_t n = 0;
-            training t = training_of(1);
-            TEST_OK(vpps_add_lookup(t.model, &table, "E", ENTRIES, SIZE, 1, NULL));
-            TEST_OK(vpps_add_matrix(t.model, &matrix, "W", SIZE, SIZE, NULL));
-            TEST_OK(vpps_cell_begin(t.model, "leaf", &r));
-            TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
-            TEST_OK(vpps_cell_end(r, &leaf));
-            TEST_OK(vpps_cell_begin(t.model, "all", &r));
-            const vpps_node own = vpps_lookup(r, table, vpps_pull_index(r)), x = vpps_gather_list(r, 0, SIZE, 1);
-            const vpps_node score = vpps_softmax_list(r, vpps_dot(r, x, own));
-            TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
-            TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
-            TEST_OK(vpps_cell_end(r, &all));
-            for (uint32_t i = 0; i < 3; i++)
-                leaves[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
-            leaves[3] = leaves[1]; /* twice in a list */
-            vpps_vertex v[VERTICES];
-            for (uint32_t i = 0; i < VERTICES; i++)
-                v[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = all, .n_children = 4, .children = leaves,
-                                                        .n_indices = 1, .indices = &i));
-            for (uint32_t i = 0; i < VERTICES; i++) {
-                const uint32_t term = outputs >> (2 * i) & 3;
-                if (term != NOTHING) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], term & 1));
-                if (term == 2) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], 1));
-            }
-            const vpps_node loss = n ? vpps_sum(t.g, n, terms) : VPPS_NO_NODE;
-            for (uint32_t k = 0; k < WAYS && n; k++) {
-                job j;
-                TEST_OK(job_open(&j, t.g, loss, way_of(k), k));
-                const vpps_status status = verify_subject(&j.subject);
-                ck_assert_msg(status == VPPS_OK, "outputs %u, %s: %s", outputs, way_text(way_of(k)),
-                              vpps_error_message());
-                job_close(&j);
-            }
-            training_end(&t);
+TEST(vertices_may_have_the_same_lists) {
+    enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
+    for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
+        vpps_param table, matrix;
+        vpps_graph *r;
+        vpps_cell leaf, all;
+        vpps_vertex leaves[4];
+        vpps_node terms[2 * VERTICES];
+        uint32_t n = 0;
+        training t = training_of(1);
+        TEST_OK(vpps_add_lookup(t.model, &table, "E", ENTRIES, SIZE, 1, NULL));
+        TEST_OK(vpps_add_matrix(t.model, &matrix, "W", SIZE, SIZE, NULL));
+        TEST_OK(vpps_cell_begin(t.model, "leaf", &r));
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
+        TEST_OK(vpps_cell_end(r, &leaf));
+        TEST_OK(vpps_cell_begin(t.model, "all", &r));
+        const vpps_node own = vpps_lookup(r, table, vpps_pull_index(r)), x = vpps_gather_list(r, 0, SIZE, 1);
+        const vpps_node score = vpps_softmax_list(r, vpps_dot(r, x, own));
+        TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, score, x)));
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, own)));
+        TEST_OK(vpps_cell_end(r, &all));
+        for (uint32_t i = 0; i < 3; i++)
+            leaves[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
+        leaves[3] = leaves[1]; /* twice in a list */
+        vpps_vertex v[VERTICES];
+        for (uint32_t i = 0; i < VERTICES; i++)
+            v[i] = vpps_apply(
+                t.g, VPPS_APPLICATION(.cell = all, .n_children = 4, .children = leaves, .n_indices = 1, .indices = &i));
+        for (uint32_t i = 0; i < VERTICES; i++) {
+            const uint32_t term = outputs >> (2 * i) & 3;
+            if (term != NOTHING) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], term & 1));
+            if (term == 2) terms[n++] = vpps_sum_elements(t.g, vpps_scattered(t.g, v[i], 1));
         }
+        const vpps_node loss = n ? vpps_sum(t.g, n, terms) : VPPS_NO_NODE;
+        for (uint32_t k = 0; k < WAYS && n; k++) {
+            job j;
+            TEST_OK(job_open(&j, t.g, loss, way_of(k), k));
+            const vpps_status status = verify_subject(&j.subject);
+            ck_assert_msg(status == VPPS_OK, "outputs %u, %s: %s", outputs, way_text(way_of(k)), vpps_error_message());
+            job_close(&j);
+        }
+        training_end(&t);
     }
-END_TEST
+}
 
 /* What is kept from batch to batch (types, compiled cells, guesses, capacities) leaves no trace in scripts. */
-START_TEST(scripts_do_not_depend_on_batches_before)
-    {
-        const uint64_t first = test_seed() * 100000;
-        for (uint64_t seed = first; seed < first + cases(24); seed++) {
-            rg_case c;
-            rg_built built;
-            vpps_types types = {0};
-            vpps_batch *kept;
-            rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
-            TEST_OK(rg_build(&built, &c, NULL));
-            TEST_OK(vpps_batch_create(&kept));
-            for (uint32_t k = 0; k < 2 * WAYS; k++) {
-                const uint32_t batch = k % 2 && built.g[1];
-                job j;
-                TEST_OK(job_open(&j, built.g[batch], built.loss[batch], way_of(k * 13 % WAYS), seed));
-                TEST_OK(vpps_schedule_batch(kept, &types, &j.machine, built.g[batch], &j.request));
-                ck_assert_uint_eq(kept->script_words, j.subject.words);
-                ck_assert_mem_eq(kept->script, j.subject.script, j.subject.words * sizeof *kept->script);
-                job_close(&j);
-            }
-            vpps_batch_destroy(kept);
-            vpps_types_free(&types);
-            rg_destroy(&built);
+TEST(scripts_do_not_depend_on_batches_before) {
+    const uint64_t first = test_seed() * 100000;
+    for (uint64_t seed = first; seed < first + cases(24); seed++) {
+        rg_case c;
+        rg_built built;
+        vpps_types types = {0};
+        vpps_batch *kept;
+        rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
+        TEST_OK(rg_build(&built, &c, NULL));
+        TEST_OK(vpps_batch_create(&kept));
+        for (uint32_t k = 0; k < 2 * WAYS; k++) {
+            const uint32_t batch = k % 2 && built.g[1];
+            job j;
+            TEST_OK(job_open(&j, built.g[batch], built.loss[batch], way_of(k * 13 % WAYS), seed));
+            TEST_OK(vpps_schedule_batch(kept, &types, &j.machine, built.g[batch], &j.request));
+            ck_assert_uint_eq(kept->script_words, j.subject.words);
+            ck_assert_mem_eq(kept->script, j.subject.script, j.subject.words * sizeof *kept->script);
+            job_close(&j);
         }
+        vpps_batch_destroy(kept);
+        vpps_types_free(&types);
+        rg_destroy(&built);
     }
-END_TEST
+}
 
 /* Schedules a graph with the types of batches before, whose cells are widened; its script is right. Cells that were compiled
  * for it. */
@@ -129,33 +122,31 @@ static uint32_t check_widened(vpps_batch *kept, vpps_types *types, vpps_graph *g
 }
 
 /* A cell that was compiled for a batch that needs more of it does for one that needs less. */
-START_TEST(widened_cells_do_the_same)
-    {
-        const uint64_t first = test_seed() * 100000;
-        uint32_t again = 0;
-        for (uint64_t seed = first; seed < first + cases(40); seed++) {
-            rg_case c;
-            rg_built built;
-            vpps_types types = {0};
-            vpps_batch *kept;
-            draw_small(&c, seed);
-            c.empty_lists = seed % 2;
-            TEST_OK(rg_build(&built, &c, NULL));
-            TEST_OK(vpps_batch_create(&kept));
-            for (uint32_t k = seed % 5; k < WAYS; k += 5) {
-                for (uint32_t turn = 0; turn < 4; turn++) {
-                    const uint32_t batch = turn % 2 && built.g[1];
-                    const uint32_t made = check_widened(kept, &types, built.g[batch], built.loss[batch], k, seed);
-                    if (turn == 3) again += made;
-                }
+TEST(widened_cells_do_the_same) {
+    const uint64_t first = test_seed() * 100000;
+    uint32_t again = 0;
+    for (uint64_t seed = first; seed < first + cases(40); seed++) {
+        rg_case c;
+        rg_built built;
+        vpps_types types = {0};
+        vpps_batch *kept;
+        draw_small(&c, seed);
+        c.empty_lists = seed % 2;
+        TEST_OK(rg_build(&built, &c, NULL));
+        TEST_OK(vpps_batch_create(&kept));
+        for (uint32_t k = seed % 5; k < WAYS; k += 5) {
+            for (uint32_t turn = 0; turn < 4; turn++) {
+                const uint32_t batch = turn % 2 && built.g[1];
+                const uint32_t made = check_widened(kept, &types, built.g[batch], built.loss[batch], k, seed);
+                if (turn == 3) again += made;
             }
-            vpps_batch_destroy(kept);
-            vpps_types_free(&types);
-            rg_destroy(&built);
         }
-        ck_assert_uint_eq(again, 0);
+        vpps_batch_destroy(kept);
+        vpps_types_free(&types);
+        rg_destroy(&built);
     }
-END_TEST
+    ck_assert_uint_eq(again, 0);
+}
 
 /* Words' classes: every word is a component. */
 typedef struct words {
@@ -205,28 +196,26 @@ static uint32_t groups_of(words *w, uint32_t n) {
 }
 
 /* A data set's last batch takes the groups of those before; batches that come one after the other take what suits them. */
-START_TEST(few_small_batches_take_the_groups_of_large_ones)
-    {
-        enum { MANY = 32, SOME = 3, FEW_BATCHES = 16 };
-        words w;
-        open_words(&w);
-        ck_assert_uint_eq(groups_of(&w, SOME), 1);
-        for (uint32_t epoch = 0; epoch < 2 * FEW_BATCHES; epoch++) {
-            ck_assert_uint_eq(groups_of(&w, MANY), 4);
-            ck_assert_uint_eq(groups_of(&w, SOME), 4);
-        }
-        for (uint32_t i = 1; i < FEW_BATCHES; i++) ck_assert_uint_eq(groups_of(&w, SOME), 4);
-        ck_assert_uint_eq(groups_of(&w, SOME), 1);
-        ck_assert_uint_eq(groups_of(&w, SOME), 1);
+TEST(few_small_batches_take_the_groups_of_large_ones) {
+    enum { MANY = 32, SOME = 3, FEW_BATCHES = 16 };
+    words w;
+    open_words(&w);
+    ck_assert_uint_eq(groups_of(&w, SOME), 1);
+    for (uint32_t epoch = 0; epoch < 2 * FEW_BATCHES; epoch++) {
         ck_assert_uint_eq(groups_of(&w, MANY), 4);
-        w.machine.recompiles = false;
-        ck_assert_uint_eq(groups_of(&w, SOME), 1);
-        vpps_batch_destroy(w.batch);
-        vpps_types_free(&w.types);
-        machine_destroy(&w.machine);
-        vpps_model_destroy(w.model);
+        ck_assert_uint_eq(groups_of(&w, SOME), 4);
     }
-END_TEST
+    for (uint32_t i = 1; i < FEW_BATCHES; i++) ck_assert_uint_eq(groups_of(&w, SOME), 4);
+    ck_assert_uint_eq(groups_of(&w, SOME), 1);
+    ck_assert_uint_eq(groups_of(&w, SOME), 1);
+    ck_assert_uint_eq(groups_of(&w, MANY), 4);
+    w.machine.recompiles = false;
+    ck_assert_uint_eq(groups_of(&w, SOME), 1);
+    vpps_batch_destroy(w.batch);
+    vpps_types_free(&w.types);
+    machine_destroy(&w.machine);
+    vpps_model_destroy(w.model);
+}
 
 /* Whatever a script holds, the checker stays inside it (which the address sanitizer sees), and comes to an end. */
 static void corrupt(const job *j, executor *x, uint64_t seed, tally *t) {
@@ -247,13 +236,11 @@ static void corrupt(const job *j, executor *x, uint64_t seed, tally *t) {
     }
 }
 
-START_TEST(no_script_leads_the_checker_astray)
-    {
-        tally t = {0, 0, 0};
-        each_small(cases(40), UINT32_MAX, corrupt, &t);
-        ck_assert_uint_gt(t.refused, t.tried / 2);
-    }
-END_TEST
+TEST(no_script_leads_the_checker_astray) {
+    tally t = {0, 0, 0};
+    each_small(cases(40), UINT32_MAX, corrupt, &t);
+    ck_assert_uint_gt(t.refused, t.tried / 2);
+}
 
 int main(void) {
     Suite *suite = suite_create("verify");
