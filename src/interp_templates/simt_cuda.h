@@ -51,7 +51,6 @@ typedef struct vpps_simt_library {
 
 #define __global__
 #define __device__
-#define __host__
 #define __constant__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
@@ -91,11 +90,7 @@ template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arg
 #define __syncwarp(...) vpps_simt_sync(__LINE__, ##__VA_ARGS__)
 #define __shfl_sync(...) vpps_simt_shuffle(__LINE__, __VA_ARGS__)
 #define __shfl_xor_sync(...) vpps_simt_shuffle_xor(__LINE__, __VA_ARGS__)
-#define __shfl_down_sync(...) vpps_simt_shuffle_down(__LINE__, __VA_ARGS__)
 #define __ballot_sync(...) vpps_simt_ballot(__LINE__, __VA_ARGS__)
-#define __any_sync(...) (vpps_simt_ballot(__LINE__, __VA_ARGS__) != 0)
-
-static inline unsigned vpps_simt_lane() { return threadIdx.x % 32; }
 
 static inline void vpps_simt_sync(unsigned line, unsigned mask = 0xffffffffu) {
     vpps_simt_here.hooks.collective(vpps_simt_here.self, VPPS_SIMT_SYNCWARP, line, mask, 0, 0);
@@ -112,41 +107,25 @@ template <class T> static inline T vpps_simt_shuffle(unsigned line, unsigned mas
     return value;
 }
 template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned mask, T value, unsigned lanes) {
-    return vpps_simt_shuffle(line, mask, value, vpps_simt_lane() ^ lanes);
-}
-template <class T> static inline T vpps_simt_shuffle_down(unsigned line, unsigned mask, T value, unsigned lanes) {
-    const unsigned lane = vpps_simt_lane();
-    return vpps_simt_shuffle(line, mask, value, lane + lanes < 32 ? lane + lanes : lane);
+    return vpps_simt_shuffle(line, mask, value, threadIdx.x % 32 ^ lanes);
 }
 
 /* ---------------------------------------------------------------- memory */
 
 /* All threads of all CTAs run in one thread of the host, so that no other thread interferes. */
-#define VPPS_SIMT_ATOMIC(T, name, changed)                                                                             \
-    static inline T name(T *at, T value) {                                                                             \
-        const T before = *at;                                                                                          \
-        *at = changed;                                                                                                 \
-        vpps_simt_here.progress += *at != before;                                                                      \
-        return before;                                                                                                 \
-    }
-#define VPPS_SIMT_ATOMICS(T)                                                                                           \
-    VPPS_SIMT_ATOMIC(T, atomicAdd, before + value)                                                                     \
-    VPPS_SIMT_ATOMIC(T, atomicExch, value)                                                                             \
-    VPPS_SIMT_ATOMIC(T, atomicMax, before > value ? before : value)                                                    \
-    static inline T atomicCAS(T *at, T compare, T value) { return *at == compare ? atomicExch(at, value) : *at; }
-VPPS_SIMT_ATOMICS(int)
-VPPS_SIMT_ATOMICS(unsigned)
-VPPS_SIMT_ATOMIC(float, atomicAdd, before + value)
-
-static inline void __threadfence() { __asm__ volatile("" ::: "memory"); }
+static inline unsigned vpps_simt_change(unsigned *at, unsigned value) {
+    const unsigned before = *at;
+    *at = value;
+    vpps_simt_here.progress += value != before;
+    return before;
+}
+static inline unsigned atomicAdd(unsigned *at, unsigned value) { return vpps_simt_change(at, *at + value); }
+static inline unsigned atomicCAS(unsigned *at, unsigned compare, unsigned value) {
+    return *at == compare ? vpps_simt_change(at, value) : *at;
+}
 static inline void VPPS_RELEASE_ADD(unsigned *at, unsigned value) { atomicAdd(at, value); }
 static inline unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) { return *(const volatile unsigned *)at; }
 static inline unsigned long long VPPS_GLOBAL_TIMER() { return vpps_simt_here.hooks.now_ns(); }
-
-template <class T> struct vpps_simt_same { typedef T type; };
-template <class T> static inline T __ldg(const T *at) { return *at; }
-template <class T> static inline T __ldcg(const T *at) { return *at; }
-template <class T> static inline void __stcg(T *at, typename vpps_simt_same<T>::type value) { *at = value; }
 
 /* ---------------------------------------------------------------- numbers */
 
@@ -154,19 +133,13 @@ template <class T> static inline void __stcg(T *at, typename vpps_simt_same<T>::
 extern "C" {
 float expf(float) noexcept;
 float logf(float) noexcept;
-float tanhf(float) noexcept;
-float erff(float) noexcept;
 float sqrtf(float) noexcept;
 float fabsf(float) noexcept;
 float fmaf(float, float, float) noexcept;
 float fmaxf(float, float) noexcept;
-float fminf(float, float) noexcept;
 float copysignf(float, float) noexcept;
 }
-static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 static inline bool isfinite(float x) { return __builtin_isfinite(x); }
-static inline bool isnan(float x) { return __builtin_isnan(x); }
-static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 static inline float __fdividef(float a, float b) { return a / b; }
 
 static inline float __uint_as_float(unsigned bits) {
@@ -179,8 +152,6 @@ static inline unsigned __float_as_uint(float x) {
     __builtin_memcpy(&bits, &x, 4);
     return bits;
 }
-static inline float __int_as_float(int bits) { return __uint_as_float((unsigned)bits); }
-static inline int __float_as_int(float x) { return (int)__float_as_uint(x); }
 
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 /* Four bytes of y and x, those of x being number 0 to 3: the selector's four digits say which, the lowest byte's first. */
@@ -191,12 +162,6 @@ static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     return result;
 }
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
-static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-static inline int min(int a, int b) { return a < b ? a : b; }
-static inline int max(int a, int b) { return a > b ? a : b; }
-static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
-static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 
 #endif
 #endif
