@@ -27,7 +27,7 @@ __shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient 
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
-/* Words of the script, by address: where one lies takes an addition less than with a pointer of their own. */
+/* Words of the script from word `at` on. A pointer for each array would cost an addition more for each access. */
 struct vpps_array {
     const unsigned *script;
     unsigned at;
@@ -67,7 +67,7 @@ __device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsign
     for (unsigned i = first; i < n; i += step) body(i);
 }
 
-/* A member's share of n things that are dealt. */
+/* The share of n dealt items that belongs to number `member` of `parts`. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
@@ -133,7 +133,7 @@ __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, uns
 
 /* Copies that go on while the thread does. cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
 #if !defined(VPPS_SIMT) && __CUDA_ARCH__ >= 800
-/* A zero, where there is nothing. */
+/* Stores a zero unless the word is there. */
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
                  "l"(from), "r"(there ? 4 : 0)
@@ -144,7 +144,7 @@ __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
                  : "memory");
 }
 __device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* What was begun up to here is one group; all groups but the last are there. */
+/* Ends a group of copies; waits for all groups but the last. */
 __device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 __device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 #else

@@ -24,7 +24,7 @@ __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->begin_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Does the launch end at once? All VPs get the same answer. */
+/* Must the launch end before its first task? All VPs get the same answer. */
 __device__ __forceinline__ bool vpps_ends_at_once(const vpps_arguments &a) {
     if (vpps_before.failed) return true;
     return a.finite && (!isfinite(vpps_before.loss) || !isfinite(vpps_before.norm));
@@ -34,7 +34,7 @@ __device__ __forceinline__ void vpps_end(const vpps_arguments &a) {
     if (blockIdx.x == 0 && threadIdx.x == 0) ((vpps_launch_end *)a.end)->end_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* All tasks from this one on that are of one kind are one sum: then t is the last of them. */
+/* Consecutive tasks of one kind are one sum; t becomes the last of them. */
 #define VPPS_OUTER_CASE(kind, make)                                                                                    \
     case kind: {                                                                                                       \
         const unsigned n = vpps_tasks_of_sum(t.at, kind);                                                              \

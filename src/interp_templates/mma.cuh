@@ -12,10 +12,10 @@
 #ifndef VPPS_SIMT
 #define VPPS_FUNCTION __device__ __forceinline__
 #else
-#define VPPS_FUNCTION static __noinline__ /* the same would not fit on a thread's stack in each place that wants it */
+#define VPPS_FUNCTION static __noinline__ /* inlined, it would overflow a thread's stack of software SIMT */
 #endif
 
-/* Two numbers in bf16, the first in the lower half: of each part one word. */
+/* Two numbers in bf16, one word for each part: the first number in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
 };
@@ -41,7 +41,7 @@ __device__ __forceinline__ float vpps_rest(float x, float high) {
     return x;
 }
 
-/* Volatile: whole warps do it, so it must not be moved to where its sums are stored, which some lanes do not reach. */
+/* Volatile, so that the compiler does not move the instruction into a branch that stores its sums: all lanes of a warp must reach it. */
 VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
@@ -65,7 +65,8 @@ VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
 }
 __device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
 
-/* Each lane's operands lie where the others read them: of two products in turn, so that lanes that have gone on write elsewhere. */
+/* Each lane's operands lie in shared memory, where the other lanes read them. Two buffers take turns, so that lanes that go on to the next
+ * product do not overwrite them. */
 __shared__ unsigned vpps_operands[VPPS_WARPS][2][32][6], vpps_turn[VPPS_WARPS][32];
 
 VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -181,14 +182,14 @@ VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, cons
     vpps_mma(sums, x.part[0], b[0], b[1]);
 }
 
-/* A row of weights, of those that a VP of a group has: where its matrix begins, how many rows there are, in how many words they and
- * their elements follow each other. All 0: some numbers, whose sums nobody reads. */
+/* A row of weights that is dealt: where its matrix begins, how many rows the matrix has, the row's number among those that the VP owns, and
+ * the words from one row and from one element to the next. All 0: padding, whose sums nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Four elements of it, zeros after its end; of a VP that has no such row, of another one, whose sums nobody reads. QUADS: rows begin
- * and end at one. WHOLE: no end is near. */
+/* Four elements of the row, zeros after its end. A VP that has no such row gets another one, whose sums nobody reads. QUADS: rows begin and
+ * end at a quad. WHOLE: no end is near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
@@ -204,8 +205,8 @@ VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_we
     return q;
 }
 
-/* 32 columns of 16 vectors, as 32 rows of whose elements there are 16: columns 4 (l / 4) and the next to `left`, the other two of
- * each four to `right`. The quads are of the lane's four vectors, 4 (l % 4) and the following. */
+/* Turns 32 columns of 16 vectors into 32 rows of 16 elements. Of each four columns from 4 (l / 4) on, the first two go to `left`, the
+ * others to `right`. The lane has quads of four vectors: number 4 (l % 4) and the next. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
     vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});

@@ -63,7 +63,7 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* A vector's gradient, which begins at word GRADIENT of the pool: the sum of dys number BEGIN to END. */
+/* The gradient of a vector, at word GRADIENT of the pool: the sum of dy number BEGIN to END. */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
@@ -77,8 +77,8 @@ template <unsigned... CONSTANTS> struct vpps_constants {
     }
 };
 
-/* Sums of dys that lie like DY, but so many words further on as WORDS say. A warp has a row of one of them: the VP has MOST rows at most;
- * lanes go over vectors. BEFORE: rows of other sums, so that their warps are others. ADDS: some are added to what sums before have made. */
+/* Sums of dys that lie like DY, WORDS words further on. A warp has a row of one sum, and its lanes go over vectors; the VP has MOST rows at
+ * most. BEFORE: rows of the sums that other calls make, which take the warps before. ADDS: some are added to sums of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -109,7 +109,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* The gradient at word MATRIX of a matrix that is a value, as each item of DY is: a thread an element, neighbours one below the other. */
+/* The gradient, at word MATRIX, of a matrix that cells read as a value: the sum over the items of DY. A thread has an element; neighbours
+ * have elements of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -202,12 +203,13 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
  *
  * codegen/generate_outer_tiles.c says what units and slots are. */
 
-/* Where a unit's columns of an x and its slots begin in a staged vector, the x's length, and the VP's columns before these. */
+/* Of a unit: where its columns of x and its slots begin in a staged vector, the length of x, and the columns of the VP before these. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A slot of a unit: where its matrix's gradient begins; which of the VP's rows it is, of a matrix of so many, none of 0; the parameter. */
+/* A slot of a unit: where the gradient of its matrix begins; its row among those of the VP; the matrix's rows, 0 for padding; the
+ * parameter. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
@@ -248,8 +250,8 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
     }
 }
 
-/* Stores the thread's columns of its unit's slots, of so many, or adds them to what is there. Lane s of the LANES that have a unit says
- * where the columns of slot s begin, and if it is added to. All threads. */
+/* Stores the thread's columns of its unit's slots, or adds them to what is there. Lane s of the LANES that have a unit knows where the
+ * columns of slot s begin, and whether to add. All threads. */
 template <unsigned SLOTS, unsigned LANES, bool QUADS>
 VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, unsigned column, unsigned columns,
                                 float (&q)[4 * SLOTS]) {
@@ -279,14 +281,14 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
     }
 }
 
-/* Where staged vectors go, so many, from number `from` of a task on. */
+/* The place of staged vectors: how many there are, from number `from` of a task on. */
 struct vpps_staging {
     float *to;
     unsigned from, there, vp, thread;
 };
 
-/* Brings columns of vectors of X, those that a unit's lanes have at once, from column BEFORE of the VP's on, to word AT of staged vectors: a
- * unit a vector. */
+/* Copies the columns of X that a unit's lanes have, from column BEFORE of the VP's on, to word AT of staged vectors: a unit's lanes a
+ * vector. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -301,8 +303,8 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Brings the VP's rows of vectors of DY, ROWS at most, to slots FIRST and the next of those that begin at word AT, SLOTS a unit: a lane a
- * row, by WARPS warps from number WARP on. Beyond the last vector are zeros. */
+/* Copies the VP's rows of DY, ROWS at most, to slots FIRST and the next of those that begin at word AT, SLOTS a unit. A lane has one row of
+ * a vector; the warps that copy are WARPS, from number WARP on. Zeros follow the last vector. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS>
 struct vpps_staged_rows {
     template <unsigned LANES, unsigned WORDS, class TASK>
@@ -405,7 +407,7 @@ struct vpps_tile_gradient {
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
-    /* Has the VP rows of it? */
+    /* Does the VP have rows of the tile? */
     static __device__ __forceinline__ bool is_there(unsigned vp) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
         return own.first + NUMBER * 8 < own.end;
@@ -440,7 +442,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* False: slot `slot` is none of the strip's. Else the first of its columns. */
+    /* Finds the first column of slot `slot`; false: the slot is not of this strip. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned vp, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = vpps_matrix_columns(X::LENGTH, vp).first + (slot - FIRST) * 32;

@@ -11,7 +11,7 @@ struct vpps_param_entry {
 
 __constant__ const vpps_param_entry vpps_params[VPPS_PARAMS + 1] = {VPPS_PARAM_ENTRIES};
 
-/* Where a parameter, its gradient and states begin; NULL: states that there are not. */
+/* Where a parameter, its gradient and its states begin; NULL: the optimiser has no such state. */
 struct vpps_parameter {
     float *values, *gradient, *states[2];
 };
@@ -51,17 +51,17 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
     return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
 }
 
-/* The VP's elements that have a gradient, of all parameters one after the other, so that all threads have some at once: rows of
- * matrices by quads, the rest one by one. Number i is of the first parameter whose end is beyond it, at its word or
- * element `at` + what i counts; or none, from `limit` on: a parameter's numbers begin where a warp's do. */
+/* The VP's elements that have a gradient, of all parameters one after the other, so that all threads have some at once: rows of matrices by
+ * quads, the rest one by one. Number i belongs to the first parameter whose end is above i, at word or element `at` + i of that parameter,
+ * or to none from `limit` on. A parameter's numbers begin at a multiple of a warp's lanes. */
 struct vpps_span {
     unsigned end, limit, at;
 };
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: where a parameter's begin, and how many words of other teams are after so many of one row. `inverse` is
- * 2^31 by columns, rounded up: 2 n times it by 2^32 is n by columns or one more, for any n below 2^31. */
+/* With several teams: where a parameter's numbers begin, and how many words of other teams follow so many words of one row. `inverse` is
+ * 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n below 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
@@ -129,7 +129,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* The parameter that number i is of, of a warp's 32, all of one; after the last, VPPS_PARAMS, which has none. */
+/* The parameter of number i, the same for a warp's 32 numbers; VPPS_PARAMS, which has no elements, after the last. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -163,7 +163,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 
 /* ---------------------------------------------------------------- loss */
 
-/* The first VP's. */
+/* For the first VP. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
     float sum = 0.0f;
@@ -176,7 +176,7 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
 
 /* ---------------------------------------------------------------- norm and update */
 
-/* The squares of gradients that are no quads. */
+/* Sums the squares of gradients that are not in quads. */
 __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     float sum = 0.0f;
 #pragma unroll 1
@@ -199,21 +199,21 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     return sum;
 }
 
-/* The factor of all gradients, or a negative number: this batch must not update. All VPs get the same. */
+/* The factor of all gradients; negative: this batch must not update. All VPs get the same. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
     const float loss = out->loss;
     float sum = 0.0f;
 #pragma unroll 4
     for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32)
-        sum += ((const float *)a.pool)[a.norms + v]; /* every warp all */
+        sum += ((const float *)a.pool)[a.norms + v]; /* every warp adds up all of them */
     const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
     return vpps_header.clip > 0.0f && norm > vpps_header.clip ? vpps_header.clip / norm : 1.0f;
 }
 
-/* The numbers that a parameter steps by. */
+/* The numbers of the optimiser for a parameter. */
 __device__ __forceinline__ vpps_task_header vpps_step_of(const vpps_arguments &a, const vpps_task_header &h,
                                                          unsigned param) {
     vpps_task_header own = h;
@@ -235,8 +235,7 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_task_header &h, 
     }
 }
 
-/* Quads of matrices, of which a thread has some at once: where they are, VPPS_NONE where there is none, their gradients, parameters
- * and states. */
+/* A thread's quads of matrices that are under way: their places (VPPS_NONE: no quad), gradients, parameters and states. */
 enum {
     VPPS_MOST_QUADS = 8 - 2 * VPPS_STATES,
     VPPS_ROOM_FOR_QUADS = VPPS_MOST_QUADS * 256 / VPPS_THREADS,
@@ -247,7 +246,7 @@ struct vpps_quads {
     vpps_quad g, w, s0, s1;
 };
 
-/* Those from number `first` on; `all`: parameters and states as well as gradients. */
+/* Loads the quads from number `first` on. `all`: parameters and states as well as gradients. */
 __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
                                                 vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
 #pragma unroll
@@ -288,7 +287,7 @@ __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const
     if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + q.at) = q.s1;
 }
 
-/* What is no quad, likewise. */
+/* Updates the elements that are not in quads. */
 __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, float scale) {
 #pragma unroll 1
     for (unsigned first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
@@ -317,9 +316,9 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
     }
 }
 
-/* Runs the task `update`, the last, which steps with the gradients; and, before it, the task NORM, if there is one. `norm`: the first of
- * both. A thread's first quads stay in registers from the norm to the update, so that loads of all that their update needs are under way
- * before the VP waits for the others' norms: the norm is of the last ones first. */
+/* Runs the last task, `update`, and before it the task NORM, if there is one; `norm` is the first of both. A thread's first quads stay in
+ * registers from the norm to the update, and the norm ends with these: all loads for their update are under way while the VP waits for the
+ * other VPs' norms. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
                                           const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;

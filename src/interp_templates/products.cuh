@@ -251,7 +251,7 @@ struct vpps_operand {
             (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns.x[round], round, weights), ...);
     }
 
-    /* Does both. */
+    /* Loads and adds. */
     template <unsigned OUTPUTS, unsigned ITEM_WORDS, unsigned ITEMS, int SUMS>
     __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *copies,
                                              const vpps_weights &weights) const {
@@ -577,7 +577,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Calls body(first, n) for CHUNK items at a time, with a barrier after each call; CHUNK 0: for all items at once, without a barrier. */
+/* Calls body(first, n) for CHUNK items at a time, and a barrier after each call. CHUNK 0: one call for all items, without a barrier. */
 template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunks(unsigned n, const BODY &body) {
     if constexpr (CHUNK == 0) {
         body(0u, n);

@@ -178,9 +178,5 @@ int main(void) {
     TCase *tests = add_case(suite, "order", 0);
     tcase_add_loop_test(tests, flushed_before_it_is_renamed, 0, (int)VPPS_COUNT(kinds));
     tcase_add_loop_test(tests, every_step_fails, 0, (int)VPPS_COUNT(kinds));
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_main(suite);
 }

@@ -92,9 +92,5 @@ int main(void) {
     suite_add_tcase(suite, hostile_tests());
     suite_add_tcase(suite, atomic_tests());
     suite_add_tcase(suite, json_tests());
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_main(suite);
 }
