@@ -39,11 +39,10 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 /* ---------------------------------------------------------------- ids */
 
 static vpps_status learn(corpus *c, const settings *s) {
-    const corpus_split *train = &c->split[SPLIT_TRAIN];
-    if (!train->edge_lists->n_edges) return vpps_fail(VPPS_FORMAT, "the training graphs have no edges");
-    VPPS_TRY(task_copy_vocab(&c->vocab[VOCAB_EDGE_TYPES], train->edge_lists->types));
-    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train->sentences)));
-    return task_cut_words(c, &c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
+    const vpps_edge_lists *train = c->split[SPLIT_TRAIN].edge_lists;
+    if (!train->n_edges) return vpps_fail(VPPS_FORMAT, "the training graphs have no edges");
+    VPPS_TRY(task_copy_vocab(&c->vocab[VOCAB_EDGE_TYPES], train->types));
+    return tags_learn_sentences(c, s);
 }
 
 /* Edges whose type training did not have. */
@@ -61,12 +60,8 @@ static void note_types(corpus *c, const corpus_split *split) {
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    (void)s;
-    split->n_all = vpps_sentences_size(split->sentences);
     VPPS_TRY(task_map_ids(split, VOCAB_EDGE_TYPES, split->edge_lists->types, c->vocab[VOCAB_EDGE_TYPES], VPPS_NO_WORD));
-    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
-    VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
-                          VPPS_NO_WORD));
+    VPPS_TRY(tags_map_sentences(c, s, split));
     note_types(c, split);
     return VPPS_OK;
 }

@@ -127,28 +127,21 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
-/* As tagged words, a sentence a line. Of ids there are only the tags. */
-static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    position_logits p = {0};
-    tag_chain chain;
-    vpps_status status = tags_chain(x, c, &chain);
-    if (status == VPPS_OK) status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
-    size_t at = 0;
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
-        const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
-        tags_sentence tagged = {.lines = split->sentences, .i = i, .chain = &chain};
-        tagged.gold_ids = gold(split, i, &tagged.n);
-        if (vpps_vocab_size(tags) > 0) tagged.gold = tags; /* plain text has none */
-        if (split->sentences) {
-            tagged.words = vpps_sentences_vocab(split->sentences);
-            tagged.ids = vpps_sentences_get(split->sentences, i).words;
-        }
-        status = tags_answer(a, c, &tagged, p.of + at);
-        at += tagged.n;
+/* Lattices of ids have no words, only tags; plain text has no tags. */
+static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
+    const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
+    tags_sentence tagged = {.lines = split->sentences, .i = i};
+    tagged.gold_ids = gold(split, i, &tagged.n);
+    if (vpps_vocab_size(tags) > 0) tagged.gold = tags;
+    if (split->sentences) {
+        tagged.words = vpps_sentences_vocab(split->sentences);
+        tagged.ids = vpps_sentences_get(split->sentences, i).words;
     }
-    position_logits_free(&p);
-    chain_close(&chain);
-    return status;
+    return tagged;
+}
+
+static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
+    return tags_predict(x, c, split, first, n, a, sentence_of);
 }
 
 const task task_lattices = {

@@ -80,20 +80,6 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-static vpps_status learn(corpus *c, const settings *s) {
-    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
-    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
-    return task_cut_words(c, &c->vocab[VOCAB_WORDS], train, s->min_count, false);
-}
-
-static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    (void)s;
-    split->n_all = vpps_sentences_size(split->sentences);
-    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
-    return task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
-                        VPPS_NO_WORD);
-}
-
 /* The network's label of sentence i; VPPS_NO_WORD: it has none, or one that training did not have. */
 static uint32_t label_of(const corpus_split *split, uint32_t i) {
     const uint32_t label = vpps_sentences_label(split->sentences, i);
@@ -166,8 +152,8 @@ const task task_sentences = {
     .look = look,
     .read = read_part,
     .generate = generate,
-    .learn = learn,
-    .map = map,
+    .learn = tags_learn_sentences,
+    .map = tags_map_sentences,
     .example = example,
     .measure = measure,
     .predict = predict,

@@ -48,20 +48,14 @@ static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
 }
 
 static vpps_status learn(corpus *c, const settings *s) {
-    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
-    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
-    VPPS_TRY(task_cut_words(c, &c->vocab[VOCAB_WORDS], train, s->min_count, false));
-    return s->network->spells ? learn_characters(c, vpps_sentences_vocab(train)) : VPPS_OK;
+    VPPS_TRY(tags_learn_sentences(c, s));
+    return s->network->spells ? learn_characters(c, vpps_sentences_vocab(c->split[SPLIT_TRAIN].sentences)) : VPPS_OK;
 }
 
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    const vpps_vocab *words = vpps_sentences_vocab(split->sentences);
-    split->n_all = vpps_sentences_size(split->sentences);
-    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, words, c->vocab[VOCAB_WORDS], 0));
-    VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
-                          VPPS_NO_WORD));
+    VPPS_TRY(tags_map_sentences(c, s, split));
     if (!s->network->spells) return VPPS_OK;
-    VPPS_TRY(vpps_spellings_create(&split->spellings, words));
+    VPPS_TRY(vpps_spellings_create(&split->spellings, vpps_sentences_vocab(split->sentences)));
     return task_map_ids(split, VOCAB_CHARACTERS, vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0);
 }
 
@@ -116,29 +110,20 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, vpps_sentences_tag_vocab(split->sentences), gold, stop, m);
 }
 
+static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
+    const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
+    (void)c;
+    return (tags_sentence){.n = sentence.n_words,
+                           .words = vpps_sentences_vocab(split->sentences),
+                           .ids = sentence.words,
+                           .gold = sentence.tags ? vpps_sentences_tag_vocab(split->sentences) : NULL,
+                           .gold_ids = sentence.tags,
+                           .lines = split->sentences,
+                           .i = i};
+}
+
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    const vpps_vocab *words = vpps_sentences_vocab(split->sentences);
-    position_logits p = {0};
-    tag_chain chain;
-    vpps_status status = tags_chain(x, c, &chain);
-    if (status == VPPS_OK) status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
-    size_t at = 0;
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
-        const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
-        const tags_sentence tagged = {.n = sentence.n_words,
-                                      .words = words,
-                                      .ids = sentence.words,
-                                      .gold = sentence.tags ? vpps_sentences_tag_vocab(split->sentences) : NULL,
-                                      .gold_ids = sentence.tags,
-                                      .lines = split->sentences,
-                                      .i = i,
-                                      .chain = &chain};
-        status = tags_answer(a, c, &tagged, p.of + at);
-        at += sentence.n_words;
-    }
-    position_logits_free(&p);
-    chain_close(&chain);
-    return status;
+    return tags_predict(x, c, split, first, n, a, sentence_of);
 }
 
 const task task_tagging = {

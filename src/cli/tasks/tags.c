@@ -2,6 +2,7 @@
 #include "cli/tasks/tags.h"
 #include "base/base.h"
 #include "cli/answers.h"
+#include "cli/chain.h"
 #include "cli/measure.h"
 #include "cli/session.h"
 #include "cli/tasks/words.h"
@@ -14,6 +15,20 @@ vpps_status tags_learn(corpus *c, const vpps_vocab *tags) {
     VPPS_TRY(task_copy_vocab(&c->vocab[VOCAB_CLASSES], tags));
     c->classes = vpps_vocab_size(tags);
     return VPPS_OK;
+}
+
+vpps_status tags_learn_sentences(corpus *c, const settings *s) {
+    const vpps_sentences *train = c->split[SPLIT_TRAIN].sentences;
+    VPPS_TRY(tags_learn(c, vpps_sentences_tag_vocab(train)));
+    return task_cut_words(c, &c->vocab[VOCAB_WORDS], train, s->min_count, false);
+}
+
+vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split) {
+    (void)s;
+    split->n_all = vpps_sentences_size(split->sentences);
+    VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
+    return task_map_ids(split, VOCAB_CLASSES, vpps_sentences_tag_vocab(split->sentences), c->vocab[VOCAB_CLASSES],
+                        VPPS_NO_WORD);
 }
 
 /* ---------------------------------------------------------------- measuring */
@@ -38,7 +53,8 @@ static vpps_status read_scores(const tag_chain *ch, session *x) {
     return vpps_forward(x->handle, x->graph, NET_CHAIN, nodes, outs);
 }
 
-vpps_status tags_chain(session *x, const corpus *c, tag_chain *chain) {
+/* How a sentence's tags depend on each other: by the network's parameters as they are now (--crf), and by --scheme. Close in any case. */
+static vpps_status open_chain(session *x, const corpus *c, tag_chain *chain) {
     const settings *s = x->settings;
     *chain = (tag_chain){0};
     if (!s->net.crf && s->scheme == CHAIN_ANY) return VPPS_OK;
@@ -106,7 +122,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     tag_counter t = {.words = {.classes = x->classes}, .gold = gold};
     tag_chain chain = {0};
     vpps_status status = open_counter(&t, c, all);
-    if (status == VPPS_OK) status = tags_chain(x, c, &chain);
+    if (status == VPPS_OK) status = open_chain(x, c, &chain);
     if (chain.classes) x->chain = &chain;
     if (status == VPPS_OK) status = session_predict_all(x, c, split, stop, count, &t);
     x->chain = NULL;
@@ -148,11 +164,11 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
 }
 
 /* With the probability of each word's tag whatever the others are, in the place of what its logits say. */
-static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence *x, const float *const *logits,
-                                const int32_t *tags) {
+static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence *x, const tag_chain *chain,
+                                const float *const *logits, const int32_t *tags) {
     float *log_p = malloc(((size_t)x->n * c->classes + 1) * sizeof *log_p);
     const float **of = malloc(((size_t)x->n + 1) * sizeof *of);
-    vpps_status status = log_p && of ? chain_marginals(x->chain, x->n, logits, log_p)
+    vpps_status status = log_p && of ? chain_marginals(chain, x->n, logits, log_p)
                                      : vpps_fail(VPPS_MEMORY, "no memory for %u tags", x->n);
     for (uint32_t k = 0; status == VPPS_OK && k < x->n; k++) of[k] = log_p + (size_t)k * c->classes;
     if (status == VPPS_OK) status = answer_json(a, c, x, of, tags);
@@ -179,16 +195,34 @@ static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence
     return answers_end(a);
 }
 
-vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits) {
+static vpps_status answer(answers *a, const corpus *c, const tags_sentence *sentence, const tag_chain *chain,
+                          const float *const *logits) {
     int32_t *tags = malloc(((size_t)sentence->n + 1) * sizeof *tags);
     if (!tags) return vpps_fail(VPPS_MEMORY, "no memory for %u tags", sentence->n);
-    const bool chained = sentence->chain && sentence->chain->classes;
+    const bool chained = chain->classes;
     for (uint32_t k = 0; k < sentence->n && !chained; k++) tags[k] = (int32_t)likeliest_class(logits[k], c->classes);
-    vpps_status status = chained ? chain_decode(sentence->chain, sentence->n, logits, tags) : VPPS_OK;
+    vpps_status status = chained ? chain_decode(chain, sentence->n, logits, tags) : VPPS_OK;
     if (status == VPPS_OK && a->json && chained)
-        status = answer_chain(a, c, sentence, logits, tags);
+        status = answer_chain(a, c, sentence, chain, logits, tags);
     else if (status == VPPS_OK)
         status = a->json ? answer_json(a, c, sentence, logits, tags) : answer_plain(a, c, sentence, tags);
     free(tags);
+    return status;
+}
+
+vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,
+                         tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i)) {
+    position_logits p = {0};
+    tag_chain chain;
+    vpps_status status = open_chain(x, c, &chain);
+    if (status == VPPS_OK) status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    size_t at = 0;
+    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+        const tags_sentence sentence = sentence_of(c, split, i);
+        status = answer(a, c, &sentence, &chain, p.of + at);
+        at += sentence.n;
+    }
+    position_logits_free(&p);
+    chain_close(&chain);
     return status;
 }

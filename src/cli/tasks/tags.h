@@ -2,7 +2,6 @@
 #ifndef VPPS_CLI_TASKS_TAGS_H
 #define VPPS_CLI_TASKS_TAGS_H
 
-#include "cli/chain.h"
 #include "cli/task.h"
 
 /* Reads sentences with tags: word|TAG lines, columns, or CoNLL-U, whichever the text looks like, or what options say of
@@ -20,15 +19,15 @@ vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text)
 /* A network's tags, its classes: those of the training part. */
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 
+/* The same with the words, where the training part is sentences; the ids of a split's words and tags. */
+vpps_status tags_learn_sentences(corpus *c, const settings *s);
+vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split);
+
 /* Measures tags: entities' F1 (NaN where tags are not of the kind that conlleval knows) and accuracy. `all` is the
  * split's vocabulary of tags, gold(split, i) an example's, n of them, in it. */
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);
-
-/* How a sentence's tags depend on each other: by the network's parameters as they are now (--crf), and by --scheme. Uses the session's
- * graph. Close in any case. Fails with ARGUMENT, MEMORY, and as vpps_forward does. */
-vpps_status tags_chain(session *x, const corpus *c, tag_chain *chain);
 
 /* A sentence to be tagged. */
 typedef struct tags_sentence {
@@ -39,13 +38,13 @@ typedef struct tags_sentence {
     const uint32_t *gold_ids;    /* "_" stands for a missing one */
     const vpps_sentences *lines; /* where its words' lines are, as sentence `i`; NULL: they have none */
     uint32_t i;
-    const tag_chain *chain; /* tags_chain */
 } tags_sentence;
 
-/* What a network says of a sentence: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
- * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. logits: of each word's tags. Where tags depend on
- * each other, a score is the probability of the word's tag whatever the others are. */
-vpps_status tags_answer(answers *a, const corpus *c, const tags_sentence *sentence, const float *const *logits);
+/* What a network says of n examples from `first` on, of which sentence_of(c, split, i) is number i: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
+ * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. Where tags depend on each other, a score is the
+ * probability of the word's tag whatever the others are. Uses the session's graph. */
+vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,
+                         tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i));
 
 #define TAGS_METRICS                                                                                                   \
     {                                                                                                                  \
