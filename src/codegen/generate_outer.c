@@ -1,6 +1,7 @@
 /* generate_outer.c - gradients of a cell's parameters, of some of its vertices, as a struct of the kernel: its types and functions, which
  * call outer.cuh, and the function that makes one. */
 #include "codegen/generate_outer.h"
+#include "codegen/packing.h"
 
 typedef vpps_outer_work work;
 
@@ -209,6 +210,17 @@ static void put_whole_matrices(const work *w) {
                     w->g->matrix_at[w->c->outers[i].param], vpps_outer_added_to(w, i));
 }
 
+/* Copies the factors of the matrices' gradients for cuBLAS, which makes these (packing.h). A task's word `pass_record` is an address in the
+ * script, where a word for each of the cell's operands says where the operand's vectors go. */
+static void put_packing(const work *w) {
+    for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
+        const uint32_t v = vpps_packed_value(w->c, number);
+        if (v != VPPS_NONE)
+            fprintf(w->out, "vpps_pack<v%u, %u, %u>(*this);\n", v, number,
+                    vpps_packed_stride(w->c->values[v].rows, w->g->plan->parts) / 4);
+    }
+}
+
 /* All gradients, one after the other. */
 static void put_run(work *w) {
     const bool packs = w->g->plan->packs;
@@ -218,7 +230,7 @@ static void put_run(work *w) {
     w->vectors_due = !w->g->plan->parts;
     if (!w->vectors_due) fprintf(w->out, "vectors();\n");
     if (packs) {
-        vpps_generate_packing(w);
+        put_packing(w);
     } else {
         put_matrices(w);
     }

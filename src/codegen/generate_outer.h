@@ -31,8 +31,4 @@ uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 
-/* Writes the code that copies factors for cuBLAS (packing.h). A task's word `pass_record` is an address in the script; a word for each of the
- * cell's operands lies there, which says where the operand's vectors go. */
-void vpps_generate_packing(const vpps_outer_work *w);
-
 #endif
