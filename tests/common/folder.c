@@ -9,10 +9,11 @@
 
 static char base[256], cache[300];
 
-void folder_make(void) {
+const char *folder_make(void) {
     const char *folder = getenv("TMPDIR");
     snprintf(base, sizeof base, "%s/vpps-test-XXXXXX", folder && *folder ? folder : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(base));
+    return base;
 }
 
 const char *cache_folder_make(void) {
@@ -33,9 +34,9 @@ static int remove_one(const char *path, const struct stat *info, int flag, struc
 void folder_remove(void) { ck_assert_int_eq(nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0); }
 
 static const char *path_in(const char *folder, const char *name) {
-    static char paths[2][600];
-    static int turn;
-    turn = !turn;
+    static char paths[4][600];
+    static unsigned turn;
+    turn = (turn + 1) % 4;
     snprintf(paths[turn], sizeof paths[turn], "%s/%s", folder, name);
     return paths[turn];
 }

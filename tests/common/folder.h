@@ -4,11 +4,11 @@
 
 #include "common/testing.h"
 
-/* One folder at a time. */
-void folder_make(void);
+/* One folder at a time; its path is static. */
+const char *folder_make(void);
 void folder_remove(void);
 
-/* The path of a name in it; a static buffer for each of two calls in turn. */
+/* The path of a name in it; a static buffer for each of four calls in turn. */
 const char *folder_path(const char *name);
 
 /* Whole files; the memory is the caller's. */
@@ -18,7 +18,7 @@ void folder_store(const char *path, const void *bytes, size_t n);
 /* Makes the folder; the cache is `cache` in it, which does not exist yet. Both paths are static. */
 const char *cache_folder_make(void);
 
-/* The cache's path and then `name`; a static buffer for each of two calls in turn. */
+/* The cache's path and then `name`; a static buffer for each of four calls in turn. */
 const char *cache_folder_path(const char *name);
 
 /* Calls see(path) for every file of the cache. */

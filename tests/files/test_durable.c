@@ -3,7 +3,7 @@
  *
  * A power cut cannot be tried. What it leaves follows from the order: a rename that reaches the disk before the file's
  * bytes leaves an empty file, one that does not reach it leaves the old one. */
-#include "common/testing.h"
+#include "common/folder.h"
 
 #include "base/base.h"
 #include "io/output.h"
@@ -80,22 +80,16 @@ ssize_t write(int fd, const void *bytes, size_t n) {
 
 /* ---------------------------------------------------------------- what is tried */
 
-static char folder[64], path[128];
+static char path[600];
 
 static void make_folder(void) {
-    snprintf(folder, sizeof folder, "/tmp/vpps-durable-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/file", folder);
-}
-
-static void remove_folder(void) {
-    unlink(path);
-    rmdir(folder);
+    folder_make();
+    snprintf(path, sizeof path, "%s", folder_path("file"));
 }
 
 static int count_files(void) {
     int n = 0;
-    DIR *dir = opendir(folder);
+    DIR *dir = opendir(folder_path("."));
     ck_assert_ptr_nonnull(dir);
     for (const struct dirent *item; (item = readdir(dir));) n += item->d_name[0] != '.';
     closedir(dir);
@@ -155,7 +149,7 @@ TEST(flushed_before_it_is_renamed) {
     TEST_OK(record(_i, 2, 0)); /* over another one */
     ck_assert_str_eq(calls, "WFRD");
     ck_assert_int_eq(kinds[_i].version(), 2);
-    remove_folder();
+    folder_remove();
 }
 
 /* Whichever step fails, the path holds the old file, until it is renamed; and nothing else is left. */
@@ -170,7 +164,7 @@ TEST(every_step_fails) {
         ck_assert_int_eq(kinds[_i].version(), before + (step == 4));
         ck_assert_int_eq(count_files(), 1);
     }
-    remove_folder();
+    folder_remove();
 }
 
 int main(void) {

@@ -39,11 +39,11 @@ static void check_all(const float *values, int n, float wanted) {
 static int check_version(const char *path) {
     static float values[ELEMS];
     vpps_safetensors *file;
-    CHECK_OK(vpps_safetensors_open(&file, path));
+    TEST_OK(vpps_safetensors_open(&file, path));
     int version = atoi(vpps_safetensors_metadata(file, "version"));
-    CHECK_OK(vpps_safetensors_read_f32(file, "first", 1, (const uint64_t[]){100}, values));
+    TEST_OK(vpps_safetensors_read_f32(file, "first", 1, (const uint64_t[]){100}, values));
     check_all(values, 100, (float)version);
-    CHECK_OK(vpps_safetensors_read_f32(file, "second", 1, (const uint64_t[]){ELEMS}, values));
+    TEST_OK(vpps_safetensors_read_f32(file, "second", 1, (const uint64_t[]){ELEMS}, values));
     check_all(values, ELEMS, (float)version);
     vpps_safetensors_close(file);
     return version;
@@ -60,112 +60,110 @@ static int count_files(const char *folder) {
 
 TEST(unwritable_paths) {
     char path[600], long_name[300];
-    const char *folder = make_folder();
-    CHECK_STATUS(save_version(in_folder("absent/f"), 1), VPPS_IO);
-    CHECK_MESSAGE("absent/f: its folder cannot be opened: No such file or directory");
-    write_file(in_folder("plain"), "x", 1);
-    CHECK_STATUS(save_version(in_folder("plain/f"), 1), VPPS_IO);
-    CHECK_MESSAGE("plain/f: its folder cannot be opened: Not a directory");
+    const char *folder = folder_make();
+    TEST_FAILS(save_version(folder_path("absent/f"), 1), VPPS_IO,
+               "absent/f: its folder cannot be opened: No such file or directory");
+    folder_store(folder_path("plain"), "x", 1);
+    TEST_FAILS(save_version(folder_path("plain/f"), 1), VPPS_IO,
+               "plain/f: its folder cannot be opened: Not a directory");
     CHECK_STATUS(save_version("", 1), VPPS_IO);
     CHECK_STATUS(save_version("/proc/f", 1), VPPS_IO);
-    ck_assert_int_eq(mkdir(in_folder("sub"), 0777), 0);
-    CHECK_STATUS(save_version(in_folder("sub"), 1), VPPS_IO);
-    CHECK_MESSAGE("sub: cannot be replaced: Is a directory");
+    ck_assert_int_eq(mkdir(folder_path("sub"), 0777), 0);
+    TEST_FAILS(save_version(folder_path("sub"), 1), VPPS_IO, "sub: cannot be replaced: Is a directory");
     snprintf(path, sizeof path, "%s/sub/", folder);
     CHECK_STATUS(save_version(path, 1), VPPS_IO);
     ck_assert_int_eq(count_files(folder), 2);
-    ck_assert_int_eq(count_files(in_folder("sub")), 0);
+    ck_assert_int_eq(count_files(folder_path("sub")), 0);
     memset(long_name, 'n', 255); /* the longest name that a file can have; the temporary name has to be cut */
     long_name[255] = '\0';
-    CHECK_OK(save_version(in_folder(long_name), 3));
-    ck_assert_int_eq(check_version(in_folder(long_name)), 3);
+    TEST_OK(save_version(folder_path(long_name), 3));
+    ck_assert_int_eq(check_version(folder_path(long_name)), 3);
     memset(long_name, 'n', 256);
     long_name[256] = '\0';
-    CHECK_STATUS(save_version(in_folder(long_name), 1), VPPS_IO);
+    CHECK_STATUS(save_version(folder_path(long_name), 1), VPPS_IO);
     ck_assert_int_eq(count_files(folder), 3);
-    cleanup_folder();
+    folder_remove();
 }
 
 TEST(mode_and_links) {
     struct stat info;
-    const char *folder = make_folder();
+    const char *folder = folder_make();
     mode_t before = umask(027);
-    CHECK_OK(save_version(in_folder("f"), 1));
+    TEST_OK(save_version(folder_path("f"), 1));
     umask(before);
-    ck_assert_int_eq(stat(in_folder("f"), &info), 0);
+    ck_assert_int_eq(stat(folder_path("f"), &info), 0);
     ck_assert_int_eq(info.st_mode & 07777, 0640);
-    write_file(in_folder("target"), "x", 1);
-    ck_assert_int_eq(symlink("target", in_folder("link")), 0);
-    CHECK_OK(save_version(in_folder("link"), 2)); /* the link stays, its target is replaced */
-    ck_assert_int_eq(lstat(in_folder("link"), &info), 0);
+    folder_store(folder_path("target"), "x", 1);
+    ck_assert_int_eq(symlink("target", folder_path("link")), 0);
+    TEST_OK(save_version(folder_path("link"), 2)); /* the link stays, its target is replaced */
+    ck_assert_int_eq(lstat(folder_path("link"), &info), 0);
     ck_assert(S_ISLNK(info.st_mode));
-    ck_assert_int_eq(check_version(in_folder("target")), 2);
-    ck_assert_int_eq(check_version(in_folder("link")), 2);
+    ck_assert_int_eq(check_version(folder_path("target")), 2);
+    ck_assert_int_eq(check_version(folder_path("link")), 2);
     ck_assert_int_eq(chdir(folder), 0);
-    CHECK_OK(save_version("here", 4)); /* a path without a folder */
+    TEST_OK(save_version("here", 4)); /* a path without a folder */
     ck_assert_int_eq(check_version("here"), 4);
     ck_assert_int_eq(count_files("."), 4);
-    cleanup_folder();
+    folder_remove();
 }
 
 /* Links are followed to their end, from folder to folder, also one to a file that is not there yet; a circle fails. */
 TEST(links_are_followed) {
     struct stat info;
-    const char *folder = make_folder();
-    ck_assert_int_eq(mkdir(in_folder("sub"), 0777), 0);
-    ck_assert_int_eq(symlink("sub/second", in_folder("first")), 0);
-    ck_assert_int_eq(symlink("../new", in_folder("sub/second")), 0);
-    CHECK_OK(save_version(in_folder("first"), 1));
-    ck_assert_int_eq(check_version(in_folder("new")), 1);
-    CHECK_OK(save_version(in_folder("first"), 2));
-    ck_assert_int_eq(check_version(in_folder("new")), 2);
-    ck_assert_int_eq(lstat(in_folder("first"), &info), 0);
+    const char *folder = folder_make();
+    ck_assert_int_eq(mkdir(folder_path("sub"), 0777), 0);
+    ck_assert_int_eq(symlink("sub/second", folder_path("first")), 0);
+    ck_assert_int_eq(symlink("../new", folder_path("sub/second")), 0);
+    TEST_OK(save_version(folder_path("first"), 1));
+    ck_assert_int_eq(check_version(folder_path("new")), 1);
+    TEST_OK(save_version(folder_path("first"), 2));
+    ck_assert_int_eq(check_version(folder_path("new")), 2);
+    ck_assert_int_eq(lstat(folder_path("first"), &info), 0);
     ck_assert(S_ISLNK(info.st_mode));
-    ck_assert_int_eq(lstat(in_folder("sub/second"), &info), 0);
+    ck_assert_int_eq(lstat(folder_path("sub/second"), &info), 0);
     ck_assert(S_ISLNK(info.st_mode));
-    ck_assert_int_eq(symlink(in_folder("absolute"), in_folder("third")), 0);
-    CHECK_OK(save_version(in_folder("third"), 3));
-    ck_assert_int_eq(check_version(in_folder("absolute")), 3);
-    ck_assert_int_eq(symlink("circle", in_folder("circle")), 0);
-    CHECK_STATUS(save_version(in_folder("circle"), 1), VPPS_IO);
-    CHECK_MESSAGE("circle: cannot be followed: Too many levels of symbolic links");
+    ck_assert_int_eq(symlink(folder_path("absolute"), folder_path("third")), 0);
+    TEST_OK(save_version(folder_path("third"), 3));
+    ck_assert_int_eq(check_version(folder_path("absolute")), 3);
+    ck_assert_int_eq(symlink("circle", folder_path("circle")), 0);
+    TEST_FAILS(save_version(folder_path("circle"), 1), VPPS_IO,
+               "circle: cannot be followed: Too many levels of symbolic links");
     ck_assert_int_eq(count_files(folder), 6);
-    unlink(in_folder("sub/second"));
-    cleanup_folder();
+    unlink(folder_path("sub/second"));
+    folder_remove();
 }
 
 /* What is no regular file stays what it is, and gets the bytes. */
 TEST(no_regular_files) {
     struct stat info;
     char begin[8] = "";
-    const char *folder = make_folder();
-    ck_assert_int_eq(mkfifo(in_folder("fifo"), 0600), 0);
-    const int fifo = open(in_folder("fifo"), O_RDONLY | O_NONBLOCK);
+    const char *folder = folder_make();
+    ck_assert_int_eq(mkfifo(folder_path("fifo"), 0600), 0);
+    const int fifo = open(folder_path("fifo"), O_RDONLY | O_NONBLOCK);
     ck_assert_int_ge(fifo, 0);
-    CHECK_OK(vpps_output_check(in_folder("fifo")));
-    CHECK_OK(vpps_output_write_file(in_folder("fifo"), "bytes", 5));
+    TEST_OK(vpps_output_check(folder_path("fifo")));
+    TEST_OK(vpps_output_write_file(folder_path("fifo"), "bytes", 5));
     ck_assert_int_eq((int)read(fifo, begin, sizeof begin), 5);
     ck_assert_mem_eq(begin, "bytes", 5);
     close(fifo);
-    ck_assert_int_eq(lstat(in_folder("fifo"), &info), 0);
+    ck_assert_int_eq(lstat(folder_path("fifo"), &info), 0);
     ck_assert(S_ISFIFO(info.st_mode));
-    CHECK_OK(vpps_output_check("/dev/null"));
-    CHECK_OK(save_version("/dev/null", 1));
-    ck_assert_int_eq(symlink("/dev/null", in_folder("null")), 0);
-    CHECK_OK(save_version(in_folder("null"), 1));
-    CHECK_STATUS(save_version("/dev/full", 1), VPPS_IO);
-    CHECK_MESSAGE("/dev/full: cannot be written: No space left on device");
+    TEST_OK(vpps_output_check("/dev/null"));
+    TEST_OK(save_version("/dev/null", 1));
+    ck_assert_int_eq(symlink("/dev/null", folder_path("null")), 0);
+    TEST_OK(save_version(folder_path("null"), 1));
+    TEST_FAILS(save_version("/dev/full", 1), VPPS_IO, "/dev/full: cannot be written: No space left on device");
     ck_assert_int_eq(lstat("/dev/null", &info), 0);
     ck_assert(S_ISCHR(info.st_mode));
     ck_assert_int_eq(count_files(folder), 2);
-    cleanup_folder();
+    folder_remove();
 }
 
 /* /dev/stdout is the file that it is: written on, not replaced, whatever was printed to it before. */
 TEST(standard_output) {
     char text[32] = "";
-    make_folder();
-    const int file = open(in_folder("out"), O_RDWR | O_CREAT, 0666), before = dup(STDOUT_FILENO);
+    folder_make();
+    const int file = open(folder_path("out"), O_RDWR | O_CREAT, 0666), before = dup(STDOUT_FILENO);
     ck_assert_int_ge(file, 0);
     fflush(stdout);
     ck_assert_int_eq((int)write(file, "first ", 6), 6);
@@ -175,12 +173,12 @@ TEST(standard_output) {
     if (status == VPPS_OK) status = vpps_output_write_file("/dev/fd/1", "third", 5);
     dup2(before, STDOUT_FILENO);
     close(before);
-    CHECK_OK(status);
+    TEST_OK(status);
     ck_assert_int_eq((int)pread(file, text, sizeof text - 1, 0), 18);
     ck_assert_str_eq(text, "first second third");
     close(file);
     CHECK_STATUS(vpps_output_check("/dev/fd/12345"), VPPS_IO);
-    cleanup_folder();
+    folder_remove();
 }
 
 /* What a killed process left is removed by the next save, whichever process it was of; what is still being written, and
@@ -188,24 +186,24 @@ TEST(standard_output) {
 TEST(left_over_temporary_files) {
     static const char *const others[] = {"f.tmp-1", "f.tmp-1-", "f.tmp-x-1", "f.tmp-1-2x", "ff.tmp-1-2", "f.tmp"};
     char name[64];
-    const char *folder = make_folder();
+    const char *folder = folder_make();
     for (int i = 0; i < 8; i++) {
         snprintf(name, sizeof name, "f.tmp-%ld-%d", (long)getpid() + i % 2, i);
-        write_file(in_folder(name), "left", 4);
+        folder_store(folder_path(name), "left", 4);
     }
-    for (size_t i = 0; i < VPPS_COUNT(others); i++) write_file(in_folder(others[i]), "x", 1);
+    for (size_t i = 0; i < VPPS_COUNT(others); i++) folder_store(folder_path(others[i]), "x", 1);
     vpps_output writing;
-    const char *path = strdup(in_folder("f"));
+    const char *path = strdup(folder_path("f"));
     ck_assert_ptr_nonnull(path);
-    CHECK_OK(vpps_output_open(&writing, path));
-    CHECK_OK(vpps_output_write(&writing, "whole", 5));
-    CHECK_OK(save_version(path, 5));
+    TEST_OK(vpps_output_open(&writing, path));
+    TEST_OK(vpps_output_write(&writing, "whole", 5));
+    TEST_OK(save_version(path, 5));
     ck_assert_int_eq(check_version(path), 5);
     ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 2); /* f, and the one being written */
-    CHECK_OK(vpps_output_commit(&writing));
+    TEST_OK(vpps_output_commit(&writing));
     ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 1);
     free((char *)(uintptr_t)path);
-    cleanup_folder();
+    folder_remove();
 }
 
 /* A limit on file sizes fails write() in the middle of a file, as a full disk does; wherever it lies, the old file
@@ -213,23 +211,22 @@ TEST(left_over_temporary_files) {
 TEST(no_space_by_limit) {
     static const rlim_t limits[] = {0, 1, 7, 8, 100, 255, 256, 1000, 4096, 100000, 262143};
     struct rlimit before, limit;
-    const char *folder = make_folder();
-    CHECK_OK(save_version(in_folder("f"), 1));
+    const char *folder = folder_make();
+    TEST_OK(save_version(folder_path("f"), 1));
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     for (size_t i = 0; i < VPPS_COUNT(limits); i++) {
         limit = (struct rlimit){limits[i], before.rlim_max};
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-        vpps_status status = save_version(in_folder("f"), 2);
+        vpps_status status = save_version(folder_path("f"), 2);
         setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
-        CHECK_STATUS(status, VPPS_IO);
-        CHECK_MESSAGE("/f: cannot be written: File too large");
-        ck_assert_int_eq(check_version(in_folder("f")), 1);
+        TEST_FAILS(status, VPPS_IO, "/f: cannot be written: File too large");
+        ck_assert_int_eq(check_version(folder_path("f")), 1);
         ck_assert_int_eq(count_files(folder), 1);
     }
-    CHECK_OK(save_version(in_folder("f"), 3));
-    ck_assert_int_eq(check_version(in_folder("f")), 3);
-    cleanup_folder();
+    TEST_OK(save_version(folder_path("f"), 3));
+    ck_assert_int_eq(check_version(folder_path("f")), 3);
+    folder_remove();
 }
 
 /* A file system of 128 KiB, in a mount namespace of a child's own. Exit status: 0 fine, 1 not, 2 may not mount. */
@@ -253,7 +250,7 @@ static int fill_small_disk(const char *folder) {
 
 TEST(no_space_on_disk) {
     int status = 0;
-    const char *folder = make_folder();
+    const char *folder = folder_make();
     fflush(NULL);
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
@@ -261,17 +258,17 @@ TEST(no_space_on_disk) {
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     ck_assert_int_ne(WEXITSTATUS(status), 1);
-    cleanup_folder();
+    folder_remove();
     if (WEXITSTATUS(status) == 2) TEST_SKIP("no_space_on_disk: this user may not mount a file system");
 }
 
 /* Kills a process that saves one version after the other, at any instant of it, again and again. */
 TEST(killed_while_saving) {
     uint64_t random = 1;
-    int last = 1, kills = 100 / test_divisor(), advanced = 0;
-    const char *folder = make_folder();
-    const char *path = in_folder("f");
-    CHECK_OK(save_version(path, last));
+    int last = 1, kills = (int)test_scaled(100), advanced = 0;
+    const char *folder = folder_make();
+    const char *path = folder_path("f");
+    TEST_OK(save_version(path, last));
     for (int i = 0; i < kills; i++) {
         fflush(NULL);
         pid_t child = fork();
@@ -292,9 +289,9 @@ TEST(killed_while_saving) {
         last = version;
     }
     ck_assert_int_gt(advanced, 0); /* the children did save */
-    CHECK_OK(save_version(path, last + 1));
+    TEST_OK(save_version(path, last + 1));
     ck_assert_int_eq(count_files(folder), 1); /* nothing of theirs is left */
-    cleanup_folder();
+    folder_remove();
 }
 
 TCase *atomic_tests(void) {

@@ -5,8 +5,8 @@ enum { N_SYMBOLS = 5 };
 
 static vpps_treebank *generate(uint64_t seed, uint32_t leaves, uint32_t n) {
     vpps_treebank *tb;
-    CHECK_OK(vpps_treebank_create(&tb));
-    CHECK_OK(vpps_treebank_generate_complete(tb, &(vpps_complete_trees){.seed = seed, .leaves = leaves}, n));
+    TEST_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_generate_complete(tb, &(vpps_complete_trees){.seed = seed, .leaves = leaves}, n));
     return tb;
 }
 
@@ -61,8 +61,8 @@ TEST(symbols_are_balanced) {
     const uint32_t n = 5000;
     uint32_t counts[N_SYMBOLS] = {0};
     vpps_treebank *tb;
-    CHECK_OK(vpps_treebank_create(&tb));
-    CHECK_OK(vpps_treebank_generate_complete(tb, NULL, n));
+    TEST_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_generate_complete(tb, NULL, n));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, 256); /* the default */
     for (uint32_t t = 0; t < n; t++) {
         const vpps_tree tree = vpps_treebank_tree(tb, t);
@@ -97,8 +97,8 @@ TEST(too_many_leaves_are_refused) {
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
     vpps_treebank_destroy(tb);
 
-    CHECK_OK(vpps_treebank_create(&tb)); /* no trees: nothing but the words */
-    CHECK_OK(vpps_treebank_generate_complete(tb, NULL, 0));
+    TEST_OK(vpps_treebank_create(&tb)); /* no trees: nothing but the words */
+    TEST_OK(vpps_treebank_generate_complete(tb, NULL, 0));
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
     vpps_treebank_destroy(tb);

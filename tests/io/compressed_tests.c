@@ -48,8 +48,8 @@ static void check_compressed(const form *f, const char *text, size_t n, bool who
         for (int parts = whole_too ? 0 : 1; parts < 2; parts++) {
             size_t packed_n;
             unsigned char *packed = (parts ? compressed_parts : compressed)(codec, text, n, &packed_n);
-            const char *path = in_folder(endings[codec]);
-            write_file(path, packed, packed_n);
+            const char *path = folder_path(endings[codec]);
+            folder_store(path, packed, packed_n);
             char *shown = form_shown(f, path, NULL, 0);
             ck_assert_msg(strcmp(shown, wanted) == 0, "%s, %s: other data", f->name, endings[codec]);
             free(shown);
@@ -91,7 +91,7 @@ static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t see
         const size_t wanted = 1 + vpps_random_below(&seed, 100000);
         const char *shown;
         if (vpps_random_below(&seed, 2)) {
-            CHECK_OK(vpps_stream_peek(s, wanted, &shown, &got));
+            TEST_OK(vpps_stream_peek(s, wanted, &shown, &got));
             ck_assert_uint_eq(got < wanted, got < wanted && at + got == n);
             ck_assert_uint_le(at + got, n);
             ck_assert(memcmp(shown, text + at, got) == 0);
@@ -99,7 +99,7 @@ static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t see
             vpps_stream_skip(s, got);
             at += got;
         }
-        CHECK_OK(vpps_stream_read(s, bytes, wanted < n ? wanted : n, &got));
+        TEST_OK(vpps_stream_read(s, bytes, wanted < n ? wanted : n, &got));
         ck_assert_uint_le(at + got, n);
         ck_assert(memcmp(bytes, text + at, got) == 0);
         at += got;
@@ -117,11 +117,11 @@ TEST(streams_give_every_byte) {
         if (_i < 2) packed = compressed_parts(_i, text, n, &packed_n);
         const void *bytes = packed ? (const void *)packed : text;
         vpps_stream *s;
-        CHECK_OK(vpps_stream_of(&s, "t", bytes, packed_n));
+        TEST_OK(vpps_stream_of(&s, "t", bytes, packed_n));
         check_reads(s, text, n, seed);
         vpps_stream_close(s);
-        write_file(in_folder("bytes"), bytes, packed_n);
-        CHECK_OK(vpps_stream_open(&s, in_folder("bytes")));
+        folder_store(folder_path("bytes"), bytes, packed_n);
+        TEST_OK(vpps_stream_open(&s, folder_path("bytes")));
         check_reads(s, text, n, seed + 100);
         vpps_stream_close(s);
         free(packed);
@@ -135,21 +135,21 @@ TEST(streams_give_every_line) {
     const char *line;
     size_t len;
     vpps_stream *s;
-    CHECK_OK(vpps_stream_of(&s, "t", text, sizeof text - 1));
+    TEST_OK(vpps_stream_of(&s, "t", text, sizeof text - 1));
     for (size_t i = 0; i < VPPS_COUNT(wanted); i++) {
-        CHECK_OK(vpps_stream_line(s, &line, &len));
+        TEST_OK(vpps_stream_line(s, &line, &len));
         ck_assert(line != NULL && len == strlen(wanted[i]) && memcmp(line, wanted[i], len) == 0);
     }
-    CHECK_OK(vpps_stream_line(s, &line, &len));
+    TEST_OK(vpps_stream_line(s, &line, &len));
     ck_assert_ptr_null(line);
     vpps_stream_close(s);
     const size_t n = 300000;
     char *many = long_text(n);
     many[150000] = '\n';
     for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* one that goes over several pieces */
-    CHECK_OK(vpps_stream_of(&s, "t", many, n));
+    TEST_OK(vpps_stream_of(&s, "t", many, n));
     for (const char *at = many; at < many + n; at += len + 1) {
-        CHECK_OK(vpps_stream_line(s, &line, &len));
+        TEST_OK(vpps_stream_line(s, &line, &len));
         const char *lf = memchr(at, '\n', (size_t)(many + n - at));
         ck_assert_uint_eq(len, (size_t)((lf ? lf : many + n) - at));
         ck_assert(memcmp(line, at, len) == 0);
@@ -176,7 +176,7 @@ TEST(cut_data_are_refused) {
     char expected[80];
     size_t n;
     unsigned char *packed = compressed(_i, text, sizeof text, &n);
-    CHECK_OK(read_through(packed, n));
+    TEST_OK(read_through(packed, n));
     snprintf(expected, sizeof expected, "t: expected the rest of its %s data, found end of file",
              _i == GZIP ? "gzip" : "zstd");
     for (size_t cut = 4; cut < n; cut++) {
@@ -199,15 +199,15 @@ TEST(damaged_data_are_refused) {
     ck_assert_uint_eq(refused, (n - 10 + 96) / 97);
     packed[20] ^= 0xff;
     packed[21] ^= 0xff;
-    write_file(in_folder("damaged"), packed, n);
+    folder_store(folder_path("damaged"), packed, n);
     char *bytes;
     vpps_sentences *s;
-    CHECK_STATUS(vpps_file_read_all(in_folder("damaged"), &bytes, &n), VPPS_FORMAT);
-    CHECK_MESSAGE(_i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
-                             : "damaged: expected whole zstd data, found damaged ones (");
+    TEST_FAILS(vpps_file_read_all(folder_path("damaged"), &bytes, &n), VPPS_FORMAT,
+               _i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
+                          : "damaged: expected whole zstd data, found damaged ones (");
     ck_assert_ptr_null(bytes);
-    CHECK_OK(vpps_sentences_create(&s));
-    CHECK_STATUS(vpps_sentences_read_lines_file(s, in_folder("damaged"), NULL), VPPS_FORMAT);
+    TEST_OK(vpps_sentences_create(&s));
+    CHECK_STATUS(vpps_sentences_read_lines_file(s, folder_path("damaged"), NULL), VPPS_FORMAT);
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
     vpps_sentences_destroy(s);
     free(packed);
@@ -218,16 +218,15 @@ TEST(what_follows_compressed_data) {
     size_t n;
     unsigned char *packed = compressed(GZIP, "a\n", 2, &n), more[128] = {0};
     memcpy(more, packed, n);
-    CHECK_OK(read_through(more, n + 40)); /* zeros */
+    TEST_OK(read_through(more, n + 40)); /* zeros */
     more[n + 5] = 'x';
-    CHECK_STATUS(read_through(more, n + 40), VPPS_FORMAT);
-    CHECK_MESSAGE("t: expected whole gzip data, found damaged ones (incorrect header check)");
+    TEST_FAILS(read_through(more, n + 40), VPPS_FORMAT,
+               "t: expected whole gzip data, found damaged ones (incorrect header check)");
     free(packed);
     packed = compressed(ZSTD, "a\n", 2, &n);
     memcpy(more, packed, n);
     more[n] = 'x';
-    CHECK_STATUS(read_through(more, n + 8), VPPS_FORMAT);
-    CHECK_MESSAGE("t: expected whole zstd data");
+    TEST_FAILS(read_through(more, n + 8), VPPS_FORMAT, "t: expected whole zstd data");
     free(packed);
 }
 
@@ -239,9 +238,9 @@ TEST(frames_are_skipped) {
     vpps_sentences *s;
     memcpy(bytes, skipped, sizeof skipped);
     memcpy(bytes + sizeof skipped, packed, n);
-    write_file(in_folder("skipped"), bytes, sizeof skipped + n);
-    CHECK_OK(vpps_sentences_create(&s));
-    CHECK_OK(vpps_sentences_read_lines_file(s, in_folder("skipped"), NULL));
+    folder_store(folder_path("skipped"), bytes, sizeof skipped + n);
+    TEST_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_read_lines_file(s, folder_path("skipped"), NULL));
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
     vpps_sentences_destroy(s);
     free(packed);
@@ -260,11 +259,11 @@ TEST(other_compressions_are_named) {
     for (size_t i = 0; i < VPPS_COUNT(others); i++) {
         char *bytes;
         size_t n;
-        write_file(in_folder("other"), others[i].bytes, others[i].n);
-        CHECK_STATUS(vpps_file_read_all(in_folder("other"), &bytes, &n), VPPS_FORMAT);
-        CHECK_MESSAGE("other: expected data as they are, or compressed by gzip or zstd, ");
+        folder_store(folder_path("other"), others[i].bytes, others[i].n);
+        TEST_FAILS(vpps_file_read_all(folder_path("other"), &bytes, &n), VPPS_FORMAT,
+                   "other: expected data as they are, or compressed by gzip or zstd, ");
         CHECK_MESSAGE(others[i].message);
-        CHECK_OK(read_through(others[i].bytes, 2)); /* a text may begin so */
+        TEST_OK(read_through(others[i].bytes, 2)); /* a text may begin so */
     }
 }
 
@@ -273,8 +272,8 @@ TEST(nothing_compressed) {
         size_t n;
         unsigned char *packed = compressed(codec, "", 0, &n);
         char *bytes;
-        write_file(in_folder("nothing"), packed, n);
-        CHECK_OK(vpps_file_read_all(in_folder("nothing"), &bytes, &n));
+        folder_store(folder_path("nothing"), packed, n);
+        TEST_OK(vpps_file_read_all(folder_path("nothing"), &bytes, &n));
         ck_assert_uint_eq(n, 0);
         free(bytes);
         free(packed);
@@ -301,7 +300,7 @@ TEST(a_pipe_is_decompressed) {
     }
     close(ends[1]);
     snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-    CHECK_OK(vpps_file_read_all(path, &bytes, &n));
+    TEST_OK(vpps_file_read_all(path, &bytes, &n));
     ck_assert_uint_eq(n, text_n);
     ck_assert(memcmp(bytes, text, n) == 0);
     close(ends[0]);
@@ -312,7 +311,7 @@ TEST(a_pipe_is_decompressed) {
 
 TCase *compressed_tests(void) {
     TCase *tests = tcase_create("compressed");
-    tcase_add_checked_fixture(tests, (SFun)make_folder, cleanup_folder);
+    tcase_add_checked_fixture(tests, (SFun)folder_make, folder_remove);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, every_form_is_decompressed, 0, n_forms);
     tcase_add_loop_test(tests, streams_give_every_byte, 0, 3);

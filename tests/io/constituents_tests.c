@@ -3,7 +3,7 @@
 
 static vpps_constituents *new_constituents(vpps_labels labels) {
     vpps_constituents *c;
-    CHECK_OK(vpps_constituents_create(&c, labels));
+    TEST_OK(vpps_constituents_create(&c, labels));
     return c;
 }
 
@@ -102,7 +102,7 @@ TEST(good_text) {
     const struct good_text *g = &good_texts[_i];
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
     size_t n;
-    CHECK_OK(read_string(c, g->text));
+    TEST_OK(read_string(c, g->text));
     ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
     char *text = constituents_text(c, &n);
     ck_assert_str_eq(text, g->written ? g->written : g->text);
@@ -141,7 +141,7 @@ static const struct bad_text {
 
 TEST(bad_text) {
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-    CHECK_OK(read_string(c, "(X (Y x) (Z y))"));
+    TEST_OK(read_string(c, "(X (Y x) (Z y))"));
     CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
     CHECK_STATUS(vpps_constituents_read_text(c, "t", "(A b)\n(A \0)", 11), VPPS_FORMAT);
@@ -158,7 +158,7 @@ TEST(labels_are_cut) {
         "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP-SBJ-TTL d) (very-good-1 e)))\n";
     vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
     size_t n;
-    CHECK_OK(read_string(c, text));
+    TEST_OK(read_string(c, text));
     char *written = constituents_text(c, &n);
     ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
     free(written);
@@ -170,9 +170,9 @@ TEST(labels_are_cut_later) {
     static const char text[] = "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- *T*-1) (-NONE- none)) (VP b)))\n";
     vpps_constituents *c = new_constituents(VPPS_LABELS_WHOLE);
     size_t n;
-    CHECK_OK(read_string(c, "(S (NP-SBJ a) (NP-OBJ b))"));
+    TEST_OK(read_string(c, "(S (NP-SBJ a) (NP-OBJ b))"));
     ck_assert(!vpps_constituents_look_penn(c)); /* no VP */
-    CHECK_OK(read_string(c, text));
+    TEST_OK(read_string(c, text));
     ck_assert(vpps_constituents_look_penn(c));
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 9);
     char *written = constituents_text(c, &n);
@@ -181,7 +181,7 @@ TEST(labels_are_cut_later) {
     free(written);
     const vpps_vocab *labels = vpps_constituents_labels(c);
     const char *before = vpps_vocab_word(labels, 3); /* lives as long as the vocabulary */
-    CHECK_OK(vpps_constituents_cut(c));
+    TEST_OK(vpps_constituents_cut(c));
     ck_assert_ptr_eq(vpps_constituents_labels(c), labels);
     ck_assert_str_eq(before, "NP-SBJ-1");
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 5);
@@ -201,7 +201,7 @@ TEST(null_elements_are_left_out) {
                                "(NONE b)\n";
     vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
     size_t n;
-    CHECK_OK(read_string(c, text));
+    TEST_OK(read_string(c, text));
     char *written = constituents_text(c, &n);
     ck_assert_str_eq(written, "(ROOT (S (VP (VBD fell) (S (VP (TO to))))))\n(-NONE- (A a))\n(NONE b)\n");
     free(written);
@@ -248,9 +248,9 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
     for (int right = 0; right < 2; right++) {
         vpps_treebank *tb;
         vpps_vocab *labels;
-        CHECK_OK(vpps_treebank_create(&tb));
-        CHECK_OK(vpps_vocab_create(&labels));
-        CHECK_OK(vpps_constituents_binarise(c, right ? VPPS_RIGHT_BRANCHING : VPPS_LEFT_BRANCHING, labels, tb));
+        TEST_OK(vpps_treebank_create(&tb));
+        TEST_OK(vpps_vocab_create(&labels));
+        TEST_OK(vpps_constituents_binarise(c, right ? VPPS_RIGHT_BRANCHING : VPPS_LEFT_BRANCHING, labels, tb));
         ck_assert_uint_eq(vpps_treebank_classes(tb), vpps_vocab_size(labels));
         ck_assert_uint_eq(vpps_treebank_size(tb), vpps_constituents_size(c));
         for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
@@ -275,7 +275,7 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
 TEST(binarised) {
     const struct binary_case *b = &binary_cases[_i];
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-    CHECK_OK(read_string(c, b->text));
+    TEST_OK(read_string(c, b->text));
     check_binarised(c, (const char *const[2]){b->left, b->right});
     vpps_constituents_destroy(c);
 }
@@ -285,12 +285,12 @@ TEST(binarised_parts_share_labels) {
     vpps_constituents *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
     vpps_treebank *tb;
     vpps_vocab *labels;
-    CHECK_OK(vpps_treebank_create(&tb));
-    CHECK_OK(vpps_vocab_create(&labels));
-    CHECK_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
-    CHECK_OK(read_string(dev, "(C (A a) (B c))"));
-    CHECK_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
-    CHECK_OK(vpps_constituents_binarise(dev, VPPS_LEFT_BRANCHING, labels, tb));
+    TEST_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_vocab_create(&labels));
+    TEST_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
+    TEST_OK(read_string(dev, "(C (A a) (B c))"));
+    TEST_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
+    TEST_OK(vpps_constituents_binarise(dev, VPPS_LEFT_BRANCHING, labels, tb));
     size_t n;
     char *text = treebank_text(tb, &n);
     ck_assert_str_eq(text, "(2 (0 b) (1 c))\n(3 b)\n(1 (2 a) (0 c))\n");
@@ -315,11 +315,11 @@ TEST(depth_is_limited_by_memory_only) {
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
     vpps_treebank *tb;
     vpps_vocab *labels;
-    CHECK_OK(vpps_constituents_read_text(c, "deep", text, n));
-    CHECK_OK(vpps_treebank_create(&tb));
-    CHECK_OK(vpps_vocab_create(&labels));
-    CHECK_OK(vpps_constituents_binarise(c, VPPS_RIGHT_BRANCHING, labels, tb));
-    CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, tb));
+    TEST_OK(vpps_constituents_read_text(c, "deep", text, n));
+    TEST_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_vocab_create(&labels));
+    TEST_OK(vpps_constituents_binarise(c, VPPS_RIGHT_BRANCHING, labels, tb));
+    TEST_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, tb));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 1).n_leaves, _i == 0 ? 1 : DEEP + 1);
     check_post_order(vpps_treebank_tree(tb, 0), vpps_treebank_classes(tb));
     check_post_order(vpps_treebank_tree(tb, 1), vpps_treebank_classes(tb));
@@ -360,7 +360,7 @@ TEST(treebanks) {
     const char *path = data_file("treebanks", f->name);
     if (!path) return;
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-    CHECK_OK(vpps_constituents_read_file(c, path));
+    TEST_OK(vpps_constituents_read_file(c, path));
     uint32_t leaves = 0, nodes = 0, shortest = UINT32_MAX, longest = 0, depth = 0, arity = 0, binary = 0, unary = 0;
     for (uint32_t i = 0; i < vpps_constituents_size(c); i++) {
         const vpps_constituent_tree tree = vpps_constituents_tree(c, i);
@@ -422,8 +422,8 @@ TEST(treebanks_in_the_penn_form) {
     size_t n, n_penn, n_wanted, n_got;
     vpps_constituents *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
     char *text = file_bytes(path, &n), *rewritten = penn_form(text, n, &n_penn);
-    CHECK_OK(vpps_constituents_read_text(c, path, text, n));
-    CHECK_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
+    TEST_OK(vpps_constituents_read_text(c, path, text, n));
+    TEST_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
     char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);
     ck_assert_uint_eq(n_got, n_wanted);
     ck_assert(memcmp(got, wanted, n_got) == 0);

@@ -25,7 +25,7 @@ static const char *show(const vpps_sentences *s) {
 }
 
 static vpps_status read_text(vpps_sentences **s, const vpps_dependencies *how, const char *text) {
-    CHECK_OK(vpps_sentences_create(s));
+    TEST_OK(vpps_sentences_create(s));
     return vpps_sentences_read_dependencies_text(*s, "t", text, strlen(text), how);
 }
 
@@ -60,7 +60,7 @@ static const struct good_case {
 
 TEST(good_text) {
     vpps_sentences *s;
-    CHECK_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
+    TEST_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
     ck_assert_str_eq(show(s), good_cases[_i].shown);
     vpps_sentences_destroy(s);
 }
@@ -70,7 +70,7 @@ TEST(trees_know_their_lines) {
     static const vpps_dependencies *const how[] = {&whole, &heads_only, &labelled};
     for (size_t i = 0; i < VPPS_COUNT(how); i++) {
         vpps_sentences *s;
-        CHECK_OK(read_text(&s, how[i], text));
+        TEST_OK(read_text(&s, how[i], text));
         ck_assert_uint_eq(vpps_sentences_line(s, 0), 4);
         ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 0), 4);
         ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 6);
@@ -125,7 +125,7 @@ TEST(bad_text) {
     static const char before[] = W("1", "a", "0", "r");
     const struct bad_case *c = &bad_cases[_i];
     vpps_sentences *s;
-    CHECK_OK(read_text(&s, c->how, before));
+    TEST_OK(read_text(&s, c->how, before));
     const char *shown = strdup(show(s));
     CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", c->text, strlen(c->text), c->how), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), c->message);
@@ -137,13 +137,13 @@ TEST(bad_text) {
 
 TEST(trees_and_other_sentences_do_not_mix) {
     vpps_sentences *s;
-    CHECK_OK(read_text(&s, &heads_only, W("1", "a", "0", "r")));
-    CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL), VPPS_STATE);
-    CHECK_MESSAGE("expected text without tags and heads, as the 1 sentences before, found text without tags");
+    TEST_OK(read_text(&s, &heads_only, W("1", "a", "0", "r")));
+    TEST_FAILS(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL), VPPS_STATE,
+               "expected text without tags and heads, as the 1 sentences before, found text without tags");
     CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, NULL), VPPS_STATE);
     vpps_sentences_destroy(s);
-    CHECK_OK(vpps_sentences_create(&s));
-    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL));
+    TEST_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_read_lines_text(s, "t", "a", 1, NULL));
     ck_assert_ptr_null(vpps_sentences_get(s, 0).heads);
     CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", "", 0, &heads_only), VPPS_STATE);
     vpps_sentences_destroy(s);
@@ -152,7 +152,7 @@ TEST(trees_and_other_sentences_do_not_mix) {
 /* A chain as long as memory allows, and a circle at its end. */
 TEST(depth_is_limited_by_memory_only) {
     enum { WORDS = 200000 };
-    const int n = WORDS / test_divisor();
+    const int n = (int)test_scaled(WORDS);
     char *text = NULL;
     size_t len;
     vpps_sentences *s;
@@ -160,7 +160,7 @@ TEST(depth_is_limited_by_memory_only) {
     for (int k = 1; k < n; k++) fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", k, k + 1);
     fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", n, _i ? 1 : 0);
     ck_assert_int_eq(fclose(file), 0);
-    CHECK_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_create(&s));
     const vpps_status status = vpps_sentences_read_dependencies_text(s, "t", text, len, NULL);
     ck_assert_str_eq(vpps_status_name(status), vpps_status_name(_i ? VPPS_FORMAT : VPPS_OK));
     if (!_i) ck_assert_uint_eq(vpps_sentences_get(s, 0).heads[n - 2], (uint32_t)n);

@@ -8,8 +8,8 @@ typedef struct read_graphs {
 } read_graphs;
 
 static void open_graphs(read_graphs *r, uint32_t numbers) {
-    CHECK_OK(vpps_edge_lists_create(&r->e));
-    CHECK_OK(vpps_sentences_create(&r->nodes));
+    TEST_OK(vpps_edge_lists_create(&r->e));
+    TEST_OK(vpps_sentences_create(&r->nodes));
     r->e->numbers = numbers;
 }
 
@@ -73,7 +73,7 @@ TEST(good_text) {
     const struct good_case *c = &good_cases[_i];
     read_graphs r;
     open_graphs(&r, c->numbers);
-    CHECK_OK(read_text(&r, c->text, c->labels));
+    TEST_OK(read_text(&r, c->text, c->labels));
     ck_assert_str_eq(show(&r), c->shown);
     close_graphs(&r);
 }
@@ -81,7 +81,7 @@ TEST(good_text) {
 TEST(nodes_know_their_lines) {
     read_graphs r;
     open_graphs(&r, 0);
-    CHECK_OK(read_text(&r, "# c\ngraph\n\nnode a\ngraph\nnode b\nedge 1 1\nnode c\n", VPPS_NODE_LABELS));
+    TEST_OK(read_text(&r, "# c\ngraph\n\nnode a\ngraph\nnode b\nedge 1 1\nnode c\n", VPPS_NODE_LABELS));
     ck_assert_uint_eq(vpps_sentences_line(r.nodes, 1), 5);
     ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 0, 0), 4);
     ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 1, 1), 8);
@@ -132,11 +132,11 @@ TEST(bad_text) {
     const struct bad_case *c = &bad_cases[_i];
     read_graphs r;
     open_graphs(&r, c->numbers);
-    CHECK_OK(read_text(&r,
-                       c->numbers == 2 ? "graph g\nnode a n 1 2\nedge 1 1 k\n"
-                       : c->numbers    ? "graph g\nnode a n 1\nedge 1 1 k\n"
-                                       : "graph g\nnode a n\nedge 1 1 k\n",
-                       c->labels));
+    TEST_OK(read_text(&r,
+                      c->numbers == 2 ? "graph g\nnode a n 1 2\nedge 1 1 k\n"
+                      : c->numbers    ? "graph g\nnode a n 1\nedge 1 1 k\n"
+                                      : "graph g\nnode a n\nedge 1 1 k\n",
+                      c->labels));
     char *shown = strdup(show(&r));
     CHECK_STATUS(read_text(&r, c->text, c->labels), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), c->message);
@@ -150,7 +150,7 @@ TEST(bad_text) {
 TEST(labels_of_two_kinds_do_not_mix) {
     read_graphs r;
     open_graphs(&r, 0);
-    CHECK_OK(read_text(&r, "graph g\nnode a\n", VPPS_GRAPH_LABELS));
+    TEST_OK(read_text(&r, "graph g\nnode a\n", VPPS_GRAPH_LABELS));
     CHECK_STATUS(read_text(&r, "graph g\nnode a\n", VPPS_NODE_LABELS), VPPS_STATE);
     close_graphs(&r);
 }

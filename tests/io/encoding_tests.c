@@ -58,18 +58,18 @@ TEST(utf_16_is_named) {
 TEST(columns_are_counted_from_behind_the_mark) {
     vpps_treebank *tb;
     vpps_sentences *s;
-    CHECK_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_create(&tb));
     CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:2: expected a label from -1 to 999, found 'x'");
-    CHECK_OK(vpps_treebank_read_text(tb, "t", MARK, 3));
+    TEST_OK(vpps_treebank_read_text(tb, "t", MARK, 3));
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     vpps_treebank_destroy(tb);
-    CHECK_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_create(&s));
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", MARK "a|O b", 8), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
-    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
+    TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
     vpps_sentences_destroy(s);
 }

@@ -8,8 +8,8 @@ enum { N_TAGS = 9 };
 static vpps_vocab *vocab_of(size_t n, const char *const *words) {
     vpps_vocab *v;
     uint32_t id;
-    CHECK_OK(vpps_vocab_create(&v));
-    for (size_t i = 0; i < n; i++) CHECK_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
+    TEST_OK(vpps_vocab_create(&v));
+    for (size_t i = 0; i < n; i++) TEST_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
     return v;
 }
 
@@ -26,7 +26,7 @@ static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
     uint32_t n = 0;
     for (size_t len; *text; text += len + (text[len] == ' ')) {
         len = strcspn(text, " ");
-        CHECK_OK(vpps_vocab_add(v, text, len, &ids[n++]));
+        TEST_OK(vpps_vocab_add(v, text, len, &ids[n++]));
     }
     return n;
 }
@@ -49,8 +49,8 @@ TEST(every_transition) {
                 snprintf(text, sizeof text, "%c%s %c%s", prefixes[a], a ? "-X" : "", prefixes[b],
                          b ? same ? "-X" : "-Y" : "");
                 ck_assert_uint_eq(parse(v, text, ids), 2);
-                CHECK_OK(vpps_f1_create(&f, v));
-                CHECK_OK(vpps_f1_add(f, 2, ids, ids));
+                TEST_OK(vpps_f1_create(&f, v));
+                TEST_OK(vpps_f1_add(f, 2, ids, ids));
                 const uint32_t wanted = !same && a && b ? 2 : chunks_of_two[meaning[a]][meaning[b]];
                 const vpps_f1_counts found = vpps_f1_all_counts(f);
                 ck_assert_msg(found.gold == wanted, "%s: %u chunks, not %u", text, (unsigned)found.gold, wanted);
@@ -121,8 +121,8 @@ static void check_case(const struct hand_case *c) {
     vpps_f1 *f;
     const uint32_t n = parse(v, c->gold, gold);
     ck_assert_uint_eq(parse(v, c->predicted, predicted), n);
-    CHECK_OK(vpps_f1_create(&f, v));
-    CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+    TEST_OK(vpps_f1_create(&f, v));
+    TEST_OK(vpps_f1_add(f, n, gold, predicted));
     check_counts(vpps_f1_all_counts(f), c->n_gold, c->n_predicted, c->n_correct);
     ck_assert_uint_eq(vpps_f1_tokens(f, &right), n);
     ck_assert_uint_le(right, n);
@@ -141,10 +141,10 @@ TEST(types_and_ratios) {
     vpps_f1 *f;
     const uint32_t n = parse(v, "O B-LOC I-LOC B-PER B-PER O B-LOC O", gold);
     parse(v, "O B-LOC I-LOC B-PER O O B-PER B-ORG", predicted);
-    CHECK_OK(vpps_f1_create(&f, v));
+    TEST_OK(vpps_f1_create(&f, v));
     check_counts(vpps_f1_all_counts(f), 0, 0, 0);
     ck_assert_double_eq(vpps_f1_score(vpps_f1_all_counts(f)), 0);
-    CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+    TEST_OK(vpps_f1_add(f, n, gold, predicted));
     ck_assert_uint_eq(vpps_f1_types(f), 3);
     ck_assert_str_eq(vpps_f1_type(f, 0), "LOC");
     ck_assert_str_eq(vpps_f1_type(f, 1), "PER");
@@ -179,11 +179,11 @@ TEST(tags_that_are_none) {
         vpps_vocab *v = vocab_of(0, NULL);
         uint32_t ids[4], odd = 0;
         parse(v, "B-X I-X O S-Y", ids);
-        if (*bad[i]) CHECK_OK(vpps_vocab_add(v, bad[i], strlen(bad[i]), &odd));
-        CHECK_OK(vpps_f1_create(&f, v));
+        if (*bad[i]) TEST_OK(vpps_vocab_add(v, bad[i], strlen(bad[i]), &odd));
+        TEST_OK(vpps_f1_create(&f, v));
         const uint32_t gold[] = {ids[0], *bad[i] ? odd : ids[2], ids[1], ids[3]},
                        said[] = {ids[0], ids[2], ids[1], gold[1]};
-        CHECK_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y against X, O, X, none */
+        TEST_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y against X, O, X, none */
         check_counts(vpps_f1_all_counts(f), 3, 2, 2);
         ck_assert_uint_eq(vpps_f1_types(f), 2);
         vpps_f1_destroy(f);
@@ -264,8 +264,8 @@ static void reference_counts(uint32_t n, const uint32_t *gold, const uint32_t *p
 static void compare_with_reference(vpps_vocab *v, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
     vpps_f1 *f;
     vpps_f1_counts wanted[2] = {{0}, {0}};
-    CHECK_OK(vpps_f1_create(&f, v));
-    CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+    TEST_OK(vpps_f1_create(&f, v));
+    TEST_OK(vpps_f1_add(f, n, gold, predicted));
     reference_counts(n, gold, predicted, wanted);
     for (uint32_t t = 0; t < 2; t++) {
         const vpps_f1_counts found = vpps_f1_type_counts(f, t);
@@ -284,7 +284,7 @@ TEST(as_conlleval) {
         compare_with_reference(v, 2, gold, predicted);
     }
     uint64_t random = 17;
-    for (int round = 0; round < 20000 / test_divisor(); round++) {
+    for (int round = 0; round < (int)test_scaled(20000); round++) {
         const uint32_t n = vpps_random_below(&random, 31), wrong = vpps_random_below(&random, 100);
         for (uint32_t i = 0; i < n; i++) {
             gold[i] = vpps_random_below(&random, N_TAGS);
@@ -313,7 +313,7 @@ TEST(as_seqeval) {
     vpps_vocab *v = vocab_of(N_TAGS, tags);
     vpps_f1 *f;
     uint64_t random = c->seed;
-    CHECK_OK(vpps_f1_create(&f, v));
+    TEST_OK(vpps_f1_create(&f, v));
     for (uint32_t s = 0; s < c->sentences; s++) {
         uint32_t gold[12], predicted[12];
         const uint32_t n = 1 + vpps_random_below(&random, 12);
@@ -321,7 +321,7 @@ TEST(as_seqeval) {
         for (uint32_t i = 0; i < n; i++) {
             predicted[i] = vpps_random_below(&random, 100) < c->wrong ? vpps_random_below(&random, c->n_tags) : gold[i];
         }
-        CHECK_OK(vpps_f1_add(f, n, gold, predicted));
+        TEST_OK(vpps_f1_add(f, n, gold, predicted));
     }
     check_counts(vpps_f1_type_counts(f, 0), c->x.gold, c->x.predicted, c->x.correct);
     check_counts(vpps_f1_type_counts(f, 1), c->y.gold, c->y.predicted, c->y.correct);

@@ -17,7 +17,7 @@ static void show_sentences(const vpps_sentences *s, FILE *out) {
 static vpps_status read_sentences(vpps_status (*read)(vpps_sentences *, const char *, const char *, size_t),
                                   const char *path, const char *text, size_t n, FILE *out) {
     vpps_sentences *s;
-    CHECK_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_create(&s));
     const vpps_status status = read(s, path, text, n);
     if (status == VPPS_OK) show_sentences(s, out);
     vpps_sentences_destroy(s);
@@ -85,8 +85,8 @@ static vpps_status plain(const char *path, const char *text, size_t n, FILE *out
 static vpps_status parallel(const char *path, const char *text, size_t n, FILE *out) {
     static const vpps_parallel skip = {.skip_empty = true};
     vpps_sentences *a, *b;
-    CHECK_OK(vpps_sentences_create(&a));
-    CHECK_OK(vpps_sentences_create(&b));
+    TEST_OK(vpps_sentences_create(&a));
+    TEST_OK(vpps_sentences_create(&b));
     const vpps_status status = path ? vpps_sentences_read_parallel_files(a, b, path, path, &skip)
                                     : vpps_sentences_read_parallel_texts(a, b, "t", text, n, "t", text, n, &skip);
     if (status == VPPS_OK) {
@@ -100,17 +100,16 @@ static vpps_status parallel(const char *path, const char *text, size_t n, FILE *
 
 static vpps_status sentiment(const char *path, const char *text, size_t n, FILE *out) {
     vpps_treebank *tb;
-    CHECK_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_create(&tb));
     const vpps_status status = path ? vpps_treebank_read_file(tb, path) : vpps_treebank_read_text(tb, "t", text, n);
-    for (uint32_t i = 0; status == VPPS_OK && i < vpps_treebank_size(tb); i++)
-        CHECK_OK(vpps_treebank_write(tb, i, out));
+    for (uint32_t i = 0; status == VPPS_OK && i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, out));
     vpps_treebank_destroy(tb);
     return status;
 }
 
 static vpps_status constituents(const char *path, const char *text, size_t n, FILE *out) {
     vpps_constituents *c;
-    CHECK_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
+    TEST_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
     const vpps_status status =
         path ? vpps_constituents_read_file(c, path) : vpps_constituents_read_text(c, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_constituents_size(c); i++) {
@@ -128,7 +127,7 @@ static vpps_status constituents(const char *path, const char *text, size_t n, FI
 
 static vpps_status lattices(const char *path, const char *text, size_t n, FILE *out) {
     vpps_lattices *l;
-    CHECK_OK(vpps_lattices_create(&l));
+    TEST_OK(vpps_lattices_create(&l));
     const vpps_status status = path ? vpps_lattices_read_file(l, path) : vpps_lattices_read_text(l, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_lattices_size(l); i++) {
         const vpps_lattice lattice = vpps_lattices_get(l, i);
@@ -147,9 +146,9 @@ static vpps_status lattices(const char *path, const char *text, size_t n, FILE *
 static vpps_status lexicon(const char *path, const char *text, size_t n, FILE *out) {
     vpps_vocab *v;
     char *words;
-    CHECK_OK(vpps_vocab_create(&v));
+    TEST_OK(vpps_vocab_create(&v));
     const vpps_status status = path ? vpps_lexicon_read_file(v, path) : vpps_lexicon_read_text(v, "t", text, n);
-    CHECK_OK(vpps_vocab_to_text(v, &words));
+    TEST_OK(vpps_vocab_to_text(v, &words));
     fputs(words, out);
     free(words);
     vpps_vocab_destroy(v);

@@ -121,7 +121,7 @@ TEST(as_jansson) {
 TEST(as_jansson_when_damaged) {
     static const char alphabet[] = "{}[]\",:\\u0d8e1-.\xc3\xa9 ntfa";
     uint64_t state = 7;
-    uint32_t taken = 0, cases = 20000 / (uint32_t)test_divisor();
+    uint32_t taken = 0, cases = test_scaled(20000);
     for (uint32_t i = 0; i < cases; i++) {
         char text[256];
         const char *from = texts[(state = vpps_mix64(state)) % VPPS_COUNT(texts)];

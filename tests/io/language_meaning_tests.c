@@ -74,7 +74,7 @@ typedef struct contexts {
 
 static uint32_t *counts_beside(contexts *c, const char *word) {
     uint32_t id;
-    CHECK_OK(vpps_vocab_add(c->words, word, strlen(word), &id));
+    TEST_OK(vpps_vocab_add(c->words, word, strlen(word), &id));
     ck_assert_uint_lt(id, VPPS_COUNT(c->counts));
     return c->counts[id];
 }
@@ -90,8 +90,8 @@ TEST(neighbours_decide_shared_names) {
     const uint32_t n = 20000;
     uint32_t total = 0, of_kind[N_KINDS] = {0}, by_left = 0, by_right = 0, by_any = 0;
     static contexts left, right;
-    CHECK_OK(vpps_vocab_create(&left.words));
-    CHECK_OK(vpps_vocab_create(&right.words));
+    TEST_OK(vpps_vocab_create(&left.words));
+    TEST_OK(vpps_vocab_create(&right.words));
     corpus c = generate(5, false, n);
     for (int pass = 0; pass < 2; pass++) { /* first to learn, then to decide */
         for (uint32_t i = 0; i < n; i++) {

@@ -58,14 +58,14 @@ TEST(equal_sentences_for_equal_seeds) {
 
 TEST(defaults_of_the_language) {
     corpus c = new_corpus(), wanted = new_corpus();
-    CHECK_OK(vpps_sentences_generate(c.s, NULL, NULL, NULL, 20));
-    CHECK_OK(vpps_sentences_generate(wanted.s, wanted.translation, NULL, &(vpps_language){.seed = 0}, 20));
+    TEST_OK(vpps_sentences_generate(c.s, NULL, NULL, NULL, 20));
+    TEST_OK(vpps_sentences_generate(wanted.s, wanted.translation, NULL, &(vpps_language){.seed = 0}, 20));
     ck_assert_ptr_null(vpps_sentences_get(c.s, 0).tags);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(c.s)), 0);
     char *text = show(wanted.s);
     check_shown(c.s, text, true);
     free(text);
-    CHECK_OK(vpps_sentences_generate(c.s, NULL, c.lexicon, NULL, 5)); /* appended */
+    TEST_OK(vpps_sentences_generate(c.s, NULL, c.lexicon, NULL, 5)); /* appended */
     ck_assert_uint_eq(vpps_sentences_size(c.s), 25);
     destroy(wanted);
     destroy(c);
@@ -87,7 +87,7 @@ TEST(lengths_and_rare_words) {
     }
     ck_assert_uint_ge(shorts, n / 20);
     ck_assert_uint_ge(longs, n / 40);
-    CHECK_OK(vpps_sentences_counts(c.s, &counts));
+    TEST_OK(vpps_sentences_counts(c.s, &counts));
     for (uint32_t id = 0; id < vpps_vocab_size(words); id++) {
         letters += counts[id] * strlen(vpps_vocab_word(words, id));
         rare += counts[id] < 5 ? counts[id] : 0;
@@ -103,9 +103,9 @@ TEST(end_words_are_appended) {
     corpus with = new_corpus(), without = new_corpus(), alone = new_corpus();
     const vpps_language end = {.seed = 2, .end_word = "<eos>"}, none = {.seed = 2},
                         tagged = {.seed = 2, .tags = true, .end_word = "</s>"};
-    CHECK_OK(vpps_sentences_generate(with.s, with.translation, NULL, &end, 30));
-    CHECK_OK(vpps_sentences_generate(without.s, without.translation, NULL, &none, 30));
-    CHECK_OK(vpps_sentences_generate(alone.s, NULL, NULL, &end, 30));
+    TEST_OK(vpps_sentences_generate(with.s, with.translation, NULL, &end, 30));
+    TEST_OK(vpps_sentences_generate(without.s, without.translation, NULL, &none, 30));
+    TEST_OK(vpps_sentences_generate(alone.s, NULL, NULL, &end, 30));
     char *text = show(without.s);
     check_shown(with.s, text, true);
     free(text);
@@ -120,7 +120,7 @@ TEST(end_words_are_appended) {
     }
     destroy(with);
     with = new_corpus();
-    CHECK_OK(vpps_sentences_generate(with.s, with.translation, NULL, &tagged, 1)); /* the translation has no tags */
+    TEST_OK(vpps_sentences_generate(with.s, with.translation, NULL, &tagged, 1)); /* the translation has no tags */
     ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(with.s), "</s>", 4), VPPS_NO_WORD);
     ck_assert_uint_ne(vpps_vocab_find(vpps_sentences_vocab(with.translation), "</s>", 4), VPPS_NO_WORD);
     destroy(with);
@@ -137,7 +137,7 @@ TEST(labels_name_the_first_name) {
     corpus tagged = generate(21, false, SENTENCES), labelled = new_corpus();
     const vpps_vocab *labels = vpps_sentences_tag_vocab(labelled.s);
     uint32_t counts[4] = {0};
-    CHECK_OK(vpps_sentences_generate(labelled.s, NULL, NULL, &options, SENTENCES));
+    TEST_OK(vpps_sentences_generate(labelled.s, NULL, NULL, &options, SENTENCES));
     for (uint32_t i = 0; i < SENTENCES; i++) {
         const vpps_sentence s = vpps_sentences_get(labelled.s, i);
         uint32_t k = 0;
@@ -152,8 +152,8 @@ TEST(labels_name_the_first_name) {
     }
     for (size_t k = 0; k < VPPS_COUNT(counts); k++) ck_assert_uint_gt(counts[k], SENTENCES / 20);
     const vpps_language both = {.tags = true, .labels = true};
-    CHECK_STATUS(vpps_sentences_generate(labelled.s, NULL, NULL, &both, 1), VPPS_ARGUMENT);
-    CHECK_MESSAGE("expected sentences with tags or with labels, found both");
+    TEST_FAILS(vpps_sentences_generate(labelled.s, NULL, NULL, &both, 1), VPPS_ARGUMENT,
+               "expected sentences with tags or with labels, found both");
     destroy(tagged);
     destroy(labelled);
 }
@@ -196,8 +196,8 @@ TEST(the_lexicon_has_all_words) {
     const uint32_t n = 500;
     corpus words = generate(11, false, n), letters = generate(11, true, n), empty = generate(12, true, 0);
     vpps_lattices *lattices;
-    CHECK_OK(vpps_lattices_create(&lattices));
-    CHECK_OK(vpps_lattices_build(lattices, letters.s, letters.lexicon));
+    TEST_OK(vpps_lattices_create(&lattices));
+    TEST_OK(vpps_lattices_build(lattices, letters.s, letters.lexicon));
     uint64_t wanted = 0, found = 0;
     for (uint32_t i = 0; i < n; i++) {
         const vpps_lattice l = vpps_lattices_get(lattices, i);
@@ -218,12 +218,12 @@ TEST(the_lexicon_has_all_words) {
     ck_assert_uint_le(found, 2 * wanted);           /* not too many */
     vpps_lattices_destroy(lattices);
     char *text, *other; /* the lexicon is that of the language, not of these sentences */
-    CHECK_OK(vpps_vocab_to_text(letters.lexicon, &text));
-    CHECK_OK(vpps_vocab_to_text(empty.lexicon, &other));
+    TEST_OK(vpps_vocab_to_text(letters.lexicon, &text));
+    TEST_OK(vpps_vocab_to_text(empty.lexicon, &other));
     ck_assert_str_eq(text, other);
     free(text);
     free(other);
-    CHECK_OK(vpps_sentences_generate(empty.s, NULL, empty.lexicon, &(vpps_language){.tags = true}, 1));
+    TEST_OK(vpps_sentences_generate(empty.s, NULL, empty.lexicon, &(vpps_language){.tags = true}, 1));
     ck_assert_uint_eq(vpps_vocab_size(empty.lexicon), vpps_vocab_size(letters.lexicon));
     destroy(empty);
     destroy(letters);
@@ -237,14 +237,14 @@ TEST(failures_change_nothing) {
     static const char *const end_words[] = {"", "a b", "a\n", "\r"};
     corpus c = generate(13, false, 1), other = generate(13, false, 2);
     uint32_t id;
-    CHECK_OK(vpps_vocab_add(other.lexicon, "zebra", 5, &id));
+    TEST_OK(vpps_vocab_add(other.lexicon, "zebra", 5, &id));
     char *text = show(c.s), *translation = show(c.translation);
     const uint32_t n_words = vpps_vocab_size(vpps_sentences_vocab(c.s)), n_lexicon = vpps_vocab_size(other.lexicon);
     vpps_language o = {.seed = 14, .tags = true};
     for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
         o.end_word = end_words[i];
-        CHECK_STATUS(vpps_sentences_generate(c.s, c.translation, other.lexicon, &o, 3), VPPS_ARGUMENT);
-        CHECK_MESSAGE("expected an end word without spaces and line ends");
+        TEST_FAILS(vpps_sentences_generate(c.s, c.translation, other.lexicon, &o, 3), VPPS_ARGUMENT,
+                   "expected an end word without spaces and line ends");
     }
     o.end_word = "<eos>";
     CHECK_STATUS(vpps_sentences_generate(c.s, NULL, other.lexicon, &o, 3), VPPS_ARGUMENT);
@@ -254,12 +254,11 @@ TEST(failures_change_nothing) {
     ck_assert_str_eq(vpps_error_message(), "language: expected two different vpps_sentences");
     CHECK_STATUS(vpps_sentences_generate(c.s, other.translation, other.lexicon, &o, 3), VPPS_STATE);
     ck_assert_str_eq(vpps_error_message(), "language: expected as many sentences before on both sides, found 1 and 2");
-    CHECK_STATUS(vpps_sentences_generate(other.s, other.translation, other.lexicon, &(vpps_language){0}, 3),
-                 VPPS_STATE);
-    CHECK_MESSAGE("expected text with tags, as the 2 sentences before, found text without");
+    TEST_FAILS(vpps_sentences_generate(other.s, other.translation, other.lexicon, &(vpps_language){0}, 3), VPPS_STATE,
+               "expected text with tags, as the 2 sentences before, found text without");
     o.tags = false;
-    CHECK_STATUS(vpps_sentences_generate(c.translation, c.s, other.lexicon, &o, 3), VPPS_STATE);
-    CHECK_MESSAGE("expected text with tags, as the 1 sentences before, found text without");
+    TEST_FAILS(vpps_sentences_generate(c.translation, c.s, other.lexicon, &o, 3), VPPS_STATE,
+               "expected text with tags, as the 1 sentences before, found text without");
     check_shown(c.s, text, true);
     check_shown(c.translation, translation, true);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(c.s)), n_words);
@@ -285,7 +284,7 @@ TEST(out_of_memory_changes_nothing) {
     unsigned long pages = 0;
     char *text = show(c.s), *translation = show(c.translation);
     const uint32_t n_words = vpps_vocab_size(vpps_sentences_vocab(c.s));
-    CHECK_OK(vpps_vocab_create(&lexicon));
+    TEST_OK(vpps_vocab_create(&lexicon));
     FILE *memory = fopen("/proc/self/statm", "r");
     ck_assert(memory != NULL && fscanf(memory, "%lu", &pages) == 1);
     fclose(memory);

@@ -14,16 +14,16 @@ typedef struct corpus {
 
 static inline corpus new_corpus(void) {
     corpus c;
-    CHECK_OK(vpps_sentences_create(&c.s));
-    CHECK_OK(vpps_sentences_create(&c.translation));
-    CHECK_OK(vpps_vocab_create(&c.lexicon));
+    TEST_OK(vpps_sentences_create(&c.s));
+    TEST_OK(vpps_sentences_create(&c.translation));
+    TEST_OK(vpps_vocab_create(&c.lexicon));
     return c;
 }
 
 static inline corpus generate(uint64_t seed, bool characters, uint32_t n) {
     corpus c = new_corpus();
     const vpps_language options = {.seed = seed, .characters = characters, .tags = true};
-    CHECK_OK(vpps_sentences_generate(c.s, c.translation, c.lexicon, &options, n));
+    TEST_OK(vpps_sentences_generate(c.s, c.translation, c.lexicon, &options, n));
     return c;
 }
 

@@ -5,7 +5,7 @@
 
 static vpps_lattices *new_lattices(void) {
     vpps_lattices *l;
-    CHECK_OK(vpps_lattices_create(&l));
+    TEST_OK(vpps_lattices_create(&l));
     return l;
 }
 
@@ -47,7 +47,7 @@ TEST(good_text) {
     };
     for (size_t i = 0; i < VPPS_COUNT(good); i++) {
         vpps_lattices *l = new_lattices();
-        CHECK_OK(read_string(l, good[i].text));
+        TEST_OK(read_string(l, good[i].text));
         ck_assert_str_eq(show(l), good[i].shown);
         ck_assert_uint_eq(vpps_lattices_tags(l), good[i].tags);
         ck_assert_uint_eq(vpps_lattices_characters(l), good[i].characters);
@@ -86,14 +86,14 @@ static const struct bad_text {
 
 TEST(bad_text) {
     vpps_lattices *l = new_lattices();
-    CHECK_OK(read_string(l, "1 2 0 1 0 1 0 3"));
+    TEST_OK(read_string(l, "1 2 0 1 0 1 0 3"));
     CHECK_STATUS(read_string(l, bad_texts[_i].text), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
     ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n");
     ck_assert_uint_eq(vpps_lattices_tags(l), 2);
     ck_assert_uint_eq(vpps_lattices_characters(l), 4);
     ck_assert_uint_eq(vpps_lattices_words(l), 0);
-    CHECK_OK(read_string(l, "1 3 0 1 2 0 1 0 4 2 1 5 0 6"));
+    TEST_OK(read_string(l, "1 3 0 1 2 0 1 0 4 2 1 5 0 6"));
     ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n0[ ] 1[ 0:4c ] 2[ 1:5c 0:6w ] \n");
     ck_assert_ptr_null(vpps_lattices_get(l, 2).tags);
     vpps_lattices_destroy(l);
@@ -114,16 +114,16 @@ TEST(lexicon) {
                {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
     vpps_vocab *v;
     char *words;
-    CHECK_OK(vpps_vocab_create(&v));
+    TEST_OK(vpps_vocab_create(&v));
     static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
-    CHECK_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
+    TEST_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
         CHECK_STATUS(vpps_lexicon_read_text(v, "t", bad[i].text, strlen(bad[i].text)), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), bad[i].message);
     }
     CHECK_STATUS(vpps_lexicon_read_text(v, "t", "z\0", 2), VPPS_FORMAT);
     CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
-    CHECK_OK(vpps_vocab_to_text(v, &words));
+    TEST_OK(vpps_vocab_to_text(v, &words));
     ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
     free(words);
     vpps_vocab_destroy(v);
@@ -134,13 +134,13 @@ TEST(built_from_characters) {
     static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
     vpps_sentences *s, *untagged;
     vpps_vocab *v;
-    CHECK_OK(vpps_sentences_create(&s));
-    CHECK_OK(vpps_sentences_create(&untagged));
-    CHECK_OK(vpps_vocab_create(&v));
-    CHECK_OK(vpps_lexicon_read_text(v, "t", words, sizeof words - 1));
-    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|O b|X c|Y a|O\nb|Y", 19));
+    TEST_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_create(&untagged));
+    TEST_OK(vpps_vocab_create(&v));
+    TEST_OK(vpps_lexicon_read_text(v, "t", words, sizeof words - 1));
+    TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|O b|X c|Y a|O\nb|Y", 19));
     vpps_lattices *l = new_lattices();
-    CHECK_OK(vpps_lattices_build(l, s, v));
+    TEST_OK(vpps_lattices_build(l, s, v));
     ck_assert_str_eq(show(l), "0[ ] 0[ 0:0c ] 1[ 1:1c 0:1w ] 2[ 2:2c 1:3w 0:2w ] 0[ 3:0c 2:4w ] \n"
                               "0[ ] 2[ 0:1c ] \n");
     ck_assert_uint_eq(vpps_lattices_tags(l), 3);
@@ -149,8 +149,8 @@ TEST(built_from_characters) {
     vpps_lattices_destroy(l);
     l = new_lattices();
     static const vpps_lines keep = {.keep_empty = true};
-    CHECK_OK(vpps_sentences_read_lines_text(untagged, "t", "\na a a a a a a a a\n", 19, &keep));
-    CHECK_OK(vpps_lattices_build(l, untagged, v));
+    TEST_OK(vpps_sentences_read_lines_text(untagged, "t", "\na a a a a a a a a\n", 19, &keep));
+    TEST_OK(vpps_lattices_build(l, untagged, v));
     ck_assert_str_eq(show(l), "0[ ] \n0[ ] 0[ 0:0c ] 0[ 1:0c ] 0[ 2:0c ] 0[ 3:0c ] 0[ 4:0c ] 0[ 5:0c ] 0[ 6:0c ] "
                               "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
     vpps_lattices_destroy(l);
@@ -177,7 +177,7 @@ TEST(lattices_of_ids) {
     if (!path) return;
     uint32_t nodes = 0, arcs = 0, words = 0, shortest = UINT32_MAX, longest = 0, spans[16] = {0};
     vpps_lattices *l = new_lattices();
-    CHECK_OK(vpps_lattices_read_file(l, path));
+    TEST_OK(vpps_lattices_read_file(l, path));
     ck_assert_uint_eq(vpps_lattices_size(l), f->lattices);
     for (uint32_t i = 0; i < f->lattices; i++) {
         const vpps_lattice lattice = vpps_lattices_get(l, i);
@@ -224,17 +224,17 @@ TEST(lattices_of_weibo) {
     vpps_vocab *v;
     const char *path = data_file("lattices_of_weibo", "weibo_ner/lexicon.txt");
     if (!path) return;
-    CHECK_OK(vpps_vocab_create(&v));
-    CHECK_OK(vpps_lexicon_read_file(v, path));
+    TEST_OK(vpps_vocab_create(&v));
+    TEST_OK(vpps_lexicon_read_file(v, path));
     ck_assert_uint_eq(vpps_vocab_size(v), 109750);
     for (size_t f = 0; f < VPPS_COUNT(weibo_files); f++) {
         path = data_file("lattices_of_weibo", weibo_files[f].name);
         if (!path) break;
         vpps_sentences *s;
         vpps_lattices *l = new_lattices();
-        CHECK_OK(vpps_sentences_create(&s));
-        CHECK_OK(vpps_sentences_read_columns_file(s, path, NULL));
-        CHECK_OK(vpps_lattices_build(l, s, v));
+        TEST_OK(vpps_sentences_create(&s));
+        TEST_OK(vpps_sentences_read_columns_file(s, path, NULL));
+        TEST_OK(vpps_lattices_build(l, s, v));
         uint32_t words = 0, nodes = 0;
         for (uint32_t i = 0; i < vpps_lattices_size(l); i++) {
             const vpps_lattice lattice = vpps_lattices_get(l, i);
@@ -257,12 +257,12 @@ TEST(lattices_know_their_lines) {
     vpps_lattices *l;
     vpps_sentences *s;
     vpps_vocab *words;
-    CHECK_OK(vpps_lattices_create(&l));
-    CHECK_OK(vpps_sentences_create(&s));
-    CHECK_OK(vpps_vocab_create(&words));
-    CHECK_OK(vpps_lattices_read_text(l, "t", text, sizeof text - 1));
-    CHECK_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
-    CHECK_OK(vpps_lattices_build(l, s, words));
+    TEST_OK(vpps_lattices_create(&l));
+    TEST_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_vocab_create(&words));
+    TEST_OK(vpps_lattices_read_text(l, "t", text, sizeof text - 1));
+    TEST_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
+    TEST_OK(vpps_lattices_build(l, s, words));
     for (uint32_t i = 0; i < VPPS_COUNT(lines); i++) ck_assert_uint_eq(vpps_lattices_line(l, i), lines[i]);
     vpps_vocab_destroy(words);
     vpps_sentences_destroy(s);

@@ -11,8 +11,8 @@
 
 static vpps_treebank *generate(const vpps_listops *options, uint32_t n) {
     vpps_treebank *tb;
-    CHECK_OK(vpps_treebank_create(&tb));
-    CHECK_OK(vpps_treebank_generate_listops(tb, options, n));
+    TEST_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_generate_listops(tb, options, n));
     return tb;
 }
 
@@ -105,7 +105,7 @@ static const vpps_listops good_options[] = {
 
 TEST(labels_are_values) {
     vpps_listops o = good_options[_i];
-    uint32_t n = (uint32_t)(2000 / test_divisor());
+    uint32_t n = test_scaled(2000);
     if (o.max_leaves >= 1000) n /= 20;
     vpps_treebank *tb = generate(&o, n);
     int depth = 0, arguments = 0;
@@ -138,7 +138,7 @@ static const struct bad_options {
 
 TEST(impossible_options_are_refused) {
     vpps_treebank *tb;
-    CHECK_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_create(&tb));
     CHECK_STATUS(vpps_treebank_generate_listops(tb, &bad_options[_i].options, 3), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), bad_options[_i].message);
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
@@ -165,8 +165,8 @@ TEST(equal_options_give_equal_trees) {
     ck_assert(n != n_other || memcmp(text, other_text, n) != 0);
     free(other_text);
     vpps_treebank_destroy(other);
-    CHECK_OK(vpps_treebank_create(&other)); /* and the text reads back as the same trees */
-    CHECK_OK(vpps_treebank_read_text(other, "listops", text, n));
+    TEST_OK(vpps_treebank_create(&other)); /* and the text reads back as the same trees */
+    TEST_OK(vpps_treebank_read_text(other, "listops", text, n));
     for (uint32_t t = 0; t < 1000; t++) {
         vpps_tree a = vpps_treebank_tree(tb, t), b = vpps_treebank_tree(other, t);
         ck_assert_uint_eq(a.n_nodes, b.n_nodes);

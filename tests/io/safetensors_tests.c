@@ -51,22 +51,22 @@ static void walk(const vpps_safetensors *file) {
 
 TEST(bytes_are_the_formats) {
     size_t n;
-    make_folder();
-    CHECK_OK(vpps_safetensors_write(in_folder("g"), golden_tensors, 2, golden_metadata, 1));
-    char *bytes = read_bytes(in_folder("g"), &n);
+    folder_make();
+    TEST_OK(vpps_safetensors_write(folder_path("g"), golden_tensors, 2, golden_metadata, 1));
+    char *bytes = read_bytes(folder_path("g"), &n);
     ck_assert_uint_eq(n, GOLDEN_BYTES);
     ck_assert_mem_eq(bytes, golden, GOLDEN_BYTES);
     free(bytes);
-    cleanup_folder();
+    folder_remove();
 }
 
 TEST(golden_bytes_are_read) {
     vpps_safetensors *file;
     float a[2], b;
-    CHECK_OK(vpps_safetensors_parse(&file, "g", golden, GOLDEN_BYTES));
+    TEST_OK(vpps_safetensors_parse(&file, "g", golden, GOLDEN_BYTES));
     ck_assert_uint_eq(vpps_safetensors_count(file), 2);
-    CHECK_OK(vpps_safetensors_read_f32(file, "a", 2, (const uint64_t[]){1, 2}, a));
-    CHECK_OK(vpps_safetensors_read_f32(file, "b", 0, NULL, &b));
+    TEST_OK(vpps_safetensors_read_f32(file, "a", 2, (const uint64_t[]){1, 2}, a));
+    TEST_OK(vpps_safetensors_read_f32(file, "b", 0, NULL, &b));
     ck_assert(a[0] == 1 && a[1] == -2 && b == 0.75f);
     ck_assert_str_eq(vpps_safetensors_metadata(file, "k"), "v");
     ck_assert_ptr_null(vpps_safetensors_metadata(file, "absent"));
@@ -90,30 +90,30 @@ TEST(what_is_written_is_read) {
         {"vpps.seed", "18446744073709551615"}, {"text", "two\nlines \xe2\x82\xac"}, {"e", ""}};
     vpps_safetensors *file;
     float values[105];
-    make_folder();
-    CHECK_OK(vpps_safetensors_write(in_folder("f"), tensors, 4, metadata, 3));
-    CHECK_OK(vpps_safetensors_open(&file, in_folder("f")));
+    folder_make();
+    TEST_OK(vpps_safetensors_write(folder_path("f"), tensors, 4, metadata, 3));
+    TEST_OK(vpps_safetensors_open(&file, folder_path("f")));
     ck_assert_uint_eq(vpps_safetensors_count(file), 4);
     for (size_t i = 0; i < 4; i++) {
         const vpps_safetensors_info *info = vpps_safetensors_find(file, tensors[i].name);
         ck_assert_ptr_nonnull(info);
-        CHECK_OK(vpps_safetensors_read_f32(file, tensors[i].name, tensors[i].n_dims, tensors[i].dims, values));
+        TEST_OK(vpps_safetensors_read_f32(file, tensors[i].name, tensors[i].n_dims, tensors[i].dims, values));
         if (info->n_bytes) ck_assert_mem_eq(values, tensors[i].data, info->n_bytes);
     }
     ck_assert_uint_eq(vpps_safetensors_metadata_count(file), 3);
     for (size_t i = 0; i < 3; i++) {
         char *value;
         ck_assert_str_eq(vpps_safetensors_metadata(file, metadata[i].key), metadata[i].value);
-        CHECK_OK(vpps_checkpoint_metadata(in_folder("f"), metadata[i].key, &value));
+        TEST_OK(vpps_checkpoint_metadata(folder_path("f"), metadata[i].key, &value));
         ck_assert_str_eq(value, metadata[i].value);
         free(value);
     }
     char *value;
-    CHECK_OK(vpps_checkpoint_metadata(in_folder("f"), "absent", &value));
+    TEST_OK(vpps_checkpoint_metadata(folder_path("f"), "absent", &value));
     ck_assert_ptr_null(value);
     walk(file);
     vpps_safetensors_close(file);
-    cleanup_folder();
+    folder_remove();
 }
 
 TEST(bad_arguments_write_nothing) {
@@ -138,36 +138,35 @@ TEST(bad_arguments_write_nothing) {
         {{{"a", 0, {0}, x}, {"b", 0, {0}, x}}, {{"k", "\xc0\xaf"}, {"l", ""}}, "expected metadata 'k' to be UTF-8"},
         {{{"a", 0, {0}, x}, {"b", 0, {0}, x}}, {{NULL, ""}, {"l", ""}}, "expected a metadata key"},
     };
-    make_folder();
+    folder_make();
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-        CHECK_STATUS(vpps_safetensors_write(in_folder("f"), cases[i].tensors, 2, cases[i].metadata, 2), VPPS_ARGUMENT);
-        CHECK_MESSAGE(cases[i].message);
-        ck_assert_ptr_null(fopen(in_folder("f"), "rb"));
+        TEST_FAILS(vpps_safetensors_write(folder_path("f"), cases[i].tensors, 2, cases[i].metadata, 2), VPPS_ARGUMENT,
+                   cases[i].message);
+        ck_assert_ptr_null(fopen(folder_path("f"), "rb"));
     }
-    cleanup_folder();
+    folder_remove();
 }
 
 TEST(every_truncation_fails) {
     vpps_safetensors *file;
     char *value;
-    make_folder();
+    folder_make();
     for (size_t n = 0; n < GOLDEN_BYTES; n++) {
         char *exact = malloc(n ? n : 1); /* of exactly this size, so that a read beyond it is seen */
         memcpy(exact, golden, n);
         CHECK_STATUS(vpps_safetensors_parse(&file, "g", exact, n), VPPS_FORMAT);
         ck_assert_ptr_null(file);
         CHECK_MESSAGE("g: not a valid safetensors file: ");
-        write_file(in_folder("f"), exact, n);
-        CHECK_STATUS(vpps_safetensors_open(&file, in_folder("f")), VPPS_FORMAT);
-        CHECK_MESSAGE("/f: not a valid safetensors file: ");
-        CHECK_STATUS(vpps_checkpoint_metadata(in_folder("f"), "k", &value), VPPS_FORMAT);
+        folder_store(folder_path("f"), exact, n);
+        TEST_FAILS(vpps_safetensors_open(&file, folder_path("f")), VPPS_FORMAT, "/f: not a valid safetensors file: ");
+        CHECK_STATUS(vpps_checkpoint_metadata(folder_path("f"), "k", &value), VPPS_FORMAT);
         free(exact);
     }
     char longer[GOLDEN_BYTES + 1] = {0};
     memcpy(longer, golden, GOLDEN_BYTES);
-    CHECK_STATUS(vpps_safetensors_parse(&file, "g", longer, sizeof longer), VPPS_FORMAT);
-    CHECK_MESSAGE("expected 12 bytes of data, found 13");
-    cleanup_folder();
+    TEST_FAILS(vpps_safetensors_parse(&file, "g", longer, sizeof longer), VPPS_FORMAT,
+               "expected 12 bytes of data, found 13");
+    folder_remove();
 }
 
 TEST(every_bit_flip_of_the_header_is_harmless) {
@@ -272,12 +271,11 @@ TEST(hostile_header) {
     vpps_safetensors *file;
     vpps_status status = parse_parts(&file, strlen(c->header), c->header, strlen(c->header));
     if (c->message) {
-        CHECK_STATUS(status, VPPS_FORMAT);
-        CHECK_MESSAGE("h: not a valid safetensors file: ");
+        TEST_FAILS(status, VPPS_FORMAT, "h: not a valid safetensors file: ");
         CHECK_MESSAGE(c->message);
         ck_assert_ptr_null(file);
     } else {
-        CHECK_OK(status);
+        TEST_OK(status);
         walk(file);
     }
     vpps_safetensors_close(file);
@@ -298,8 +296,7 @@ TEST(hostile_length) {
                  {0, "expected the header to begin with '{'"}};
     vpps_safetensors *file;
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-        CHECK_STATUS(parse_parts(&file, cases[i].length, header, sizeof header - 1), VPPS_FORMAT);
-        CHECK_MESSAGE(cases[i].message);
+        TEST_FAILS(parse_parts(&file, cases[i].length, header, sizeof header - 1), VPPS_FORMAT, cases[i].message);
     }
 }
 
@@ -312,8 +309,7 @@ TEST(deep_json_is_refused) {
         vpps_safetensors *file;
         memcpy(header, "{\"a\":", 5);
         for (int d = 0; d < DEPTH; d++, n += len) memcpy(header + n, openings[i], len);
-        CHECK_STATUS(parse_parts(&file, n, header, n), VPPS_FORMAT);
-        CHECK_MESSAGE("at most 2,048 levels");
+        TEST_FAILS(parse_parts(&file, n, header, n), VPPS_FORMAT, "at most 2,048 levels");
         free(header);
     }
 }
@@ -322,7 +318,7 @@ TEST(other_dtypes_are_not_read_as_f32) {
     static const char header[] = "{" ENTRY("a", "BF16", "[4]", "[0,8]") "}";
     vpps_safetensors *file;
     float values[4];
-    CHECK_OK(parse_parts(&file, sizeof header - 1, header, sizeof header - 1));
+    TEST_OK(parse_parts(&file, sizeof header - 1, header, sizeof header - 1));
     CHECK_STATUS(vpps_safetensors_read_f32(file, "a", 1, (const uint64_t[]){4}, values), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "h: tensor 'a': expected dtype F32, found BF16");
     vpps_safetensors_close(file);
@@ -331,15 +327,14 @@ TEST(other_dtypes_are_not_read_as_f32) {
 TEST(unreadable_files) {
     vpps_safetensors *file;
     char *value;
-    const char *folder = make_folder();
-    CHECK_STATUS(vpps_safetensors_open(&file, in_folder("absent")), VPPS_IO);
-    CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
-    CHECK_STATUS(vpps_safetensors_open(&file, folder), VPPS_IO);
-    CHECK_MESSAGE("cannot be read: not a regular file");
-    CHECK_STATUS(vpps_checkpoint_metadata("/dev/zero", "k", &value), VPPS_IO);
-    CHECK_MESSAGE("/dev/zero: cannot be read: not a regular file");
+    const char *folder = folder_make();
+    TEST_FAILS(vpps_safetensors_open(&file, folder_path("absent")), VPPS_IO,
+               "absent: cannot be opened: No such file or directory");
+    TEST_FAILS(vpps_safetensors_open(&file, folder), VPPS_IO, "cannot be read: not a regular file");
+    TEST_FAILS(vpps_checkpoint_metadata("/dev/zero", "k", &value), VPPS_IO,
+               "/dev/zero: cannot be read: not a regular file");
     ck_assert_ptr_null(value);
-    cleanup_folder();
+    folder_remove();
 }
 
 TCase *safetensors_tests(void) {

@@ -30,7 +30,7 @@ static void check_totals(const vpps_sentences *s, totals wanted) {
 
 static vpps_sentences *new_sentences(void) {
     vpps_sentences *s;
-    CHECK_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_create(&s));
     return s;
 }
 
@@ -59,15 +59,15 @@ TEST(wikiner) {
     vpps_spellings *spellings;
     vpps_vocab *frequent;
     uint32_t *counts;
-    CHECK_OK(vpps_sentences_read_tagged_file(s, path));
+    TEST_OK(vpps_sentences_read_tagged_file(s, path));
     check_totals(s, f->totals);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), f->n_tags);
     ck_assert_uint_eq(tag_count(s, "O"), f->outside);
     ck_assert_uint_eq(tag_count(s, "I-PER"), f->person);
-    CHECK_OK(vpps_sentences_counts(s, &counts));
-    CHECK_OK(vpps_vocab_cut(&frequent, vpps_sentences_vocab(s), counts, 5));
+    TEST_OK(vpps_sentences_counts(s, &counts));
+    TEST_OK(vpps_vocab_cut(&frequent, vpps_sentences_vocab(s), counts, 5));
     ck_assert_uint_eq(vpps_vocab_size(frequent), f->frequent + 1);
-    CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
+    TEST_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
     ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), f->characters);
     vpps_spellings_destroy(spellings);
     vpps_vocab_destroy(frequent);
@@ -96,18 +96,18 @@ TEST(weibo) {
                 return;
             }
             vpps_sentences *s = new_sentences();
-            CHECK_OK(vpps_sentences_read_columns_file(s, path, &columns));
+            TEST_OK(vpps_sentences_read_columns_file(s, path, &columns));
             check_totals(s, weibo_files[f].totals);
             if (f == 3) {
                 ck_assert_uint_eq(tag_count(s, "B-PER.NOM"), 766);
                 ck_assert_uint_eq(tag_count(s, "B-LOC.NAM"), 56);
             }
             vpps_sentences_destroy(s);
-            CHECK_OK(vpps_sentences_read_columns_file(all, path, NULL));
+            TEST_OK(vpps_sentences_read_columns_file(all, path, NULL));
         }
         ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(all)), release == 0 ? 15 : 17);
         vpps_spellings *spellings;
-        CHECK_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(all)));
+        TEST_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(all)));
         ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)),
                           vpps_vocab_size(vpps_sentences_vocab(all))); /* each word is one code point */
         vpps_spellings_destroy(spellings);
@@ -129,9 +129,9 @@ TEST(penn_treebank_text) {
     const char *path = data_file("penn_treebank_text", f->name);
     if (!path) return;
     vpps_sentences *s = new_sentences(), *with_end = new_sentences();
-    CHECK_OK(vpps_sentences_read_lines_file(s, path, NULL));
+    TEST_OK(vpps_sentences_read_lines_file(s, path, NULL));
     check_totals(s, f->totals);
-    CHECK_OK(vpps_sentences_read_lines_file(with_end, path, &end));
+    TEST_OK(vpps_sentences_read_lines_file(with_end, path, &end));
     ck_assert_uint_eq(vpps_sentences_total_words(with_end), f->words_with_end);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(with_end)), f->totals.types + 1);
     vpps_sentences_destroy(s);
@@ -158,7 +158,7 @@ TEST(translations) {
     path = data_file("translations", f->target);
     if (!path) return;
     vpps_sentences *source = new_sentences(), *target = new_sentences();
-    CHECK_OK(vpps_sentences_read_parallel_files(source, target, source_path, path, NULL));
+    TEST_OK(vpps_sentences_read_parallel_files(source, target, source_path, path, NULL));
     check_totals(source, f->source_totals);
     check_totals(target, f->target_totals);
     vpps_sentences_destroy(source);

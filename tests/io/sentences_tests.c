@@ -6,7 +6,7 @@
 
 static vpps_sentences *new_sentences(void) {
     vpps_sentences *s;
-    CHECK_OK(vpps_sentences_create(&s));
+    TEST_OK(vpps_sentences_create(&s));
     return s;
 }
 
@@ -113,7 +113,7 @@ static const struct good_case {
 TEST(good_text) {
     const struct good_case *c = &good_cases[_i];
     vpps_sentences *s = new_sentences();
-    CHECK_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
+    TEST_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
     ck_assert_str_eq(show(s), c->shown);
     vpps_sentences_destroy(s);
 }
@@ -192,31 +192,31 @@ TEST(bad_options) {
     vpps_sentences *s = new_sentences();
     for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
         const vpps_lines lines = {.end_word = end_words[i]};
-        CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT);
-        CHECK_MESSAGE("expected an end word without spaces and line ends");
+        TEST_FAILS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT,
+                   "expected an end word without spaces and line ends");
     }
     for (size_t i = 0; i < VPPS_COUNT(equal); i++) {
-        CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT);
-        CHECK_MESSAGE("expected word and tag in different columns");
+        TEST_FAILS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT,
+                   "expected word and tag in different columns");
     }
-    CHECK_STATUS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT);
-    CHECK_MESSAGE("expected word and tag in different columns, found 2 for both");
+    TEST_FAILS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT,
+               "expected word and tag in different columns, found 2 for both");
     const vpps_columns named = {.tag_name = "NER"};
-    CHECK_STATUS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT);
-    CHECK_MESSAGE("expected a column's number, found 'NER': CoNLL-U's have names");
+    TEST_FAILS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT,
+               "expected a column's number, found 'NER': CoNLL-U's have names");
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
     vpps_sentences_destroy(s);
 }
 
 TEST(failure_changes_nothing) {
     vpps_sentences *s = new_sentences();
-    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
+    TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
     CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
     ck_assert_str_eq(show(s), "[a]X [b]Y \n");
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 2);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 2);
-    CHECK_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
+    TEST_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
     ck_assert_str_eq(show(s), "[a]X [b]Y \n[c]Z \n");
     ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
     vpps_sentences_destroy(s);
@@ -239,12 +239,12 @@ TEST(sentences_know_their_lines) {
                  {LABELLED, NULL, "\nx\ta\n \ny\tb\n", {2, 4}}};
     for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
         vpps_sentences *s = new_sentences();
-        CHECK_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
+        TEST_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
         for (uint32_t k = 0; k < 4; k++) ck_assert_uint_eq(vpps_sentences_line(s, k), texts[i].lines[k]);
         vpps_sentences_destroy(s);
     }
     vpps_sentences *s = new_sentences();
-    CHECK_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
+    TEST_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
     ck_assert_uint_eq(vpps_sentences_line(s, 0), 0);
     ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
     vpps_sentences_destroy(s);
@@ -254,8 +254,8 @@ TEST(sentences_know_their_lines) {
 TEST(words_know_their_lines) {
     vpps_sentences *s = new_sentences();
     static const char text[] = "# c c\n\na X\n#\nb O\n\nc O\n";
-    CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
-    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
+    TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
+    TEST_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
     static const uint32_t lines[3][3] = {{3, 5, 3}, {7, 7, 7}, {2, 2, 2}};
     for (uint32_t i = 0; i < 3; i++) {
         for (uint32_t k = 0; k < 3; k++) ck_assert_uint_eq(vpps_sentences_word_line(s, i, k), lines[i][k]);
@@ -263,7 +263,7 @@ TEST(words_know_their_lines) {
     ck_assert_uint_eq(vpps_sentences_word_line(s, 3, 0), 0);
     vpps_sentences_destroy(s);
     s = new_sentences();
-    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "\na b\n", 5, NULL));
+    TEST_OK(vpps_sentences_read_lines_text(s, "t", "\na b\n", 5, NULL));
     ck_assert_uint_eq(vpps_sentences_word_line(s, 0, 1), 2);
     vpps_sentences_destroy(s);
 }
@@ -310,7 +310,7 @@ TEST(lines_that_begin_with_a_hash) {
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
         vpps_sentences *s = new_sentences();
         vpps_columns_seen seen;
-        CHECK_OK(vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, &seen));
+        TEST_OK(vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, &seen));
         ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);
         ck_assert_msg(seen.inside == cases[i].inside, "%s: %u", cases[i].text, seen.inside);
         ck_assert_uint_eq(seen.n_inside, cases[i].n_inside);
@@ -323,7 +323,7 @@ TEST(comments_of_ten_columns) {
     static const char text[] = "# a\tb\tc\td\te\tf\tg\th\ti\tj\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n";
     const vpps_columns columns = {.conllu = true};
     vpps_sentences *s = new_sentences();
-    CHECK_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
+    TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
     ck_assert_str_eq(show(s), "[a]X \n");
     vpps_sentences_destroy(s);
 }
@@ -331,16 +331,16 @@ TEST(comments_of_ten_columns) {
 TEST(tags_for_all_or_none) {
     vpps_sentences *s = new_sentences();
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a", 1), VPPS_FORMAT);
-    CHECK_OK(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL)); /* nothing was decided before */
-    CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|X", 3), VPPS_STATE);
-    CHECK_MESSAGE("expected text without tags, as the 1 sentences before, found text with");
+    TEST_OK(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL)); /* nothing was decided before */
+    TEST_FAILS(vpps_sentences_read_tagged_text(s, "t", "a|X", 3), VPPS_STATE,
+               "expected text without tags, as the 1 sentences before, found text with");
     ck_assert_ptr_null(vpps_sentences_get(s, 0).tags);
     vpps_sentences_destroy(s);
     s = new_sentences();
-    CHECK_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
+    TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|X", 3));
     CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
-    CHECK_STATUS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE);
-    CHECK_MESSAGE("expected text with tags, as the 1 sentences before, found text with labels");
+    TEST_FAILS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE,
+               "expected text with tags, as the 1 sentences before, found text with labels");
     ck_assert_str_eq(show(s), "[a]X \n");
     vpps_sentences_destroy(s);
 }
@@ -371,24 +371,24 @@ TEST(parallel_text) {
         {"a", "c\r", NULL, "y:1:2: expected LF after CR, found CR alone"},
     };
     vpps_sentences *a = new_sentences(), *b = new_sentences();
-    CHECK_OK(read_pair(a, b, "", "", NULL));
-    CHECK_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
-    CHECK_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
+    TEST_OK(read_pair(a, b, "", "", NULL));
+    TEST_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
+    TEST_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
     ck_assert_str_eq(show(a), "[a] [b] \n[c] \n");
     ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n");
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
         CHECK_STATUS(read_pair(a, b, bad[i].x, bad[i].y, bad[i].options), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), bad[i].message);
     }
-    CHECK_OK(read_pair(a, b, "g\n\nh\ni\n\n", "j\nk\n \nl\n", &skip));
+    TEST_OK(read_pair(a, b, "g\n\nh\ni\n\n", "j\nk\n \nl\n", &skip));
     ck_assert_str_eq(show(a), "[a] [b] \n[c] \n[g] \n[i] \n");
     ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
     ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(a), "h", 1), VPPS_NO_WORD);
     CHECK_STATUS(read_pair(a, a, "a", "b", NULL), VPPS_ARGUMENT);
     CHECK_STATUS(read_pair(a, b, "a", "b", &(vpps_parallel){.end_word = ""}), VPPS_ARGUMENT);
-    CHECK_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
-    CHECK_STATUS(read_pair(a, b, "a", "b", NULL), VPPS_STATE);
-    CHECK_MESSAGE("expected as many sentences before on both sides, found 5 and 4");
+    TEST_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
+    TEST_FAILS(read_pair(a, b, "a", "b", NULL), VPPS_STATE,
+               "expected as many sentences before on both sides, found 5 and 4");
     vpps_sentences_destroy(a);
     vpps_sentences_destroy(b);
 }
@@ -397,29 +397,27 @@ TEST(parallel_text) {
 
 TEST(files) {
     vpps_sentences *s = new_sentences(), *t = new_sentences();
-    make_folder();
-    const char *one = in_folder("one.txt"), *two = in_folder("two.txt"), *absent = in_folder("absent");
-    write_file(one, "a|O b", 5);
-    write_file(two, "", 0);
-    CHECK_STATUS(vpps_sentences_read_tagged_file(s, absent), VPPS_IO);
-    CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
+    folder_make();
+    const char *one = folder_path("one.txt"), *two = folder_path("two.txt"), *absent = folder_path("absent");
+    folder_store(one, "a|O b", 5);
+    folder_store(two, "", 0);
+    TEST_FAILS(vpps_sentences_read_tagged_file(s, absent), VPPS_IO,
+               "absent: cannot be opened: No such file or directory");
     CHECK_STATUS(vpps_sentences_read_columns_file(s, absent, NULL), VPPS_IO);
     CHECK_STATUS(vpps_sentences_read_lines_file(s, absent, NULL), VPPS_IO);
     CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, absent, two, NULL), VPPS_IO);
     CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, two, absent, NULL), VPPS_IO);
-    CHECK_STATUS(vpps_sentences_read_tagged_file(s, one), VPPS_FORMAT);
-    CHECK_MESSAGE("one.txt:1:5: expected word|TAG, found 'b'");
-    CHECK_STATUS(vpps_sentences_read_parallel_files(s, t, one, two, NULL), VPPS_FORMAT);
-    CHECK_MESSAGE("one.txt and 0 in ");
+    TEST_FAILS(vpps_sentences_read_tagged_file(s, one), VPPS_FORMAT, "one.txt:1:5: expected word|TAG, found 'b'");
+    TEST_FAILS(vpps_sentences_read_parallel_files(s, t, one, two, NULL), VPPS_FORMAT, "one.txt and 0 in ");
     CHECK_MESSAGE("two.txt");
-    CHECK_OK(vpps_sentences_read_tagged_file(s, two));
-    CHECK_OK(vpps_sentences_read_columns_file(s, one, NULL));
+    TEST_OK(vpps_sentences_read_tagged_file(s, two));
+    TEST_OK(vpps_sentences_read_columns_file(s, one, NULL));
     ck_assert_str_eq(show(s), "[a|O]b \n");
-    CHECK_OK(vpps_sentences_read_lines_file(t, one, NULL));
+    TEST_OK(vpps_sentences_read_lines_file(t, one, NULL));
     ck_assert_str_eq(show(t), "[a|O] [b] \n");
     vpps_sentences_destroy(s);
     vpps_sentences_destroy(t);
-    cleanup_folder();
+    folder_remove();
 }
 
 TCase *sentences_tests(void) {

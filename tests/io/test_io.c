@@ -1,51 +1,7 @@
 /* test_io.c - data readers and checkpoint files: the runner and what the suites share. */
 #include "io_tests.h"
 
-#include "common/testing.h"
-
-#include <dirent.h>
 #include <unistd.h>
-
-static char folder[256];
-
-int test_divisor(void) {
-    const char *scale = getenv("VPPS_TEST_SCALE");
-    return scale && strcmp(scale, "small") == 0 ? 10 : 1;
-}
-
-const char *make_folder(void) {
-    const char *parent = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%.200s/vpps-io-XXXXXX", parent ? parent : "/tmp");
-    ck_assert_msg(mkdtemp(folder) != NULL, "no folder can be made: %s", folder);
-    return folder;
-}
-
-void cleanup_folder(void) {
-    DIR *dir = opendir(folder);
-    if (!dir) return;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        char path[600];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2) remove(path);
-    }
-    closedir(dir);
-    rmdir(folder);
-}
-
-const char *in_folder(const char *name) {
-    static char paths[4][600];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-void write_file(const char *path, const void *bytes, size_t n) {
-    FILE *file = fopen(path, "wb");
-    ck_assert_msg(file != NULL, "%s cannot be made", path);
-    ck_assert_uint_eq(fwrite(bytes, 1, n, file), n);
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 static const char *find_data(const char *otherwise, const char *test, const char *name) {
     static char path[1024];
@@ -63,7 +19,7 @@ char *treebank_text(const vpps_treebank *tb, size_t *n) {
     char *text = NULL;
     FILE *file = open_memstream(&text, n);
     ck_assert(file != NULL);
-    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) CHECK_OK(vpps_treebank_write(tb, i, file));
+    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, file));
     ck_assert_int_eq(fclose(file), 0);
     return text;
 }

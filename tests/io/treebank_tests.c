@@ -8,7 +8,7 @@
 
 static vpps_treebank *new_treebank(void) {
     vpps_treebank *tb;
-    CHECK_OK(vpps_treebank_create(&tb));
+    TEST_OK(vpps_treebank_create(&tb));
     return tb;
 }
 
@@ -18,14 +18,14 @@ static vpps_status read_string(vpps_treebank *tb, const char *text) {
 
 TEST(vocab_gives_dense_ids) {
     vpps_vocab *v;
-    CHECK_OK(vpps_vocab_create(&v));
+    TEST_OK(vpps_vocab_create(&v));
     ck_assert_uint_eq(vpps_vocab_find(v, "w0", 2), VPPS_NO_WORD);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 20000; i++) {
             char word[32];
             uint32_t id;
             int len = snprintf(word, sizeof word, "%.*sw%u", (int)(i % 12), "aaaaaaaaaaaa", i);
-            CHECK_OK(vpps_vocab_add(v, word, (size_t)len, &id));
+            TEST_OK(vpps_vocab_add(v, word, (size_t)len, &id));
             ck_assert_uint_eq(id, i);
             ck_assert_uint_eq(vpps_vocab_find(v, word, (size_t)len), i);
             ck_assert_str_eq(vpps_vocab_word(v, i), word);
@@ -40,7 +40,7 @@ TEST(vocab_gives_dense_ids) {
 TEST(vocab_refuses_words_that_text_cannot_hold) {
     vpps_vocab *v;
     uint32_t id;
-    CHECK_OK(vpps_vocab_create(&v));
+    TEST_OK(vpps_vocab_create(&v));
     CHECK_STATUS(vpps_vocab_add(v, "", 0, &id), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_vocab_add(v, "a\nb", 3, &id), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_vocab_add(v, "a\0b", 3, &id), VPPS_ARGUMENT);
@@ -59,8 +59,8 @@ TEST(vocab_text_round_trip) {
     vpps_vocab *v;
     for (size_t i = 0; i < VPPS_COUNT(good); i++) {
         char *text;
-        CHECK_OK(vpps_vocab_from_text(&v, good[i]));
-        CHECK_OK(vpps_vocab_to_text(v, &text));
+        TEST_OK(vpps_vocab_from_text(&v, good[i]));
+        TEST_OK(vpps_vocab_to_text(v, &text));
         ck_assert_str_eq(text, good[i]);
         free(text);
         vpps_vocab_destroy(v);
@@ -74,7 +74,7 @@ TEST(vocab_text_round_trip) {
 
 TEST(nodes_are_in_post_order) {
     vpps_treebank *tb = new_treebank();
-    CHECK_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
+    TEST_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 13);
     static const vpps_tree_node wanted[] = {
@@ -113,7 +113,7 @@ TEST(good_text) {
     const struct good_text *c = &good_texts[_i];
     vpps_treebank *tb = new_treebank();
     size_t n;
-    CHECK_OK(read_string(tb, c->text));
+    TEST_OK(read_string(tb, c->text));
     ck_assert_uint_eq(vpps_treebank_size(tb), c->trees);
     char *text = treebank_text(tb, &n);
     ck_assert_str_eq(text, c->written ? c->written : c->text);
@@ -177,14 +177,14 @@ TEST(nul_byte_is_refused) {
 TEST(failure_changes_nothing) {
     vpps_treebank *tb = new_treebank();
     const vpps_vocab *v = vpps_treebank_vocab(tb);
-    CHECK_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
+    TEST_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
     CHECK_STATUS(read_string(tb, "(7 (6 c) (0 a))\n(8 (1 d) (2 e) "), VPPS_FORMAT);
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 3);
     ck_assert_uint_eq(vpps_vocab_size(v), 2);
     ck_assert_uint_eq(vpps_vocab_find(v, "c", 1), VPPS_NO_WORD);
     ck_assert_uint_eq(vpps_vocab_find(v, "b", 1), 1);
-    CHECK_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
+    TEST_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
     ck_assert_uint_eq(vpps_vocab_find(v, "e", 1), 2);
     size_t n;
     char *text = treebank_text(tb, &n);
@@ -206,7 +206,7 @@ TEST(depth_is_limited_by_memory_only) {
     fputc('\n', file);
     ck_assert_int_eq(fclose(file), 0);
     vpps_treebank *tb = new_treebank();
-    CHECK_OK(vpps_treebank_read_text(tb, "deep", text, n));
+    TEST_OK(vpps_treebank_read_text(tb, "deep", text, n));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, DEEP + 1);
     size_t written_bytes;
     char *written = treebank_text(tb, &written_bytes);
@@ -221,19 +221,18 @@ TEST(depth_is_limited_by_memory_only) {
 
 TEST(files) {
     vpps_treebank *tb = new_treebank();
-    const char *folder = make_folder(), *path = in_folder("trees.txt");
-    CHECK_STATUS(vpps_treebank_read_file(tb, in_folder("absent")), VPPS_IO);
-    CHECK_MESSAGE("absent: cannot be opened: No such file or directory");
-    CHECK_STATUS(vpps_treebank_read_file(tb, folder), VPPS_IO);
-    CHECK_MESSAGE("cannot be read: Is a directory");
-    write_file(path, "", 0);
-    CHECK_OK(vpps_treebank_read_file(tb, path));
-    write_file(path, "(1 a)\n(2 b", 10);
-    CHECK_STATUS(vpps_treebank_read_file(tb, path), VPPS_FORMAT);
-    CHECK_MESSAGE("trees.txt:2:5: expected ')' after the word, found end of file");
+    const char *folder = folder_make(), *path = folder_path("trees.txt");
+    TEST_FAILS(vpps_treebank_read_file(tb, folder_path("absent")), VPPS_IO,
+               "absent: cannot be opened: No such file or directory");
+    TEST_FAILS(vpps_treebank_read_file(tb, folder), VPPS_IO, "cannot be read: Is a directory");
+    folder_store(path, "", 0);
+    TEST_OK(vpps_treebank_read_file(tb, path));
+    folder_store(path, "(1 a)\n(2 b", 10);
+    TEST_FAILS(vpps_treebank_read_file(tb, path), VPPS_FORMAT,
+               "trees.txt:2:5: expected ')' after the word, found end of file");
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
-    write_file(path, "(1 a)\n(2 b)", 11);
-    CHECK_OK(vpps_treebank_read_file(tb, path));
+    folder_store(path, "(1 a)\n(2 b)", 11);
+    TEST_OK(vpps_treebank_read_file(tb, path));
     ck_assert_uint_eq(vpps_treebank_size(tb), 2);
     FILE *full = fopen("/dev/full", "w"); /* a full disk */
     if (full) {
@@ -242,7 +241,7 @@ TEST(files) {
         fclose(full);
     }
     vpps_treebank_destroy(tb);
-    cleanup_folder();
+    folder_remove();
 }
 
 /* The table of the data set's own description: trees, leaves, nodes and word types of each file. */
@@ -266,8 +265,8 @@ TEST(stanford_sentiment_treebank) {
             return;
         }
         vpps_treebank *tb = new_treebank(), *again = new_treebank();
-        CHECK_OK(vpps_treebank_read_file(tb, path));
-        CHECK_OK(vpps_treebank_read_file(all, path));
+        TEST_OK(vpps_treebank_read_file(tb, path));
+        TEST_OK(vpps_treebank_read_file(all, path));
         uint32_t leaves = 0, nodes = 0;
         for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
             leaves += vpps_treebank_tree(tb, i).n_leaves;
@@ -280,7 +279,7 @@ TEST(stanford_sentiment_treebank) {
         ck_assert_uint_eq(vpps_treebank_classes(tb), 5);
         size_t n, n_again;
         char *text = treebank_text(tb, &n);
-        CHECK_OK(vpps_treebank_read_text(again, path, text, n));
+        TEST_OK(vpps_treebank_read_text(again, path, text, n));
         char *text_again = treebank_text(again, &n_again);
         ck_assert_uint_eq(n, n_again);
         ck_assert(memcmp(text, text_again, n) == 0);
@@ -304,12 +303,12 @@ TEST(trees_know_their_lines) {
     vpps_treebank *tb = new_treebank(), *binary = new_treebank();
     vpps_constituents *c;
     vpps_vocab *labels;
-    CHECK_OK(vpps_vocab_create(&labels));
-    CHECK_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
-    CHECK_OK(read_string(tb, text));
-    CHECK_OK(vpps_treebank_generate_listops(tb, NULL, 1));
-    CHECK_OK(vpps_constituents_read_text(c, "t", names, sizeof names - 1));
-    CHECK_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, binary));
+    TEST_OK(vpps_vocab_create(&labels));
+    TEST_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
+    TEST_OK(read_string(tb, text));
+    TEST_OK(vpps_treebank_generate_listops(tb, NULL, 1));
+    TEST_OK(vpps_constituents_read_text(c, "t", names, sizeof names - 1));
+    TEST_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, binary));
     static const uint32_t lines[] = {1, 3, 0, 0}, lines_of_names[] = {2, 6, 0};
     for (uint32_t i = 0; i < 4; i++) ck_assert_uint_eq(vpps_treebank_line(tb, i), lines[i]);
     for (uint32_t i = 0; i < 3; i++) {

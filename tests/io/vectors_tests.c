@@ -12,8 +12,8 @@
 static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {
     vpps_vocab *v;
     uint32_t id;
-    CHECK_OK(vpps_vocab_create(&v));
-    for (uint32_t i = 0; i < n; i++) CHECK_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
+    TEST_OK(vpps_vocab_create(&v));
+    for (uint32_t i = 0; i < n; i++) TEST_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
     return v;
 }
 
@@ -130,18 +130,18 @@ TEST(all_forms_give_the_same) {
     float values[ASKED * SIZE];
     size_t n;
     char *bytes = written(_i, &n);
-    CHECK_OK(read_bytes(bytes, n, words, SIZE, values, &found));
+    TEST_OK(read_bytes(bytes, n, words, SIZE, values, &found));
     check_asked(form_names[_i], values, found);
-    make_folder();
-    write_file(in_folder("vectors"), bytes, n);
-    CHECK_OK(vpps_vectors_describe(in_folder("vectors"), &info));
+    folder_make();
+    folder_store(folder_path("vectors"), bytes, n);
+    TEST_OK(vpps_vectors_describe(folder_path("vectors"), &info));
     ck_assert_int_eq(info.form, told);
     ck_assert_uint_eq(info.size, SIZE);
     ck_assert_uint_eq(info.words, info.form == VPPS_VECTORS_GLOVE ? 0 : IN_FILE);
     for (int i = 0; i < ASKED * SIZE; i++) values[i] = NOTHING;
-    CHECK_OK(vpps_vectors_read(in_folder("vectors"), words, SIZE, values, NULL));
+    TEST_OK(vpps_vectors_read(folder_path("vectors"), words, SIZE, values, NULL));
     check_asked(form_names[_i], values, found);
-    cleanup_folder();
+    folder_remove();
     CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
     free(bytes);
@@ -155,7 +155,7 @@ TEST(words_with_spaces) {
     vpps_vocab *v = vocab_of(VPPS_COUNT(words), words);
     float values[VPPS_COUNT(words) * 2];
     vpps_vectors_found found;
-    CHECK_OK(read_bytes(text, sizeof text - 1, v, 2, values, &found));
+    TEST_OK(read_bytes(text, sizeof text - 1, v, 2, values, &found));
     ck_assert_uint_eq(found.found, 3);
     static const float wanted[] = {2, 3, NOTHING, NOTHING, 4, 5, 1000, 0.25f, NOTHING, NOTHING, NOTHING, NOTHING};
     ck_assert_mem_eq(values, wanted, sizeof wanted);
@@ -191,7 +191,7 @@ TEST(numbers_are_those_of_c) {
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
         ck_assert_msg(!vpps_text_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
     }
-    for (int i = 0; i < 100000 / test_divisor(); i++) { /* written with 9 digits, floats come back */
+    for (int i = 0; i < (int)test_scaled(100000); i++) { /* written with 9 digits, floats come back */
         char text[64];
         const uint32_t bits = (uint32_t)vpps_random(&random);
         float x;
@@ -214,14 +214,14 @@ TEST(models_of_fasttext) {
     vpps_vectors_info info;
     vpps_stream *s;
     uint32_t id, composed = 0;
-    CHECK_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
-    CHECK_OK(vpps_stream_of(&s, "t", m->bytes, m->n));
-    CHECK_OK(vpps_vectors_look(s, &info));
+    TEST_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
+    TEST_OK(vpps_stream_of(&s, "t", m->bytes, m->n));
+    TEST_OK(vpps_vectors_look(s, &info));
     vpps_stream_close(s);
     ck_assert_int_eq(info.form, VPPS_VECTORS_FASTTEXT);
     ck_assert_uint_eq(info.size, GOLDEN_SIZE);
     ck_assert_uint_gt(info.words, m->known);
-    CHECK_OK(read_bytes(m->bytes, m->n, words, GOLDEN_SIZE, values, &found));
+    TEST_OK(read_bytes(m->bytes, m->n, words, GOLDEN_SIZE, values, &found));
     for (uint32_t w = 0; w < WORDS; w++) {
         const float *got = values + (size_t)w * GOLDEN_SIZE, *wanted = m->vectors[w];
         float sum = 0;
@@ -252,8 +252,7 @@ TEST(cut_models_are_refused) {
             ck_assert_uint_eq(n + 1, first_good);
             first_good = n;
         } else {
-            CHECK_STATUS(status, VPPS_FORMAT);
-            CHECK_MESSAGE("found end of file");
+            TEST_FAILS(status, VPPS_FORMAT, "found end of file");
         }
     }
     ck_assert_uint_gt(first_good, m->n / 3);
@@ -336,8 +335,7 @@ TEST(bad_vectors_are_refused) {
 TEST(missing_files_are_named) {
     vpps_vectors_info info;
     vpps_vocab *v = vocab_of(0, NULL);
-    CHECK_STATUS(vpps_vectors_describe("no/such/file", &info), VPPS_IO);
-    CHECK_MESSAGE("no/such/file: cannot be opened");
+    TEST_FAILS(vpps_vectors_describe("no/such/file", &info), VPPS_IO, "no/such/file: cannot be opened");
     float values[2];
     CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
     vpps_vocab_destroy(v);
@@ -369,8 +367,8 @@ TEST(the_whole_decides_the_form) {
     const struct form_case *c = &form_cases[_i];
     vpps_stream *s;
     vpps_vectors_info info;
-    CHECK_OK(vpps_stream_of(&s, "t", c->text, c->n ? c->n : strlen(c->text)));
-    CHECK_OK(vpps_vectors_look(s, &info));
+    TEST_OK(vpps_stream_of(&s, "t", c->text, c->n ? c->n : strlen(c->text)));
+    TEST_OK(vpps_vectors_look(s, &info));
     ck_assert_msg(info.form == c->form && info.size == c->size, "%s: form %d of size %u", c->name, (int)info.form,
                   info.size);
     vpps_stream_close(s);
@@ -384,7 +382,7 @@ TEST(many_vectors) {
     char *bytes;
     vpps_vocab *words;
     float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
-    CHECK_OK(vpps_vocab_create(&words));
+    TEST_OK(vpps_vocab_create(&words));
     FILE *file = open_memstream(&bytes, &n);
     fprintf(file, "%d %d\n", MANY, WIDE);
     for (int i = 0; i < MANY; i++) {
@@ -392,7 +390,7 @@ TEST(many_vectors) {
         uint32_t id;
         char word[16];
         const int len = snprintf(word, sizeof word, "w%d", i);
-        CHECK_OK(vpps_vocab_add(words, word, (size_t)len, &id));
+        TEST_OK(vpps_vocab_add(words, word, (size_t)len, &id));
         for (int k = 0; k < WIDE; k++) vector[k] = vpps_random_unit(&random) - 0.5f;
         fputs(word, file);
         if (_i) fputc(' ', file);
@@ -402,7 +400,7 @@ TEST(many_vectors) {
     }
     ck_assert_int_eq(fclose(file), 0);
     vpps_vectors_found found;
-    CHECK_OK(read_bytes(bytes, n, words, WIDE, values, &found));
+    TEST_OK(read_bytes(bytes, n, words, WIDE, values, &found));
     ck_assert_uint_eq(found.found, MANY);
     ck_assert(memcmp(values, wanted, MANY * WIDE * sizeof *values) == 0);
     free(values);
