@@ -1,5 +1,6 @@
 /* refusing.h - allocations of the calling thread that are refused on purpose. For one source of a program, which gets
- * malloc, calloc and realloc of its own by it, as glibc allows; a sanitizer has its own, and then nothing is refused. */
+ * malloc, calloc and realloc of its own by it, as glibc allows; a sanitizer has its own, and then nothing is refused. Everyday an
+ * allocation is refused once from each chain of callers, with VPPS_TEST_SCALE=full each time that it is made. */
 #ifndef VPPS_TESTS_REFUSING_H
 #define VPPS_TESTS_REFUSING_H
 
@@ -14,18 +15,47 @@
 static _Thread_local uint32_t left; /* allocations until one is refused, that one counted; 0: none will be */
 
 #if CAN_REFUSE
+#include <execinfo.h>
+
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 
-static bool refused(void) { return left > 0 && --left == 0; }
+enum { REFUSING_CALLERS = 32, REFUSING_MOST = 4096 };
+static _Thread_local struct {
+    uint32_t n;
+    uint64_t chains[REFUSING_MOST]; /* of callers that were refused an allocation: hashes */
+} refused_to;
+
+/* Notes the callers; false: they were refused one. */
+static bool note_callers(void) {
+    void *callers[REFUSING_CALLERS];
+    const int n = backtrace(callers, REFUSING_CALLERS);
+    uint64_t chain = 0;
+    for (int i = 0; i < n; i++) chain = (chain ^ (uintptr_t)callers[i]) * 0x9e3779b97f4a7c15 >> 1;
+    for (uint32_t i = 0; i < refused_to.n; i++)
+        if (refused_to.chains[i] == chain) return false;
+    ck_assert_uint_lt(refused_to.n, REFUSING_MOST);
+    refused_to.chains[refused_to.n++] = chain;
+    return true;
+}
+
+static bool refused(void) {
+    const uint32_t n = left;
+    if (!n) return false;
+    left = 0; /* backtrace allocates, too */
+    const bool refuse = test_full() ? n == 1 : note_callers();
+    if (!refuse) left = test_full() ? n - 1 : n;
+    return refuse;
+}
 
 void *malloc(size_t bytes) { return refused() ? NULL : __libc_malloc(bytes); }
 void *calloc(size_t n, size_t bytes) { return refused() ? NULL : __libc_calloc(n, bytes); }
 void *realloc(void *old, size_t bytes) { return refused() ? NULL : __libc_realloc(old, bytes); }
 #endif
 
-/* Makes the call with allocation number k refused; false: it made fewer. A call that was refused one says MEMORY. */
+/* Makes the call with allocation number k refused, everyday with the first one of callers that were refused none; false: there is none. A
+ * call that was refused one says MEMORY. */
 #define REFUSING(k, call)                                                                                              \
     (left = (k), refusing_status = (call), refusing_came = left == 0, left = 0, check_refused(k, #call))
 static vpps_status refusing_status;
