@@ -2,11 +2,11 @@
 # test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, none spills, and each fits
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
-# Everyday: a Tree-LSTM for the oldest and the newest architecture, and sm_90, there in bf16x3, too; with VPPS_TEST_SCALE=small for sm_90
-# alone. VPPS_TEST_KERNELS=networks: also every network at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round
-# in tools/check_gpu_model.sh; and a larger Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger
-# ones and every network, in each precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices
-# beyond the registers. Without NVRTC a line says so.
+# Everyday: a Tree-LSTM for sm_90, in fp32 and in bf16x3. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; every
+# network at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round in tools/check_gpu_model.sh; and a larger
+# Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger ones and every network, in each
+# precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without
+# NVRTC a line says so.
 # Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
 # shellcheck source=SCRIPTDIR/../cli/common.sh
@@ -56,7 +56,7 @@ list_networks() {
 # ---------------------------------------------------------------- architectures
 
 fails_with 1 "these are: " "$vpps" kernel tree-lstm --hidden 8 --report --arch none >/dev/null
-read -r -a architectures <<<"$(sed -n 's/.*these are: //; s/,//gp' err)"
+read -r -a architectures <<<"$(sed -n '/these are: /{s/.*these are: //; s/,//g; p}' err)"
 check "sm_90 is among the architectures" test "$(printf '%s\n' "${architectures[@]}" | grep -cx sm_90)" -eq 1
 
 small=(tree-lstm --hidden 64 --embed 64)
@@ -83,7 +83,6 @@ check "before sm_80, bf16 is refused" fails_with 1 "a GPU of sm_75 does not mult
     "$vpps" kernel "${small[@]}" --precision bf16 --report --arch sm_75
 
 case ${VPPS_TEST_SCALE:-} in
-small) ;;
 full)
     list_networks
     compile all-64 "${small[@]}" --optimizer adam --arch all
@@ -123,12 +122,12 @@ full)
     done
     ;;
 *)
-    # The first that the compiler knows, from either end.
-    for ((i = 0; i < ${#architectures[@]}; i++)); do knows "${architectures[i]}" && break; done
-    check "${architectures[i]}, the oldest" clean "${architectures[i]}"
-    for ((i = ${#architectures[@]} - 1; i >= 0; i--)); do knows "${architectures[i]}" && break; done
-    check "${architectures[i]}, the newest" clean "${architectures[i]}"
     if [ "${VPPS_TEST_KERNELS:-}" = networks ]; then
+        # The first that the compiler knows, from either end.
+        for ((i = 0; i < ${#architectures[@]}; i++)); do knows "${architectures[i]}" && break; done
+        check "${architectures[i]}, the oldest" clean "${architectures[i]}"
+        for ((i = ${#architectures[@]} - 1; i >= 0; i--)); do knows "${architectures[i]}" && break; done
+        check "${architectures[i]}, the newest" clean "${architectures[i]}"
         list_networks
         turns=(fp32 bf16x3)
         for ((i = 0; i < ${#networks[@]}; i++)); do compile "${networks[i]}" "${networks[i]}" --precision "${turns[i % 2]}" --arch sm_90; done
