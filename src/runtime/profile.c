@@ -27,7 +27,11 @@ char *vpps_recall(const vpps_memory *m) {
     size_t size = 0;
     vpps_cache_key key;
     if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size, NULL) == VPPS_OK && bytes)
-        text = strndup(bytes, size);
+        text = malloc(size + 1);
+    if (text) {
+        memcpy(text, bytes, size);
+        text[size] = 0;
+    }
     free(bytes);
     free(shapes);
     return text;
