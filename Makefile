@@ -269,8 +269,9 @@ sanitize-thread: ## the second
 # before 2.25 where it happens to lie 16 bytes into a page, and crashes on what it reads there (google/sanitizers issue 1322); without
 # intercept_tls_get_addr it does not look at such blocks.
 # Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, of the shell
-# tests two train with several, and the other programs have one.
-ONE_THREAD      = cell_% io_% script_% runtime_test_kernels runtime_test_products \
+# tests two train with several, and the other programs have one, or one beside the caller.
+ONE_THREAD      = cell_% io_% script_% decode_% files_% graph_test_graph graph_test_cost comm_test_deal \
+                  runtime_test_kernels runtime_test_products runtime_test_memory codegen_test_cache \
                   codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident
 # Kernels with faults are not sanitized either; and of GPU tests that come in parts, the first third drives a GPU as the others do.
 UNSANITIZED     = $(if $(filter thread,$(SANITIZE)),,$(BUILD)/tests/gpu_test_gpu_faults)
