@@ -102,7 +102,8 @@ def losses_of_vpps(o, data, options):
 
 
 def check_same(o):
-    """Of the first examples, all in one batch."""
+    """Of the first examples, all in one batch, in double: PyTorch's sums of floats are off by 1e-5 on some processors."""
+    torch.set_default_dtype(torch.float64)
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, os.path.dirname(FILES[o.network][0]))
         os.mkdir(data)
@@ -119,8 +120,9 @@ def check_same(o):
     net.take(saved)
     step = step_of(net, net.batched, rate)
     mine = [float(step(0, n)) for _ in theirs]
-    if saved.tensors or not all(math.isclose(a, b, rel_tol=1e-5) for a, b in zip(mine, theirs)):
+    if saved.tensors or not all(math.isclose(a, b, rel_tol=3e-6) for a, b in zip(mine, theirs)):
         sys.exit(f"peers_torch: not the network of VPPS: losses {mine}, there {theirs}; without {list(saved.tensors)}")
+    torch.set_default_dtype(torch.float32)
 
 
 def choose_threads(step, batch):
