@@ -90,43 +90,44 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
 
 /* ---------------------------------------------------------------- over a list of tensors
  *
- * START and STEP make `a` from the members, of which x is an element and m the number; VALUE is the result. WIDTH
- * elements at a time while there are so many, then BLOCK: a longer run of each member in turn. */
+ * In STEP and VALUE: a is what the members before number m make, of zeros at first, and x that member's elements. VALUE is the result. LIST
+ * vectors at a time while there are so many, then one: a longer run of each member in turn. */
 
-#define OVER_LIST(ID, START, STEP, VALUE)                                                                              \
-    VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
+enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
+
+#define OVER_LIST(ID, STEP, VALUE)                                                                                     \
+    VPPS_INLINE void ID##_block(const uint32_t vectors, uint32_t count, bool accumulate, uint32_t first, float *dst,   \
                                 const vpps_operands *o) {                                                              \
-        float a[LANES], pad[BLOCK];                                                                                    \
-        _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) a[j] = START;                                         \
+        const bool part = count < vectors * VECTOR;                                                                    \
+        vector sums[LIST];                                                                                             \
+        float pad[BLOCK];                                                                                              \
+        for (uint32_t i = 0; i < vectors; i++) sums[i] = (vector){0};                                                  \
         for (uint32_t m = 0; m < o->n_list; m++) {                                                                     \
-            const float *xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;             \
-            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                 \
-                const float x = xs[j];                                                                                 \
-                a[j] = STEP;                                                                                           \
+            const float *xs = part ? padded(pad, o->list[m] + first, count) : o->list[m] + first;                      \
+            for (uint32_t i = 0; i < vectors; i++) {                                                                   \
+                const vector a = sums[i], x = vector_load(xs + i * VECTOR);                                            \
+                sums[i] = STEP;                                                                                        \
             }                                                                                                          \
         }                                                                                                              \
-        float *out = count < width ? pad : dst + first;                                                                \
-        if (accumulate && count < width) padded(pad, dst + first, count);                                              \
-        _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                     \
-            const float value = VALUE;                                                                                 \
-            out[j] = accumulate ? out[j] + value : value;                                                              \
+        float *out = part ? pad : dst + first;                                                                         \
+        if (accumulate && part) padded(pad, dst + first, count);                                                       \
+        for (uint32_t i = 0; i < vectors; i++) {                                                                       \
+            const vector a = sums[i], value = VALUE;                                                                   \
+            vector_store(out + i * VECTOR, accumulate ? vector_load(out + i * VECTOR) + value : value);                \
         }                                                                                                              \
-        if (count < width) memcpy(dst + first, pad, count * sizeof(*pad));                                             \
+        if (part) memcpy(dst + first, pad, count * sizeof(*pad));                                                      \
     }                                                                                                                  \
     static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
         const vpps_operands o = *operands;                                                                             \
         uint32_t first = 0;                                                                                            \
-        for (; first + LANES <= n; first += LANES)                                                                     \
-            if (accumulate)                                                                                            \
-                ID##_block(LANES, LANES, true, first, dst, &o);                                                        \
-            else                                                                                                       \
-                ID##_block(LANES, LANES, false, first, dst, &o);                                                       \
-        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, BLOCK, accumulate, first, dst, &o);               \
-        if (first < n) ID##_block(BLOCK, n - first, accumulate, first, dst, &o);                                       \
+        for (; first + LIST * VECTOR <= n; first += LIST * VECTOR)                                                     \
+            ID##_block(LIST, LIST *VECTOR, accumulate, first, dst, &o);                                                \
+        for (; first + VECTOR <= n; first += VECTOR) ID##_block(1, VECTOR, accumulate, first, dst, &o);                \
+        if (first < n) ID##_block(1, n - first, accumulate, first, dst, &o);                                           \
     }
 
-OVER_LIST(SUM, 0.0f, a[j] + x, o->f *a[j])
-OVER_LIST(WEIGHTED_SUM, 0.0f, a[j] + o->weights[m] * x, a[j])
+OVER_LIST(SUM, a + x, o->f * a)
+OVER_LIST(WEIGHTED_SUM, a + o->weights[m] * x, a)
 
 /* The extreme of a list and the first member that has it; a NaN is the extreme. */
 #define EXTREME_OF(ID, BEATS)                                                                                          \
