@@ -149,6 +149,10 @@ typedef struct vpps_cell_contribution {
     uint32_t index; /* of the input or lookup */
     uint32_t value;
     bool partial; /* one share for every VP of the group */
+    /* The value is `vector`, of the vertex, times `scalar`, of the member. Both are kept, and who sums up the gradient multiplies them: the
+     * value itself lies nowhere. */
+    bool scaled;
+    uint32_t vector, scalar;
 } vpps_cell_contribution;
 
 /* A parameter's gradient, made when the vertices are done: matrix += dy x^T; or, with x VPPS_NONE, a vector += every column of dy, and
@@ -194,6 +198,7 @@ typedef struct vpps_cell_needs {
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the host reads output k's gradient */
     bool fixed;               /* no parameter's gradient is made */
+    bool scales;              /* the device takes contributions that are `scaled` */
     uint32_t group;           /* VPs of a group: one owns all rows */
     vpps_row_rule rows;       /* the device's */
 } vpps_cell_needs;
@@ -291,6 +296,13 @@ static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
 /* The parameter that a value names beside its arguments' matrices: itself, its bias, its table or matrix; or VPPS_NO_PARAM. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
+}
+
+/* Is any contribution of the cell scaled? */
+static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
+    bool any = false;
+    for (uint32_t j = 0; j < c->n_contributions; j++) any |= c->contributions[j].scaled;
+    return any;
 }
 
 static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {

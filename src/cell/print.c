@@ -287,6 +287,7 @@ static void print_contributions(printer *p) {
         }
         fprintf(p->file, ", %u words", vpps_value_words(x));
         if (x->axis) print_axis(p, x->axis);
+        if (to->scaled) fputs(", as its factors", p->file);
         fputs(to->partial ? ", a share from every VP\n" : "\n", p->file);
     }
 }

@@ -283,9 +283,40 @@ static void keep(work *w, uint32_t v, uint32_t last) {
     x->kept = true;
 }
 
+/* Does nothing but one contribution read v? */
+static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < c->n_contributions; j++) n += c->contributions[j].value == v;
+    for (uint32_t i = 0; i < c->n_args; i++) n += c->args[i].value == v;
+    for (uint32_t i = 0; i < c->n_outers; i++) n += c->outers[i].dy == v || c->outers[i].x == v;
+    for (uint32_t k = 0; k < c->n_outputs; k++) n += c->outputs[k].value == v || c->gradient_of[k] == v;
+    return n == 1;
+}
+
+/* Scales contributions to members of lists. */
+static void choose_scaled(vpps_compiled_cell *c) {
+    for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
+        vpps_cell_contribution *to = &c->contributions[j];
+        const vpps_cell_value *v = &c->values[to->value];
+        if (to->lookup || !v->axis || !vpps_is_run(v, VPPS_I_SCALE_BY)) continue;
+        const uint32_t vector = c->args[v->first_arg].value, scalar = c->args[v->first_arg + 1].value;
+        const vpps_cell_value *x = &c->values[vector], *by = &c->values[scalar];
+        to->scaled = !x->axis && vpps_is_made(x) && !vpps_makes_shares(x) && by->axis == v->axis && vpps_is_made(by) &&
+                     vpps_value_words(by) == 1 && only_contributed(c, to->value);
+        to->vector = vector;
+        to->scalar = scalar;
+    }
+}
+
 static void choose_kept(work *w) {
     vpps_compiled_cell *c = w->c;
     const uint32_t forever = UINT32_MAX;
+    choose_scaled(c);
+    for (uint32_t j = 0; j < c->n_contributions; j++) {
+        if (!c->contributions[j].scaled) continue;
+        keep(w, c->contributions[j].vector, forever);
+        keep(w, c->contributions[j].scalar, forever);
+    }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) keep(w, c->outputs[k].value, forever);
         if (c->gradient_of[k] != VPPS_NONE) keep(w, c->gradient_of[k], forever);

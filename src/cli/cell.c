@@ -216,9 +216,9 @@ static json_t *contributions_json(const subject *s) {
         char name[32];
         snprintf(name, sizeof name, "%s%u", to->lookup ? "lookup" : "in", to->index);
         const vpps_cell_value *x = &c->values[to->value];
-        json_array_append_new(list, json_pack("{so ss sI sb so* sb}", "value", name_json(s, to->value), "to", name,
+        json_array_append_new(list, json_pack("{so ss sI sb so* sb sb}", "value", name_json(s, to->value), "to", name,
                                               "words", (json_int_t)vpps_value_words(x), "member", x->axis > 0, "list",
-                                              list_json(s, x->axis), "shares", to->partial));
+                                              list_json(s, x->axis), "shares", to->partial, "factors", to->scaled));
     }
     return list;
 }

@@ -114,6 +114,7 @@ static vpps_status compile(const chooser *c) {
         vpps_cell_needs needs = c->needs->types[t].cell;
         needs.group = c->out->group_size;
         needs.rows = c->machine->rows;
+        needs.scales = c->machine->scales;
         if (c->machine->recompiles) vpps_widen_needs(type, &needs);
         VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;
@@ -154,7 +155,7 @@ uint64_t vpps_passed_words(const vpps_batching *b) {
         const vpps_batched_type *t = &b->types[i];
         for (uint32_t j = 0; t->cell && j < t->cell->n_contributions; j++) {
             const vpps_cell_value *x = &t->cell->values[t->cell->contributions[j].value];
-            words += t->items[x->axis] * x->rows * x->cols;
+            if (!t->cell->contributions[j].scaled) words += t->items[x->axis] * x->rows * x->cols;
         }
     }
     return words;

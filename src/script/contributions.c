@@ -104,7 +104,7 @@ typedef struct counter {
     vpps_row_marks *marks;
     vpps_arena *arena;
     vpps_contributions *out;
-    uint32_t *counts, *of_table, *uses, *runs;
+    uint32_t *counts, *pairs, *of_table, *uses, *runs;
     vpps_entry *entries;
     vpps_block_uses *blocks;
     uint32_t n_uses;
@@ -180,16 +180,22 @@ static bool find_entries(counter *c) {
     return true;
 }
 
+static bool open_pairs(counter *c) {
+    bool any = false;
+    for (uint32_t i = 0; i < c->s->n_blocks; i++) any |= vpps_has_scaled(vpps_cell_of_block(c->s, &c->s->blocks[i]));
+    return !any || VPPS_TAKE_ZEROS(c->arena, c->pairs, c->s->reading->n_outputs);
+}
+
 static bool count(counter *c) {
     const vpps_reading *r = c->s->reading;
     if (!VPPS_TAKE_ZEROS(c->arena, c->counts, r->n_outputs) || !VPPS_TAKE(c->arena, c->blocks, c->s->n_blocks))
         return false;
     if (!r->training) return true;
-    if (!find_entries(c) || !note_runs(c)) return false;
+    if (!find_entries(c) || !note_runs(c) || !open_pairs(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
         for (uint32_t j = 0; j < n_contributions(c->s, i); j++) {
             const contribution x = contribution_of(c->s, i, j);
-            if (!x.to->lookup) each_input_of(c->s, &x, 0, x.block->n, NULL, c->counts);
+            if (!x.to->lookup) each_input_of(c->s, &x, 0, x.block->n, NULL, x.to->scaled ? c->pairs : c->counts);
         }
     }
     for (uint32_t i = 0; i < r->n_seeds; i++) c->counts[r->seeds[i].to.output]++;
@@ -201,6 +207,7 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
     counter c = {.tasks = t, .s = t->steps, .marks = marks, .arena = arena, .out = out};
     if (!count(&c)) return false;
     out->counts = c.counts;
+    out->pairs = c.pairs;
     out->entries = c.entries;
     out->of_table = c.of_table;
     out->uses = c.uses;
@@ -235,7 +242,40 @@ void vpps_write_contributions(const vpps_contributions *all, const uint32_t *off
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         for (uint32_t j = 0; j < n_contributions(s, i); j++) {
             const contribution x = contribution_of(s, i, j);
-            if (!x.to->lookup) write_input(all, offsets, i, x, words, list_at);
+            if (!x.to->lookup && !x.to->scaled) write_input(all, offsets, i, x, words, list_at);
+        }
+    }
+}
+
+static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpps_block_memory *placed,
+                           uint32_t *pairs_at, uint32_t *words) {
+    const vpps_cell_value *vector = &x->cell->values[x->to->vector], *scalar = &x->cell->values[x->to->scalar];
+    const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
+    const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
+    const uint32_t axis = scalar->axis, step = x->cell->kept_words[axis];
+    for (uint32_t p = 0; p < x->block->n; p++) {
+        if (!x->all && !reaches(s, x->reads, v[p].vertex, x->to->index)) continue;
+        const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
+        const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1];
+        const uint32_t of = placed->kept[0] + p * x->cell->kept_words[0] + vector->offset;
+        uint32_t by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
+        for (uint32_t m = 0; m < n; m++, by += step) {
+            const uint32_t at = pairs_at[read[m]];
+            if (at == VPPS_NONE) continue; /* nobody wants the gradient */
+            pairs_at[read[m]] = at + 2;
+            words[at] = by;
+            words[at + 1] = of;
+        }
+    }
+}
+
+void vpps_write_pairs(const vpps_contributions *all, const vpps_block_memory *placed, uint32_t *pairs_at,
+                      uint32_t *words) {
+    const vpps_steps *s = all->tasks->steps;
+    for (uint32_t i = 0; i < s->n_blocks; i++) {
+        for (uint32_t j = 0; j < n_contributions(s, i); j++) {
+            const contribution x = contribution_of(s, i, j);
+            if (x.to->scaled) write_pairs_of(s, &x, &placed[i], pairs_at, words);
         }
     }
 }

@@ -32,9 +32,15 @@ typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
 
+/* Offsets of a block's kept values, by axis. */
+typedef struct vpps_block_memory {
+    uint32_t kept[VPPS_AXES];
+} vpps_block_memory;
+
 typedef struct vpps_contributions {
     const vpps_tasks *tasks;
     const uint32_t *counts;    /* to each output; those to an output without a gradient are not added up */
+    const uint32_t *pairs;     /* likewise, of scaled ones, which do not count there; NULL: there are none */
     const vpps_entry *entries; /* in the order of their first use */
     const uint32_t *of_table;  /* of each parameter, how many of the entries are a table's */
     const uint32_t *uses;      /* entries that vertices contribute to, block after block, by contribution */
@@ -50,6 +56,10 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
  * offsets: of each task, where what it contributes lies. */
 void vpps_write_contributions(const vpps_contributions *all, const uint32_t *offsets, uint32_t *list_at,
                               uint32_t *words);
+
+/* Writes the pairs of scaled contributions in the same way, at pairs_at. placed: of each block. */
+void vpps_write_pairs(const vpps_contributions *all, const vpps_block_memory *placed, uint32_t *pairs_at,
+                      uint32_t *words);
 
 /* ---------------------------------------------------------------- entries, slice by slice */
 

@@ -87,10 +87,12 @@ static void cost_STAGE(const costing *w, const vpps_task *t) {
         if (x->kind == VPPS_VALUE_GRADIENT) {
             const uint32_t *starts = p.view.gradient_starts[x->output] + p.first;
             add_words(w, (uint64_t)(starts[p.n[0]] - starts[0]) * vpps_value_words(x));
+            const uint32_t *pairs = p.view.pair_starts[x->output];
+            if (pairs) add_words(w, (uint64_t)(pairs[p.first + p.n[0]] - pairs[p.first]) * (1 + vpps_value_words(x)));
         }
         if (x->kept) add_value(w, &p, v);
         for (uint32_t j = 0; j < p.c->n_contributions; j++)
-            if (p.c->contributions[j].value == v) add_value(w, &p, v);
+            if (p.c->contributions[j].value == v && !p.c->contributions[j].scaled) add_value(w, &p, v);
     }
     add_flops(w, &p, &flops);
 }

@@ -23,6 +23,7 @@ typedef struct encoder {
     vpps_writer to;
     uint32_t *output_at, *gradient_at; /* see vpps_script_places */
     uint32_t *list_at;                 /* address of every output's next contribution; VPPS_NONE: it has no gradient */
+    uint32_t *pairs_at;                /* likewise, of its next pair; NULL: there are no pairs */
     uint32_t *arrays;                  /* of each block: the address of its arrays */
     group_constants *constants;        /* of each group */
     vpps_entry_lists entries;
@@ -176,29 +177,34 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* Starts of the lists of contributions to each output with a gradient, which follow the block's other arrays. */
+/* Starts of the lists of output k of a block's vertices, and room for these. counts: entries of each output, of so many words. */
+static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
+                         uint32_t *list_at) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
+    const uint64_t *gradients = e->s->needs->gradients;
+    const bool all = block->gradients >> k & 1;
+    const uint32_t n = block->n, lists = vpps_write_room(&e->to, (uint64_t)n + 1) + n + 1;
+    if (e->to.failed) return;
+    uint32_t *starts = e->to.words + lists - n - 1;
+    uint64_t at = 0;
+    for (uint32_t p = 0; p < n; p++) {
+        starts[p] = (uint32_t)at;
+        if (!all && !(gradients[v[p].vertex] >> k & 1)) continue;
+        list_at[v[p].first_output + k] = (uint32_t)(lists + words * at);
+        at += counts[v[p].first_output + k];
+    }
+    starts[n] = (uint32_t)at;
+    vpps_write_room(&e->to, words * at);
+}
+
+/* The lists of contributions to each output with a gradient, which follow the block's other arrays. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
-    const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
-    const uint64_t *gradients = e->s->needs->gradients;
-    const uint32_t *counts = e->contributions->counts;
-    for (uint32_t k = 0; k < c->n_outputs && c->needs.training; k++) {
+    for (uint32_t k = 0; k < c->n_outputs && c->needs.training && !e->to.failed; k++) {
         if (!(c->needs.gradient_out >> k & 1)) continue;
-        const bool all = block->gradients >> k & 1;
-        const uint32_t n = block->n, lists = vpps_write_room(&e->to, (uint64_t)n + 1) + n + 1;
-        if (e->to.failed) return;
-        uint32_t *starts = e->to.words + lists - n - 1;
-        uint64_t at = 0;
-        for (uint32_t p = 0; p < n; p++) {
-            starts[p] = (uint32_t)at;
-            if (!all && !(gradients[v[p].vertex] >> k & 1)) continue;
-            e->list_at[v[p].first_output + k] = (uint32_t)(lists + at);
-            at += counts[v[p].first_output + k];
-        }
-        starts[n] = (uint32_t)at;
-        vpps_write_room(&e->to, at);
-        if (e->to.failed) return;
+        encode_lists(e, block, k, e->contributions->counts, 1, e->list_at);
+        if (e->pairs_at) encode_lists(e, block, k, e->contributions->pairs, 2, e->pairs_at);
     }
 }
 
@@ -457,6 +463,7 @@ static void write_header(encoder *e, vpps_task_header h) {
         h.lasting = request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) == 1;
     }
     h.magic = VPPS_TASK_MAGIC;
+    h.pairs = e->pairs_at != NULL;
     h.words = (uint32_t)e->to.n;
     h.step = request->step;
     h.dropout_key[0] = (uint32_t)request->dropout_key;
@@ -478,6 +485,8 @@ static void encode(encoder *e, uint32_t pool_words) {
         encode_entries(e, h.tables);
         if (!e->to.failed)
             vpps_write_contributions(e->contributions, e->placed->contributions, e->list_at, e->to.words);
+        if (!e->to.failed && e->pairs_at)
+            vpps_write_pairs(e->contributions, e->placed->blocks, e->pairs_at, e->to.words);
         encode_seeds(e);
     }
     encode_losses(e);
@@ -502,9 +511,11 @@ static bool open_encoder(encoder *e, vpps_arena *arena) {
         !VPPS_TAKE(arena, e->arrays, e->s->n_blocks) ||
         !VPPS_TAKE_ZEROS(arena, e->constants, e->s->batching->n_groups) ||
         !VPPS_TAKE_ZEROS(arena, e->losses, n_slices + 1) || !VPPS_TAKE_ZEROS(arena, e->sums, n_slices * n_params) ||
-        (e->r->n_asked && !VPPS_TAKE(arena, e->gradient_at, n_outputs))) {
+        (e->r->n_asked && !VPPS_TAKE(arena, e->gradient_at, n_outputs)) ||
+        (e->contributions->pairs && !VPPS_TAKE(arena, e->pairs_at, n_outputs))) {
         return false;
     }
+    if (e->pairs_at) memset(e->pairs_at, 0xff, n_outputs * sizeof *e->pairs_at);
     memset(e->list_at, 0xff, n_outputs * sizeof *e->list_at);
     if (e->r->n_asked) memset(e->gradient_at, 0xff, n_outputs * sizeof *e->gradient_at);
     return vpps_open_entries(e->contributions, arena, &e->entries);

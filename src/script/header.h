@@ -13,6 +13,7 @@ typedef struct vpps_task_header {
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
     unsigned
         lasting; /* non-zero: the factors of gradients stay until the update, which may compute the gradients itself */
+    unsigned pairs;          /* non-zero: blocks have pairs of scaled contributions */
     unsigned step;           /* number of this update, from 1 */
     unsigned dropout_key[2]; /* low, high word */
     float corrections[2];    /* 1 / (1 - beta^step) of both betas */

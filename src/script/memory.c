@@ -88,6 +88,16 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
+/* The last phase in which what a block reads sums up scaled contributions of it. */
+static uint32_t last_of_scaled(const placer *p, uint32_t block) {
+    const vpps_step_block *b = &p->s->blocks[block];
+    uint32_t last = 0;
+    for (uint32_t u = 0; u < p->s->reading->n_types && vpps_has_scaled(cell_of(p, block)); u++)
+        if (vpps_reads(p->s->needs, b->type, u))
+            last = vpps_max_u32(last, p->tasks->blocks[read_by(p->s, b, u)].last_backward);
+    return last;
+}
+
 /* The last phase that reads a block's kept values. With a single slice the update may read the factors of parameters' gradients. Terms of
  * the loss are read at a slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
@@ -102,7 +112,8 @@ static uint32_t last_of_kept(const placer *p, uint32_t block) {
     }
     if (p->requested[block]) return UINT32_MAX;
     if (!s->reading->training) return last;
-    const uint32_t slice_end = p->tasks->blocks[block].slice_end;
+    last = vpps_max_u32(last, last_of_scaled(p, block));
+    const uint32_t slice_end = vpps_max_u32(last, p->tasks->blocks[block].slice_end);
     if (factors) return vpps_all_slices(s) == 1 ? UINT32_MAX : slice_end;
     return is_term(s, block) ? slice_end : last;
 }

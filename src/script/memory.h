@@ -4,11 +4,6 @@
 
 #include "script/contributions.h"
 
-/* Offsets of a block's kept values, by axis. */
-typedef struct vpps_block_memory {
-    uint32_t kept[VPPS_AXES];
-} vpps_block_memory;
-
 typedef struct vpps_placement {
     const vpps_tasks *tasks;
     const vpps_block_memory *blocks;

@@ -30,7 +30,7 @@ static void print_stage(const vpps_batch *b, const vpps_task *t, FILE *file) {
             first + n - 1);
     if (s->uses_pass_record) fprintf(file, ", pass record at %u", t->pass_record);
     for (uint32_t j = 0; j < c->n_contributions; j++) {
-        if (c->values[c->contributions[j].value].stage != t->stage) continue;
+        if (c->values[c->contributions[j].value].stage != t->stage || c->contributions[j].scaled) continue;
         fprintf(file, ", contributions at %u", t->contributions);
         break;
     }

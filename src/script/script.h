@@ -87,6 +87,7 @@ typedef struct vpps_task_plan {
     uint32_t batch;                 /* first offset of a batch's tensors */
     uint32_t pool_words;            /* there are */
     vpps_row_rule rows;             /* for the compiler of cells */
+    bool scales;                    /* likewise */
     bool recompiles;                /* a new compiled cell makes a new kernel: cells and numbers of groups are reused */
     uint32_t most_groups;           /* a batch runs in no more groups, unless its request says how many */
     vpps_group_rule *choose_groups; /* of a batch, where most_groups is more than 1 */

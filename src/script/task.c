@@ -33,6 +33,9 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
         if (!cell->needs.training || !(cell->needs.gradient_out >> k & 1)) continue;
         out->gradient_starts[k] = take(script, &at, n + (uint64_t)1);
         out->gradients[k] = out->gradient_starts[k] ? take(script, &at, out->gradient_starts[k][n]) : NULL;
+        if (!vpps_task_header_of(script)->pairs) continue;
+        out->pair_starts[k] = take(script, &at, n + (uint64_t)1);
+        out->pairs[k] = out->pair_starts[k] ? take(script, &at, 2 * (uint64_t)out->pair_starts[k][n]) : NULL;
     }
     out->end = at;
 }

@@ -17,7 +17,8 @@
  *   for each word of the cell:       words[n]
  *   data:                            addresses[n] of an input op's data
  *   for each list:                   starts[n + 1] in members, then for each of its inputs offsets[members]
- *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions
+ *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions; if the header says so, the starts
+ *                                    of pairs, and the pairs: offsets of the scalar and of the vector of scaled contributions
  *
  * At an ENTRIES' address lies what it adds up, of the entries that a slice of a wave contributes to:
  *
@@ -74,6 +75,8 @@ typedef struct vpps_block_view {
     const uint32_t *lists[VPPS_AXES];                /* starts of each list; the first is not used */
     const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* of outputs */
     const uint32_t *gradients[VPPS_CELL_MOST];
+    const uint32_t *pair_starts[VPPS_CELL_MOST]; /* NULL: there are no pairs */
+    const uint32_t *pairs[VPPS_CELL_MOST];
     uint64_t end; /* address after the arrays; beyond the script's end: arrays are missing */
 } vpps_block_view;
 
@@ -146,7 +149,7 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
  * shares. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
-    const uint64_t words = (uint64_t)items * vpps_value_words(&c->values[to->value]);
+    const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 

@@ -261,7 +261,8 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->recurrent_in == b->recurrent_in && a->recurrent_out == b->recurrent_out && a->group == b->group &&
            a->read_out == b->read_out && a->rows.unit == b->rows.unit && a->rows.least == b->rows.least &&
            a->rows.enough == b->rows.enough && a->asked_gradients == b->asked_gradients && a->fixed == b->fixed &&
-           a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
+           a->scales == b->scales && a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems &&
+           a->frozen == b->frozen;
 }
 
 /* Adds the outputs that a batch reads of a cell, and the gradients among `outputs` that it has. */

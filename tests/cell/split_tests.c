@@ -289,6 +289,34 @@ TEST(frozen_costs_nothing) {
     cells_close(&x);
 }
 
+/* What is only a list's contribution stays as factors, if a stage makes both; the query is an input. */
+TEST(scaled_contributions_stay_as_factors) {
+    enum { SIZE = 8, QUERY = 0, KEYS, VALUES };
+    for (uint32_t scales = 0; scales < 2; scales++) {
+        cells x = cells_open();
+        vpps_graph *r;
+        vpps_cell cell;
+        TEST_OK(vpps_cell_begin(x.model, "attends", &r));
+        const vpps_node query = vpps_gather(r, 0, 0, SIZE, 1), keys = vpps_gather_list_from(r, 1, 0, SIZE, 1);
+        const vpps_node values = vpps_gather_list_from(r, 1, 1, SIZE, 1);
+        TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, vpps_softmax_list(r, vpps_dot(r, keys, query)), values)));
+        TEST_OK(vpps_cell_end(r, &cell));
+        vpps_cell_needs needs = cells_needs();
+        needs.scales = scales;
+        vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+        ck_assert_uint_eq(c->n_contributions, 3);
+        for (uint32_t j = 0; j < c->n_contributions; j++) {
+            const vpps_cell_contribution *to = &c->contributions[j];
+            ck_assert_int_eq(to->scaled, scales && to->index == VALUES);
+            if (!to->scaled) continue;
+            ck_assert(c->values[to->vector].kept && !c->values[to->vector].axis);
+            ck_assert(c->values[to->scalar].kept && c->values[to->scalar].axis == 1);
+        }
+        vpps_compiled_cell_free(c);
+        cells_close(&x);
+    }
+}
+
 TCase *split_tests(void) {
     TCase *t = tcase_create("split");
     tcase_add_test(t, stages_by_rows);
@@ -300,5 +328,6 @@ TCase *split_tests(void) {
     tcase_add_test(t, kept_places);
     tcase_add_test(t, operands_of_products_stay);
     tcase_add_test(t, frozen_costs_nothing);
+    tcase_add_test(t, scaled_contributions_stay_as_factors);
     return t;
 }

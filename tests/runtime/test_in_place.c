@@ -43,10 +43,13 @@ static void load(drawn *d, uint32_t to) {
     step(d, VPPS_STEP_LOAD, slot(to, 1, WIDTH), 1, &in);
 }
 
+enum { SCALED = 9, CONTRIBUTIONS };
+
 /* Kinds of the steps that are left, a letter each. */
 static const char *left_of(const drawn *d, vpps_program *out) {
+    static const vpps_cell_contribution contributions[CONTRIBUTIONS] = {[SCALED] = {.scaled = true}};
     static char letters[MOST + 1];
-    ck_assert(vpps_place_in_memory(&d->p, out));
+    ck_assert(vpps_place_in_memory(&d->p, contributions, out));
     for (uint32_t i = 0; i < out->n; i++) letters[i] = "LGRPSC"[out->steps[i].kind];
     letters[out->n] = 0;
     return letters;
@@ -57,76 +60,82 @@ static void release(vpps_program *p) {
     free(p->operands);
 }
 
-START_TEST(inputs_are_read_where_they_are)
-    {
+TEST(inputs_are_read_where_they_are) {
+    drawn d = {0};
+    vpps_program p;
+    load(&d, 0);
+    run(&d, VPPS_I_DOT, 2, 0, slot(2, 1, 1), 2, (vpps_operand[]){slot(0, 1, WIDTH), slot(1, 0, WIDTH)});
+    ck_assert_str_eq(left_of(&d, &p), "R");
+    const vpps_operand *x = p.operands + p.steps[0].first;
+    ck_assert(x[0].place == VPPS_PLACE_INPUT && x[0].at == 5 && x[0].axis == 1 && x[1].place == VPPS_PLACE_SLOT);
+    release(&p);
+    run(&d, VPPS_I_TANH, 1, 0, slot(3, 1, WIDTH), 1, (vpps_operand[]){slot(0, 1, WIDTH)})->run.uniform = true;
+    ck_assert_str_eq(left_of(&d, &p), "LRR"); /* all members at once */
+    release(&p);
+}
+
+TEST(a_later_load_is_of_its_own_readers) {
+    drawn d = {0};
+    vpps_program p;
+    load(&d, 0);
+    run(&d, VPPS_I_DOT, 2, 0, slot(2, 1, 1), 2, (vpps_operand[]){slot(0, 1, WIDTH), slot(1, 0, WIDTH)});
+    load(&d, 0);
+    run(&d, VPPS_I_TANH, 1, 0, slot(3, 1, WIDTH), 1, (vpps_operand[]){slot(0, 1, WIDTH)})->run.uniform = true;
+    ck_assert_str_eq(left_of(&d, &p), "RLR");
+    release(&p);
+}
+
+TEST(what_is_scaled_for_a_sum_is_scaled_in_it) {
+    for (uint32_t k = 0; k < 3; k++) {
         drawn d = {0};
         vpps_program p;
+        vpps_operand all = slot(2, 1, WIDTH);
+        all.access = VPPS_ACCESS_MEMBERS;
         load(&d, 0);
-        run(&d, VPPS_I_DOT, 2, 0, slot(2, 1, 1), 2, (vpps_operand[]){slot(0, 1, WIDTH), slot(1, 0, WIDTH)});
-        ck_assert_str_eq(left_of(&d, &p), "R");
+        run(&d, VPPS_I_SCALE_BY, 1, 1, slot(2, 1, WIDTH), 2, (vpps_operand[]){slot(0, 1, WIDTH), slot(1, 1, 1)});
+        vpps_program_step *sum = run(&d, VPPS_I_SUM, 0, 0, slot(3, 0, WIDTH), 1, &all);
+        sum->run.of.f = (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .real = k == 1 ? 0.5f : 1};
+        if (k == 2) run(&d, VPPS_I_DOT, 2, 0, slot(4, 1, 1), 2, (vpps_operand[]){slot(2, 1, WIDTH), slot(3, 0, WIDTH)});
+        ck_assert_str_eq(left_of(&d, &p), k == 0 ? "R" : k == 1 ? "RR" : "RRR");
         const vpps_operand *x = p.operands + p.steps[0].first;
-        ck_assert(x[0].place == VPPS_PLACE_INPUT && x[0].at == 5 && x[0].axis == 1 && x[1].place == VPPS_PLACE_SLOT);
-        release(&p);
-        run(&d, VPPS_I_TANH, 1, 0, slot(3, 1, WIDTH), 1, (vpps_operand[]){slot(0, 1, WIDTH)})->run.uniform = true;
-        ck_assert_str_eq(left_of(&d, &p), "LRR"); /* all members at once */
+        ck_assert_uint_eq(p.steps[0].run.of.opcode, k ? VPPS_I_SCALE_BY : VPPS_I_WEIGHTED_SUM);
+        if (!k) ck_assert(x[0].at == 1 && x[1].place == VPPS_PLACE_INPUT && x[1].access == VPPS_ACCESS_MEMBERS);
         release(&p);
     }
-END_TEST
+}
 
-START_TEST(a_later_load_is_of_its_own_readers)
-    {
+TEST(results_are_made_where_they_are_kept) {
+    for (uint32_t k = 0; k < 3; k++) {
         drawn d = {0};
         vpps_program p;
-        load(&d, 0);
-        run(&d, VPPS_I_DOT, 2, 0, slot(2, 1, 1), 2, (vpps_operand[]){slot(0, 1, WIDTH), slot(1, 0, WIDTH)});
-        load(&d, 0);
-        run(&d, VPPS_I_TANH, 1, 0, slot(3, 1, WIDTH), 1, (vpps_operand[]){slot(0, 1, WIDTH)})->run.uniform = true;
-        ck_assert_str_eq(left_of(&d, &p), "RLR");
+        const vpps_operand to =
+            operand(k == 2 ? VPPS_PLACE_RECORD : VPPS_PLACE_CONTRIBUTION, 7, 1, WIDTH, VPPS_ACCESS_OWN);
+        const vpps_operand made = slot(2, 1, WIDTH);
+        run(&d, VPPS_I_SCALE_BY, 1, 1, made, 2, (vpps_operand[]){slot(0, 0, WIDTH), slot(1, 1, 1)})->run.uniform =
+            k == 2;
+        step(&d, k == 2 ? VPPS_STEP_STORE : VPPS_STEP_CONTRIBUTE, to, 1, &made);
+        if (k == 1) run(&d, VPPS_I_TANH, 1, 0, slot(3, 1, WIDTH), 1, &made);
+        /* read once more; or made of all members at once, whose records lie apart */
+        ck_assert_str_eq(left_of(&d, &p), k == 0 ? "R" : k == 1 ? "RCR" : "RS");
+        ck_assert_int_eq(p.steps[0].to.place, k ? VPPS_PLACE_SLOT : VPPS_PLACE_CONTRIBUTION);
         release(&p);
     }
-END_TEST
+}
 
-START_TEST(what_is_scaled_for_a_sum_is_scaled_in_it)
-    {
-        for (uint32_t k = 0; k < 3; k++) {
-            drawn d = {0};
-            vpps_program p;
-            vpps_operand all = slot(2, 1, WIDTH);
-            all.access = VPPS_ACCESS_MEMBERS;
-            load(&d, 0);
-            run(&d, VPPS_I_SCALE_BY, 1, 1, slot(2, 1, WIDTH), 2, (vpps_operand[]){slot(0, 1, WIDTH), slot(1, 1, 1)});
-            vpps_program_step *sum = run(&d, VPPS_I_SUM, 0, 0, slot(3, 0, WIDTH), 1, &all);
-            sum->run.of.f = (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .real = k == 1 ? 0.5f : 1};
-            if (k == 2)
-                run(&d, VPPS_I_DOT, 2, 0, slot(4, 1, 1), 2, (vpps_operand[]){slot(2, 1, WIDTH), slot(3, 0, WIDTH)});
-            ck_assert_str_eq(left_of(&d, &p), k == 0 ? "R" : k == 1 ? "RR" : "RRR");
-            const vpps_operand *x = p.operands + p.steps[0].first;
-            ck_assert_uint_eq(p.steps[0].run.of.opcode, k ? VPPS_I_SCALE_BY : VPPS_I_WEIGHTED_SUM);
-            if (!k) ck_assert(x[0].at == 1 && x[1].place == VPPS_PLACE_INPUT && x[1].access == VPPS_ACCESS_MEMBERS);
-            release(&p);
-        }
-    }
-END_TEST
-
-START_TEST(results_are_made_where_they_are_kept)
-    {
-        for (uint32_t k = 0; k < 3; k++) {
-            drawn d = {0};
-            vpps_program p;
-            const vpps_operand to =
-                operand(k == 2 ? VPPS_PLACE_RECORD : VPPS_PLACE_CONTRIBUTION, 7, 1, WIDTH, VPPS_ACCESS_OWN);
-            const vpps_operand made = slot(2, 1, WIDTH);
-            run(&d, VPPS_I_SCALE_BY, 1, 1, made, 2, (vpps_operand[]){slot(0, 0, WIDTH), slot(1, 1, 1)})->run.uniform =
-                k == 2;
-            step(&d, k == 2 ? VPPS_STEP_STORE : VPPS_STEP_CONTRIBUTE, to, 1, &made);
-            if (k == 1) run(&d, VPPS_I_TANH, 1, 0, slot(3, 1, WIDTH), 1, &made);
-            /* read once more; or made of all members at once, whose records lie apart */
-            ck_assert_str_eq(left_of(&d, &p), k == 0 ? "R" : k == 1 ? "RCR" : "RS");
-            ck_assert_int_eq(p.steps[0].to.place, k ? VPPS_PLACE_SLOT : VPPS_PLACE_CONTRIBUTION);
-            release(&p);
-        }
-    }
-END_TEST
+TEST(scaled_contributions_are_not_made) {
+    drawn d = {0};
+    vpps_program p;
+    const vpps_operand to = operand(VPPS_PLACE_CONTRIBUTION, SCALED, 1, WIDTH, VPPS_ACCESS_OWN);
+    const vpps_operand made = slot(2, 1, WIDTH), kept = operand(VPPS_PLACE_RECORD, 0, 1, 1, VPPS_ACCESS_OWN);
+    run(&d, VPPS_I_DOT, 2, 0, slot(1, 1, 1), 2, (vpps_operand[]){slot(3, 1, WIDTH), slot(0, 0, WIDTH)});
+    run(&d, VPPS_I_SCALE_BY, 1, 1, made, 2, (vpps_operand[]){slot(0, 0, WIDTH), slot(1, 1, 1)});
+    step(&d, VPPS_STEP_CONTRIBUTE, to, 1, &made);
+    run(&d, VPPS_I_TANH, 1, 0, slot(4, 1, 1), 1, (vpps_operand[]){slot(1, 1, 1)});
+    step(&d, VPPS_STEP_STORE, kept, 1, (vpps_operand[]){slot(1, 1, 1)});
+    ck_assert_str_eq(left_of(&d, &p), "RRS");
+    ck_assert_uint_eq(p.steps[0].run.of.opcode, VPPS_I_DOT);
+    release(&p);
+}
 
 int main(void) {
     Suite *suite = suite_create("in_place");
@@ -135,5 +144,6 @@ int main(void) {
     tcase_add_test(t, a_later_load_is_of_its_own_readers);
     tcase_add_test(t, what_is_scaled_for_a_sum_is_scaled_in_it);
     tcase_add_test(t, results_are_made_where_they_are_kept);
+    tcase_add_test(t, scaled_contributions_are_not_made);
     return test_main(suite);
 }

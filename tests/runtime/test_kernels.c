@@ -151,6 +151,38 @@ TEST(many_vectors_are_taken_as_one_is) {
         }
 }
 
+/* Bit for bit as products that are made first, and then added. */
+TEST(scaled_vectors_are_added_as_products_are) {
+    enum { MOST = 5, SKIP = 3 };
+    for (int isa = 0; isa < N_ISAS; isa++)
+        for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
+            const vpps_kernels *kernels = kernels_to_try(isa);
+            if (!kernels) continue;
+            const uint32_t n = sizes[s / MOST], count = (uint32_t)(s % MOST) + 1, each = n + SKIP + 1;
+            uint32_t pairs[2 * MOST];
+            float *pool = drawn((size_t)count * each, -2, 2), *to = drawn(n, -1, 1), *want = floats(n),
+                  *one = floats(n);
+            for (uint32_t m = 0; m < count; m++) {
+                pairs[2 * m] = (count - 1 - m) * each;
+                pairs[2 * m + 1] = m * each + 1;
+            }
+            for (uint32_t add = 0; add < 2; add++) {
+                memcpy(want, to, n * sizeof *to);
+                for (uint32_t m = 0; m < count; m++) {
+                    const vpps_operands o = {.t = {pool + pairs[2 * m + 1] + SKIP}, .s = {pool[pairs[2 * m]]}};
+                    kernels->run[VPPS_I_SCALE_BY](n, false, add || m ? one : want, &o);
+                    if (add || m) kernels->add(n, want, one);
+                }
+                kernels->add_scaled(n, count, pool, pairs, SKIP, add, to);
+                ck_assert_mem_eq(to, want, n * sizeof *to);
+            }
+            release(pool, (size_t)count * each);
+            release(to, n);
+            release(want, n);
+            release(one, n);
+        }
+}
+
 TEST(transpose_moves_every_element) {
     static const uint32_t lengths[] = {1, 15, 16, 33, 100};
     for (int isa = 0; isa < N_ISAS; isa++)
@@ -200,6 +232,7 @@ int main(void) {
     tcase_add_loop_test(tests, products_match_a_plain_loop, 0, 3 * N_ISAS);
     tcase_add_test(tests, product_over_nothing_is_zero);
     tcase_add_test(tests, many_vectors_are_taken_as_one_is);
+    tcase_add_test(tests, scaled_vectors_are_added_as_products_are);
     tcase_add_test(tests, transpose_moves_every_element);
     tcase_add_test(tests, sums_of_squares_and_addition);
     tcase_add_test(tests, vectors_are_multiplied_with_each_other);

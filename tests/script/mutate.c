@@ -271,7 +271,7 @@ static bool change_array(editor *e, uint32_t *words, uint32_t n) {
     return true;
 }
 
-enum { VERTICES, INPUTS, LOOKUPS, NUMBERS, DATA, LISTS, GRADIENT_STARTS, GRADIENTS };
+enum { VERTICES, INPUTS, LOOKUPS, NUMBERS, DATA, LISTS, GRADIENT_STARTS, GRADIENTS, PAIR_STARTS, PAIRS };
 
 static bool change_array_of(editor *e, uint32_t what) {
     uint32_t number;
@@ -300,9 +300,17 @@ static bool change_array_of(editor *e, uint32_t what) {
         at = view.gradient_starts[output];
         n++;
         break;
-    default:
+    case GRADIENTS:
         at = view.gradients[output];
         if (at) n = view.gradient_starts[output][b->n];
+        break;
+    case PAIR_STARTS:
+        at = view.pair_starts[output];
+        n++;
+        break;
+    default:
+        at = view.pairs[output];
+        if (at) n = 2 * view.pair_starts[output][b->n];
     }
     return at && change_array(e, words + (at - (e->script + b->arrays)), n);
 }
@@ -322,6 +330,8 @@ static bool change_data(editor *e) { return change_arrays(e, DATA); }
 static bool change_list(editor *e) { return change_arrays(e, LISTS); }
 static bool change_gradient_start(editor *e) { return change_arrays(e, GRADIENT_STARTS); }
 static bool change_gradient(editor *e) { return change_arrays(e, GRADIENTS); }
+static bool change_pair_start(editor *e) { return change_arrays(e, PAIR_STARTS); }
+static bool change_factors(editor *e) { return change_arrays(e, PAIRS); }
 
 static bool change_content(editor *e) {
     uint32_t number;
@@ -460,6 +470,8 @@ const mutation mutations[] = {
     {"list's start changed", change_list},
     {"contributions' start changed", change_gradient_start},
     {"contribution's offset changed", change_gradient},
+    {"pairs' start changed", change_pair_start},
+    {"pair's offset changed", change_factors},
     {"table's description changed", change_table},
     {"table's entries changed", change_entries},
     {"pool_words too small", shrink_pool},

@@ -318,12 +318,15 @@ static bool change_contribution(vpps_compiled_cell *c, const vpps_graph *g, uint
     vpps_cell_contribution *to = &c->contributions[below(random, c->n_contributions)];
     const vpps_cell_contribution before = *to;
     const uint32_t other = like(c, to->value, c->n_values, random);
-    switch (below(random, 4)) {
+    switch (below(random, 7)) {
     case 0:
         if (other != VPPS_NONE) to->value = other;
         break;
     case 1: to->index = below(random, to->lookup ? c->n_lookups : c->n_inputs); break;
     case 2: to->partial = !to->partial; break;
+    case 3: to->scaled = !to->scaled; break;
+    case 4: to->vector = to->scaled ? below(random, c->n_values) : to->vector; break;
+    case 5: to->scalar = to->scaled ? below(random, c->n_values) : to->scalar; break;
     default: *to = c->contributions[--c->n_contributions]; return true;
     }
     return memcmp(to, &before, sizeof before) != 0;

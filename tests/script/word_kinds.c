@@ -29,6 +29,9 @@ static void set_block(const subject *s, uint8_t *kinds, const vpps_block *b) {
         if (!view.gradient_starts[k]) continue;
         const size_t at = (size_t)(view.gradient_starts[k] - s->script);
         set(kinds, at, b->n + 1u + view.gradient_starts[k][b->n], WORD_CONTRIBUTION);
+        if (!view.pairs[k]) continue;
+        const size_t pairs = (size_t)(view.pair_starts[k] - s->script);
+        set(kinds, pairs, b->n + 1u + 2 * view.pair_starts[k][b->n], WORD_CONTRIBUTION);
     }
     for (uint32_t p = 0; view.data && p < b->n; p++)
         set(kinds, view.data[p], vpps_value_words(&c->values[0]), WORD_DATA);

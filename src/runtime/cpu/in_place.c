@@ -124,7 +124,19 @@ static bool write_in_place(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- all */
 
-bool vpps_place_in_memory(const vpps_program *given, vpps_program *out) {
+/* Drops the making of scaled contributions, which lie nowhere. */
+static void drop_scaled(vpps_program *p, const vpps_cell_contribution *contributions) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_program_step *s = &p->steps[i];
+        if (s->kind != VPPS_STEP_CONTRIBUTE || !contributions[s->to.at].scaled) continue;
+        const uint32_t slot = p->operands[s->first].at;
+        drop(p, i);
+        while (!writes(&p->steps[--i], slot)) continue;
+        drop(p, i--);
+    }
+}
+
+bool vpps_place_in_memory(const vpps_program *given, const vpps_cell_contribution *contributions, vpps_program *out) {
     vpps_program p = *given;
     p.steps = calloc(given->n + (size_t)1, sizeof *p.steps);
     p.operands = calloc(given->n_operands + (size_t)1, sizeof *p.operands);
@@ -132,6 +144,7 @@ bool vpps_place_in_memory(const vpps_program *given, vpps_program *out) {
     if (!p.steps || !p.operands) return false;
     if (given->n) memcpy(p.steps, given->steps, given->n * sizeof *p.steps);
     if (given->n_operands) memcpy(p.operands, given->operands, given->n_operands * sizeof *p.operands);
+    drop_scaled(&p, contributions);
     for (uint32_t i = p.n; i-- > 0;)
         if (read_in_place(&p, i) || sum_scaled(&p, i)) drop(&p, i);
     for (uint32_t i = 0; i < p.n; i++)

@@ -126,7 +126,7 @@ enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
         if (first < n) ID##_block(1, n - first, accumulate, first, dst, &o);                                           \
     }
 
-OVER_LIST(SUM, a + x, o->f * a)
+OVER_LIST(SUM, a + x, o->f *a)
 OVER_LIST(WEIGHTED_SUM, a + o->weights[m] * x, a)
 
 /* The extreme of a list and the first member that has it; a NaN is the extreme. */
@@ -386,6 +386,33 @@ static void add(uint32_t n, float *dst, const float *x) {
     COPY_blocks(n, true, dst, &o);
 }
 
+VPPS_INLINE void add_scaled_block(const uint32_t vectors, uint32_t count, const float *pool, const uint32_t *pairs,
+                                  uint32_t skip, bool add, float *to) {
+    vector sums[LIST];
+    const float *first = pool + pairs[1] + skip;
+    for (uint32_t i = 0; i < vectors; i++)
+        sums[i] = add ? vector_load(to + i * VECTOR) : pool[pairs[0]] * vector_load(first + i * VECTOR);
+    for (uint32_t m = add ? 0 : 1; m < count; m++) {
+        const float by = pool[pairs[2 * m]], *x = pool + pairs[2 * m + 1] + skip;
+        for (uint32_t i = 0; i < vectors; i++) sums[i] = sums[i] + by * vector_load(x + i * VECTOR);
+    }
+    for (uint32_t i = 0; i < vectors; i++) vector_store(to + i * VECTOR, sums[i]);
+}
+
+static void add_scaled(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
+                       float *to) {
+    uint32_t at = 0;
+    for (; at + LIST * VECTOR <= n; at += LIST * VECTOR)
+        add_scaled_block(LIST, count, pool, pairs, skip + at, add, to + at);
+    for (; at + VECTOR <= n; at += VECTOR) add_scaled_block(1, count, pool, pairs, skip + at, add, to + at);
+    for (; at < n; at++) {
+        float sum = add ? to[at] : pool[pairs[0]] * pool[pairs[1] + skip + at];
+        for (uint32_t m = add ? 0 : 1; m < count; m++)
+            sum = sum + pool[pairs[2 * m]] * pool[pairs[2 * m + 1] + skip + at];
+        to[at] = sum;
+    }
+}
+
 static double sum_squares(uint32_t n, const float *x) {
     double lanes[BLOCK] = {0};
     float pad[BLOCK];
@@ -493,6 +520,7 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .dots = dots,
     .scale_each = scale_each,
     .add = add,
+    .add_scaled = add_scaled,
     .sum_squares = sum_squares,
     .gram = gram,
     .update = update,

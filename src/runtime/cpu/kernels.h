@@ -153,6 +153,9 @@ typedef struct vpps_kernels {
     void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
+    /* to = or += the sum over `count` >= 1 pairs of pool[pair[0]] times n elements at pool + pair[1] + skip, in their order. */
+    void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
+                       float *to);
     double (*sum_squares)(uint32_t n, const float *x);
     /* g[i * n + j] = the product of elements [skip, skip + rows) of vectors x[i] and x[j], in double. */
     void (*gram)(uint32_t n, uint32_t rows, const float *const *x, uint32_t skip, double *g);

@@ -30,21 +30,21 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* In the order of the vertex's list. */
+/* In the order of the vertex's list; then, of its pairs. */
 static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
-    const uint32_t *entries = t->view->gradients[s->output];
-    const uint32_t width = vpps_width_of(t, &s->to);
-    const float *pool = t->vp->cpu->pool + vpps_first_of(t, &s->to);
+    const uint32_t *entries = t->view->gradients[s->output], *pairs = t->view->pairs[s->output];
+    const uint32_t *pair_starts = pairs ? t->view->pair_starts[s->output] + t->first[0] : NULL;
+    const uint32_t width = vpps_width_of(t, &s->to), first = vpps_first_of(t, &s->to);
+    const float *pool = t->vp->cpu->pool;
     float *to = vpps_slot_of(t, &s->to);
     for (uint32_t i = 0; i < t->n[0]; i++, to += width) {
         const uint32_t n = starts[i + 1] - starts[i], *list = entries + starts[i];
-        if (!n) {
-            memset(to, 0, width * sizeof *to);
-            continue;
-        }
-        memcpy(to, pool + list[0], width * sizeof *to);
-        for (uint32_t k = 1; k < n; k++) t->kernels->add(width, to, pool + list[k]);
+        const uint32_t n_pairs = pairs ? pair_starts[i + 1] - pair_starts[i] : 0;
+        if (n) memcpy(to, pool + list[0] + first, width * sizeof *to);
+        if (!n && !n_pairs) memset(to, 0, width * sizeof *to);
+        for (uint32_t k = 1; k < n; k++) t->kernels->add(width, to, pool + list[k] + first);
+        if (n_pairs) t->kernels->add_scaled(width, n_pairs, pool, pairs + 2 * (size_t)pair_starts[i], first, n > 0, to);
     }
 }
 

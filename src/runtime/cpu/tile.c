@@ -71,7 +71,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     if (t) t->placed = calloc(c->n_stages + 1u, sizeof *t->placed);
     bool ok = t && t->layouts && t->placed;
     for (; ok && t->n_placed < c->n_stages; t->n_placed++)
-        ok = vpps_place_in_memory(&c->programs[t->n_placed], &t->placed[t->n_placed]);
+        ok = vpps_place_in_memory(&c->programs[t->n_placed], c->contributions, &t->placed[t->n_placed]);
     for (; ok && t->n < n; t->n++) ok = lay_out(c, &c->programs[t->n / group], t->n % group, most, &t->layouts[t->n]);
     if (!ok) {
         free_tiles(t);

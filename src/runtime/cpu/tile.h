@@ -45,9 +45,9 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 const vpps_program *vpps_placed_program(const vpps_compiled_cell *c, uint32_t stage);
 
-/* The program with fewer copies: see in_place.c. Its steps and operands are the caller's; all else is the given one's. False: out of
- * memory. */
-bool vpps_place_in_memory(const vpps_program *given, vpps_program *out);
+/* The program with fewer copies, of a cell with these contributions: see in_place.c. Its steps and operands are the caller's; all else is
+ * the given one's. False: out of memory. */
+bool vpps_place_in_memory(const vpps_program *given, const vpps_cell_contribution *contributions, vpps_program *out);
 
 /* ---- operands: tile.c */
 

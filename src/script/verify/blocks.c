@@ -34,7 +34,10 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
     b->words = pointers(c, cell->n_words);
     b->gradient_starts = pointers(c, cell->n_outputs);
     b->gradients = pointers(c, cell->n_outputs);
-    if (!b->inputs || !b->lookups || !b->words || !b->gradient_starts || !b->gradients) return false;
+    b->pair_starts = pointers(c, cell->n_outputs);
+    b->pairs = pointers(c, cell->n_outputs);
+    if (!b->inputs || !b->lookups || !b->words || !b->gradient_starts || !b->gradients || !b->pair_starts || !b->pairs)
+        return false;
     cursor at = {c, b->block->arrays, true};
     b->vertices = take(&at, n);
     for (uint32_t i = 0; i < cell->n_inputs; i++)
@@ -51,8 +54,11 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
         if (!c->training || !(cell->needs.gradient_out >> k & 1)) continue;
         b->gradient_starts[k] = take(&at, (uint64_t)n + 1);
         b->gradients[k] = take(&at, at.ok ? b->gradient_starts[k][n] : 0);
+        if (c->header->pairs) b->pair_starts[k] = take(&at, (uint64_t)n + 1);
+        if (c->header->pairs) b->pairs[k] = take(&at, at.ok ? 2 * (uint64_t)b->pair_starts[k][n] : 0);
         for (uint32_t p = 0; at.ok && p < n; p++)
-            if (b->gradient_starts[k][p] > b->gradient_starts[k][p + 1])
+            if (b->gradient_starts[k][p] > b->gradient_starts[k][p + 1] ||
+                (b->pairs[k] && b->pair_starts[k][p] > b->pair_starts[k][p + 1]))
                 return vpps_refuse_vertex(c, b, p, "its list of contributions has a negative length");
     }
     return at.ok;

@@ -68,7 +68,7 @@ typedef struct vpps_checked_block {
     vpps_checked_cell *cell;
     const uint32_t *vertices, *data;
     const uint32_t *lists[VPPS_AXES]; /* starts of each list */
-    const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients;
+    const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients, **pair_starts, **pairs;
     uint32_t **sources;     /* of each input: numbers of the outputs that its items read */
     uint32_t **rows;        /* of each lookup */
     uint32_t first_output;  /* output k of vertex p is number first_output + k * n + p */
@@ -294,6 +294,8 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
  * due, and is taken once only. Returns its tensor, or VPPS_NONE and refuses. */
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
+/* The same of a pair for an output. */
+bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
 bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);

@@ -291,7 +291,26 @@ static bool find_stays(vpps_proof *p) {
             if (!is_kept(p, both[k], "a parameter's gradient wants it, but it is not kept")) return false;
         }
     }
+    for (uint32_t j = 0; j < c->n_contributions; j++) {
+        const uint32_t both[] = {c->contributions[j].vector, c->contributions[j].scalar};
+        for (uint32_t k = 0; k < 2 && c->contributions[j].scaled; k++) {
+            if (both[k] >= c->n_values)
+                return VPPS_REFUSE(p->check, "cell %s: contribution %u has no factors", c->name, j);
+            p->stays[both[k]] = true;
+            if (!is_kept(p, both[k], "it is a contribution's factor, but not kept")) return false;
+        }
+    }
     return true;
+}
+
+/* Is a scaled contribution what the product of its factors is? */
+static bool is_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
+    const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar);
+    vpps_term both[] = {{p->is[to->vector], 0}, {p->is[to->scalar], 0}};
+    const vpps_run scale = {.opcode = VPPS_I_SCALE_BY, .rows = x->rows, .cols = x->cols, .operands = both, .n = 2};
+    return !to->lookup && !to->partial && !x->axis && by->axis == vpps_proof_value(p, to->value)->axis && by->axis &&
+           vpps_is_made(x) && vpps_is_made(by) && vpps_value_words(by) == 1 && both[0].x != VPPS_NONE &&
+           both[1].x != VPPS_NONE && vpps_express_run(p->s, &scale) == p->is[to->value];
 }
 
 static bool check_contributions(vpps_proof *p) {
@@ -302,6 +321,8 @@ static bool check_contributions(vpps_proof *p) {
             return VPPS_REFUSE(p->check, "cell %s: contribution %u is to nothing", c->name, i);
         p->v = to->value;
         if (!p->contributed[i]) return vpps_proof_refuse(p, "it is contributed, but by no step");
+        if (to->scaled && !is_scaled(p, to))
+            return vpps_proof_refuse(p, "it is contributed as factors of something else");
         if (vpps_proof_value(p, to->value)->axis != (to->lookup ? 0 : c->input_axis[to->index]))
             return vpps_proof_refuse(p, "it is contributed to a list, but is none, or the reverse");
     }

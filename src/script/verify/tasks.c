@@ -102,11 +102,15 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
 /* Takes the contributions to vertex p's gradient number k: each that is due, once. */
 static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
     const uint32_t *starts = b->gradient_starts[k], output = b->first_output + k * b->block->n + p;
-    if (starts[p + 1] - starts[p] != c->due[output])
-        return VPPS_REFUSE(c, "vertex %u's gradient number %u is the sum of %u parts; expected %u", p, k,
-                           starts[p + 1] - starts[p], c->due[output]);
+    const uint32_t first = b->pairs[k] ? b->pair_starts[k][p] : 0, end = b->pairs[k] ? b->pair_starts[k][p + 1] : 0;
+    const uint64_t n = (uint64_t)starts[p + 1] - starts[p] + end - first;
+    if (n != c->due[output])
+        return VPPS_REFUSE(c, "vertex %u's gradient number %u is the sum of %" PRIu64 " parts; expected %u", p, k, n,
+                           c->due[output]);
     for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
         if (vpps_check_take(c, b->gradients[k][i], words, output, 0, 0) == VPPS_NONE) return false;
+    for (uint32_t i = first; i < end; i++)
+        if (!vpps_check_take_pair(c, b->pairs[k] + 2 * (size_t)i, words, output)) return false;
     return true;
 }
 
@@ -119,6 +123,13 @@ static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_st
         if (first && !take_gradient(c, s->b, gradient->output, p, vpps_value_words(x))) return false;
         for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
             if (!vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor)) return false;
+        const uint32_t *pairs = s->b->pairs[gradient->output], *pair_starts = s->b->pair_starts[gradient->output];
+        for (uint32_t i = pairs ? pair_starts[p] : 0; pairs && i < pair_starts[p + 1]; i++) {
+            const uint32_t by = pairs[2 * (size_t)i], of = pairs[2 * (size_t)i + 1];
+            if (!vpps_check_read(c, by, 1, c->pool[by].tensor) ||
+                !vpps_check_read(c, of + rows.first, rows.end - rows.first, c->pool[of].tensor))
+                return false;
+        }
     }
     return true;
 }
@@ -170,7 +181,9 @@ static bool write_stage(vpps_checker *c, const share *s) {
             return false;
         }
         for (uint32_t j = 0; j < cell->n_contributions; j++)
-            if (cell->contributions[j].value == v && !write_items(c, s, x, s->b->contributions[j])) return false;
+            if (cell->contributions[j].value == v && !cell->contributions[j].scaled &&
+                !write_items(c, s, x, s->b->contributions[j]))
+                return false;
     }
     return true;
 }
@@ -190,7 +203,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     uint64_t at = task->contributions;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
-        if (x->stage != task->stage) continue;
+        if (x->stage != task->stage || cell->contributions[j].scaled) continue;
         const uint32_t *list = x->axis ? b->lists[x->axis] : NULL;
         const uint32_t first = list ? list[o[1]] : o[1], n = list ? list[o[1] + o[2]] - first : o[2];
         const uint32_t all = list ? b->block->members[x->axis - 1] : b->block->n;
@@ -339,4 +352,33 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     }
     vpps_set_bit(c->taken, t->first_bit + item);
     return tensor;
+}
+
+/* The item of a kept value that lies at an offset; VPPS_NONE: none begins there. */
+static uint32_t item_at(const vpps_tensor *t, uint32_t offset) {
+    if (t->kind != VPPS_TENSOR_KEPT) return VPPS_NONE;
+    const uint32_t at = t->stride ? (offset - t->offset) / t->stride : 0;
+    return t->offset + at * t->stride == offset ? t->first + at : VPPS_NONE;
+}
+
+bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output) {
+    if (pair[0] >= c->pool_words || (uint64_t)pair[1] + words > c->pool_words)
+        return VPPS_REFUSE(c, "a pair at %u and %u is outside the pool", pair[0], pair[1]);
+    const vpps_tensor *by = &c->tensors[c->pool[pair[0]].tensor], *of = &c->tensors[c->pool[pair[1]].tensor];
+    const uint32_t member = item_at(by, pair[0]), vertex = item_at(of, pair[1]);
+    const bool kept = member != VPPS_NONE && vertex != VPPS_NONE && by->block == of->block && of->words == words;
+    const vpps_checked_block *b = &c->blocks[kept ? by->block : 0];
+    const vpps_compiled_cell *cell = b->cell->c;
+    for (uint32_t j = 0; kept && j < cell->n_contributions; j++) {
+        const vpps_cell_contribution *to = &cell->contributions[j];
+        const uint64_t bit = b->contribution_bits[j] + member;
+        const vpps_tensor made = {.block = by->block, .index = j};
+        if (!to->scaled || to->scalar != by->index || to->vector != of->index || vpps_bit(c->taken, bit) ||
+            vertex_of(b, cell->values[to->scalar].axis, member) != vertex || !is_for(c, &made, member, output, 0, 0))
+            continue;
+        vpps_set_bit(c->taken, bit);
+        return true;
+    }
+    return VPPS_REFUSE(c, "a gradient is the sum of what does not belong to it: words %u and %u hold no factors of its",
+                       pair[0], pair[1]);
 }
