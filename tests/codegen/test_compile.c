@@ -89,13 +89,13 @@ TEST(another_library) {
 }
 
 /* Copies of the fake NVRTC as libraries of versions 12 and 13, where the loader's own do not come first. */
-static void add_versions(char *folder) {
+static void add_versions(void) {
     static const char *const names[] = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc-builtins.so.12.99",
                                         "libnvrtc-builtins.so.13.99"};
     char program[4000] = {0}, fake[4096], name[4300];
     ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
     snprintf(fake, sizeof fake, "%s/fake_nvrtc.so", dirname(program));
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    const char *const folder = folder_make();
     for (size_t i = 0; i < VPPS_COUNT(names); i++) {
         snprintf(name, sizeof name, "mkdir -p %s/lib64 && cp %s %s/lib64/%s", folder, fake, folder, names[i]);
         ck_assert_int_eq(system(name), 0);
@@ -108,30 +108,27 @@ static void add_versions(char *folder) {
  * library comes first among equals. */
 TEST(the_version_that_the_driver_loads) {
     static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
-    char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[64];
     int major, minor;
     uint32_t architectures[64], n = 64;
-    add_versions(folder);
+    add_versions();
     vpps_library_prefer(wanted[_i][0]);
     const vpps_status status = vpps_nvrtc_version(&major, &minor, architectures, &n);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
+    folder_remove();
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
     ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
 }
 
 /* 13 knows all options; 12 not the last. Either finds its builtins, for which it looks by their name alone, open. */
 TEST(an_option_that_is_not_known_is_left_out) {
-    char folder[] = "/tmp/vpps-nvrtc-XXXXXX", command[128], *ptx = NULL;
+    char name[64], *ptx = NULL;
     vpps_cubin_report report;
-    add_versions(folder);
-    snprintf(command, sizeof command, "%s/lib64/libnvrtc.so.%d", folder, 12 + _i);
-    setenv("VPPS_NVRTC", command, 1);
+    add_versions();
+    snprintf(name, sizeof name, "lib64/libnvrtc.so.%d", 12 + _i);
+    setenv("VPPS_NVRTC", folder_path(name), 1);
     const vpps_status status = vpps_compile_ptx("", 90, &ptx, &report);
-    snprintf(command, sizeof command, "%s/lib64/libnvrtc-builtins.so.%d.99", folder, 12 + _i);
-    const void *builtins = dlopen(command, RTLD_NOW | RTLD_NOLOAD);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
+    snprintf(name, sizeof name, "lib64/libnvrtc-builtins.so.%d.99", 12 + _i);
+    const void *builtins = dlopen(folder_path(name), RTLD_NOW | RTLD_NOLOAD);
+    folder_remove();
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
     ck_assert_str_eq(ptx, _i ? "6" : "5");
     ck_assert_ptr_nonnull(builtins);

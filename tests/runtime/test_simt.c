@@ -1,7 +1,7 @@
 /* test_simt.c - software SIMT: small kernels that must run, for several orders of turns, and small kernels that are wrong,
  * whose mistakes must be named.
  */
-#include "common/testing.h"
+#include "common/folder.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/simt.h"
@@ -13,7 +13,6 @@
 
 enum { SEEDS = 6, MAX_N = 64 * 1024 };
 
-static char cache_folder[] = "/tmp/vpps-test-simt-XXXXXX";
 static float in[MAX_N], out[MAX_N];
 static unsigned counters[1024];
 
@@ -406,8 +405,7 @@ static TCase *refused(void) {
 }
 
 int main(void) {
-    if (!mkdtemp(cache_folder)) return EXIT_FAILURE;
-    setenv("VPPS_CACHE_DIR", cache_folder, 1);
+    cache_folder_make();
     draw_input();
     Suite *suite = suite_create("simt");
     if (VPPS_SIMT_TSAN) {
@@ -419,7 +417,6 @@ int main(void) {
         suite_add_tcase(suite, driver_tests());
     }
     const int result = test_main(suite);
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", cache_folder);
-    return system(command) == 0 ? result : EXIT_FAILURE;
+    folder_remove();
+    return result;
 }
