@@ -4,6 +4,7 @@
 
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
+unset VPPS_ISA # which would leave nothing to choose
 export VPPS_CACHE_DIR=$work/cache
 
 common=(tree-lstm --hidden 24 --embed 24 --examples 40 --batch 8 --device cpu --vps 2)
