@@ -231,9 +231,11 @@ PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh
 MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh tests/build/test_bench_% $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
 BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
 LONGEST     = tests/python/test_python.sh tests/cli/test_processes.sh tests/cli/test_tasks.sh tests/cli/test_cli.sh \
-              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement runtime_test_random gpu_test_gpu_handle \
-                gpu_test_gpu_faults io_test_io models_test_networks runtime_test_large graph_test_ops) \
-              tests/cli/test_precision.sh tests/cli/test_options.sh tests/build/test_gpu_check.sh
+              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement comm_test_share gpu_test_gpu_faults models_test_networks \
+                gpu_test_gpu_cublas io_test_io gpu_test_gpu_handle runtime_test_random codegen_test_specialise graph_test_ops) \
+              tests/cli/test_options.sh tests/build/test_gpu_check.sh tests/codegen/test_kernels.sh tests/cli/test_pictures.sh \
+              $(addprefix $(BUILD)/tests/,runtime_test_steps runtime_test_handle runtime_test_requests gpu_test_gpu_queue) \
+              tests/build/test_bench_gpu.sh tests/examples/test_examples.sh tests/cli/test_precision.sh tests/cli/test_manual.sh
 FIRST       = $(foreach t,$(LONGEST),$(filter $(t),$(BESIDE)))
 ORDERED     = $(FIRST) $(filter-out $(FIRST),$(BESIDE))
 
