@@ -478,6 +478,9 @@ static void add_extreme_case(batch *b, uint32_t opcode) {
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
         for (uint32_t e = 0; e < N * N && roles[t] != 'i'; e++)
             b->pool.at[c->of.t[t] + e] = bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
+    uint32_t scalars = 0; /* none that is so small that it brings back what was beyond float */
+    for (const char *letter = vpps_instructions[opcode].operands; *letter; letter++)
+        if (*letter == 's') b->pool.at[c->of.s[scalars++]] = bits(0.5f);
 }
 
 /* Logits far apart, and elements that are not numbers. */

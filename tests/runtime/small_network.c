@@ -100,4 +100,6 @@ int sn_settings(const sn_setting *settings, int n) {
     return here;
 }
 
-double sn_error(const sn_setting *s) { return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : 1e-5; }
+double sn_error(const sn_setting *s) {
+    return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : s->precision == VPPS_PRECISION_BF16X3 ? 1e-4 : 1e-5;
+}
