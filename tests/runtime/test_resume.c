@@ -121,10 +121,12 @@ TEST(a_failed_load_changes_nothing) {
     sn_close(&witness);
 }
 
+static void make_folder(void) { folder_make(); }
+
 int main(void) {
     Suite *s = suite_create("resume");
     TCase *t = add_case(s, "resume", 0);
-    tcase_add_checked_fixture(t, folder_make, folder_remove);
+    tcase_add_checked_fixture(t, make_folder, folder_remove);
     tcase_add_loop_test(t, a_resumed_run_gives_the_same_bits, 0, 5);
     tcase_add_test(t, initialisers_go_on);
     tcase_add_test(t, another_optimizer_starts_afresh);
