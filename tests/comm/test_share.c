@@ -271,48 +271,44 @@ static const char *file_named(const char *name, char out[64]) {
     return out;
 }
 
-START_TEST(sharded_tables_train_alike)
-    {
-        char file[64];
-        for (uint32_t processes = 1; processes <= MOST; processes++) {
-            run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
-            r.shard = true;
-            r.file = file_named("alike", file);
-            check_like_one(r, processes);
-            train_in(processes, &r); /* the order of sums is that of whole tables */
-            train_in(processes, &whole);
-            check_same_bits(r.losses[0], whole.losses[0], BATCHES, "whole tables' losses");
-            check_same_bits(r.values[0], whole.values[0], whole.n_values, "whole tables' parameters");
-            free_run(&r);
-            free_run(&whole);
-        }
-        unlink(file);
-    }
-END_TEST
-
-START_TEST(any_number_of_processes_goes_on_from_shards)
-    {
-        char first[64], next[64];
-        run r = run_on("cpu", 1, VPPS_ADAM);
+TEST(sharded_tables_train_alike) {
+    char file[64];
+    for (uint32_t processes = 1; processes <= MOST; processes++) {
+        run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
         r.shard = true;
-        r.file = file_named("first", first);
-        train_in(3, &r);
-        run one = run_on("cpu", 1, VPPS_ADAM), two = one;
-        one.from = two.from = first;
-        two.shard = true;
-        two.file = file_named("next", next);
-        train_in(0, &one);
-        train_in(2, &two);
-        check_close(two.losses[0], one.losses[0], BATCHES, 1e-5, "losses");
-        check_close(two.values[1], one.values[0], one.n_values, 1e-4, "parameters");
-        ck_assert_float_ne(two.losses[0][0], r.losses[0][0]);
+        r.file = file_named("alike", file);
+        check_like_one(r, processes);
+        train_in(processes, &r); /* the order of sums is that of whole tables */
+        train_in(processes, &whole);
+        check_same_bits(r.losses[0], whole.losses[0], BATCHES, "whole tables' losses");
+        check_same_bits(r.values[0], whole.values[0], whole.n_values, "whole tables' parameters");
         free_run(&r);
-        free_run(&one);
-        free_run(&two);
-        unlink(first);
-        unlink(next);
+        free_run(&whole);
     }
-END_TEST
+    unlink(file);
+}
+
+TEST(any_number_of_processes_goes_on_from_shards) {
+    char first[64], next[64];
+    run r = run_on("cpu", 1, VPPS_ADAM);
+    r.shard = true;
+    r.file = file_named("first", first);
+    train_in(3, &r);
+    run one = run_on("cpu", 1, VPPS_ADAM), two = one;
+    one.from = two.from = first;
+    two.shard = true;
+    two.file = file_named("next", next);
+    train_in(0, &one);
+    train_in(2, &two);
+    check_close(two.losses[0], one.losses[0], BATCHES, 1e-5, "losses");
+    check_close(two.values[1], one.values[0], one.n_values, 1e-4, "parameters");
+    ck_assert_float_ne(two.losses[0][0], r.losses[0][0]);
+    free_run(&r);
+    free_run(&one);
+    free_run(&two);
+    unlink(first);
+    unlink(next);
+}
 
 /* The sum of a batch's losses is that of entries: rank's of S, and all elements of rank's of E. */
 static void train_entries(vpps_communicator *c, const net *n, vpps_handle *h, const net *whole, vpps_param S) {
@@ -360,12 +356,10 @@ static void measure(vpps_communicator *c, void *argument) {
     close_net(&whole);
 }
 
-START_TEST(each_measures_as_often_as_it_likes)
-    {
-        run r = run_on("cpu", 2, VPPS_SGD);
-        threads_run(3, measure, &r.options);
-    }
-END_TEST
+TEST(each_measures_as_often_as_it_likes) {
+    run r = run_on("cpu", 2, VPPS_SGD);
+    threads_run(3, measure, &r.options);
+}
 
 static void train_beside_measuring(vpps_communicator *c, void *argument) {
     (void)argument;
@@ -380,9 +374,7 @@ static void train_beside_measuring(vpps_communicator *c, void *argument) {
     close_net(&n);
 }
 
-START_TEST(who_does_something_else_is_told)
-    { threads_run(2, train_beside_measuring, NULL); }
-END_TEST
+TEST(who_does_something_else_is_told) { threads_run(2, train_beside_measuring, NULL); }
 
 static void save_where_there_is_nothing(vpps_communicator *c, void *argument) {
     (void)argument;
@@ -393,9 +385,7 @@ static void save_where_there_is_nothing(vpps_communicator *c, void *argument) {
     close_net(&n);
 }
 
-START_TEST(a_file_that_cannot_be_written_fails_in_all)
-    { threads_run(3, save_where_there_is_nothing, NULL); }
-END_TEST
+TEST(a_file_that_cannot_be_written_fails_in_all) { threads_run(3, save_where_there_is_nothing, NULL); }
 
 static void declare_shards(vpps_communicator *c, void *argument) {
     (void)argument;
@@ -413,9 +403,7 @@ static void declare_shards(vpps_communicator *c, void *argument) {
     close_net(&n);
 }
 
-START_TEST(a_shard_has_every_so_manieth_entry)
-    { threads_run(4, declare_shards, NULL); }
-END_TEST
+TEST(a_shard_has_every_so_manieth_entry) { threads_run(4, declare_shards, NULL); }
 
 /* ---------------------------------------------------------------- tests */
 
@@ -465,90 +453,81 @@ static const struct way {
 #undef ON_GPU
 };
 
-START_TEST(losses_are_those_of_one_process)
-    {
-        const struct way *w = &ways[_i];
-        char file[64];
-        NEED(w->device);
-        run r = run_on(w->device, w->vps, w->kind);
-        if (w->examples) r.examples = w->examples;
-        r.parts = w->parts;
-        r.freeze = w->freeze;
-        r.request = w->request;
-        r.shard = w->shard;
-        r.nccl = w->nccl;
-        r.file = file_named("alike", file);
-        r.options.optimizer.clip = w->clip;
-        if (w->no_norm) r.options.nonfinite = VPPS_NONFINITE_IGNORE;
-        if (w->by_level) r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
-        if (w->cublas) r.options.gradients = VPPS_GRADIENTS_CUBLAS;
-        if (w->in_waves) r.options.waves = 3, r.options.slices = r.options.groups = 2;
-        if (w->caller_free) r.options.caller = VPPS_CALLER_FREE, r.options.verify = true;
-        check_like_one(r, w->processes);
-        unlink(file);
-    }
-END_TEST
+TEST(losses_are_those_of_one_process) {
+    const struct way *w = &ways[_i];
+    char file[64];
+    NEED(w->device);
+    run r = run_on(w->device, w->vps, w->kind);
+    if (w->examples) r.examples = w->examples;
+    r.parts = w->parts;
+    r.freeze = w->freeze;
+    r.request = w->request;
+    r.shard = w->shard;
+    r.nccl = w->nccl;
+    r.file = file_named("alike", file);
+    r.options.optimizer.clip = w->clip;
+    if (w->no_norm) r.options.nonfinite = VPPS_NONFINITE_IGNORE;
+    if (w->by_level) r.options.gradients = VPPS_GRADIENTS_ACCUMULATE;
+    if (w->cublas) r.options.gradients = VPPS_GRADIENTS_CUBLAS;
+    if (w->in_waves) r.options.waves = 3, r.options.slices = r.options.groups = 2;
+    if (w->caller_free) r.options.caller = VPPS_CALLER_FREE, r.options.verify = true;
+    check_like_one(r, w->processes);
+    unlink(file);
+}
 
 static const char *const devices[] = {"cpu", "simt"};
 
-START_TEST(a_loss_that_is_not_finite_stops_all)
-    {
-        NEED(devices[_i / 2]);
-        run r = run_on(devices[_i / 2], 2, VPPS_SGD);
-        r.bad_batch = 3;
-        r.bad_factor = _i % 2 ? INFINITY : NAN;
-        train_in(3, &r);
-        for (uint32_t p = 0; p < 3; p++) {
-            for (uint32_t b = 0; b < BATCHES; b++)
-                ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
-            ck_assert_str_eq(r.messages[p][2], r.messages[0][2]);
-            ck_assert_uint_eq(r.stats[p].skipped, 1);
-            check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
-        }
-        for (size_t i = 0; i < r.n_values; i++) ck_assert(isfinite(r.values[0][i]));
-        free_run(&r);
+TEST(a_loss_that_is_not_finite_stops_all) {
+    NEED(devices[_i / 2]);
+    run r = run_on(devices[_i / 2], 2, VPPS_SGD);
+    r.bad_batch = 3;
+    r.bad_factor = _i % 2 ? INFINITY : NAN;
+    train_in(3, &r);
+    for (uint32_t p = 0; p < 3; p++) {
+        for (uint32_t b = 0; b < BATCHES; b++) ck_assert_int_eq(r.statuses[p][b], b == 2 ? VPPS_NONFINITE : VPPS_OK);
+        ck_assert_str_eq(r.messages[p][2], r.messages[0][2]);
+        ck_assert_uint_eq(r.stats[p].skipped, 1);
+        check_same_bits(r.values[p], r.values[0], r.n_values, "parameters");
     }
-END_TEST
+    for (size_t i = 0; i < r.n_values; i++) ck_assert(isfinite(r.values[0][i]));
+    free_run(&r);
+}
 
 /* Another learning rate, a group's, what it freezes; or products. */
-START_TEST(who_trains_otherwise_is_told)
-    {
-        NEED(_i == 4 ? "simt" : "cpu");
-        run r = run_on(_i == 4 ? "simt" : "cpu", 2, VPPS_SGD);
-        r.other_rank = 1;
-        r.other_group = _i == 1;
-        r.other_frozen = _i == 2;
-        r.other_precision = _i == 3;
-        train_in(3, &r);
-        for (uint32_t p = 0; p < 3; p++) {
-            ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
-            ck_assert_ptr_nonnull(strstr(
-                r.messages[p][0], _i == 3 ? "rank 1 on host1 trains another model, or on another device, with other "
-                                            "VPs, instructions, precision or version"
-                                          : "rank 1 on host1 trains with other settings"));
-        }
-        free_run(&r);
+TEST(who_trains_otherwise_is_told) {
+    NEED(_i == 4 ? "simt" : "cpu");
+    run r = run_on(_i == 4 ? "simt" : "cpu", 2, VPPS_SGD);
+    r.other_rank = 1;
+    r.other_group = _i == 1;
+    r.other_frozen = _i == 2;
+    r.other_precision = _i == 3;
+    train_in(3, &r);
+    for (uint32_t p = 0; p < 3; p++) {
+        ck_assert_int_eq(r.statuses[p][0], VPPS_STATE);
+        ck_assert_ptr_nonnull(
+            strstr(r.messages[p][0], _i == 3 ? "rank 1 on host1 trains another model, or on another device, with other "
+                                               "VPs, instructions, precision or version"
+                                             : "rank 1 on host1 trains with other settings"));
     }
-END_TEST
+    free_run(&r);
+}
 
 /* ---------------------------------------------------------------- GPUs */
 
 /* Eight examples run in two groups of VPs, seven in one. */
-START_TEST(gpus_of_other_groups_clip_alike)
-    {
-        NEED("simt");
-        run r = run_on("simt", 10, VPPS_ADAM);
-        setenv("VPPS_SIMT_SMS", "10", 1); /* fewer, and a VP of a group would have more rows than it may */
-        r.options.optimizer.clip = 0.3f;
-        r.examples = MOST_EXAMPLES;
-        r.nccl = _i;
-        check_like_one(r, 2);
-        train_in(2, &r);
-        ck_assert_uint_eq(r.stats[0].groups, 2);
-        ck_assert_uint_eq(r.stats[1].groups, 1);
-        free_run(&r);
-    }
-END_TEST
+TEST(gpus_of_other_groups_clip_alike) {
+    NEED("simt");
+    run r = run_on("simt", 10, VPPS_ADAM);
+    setenv("VPPS_SIMT_SMS", "10", 1); /* fewer, and a VP of a group would have more rows than it may */
+    r.options.optimizer.clip = 0.3f;
+    r.examples = MOST_EXAMPLES;
+    r.nccl = _i;
+    check_like_one(r, 2);
+    train_in(2, &r);
+    ck_assert_uint_eq(r.stats[0].groups, 2);
+    ck_assert_uint_eq(r.stats[1].groups, 1);
+    free_run(&r);
+}
 
 static void open_with_shards(vpps_communicator *c, void *argument) {
     (void)argument;
@@ -559,12 +538,10 @@ static void open_with_shards(vpps_communicator *c, void *argument) {
     close_net(&n);
 }
 
-START_TEST(a_gpu_has_whole_tables)
-    {
-        NEED("simt");
-        threads_run(2, open_with_shards, NULL);
-    }
-END_TEST
+TEST(a_gpu_has_whole_tables) {
+    NEED("simt");
+    threads_run(2, open_with_shards, NULL);
+}
 
 static void train_on_different_devices(vpps_communicator *c, void *argument) {
     vpps_options options = c->rank ? run_on("simt", 2, VPPS_SGD).options : run_on("cpu", 2, VPPS_SGD).options;
@@ -578,25 +555,21 @@ static void train_on_different_devices(vpps_communicator *c, void *argument) {
     close_net(&n);
 }
 
-START_TEST(all_train_on_the_same_kind_of_device)
-    {
-        NEED("simt");
-        unsetenv("VPPS_NCCL");
-        threads_run(2, train_on_different_devices, NULL);
-    }
-END_TEST
+TEST(all_train_on_the_same_kind_of_device) {
+    NEED("simt");
+    unsetenv("VPPS_NCCL");
+    threads_run(2, train_on_different_devices, NULL);
+}
 
-START_TEST(processes_of_a_host_take_its_gpus_in_turn)
-    {
-        static char hosts[5][VPPS_HOST_BYTES] = {"a", "b", "a", "a", "b"};
-        static const uint32_t numbers[] = {0, 0, 1, 2, 1};
-        ck_assert_uint_eq(vpps_gpu_number(NULL), 0);
-        for (uint32_t p = 0; p < 5; p++) {
-            const vpps_communicator c = {.rank = p, .size = 5, .hosts = hosts};
-            ck_assert_uint_eq(vpps_gpu_number(&c), numbers[p]);
-        }
+TEST(processes_of_a_host_take_its_gpus_in_turn) {
+    static char hosts[5][VPPS_HOST_BYTES] = {"a", "b", "a", "a", "b"};
+    static const uint32_t numbers[] = {0, 0, 1, 2, 1};
+    ck_assert_uint_eq(vpps_gpu_number(NULL), 0);
+    for (uint32_t p = 0; p < 5; p++) {
+        const vpps_communicator c = {.rank = p, .size = 5, .hosts = hosts};
+        ck_assert_uint_eq(vpps_gpu_number(&c), numbers[p]);
     }
-END_TEST
+}
 
 int main(int argc, char **argv) {
     static char path[4096]; /* the stand-ins lie beside this program */

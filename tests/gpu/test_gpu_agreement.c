@@ -34,28 +34,26 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
 }
 
 /* In fp32 many in each layout, else one in each. */
-START_TEST(random_graphs_agree)
-    {
-        const bool fp32 = _i < ZOO_LAYOUTS;
-        const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
-        const uint32_t first = !fp32 ? 5000 + (uint32_t)_i : test_full() ? 0 : EVERYDAY_FIRST + layout;
-        const uint32_t cases = !fp32 ? 1 : test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
-        uint32_t n_usable = 0;
-        uint64_t seen = 0;
-        for (uint32_t i = first; i < first + cases; i++) {
-            const rg_case c = draw_case(layout, i, &seen);
-            vpps_options o = gpu_options(&zoo_layouts[layout], fp32 ? VPPS_MOMENTUM : VPPS_SGD);
-            o.precision = fp32 ? VPPS_PRECISION_FP32 : precisions[_i % N_PRECISIONS];
-            o.slices = fp32 ? 1 + i % 3 : 0;
-            n_usable += expect_agreement_on(&c, &o, &zoo_layouts[layout],
-                                            i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
-        }
-        if (fp32) ck_assert_msg(n_usable * 10 >= cases * 9, "%u of %u cases have numbers in range", n_usable, cases);
-        if (cases < RANDOM_CASES) return;
-        for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
-            ck_assert_msg(seen >> op & 1, "no case has a step %s", vpps_ops[op].name);
+TEST(random_graphs_agree) {
+    const bool fp32 = _i < ZOO_LAYOUTS;
+    const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
+    const uint32_t first = !fp32 ? 5000 + (uint32_t)_i : test_full() ? 0 : EVERYDAY_FIRST + layout;
+    const uint32_t cases = !fp32 ? 1 : test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
+    uint32_t n_usable = 0;
+    uint64_t seen = 0;
+    for (uint32_t i = first; i < first + cases; i++) {
+        const rg_case c = draw_case(layout, i, &seen);
+        vpps_options o = gpu_options(&zoo_layouts[layout], fp32 ? VPPS_MOMENTUM : VPPS_SGD);
+        o.precision = fp32 ? VPPS_PRECISION_FP32 : precisions[_i % N_PRECISIONS];
+        o.slices = fp32 ? 1 + i % 3 : 0;
+        n_usable += expect_agreement_on(&c, &o, &zoo_layouts[layout],
+                                        i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
     }
-END_TEST
+    if (fp32) ck_assert_msg(n_usable * 10 >= cases * 9, "%u of %u cases have numbers in range", n_usable, cases);
+    if (cases < RANDOM_CASES) return;
+    for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
+        ck_assert_msg(seen >> op & 1, "no case has a step %s", vpps_ops[op].name);
+}
 
 /* ---------------------------------------------------------------- shapes of matrices and layouts */
 
@@ -73,27 +71,25 @@ static const shapes all_shapes[] = {
     {{257, 33, 512, 100}, VPPS_MOMENTUM, {{16, 64, 6, 1}, {64, 256, 1, 1}, {64, 384, 8, 2}}},
 };
 
-START_TEST(shapes_agree)
-    {
-        const uint32_t chains[] = {_i % 2 ? 3 : 1, 3}; /* as many of them: one kernel for both batches */
-        const shapes *s = &all_shapes[_i];
-        episode x;
-        gpu_zoo zoo = zoo_of(s->size, 5);
-        zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
-        const uint32_t n = test_full() ? VPPS_COUNT(s->layouts) : 1;
-        for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
-            const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
-            TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
-            const vpps_stats stats = stats_of(zoo.h);
-            if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->layouts[i].sms);
-            vpps_handle_destroy(zoo.h);
-            zoo.h = NULL;
-            expect_agreement(&x, &options, &s->layouts[i], EPISODE_FORWARD, NULL);
-        }
-        zoo_forget(&x);
-        zoo_close(&zoo);
+TEST(shapes_agree) {
+    const uint32_t chains[] = {_i % 2 ? 3 : 1, 3}; /* as many of them: one kernel for both batches */
+    const shapes *s = &all_shapes[_i];
+    episode x;
+    gpu_zoo zoo = zoo_of(s->size, 5);
+    zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
+    const uint32_t n = test_full() ? VPPS_COUNT(s->layouts) : 1;
+    for (uint32_t i = 0; i < n && s->layouts[i].sms; i++) {
+        const vpps_options options = gpu_options(&s->layouts[i], s->optimizer);
+        TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
+        const vpps_stats stats = stats_of(zoo.h);
+        if (gpu_is_simulated()) ck_assert_uint_eq(stats.vps, s->layouts[i].sms);
+        vpps_handle_destroy(zoo.h);
+        zoo.h = NULL;
+        expect_agreement(&x, &options, &s->layouts[i], EPISODE_FORWARD, NULL);
     }
-END_TEST
+    zoo_forget(&x);
+    zoo_close(&zoo);
+}
 
 /* ---------------------------------------------------------------- weights outside of registers */
 
@@ -105,37 +101,35 @@ static void count_levels(const vpps_handle *h, uint32_t *levels) {
 }
 
 /* Weights in registers; in shared memory, too; and streamed, too. */
-START_TEST(levels_agree)
-    {
-        static const struct {
-            vpps_precision precision;
-            uint32_t size[ZOO_SIZES], chains[2];
-            gpu_layout layout;
-            vpps_resident_level farthest;
-        } cases[] = {
-            {VPPS_PRECISION_FP32, {65, 50, 512, 24}, {2, 2}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM},
-            {VPPS_PRECISION_BF16X3, {65, 50, 512, 24}, {9, 9}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM},
-            {VPPS_PRECISION_FP32, {33, 40, 90, 2048}, {1, 2}, {4, 384, 2, 1}, VPPS_RESIDENT_STREAM},
-            {VPPS_PRECISION_BF16, {31, 33, 40, 7}, {1, 9}, {5, 256, 1, 1}, VPPS_RESIDENT_REGISTERS},
-            {VPPS_PRECISION_BF16X3, {33, 40, 80, 100}, {1, 9}, {4, 384, 2, 1}, VPPS_RESIDENT_SHARED},
-        };
-        episode x;
-        uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
-        gpu_zoo zoo = zoo_of(cases[_i].size, 5);
-        zoo_episode(&zoo, &x, cases[_i].chains, 2);
-        vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
-        options.precision = cases[_i].precision;
-        expect_agreement(&x, &options, &cases[_i].layout, EPISODE_FORWARD, NULL);
-        TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
-        TEST_OK(vpps_fb(zoo.h, x.g[0], x.loss[0], NULL)); /* makes the kernel */
-        count_levels(zoo.h, levels);
-        for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM && gpu_is_simulated(); level++)
-            ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u matrices at level %u",
-                          levels[level], level);
-        zoo_forget(&x);
-        zoo_close(&zoo);
-    }
-END_TEST
+TEST(levels_agree) {
+    static const struct {
+        vpps_precision precision;
+        uint32_t size[ZOO_SIZES], chains[2];
+        gpu_layout layout;
+        vpps_resident_level farthest;
+    } cases[] = {
+        {VPPS_PRECISION_FP32, {65, 50, 512, 24}, {2, 2}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM},
+        {VPPS_PRECISION_BF16X3, {65, 50, 512, 24}, {9, 9}, {2, 128, 1, 1}, VPPS_RESIDENT_STREAM},
+        {VPPS_PRECISION_FP32, {33, 40, 90, 2048}, {1, 2}, {4, 384, 2, 1}, VPPS_RESIDENT_STREAM},
+        {VPPS_PRECISION_BF16, {31, 33, 40, 7}, {1, 9}, {5, 256, 1, 1}, VPPS_RESIDENT_REGISTERS},
+        {VPPS_PRECISION_BF16X3, {33, 40, 80, 100}, {1, 9}, {4, 384, 2, 1}, VPPS_RESIDENT_SHARED},
+    };
+    episode x;
+    uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
+    gpu_zoo zoo = zoo_of(cases[_i].size, 5);
+    zoo_episode(&zoo, &x, cases[_i].chains, 2);
+    vpps_options options = gpu_options(&cases[_i].layout, VPPS_SGD);
+    options.precision = cases[_i].precision;
+    expect_agreement(&x, &options, &cases[_i].layout, EPISODE_FORWARD, NULL);
+    TEST_OK(vpps_handle_create(&zoo.h, zoo.model, &options));
+    TEST_OK(vpps_fb(zoo.h, x.g[0], x.loss[0], NULL)); /* makes the kernel */
+    count_levels(zoo.h, levels);
+    for (uint32_t level = 0; level <= VPPS_RESIDENT_STREAM && gpu_is_simulated(); level++)
+        ck_assert_msg((levels[level] > 0) == (level <= cases[_i].farthest), "%u matrices at level %u", levels[level],
+                      level);
+    zoo_forget(&x);
+    zoo_close(&zoo);
+}
 
 /* ---------------------------------------------------------------- long scripts */
 
@@ -170,43 +164,39 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     return vpps_sum(g, 3, sums);
 }
 
-START_TEST(long_scripts_agree)
-    {
-        static const uint32_t size[] = {33, 33, 33, 33};
-        gpu_zoo zoo = zoo_of(size, 5);
-        episode x = {.model = zoo.model, .n_batches = 1};
-        TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
-        x.loss[0] = build_long(&zoo, x.g[0]);
-        TEST_OK(vpps_graph_status(x.g[0]));
-        const vpps_options options = gpu_options(&zoo_layouts[_i], VPPS_SGD);
-        expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
-        zoo_forget(&x);
-        zoo_close(&zoo);
-    }
-END_TEST
+TEST(long_scripts_agree) {
+    static const uint32_t size[] = {33, 33, 33, 33};
+    gpu_zoo zoo = zoo_of(size, 5);
+    episode x = {.model = zoo.model, .n_batches = 1};
+    TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
+    x.loss[0] = build_long(&zoo, x.g[0]);
+    TEST_OK(vpps_graph_status(x.g[0]));
+    const vpps_options options = gpu_options(&zoo_layouts[_i], VPPS_SGD);
+    expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
+    zoo_forget(&x);
+    zoo_close(&zoo);
+}
 
 /* ---------------------------------------------------------------- optimisers, frozen parameters */
 
-START_TEST(optimizers_agree)
-    {
-        static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 3, 3};
-        const gpu_layout *layout = &zoo_layouts[_i % ZOO_LAYOUTS];
-        episode x;
-        gpu_zoo zoo = zoo_of(size, 9);
-        zoo_episode(&zoo, &x, chains, 3);
-        if (_i % 2) {
-            const vpps_param frozen[] = {zoo.A[1], zoo.C[2], zoo.b[3], zoo.first_bias + 4, zoo.E};
-            for (size_t i = 0; i < VPPS_COUNT(frozen); i++) TEST_OK(vpps_freeze(zoo.model, frozen[i], true));
-        }
-        for (int clipping = 0; clipping < 2; clipping++) { /* without, gradients leave the registers elsewhere */
-            vpps_options options = gpu_options(layout, (vpps_optimizer_kind)_i);
-            options.optimizer.clip = clipping ? 0.5f : 0;
-            expect_agreement(&x, &options, layout, 0, NULL);
-        }
-        zoo_forget(&x);
-        zoo_close(&zoo);
+TEST(optimizers_agree) {
+    static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 3, 3};
+    const gpu_layout *layout = &zoo_layouts[_i % ZOO_LAYOUTS];
+    episode x;
+    gpu_zoo zoo = zoo_of(size, 9);
+    zoo_episode(&zoo, &x, chains, 3);
+    if (_i % 2) {
+        const vpps_param frozen[] = {zoo.A[1], zoo.C[2], zoo.b[3], zoo.first_bias + 4, zoo.E};
+        for (size_t i = 0; i < VPPS_COUNT(frozen); i++) TEST_OK(vpps_freeze(zoo.model, frozen[i], true));
     }
-END_TEST
+    for (int clipping = 0; clipping < 2; clipping++) { /* without, gradients leave the registers elsewhere */
+        vpps_options options = gpu_options(layout, (vpps_optimizer_kind)_i);
+        options.optimizer.clip = clipping ? 0.5f : 0;
+        expect_agreement(&x, &options, layout, 0, NULL);
+    }
+    zoo_forget(&x);
+    zoo_close(&zoo);
+}
 
 /* ---------------------------------------------------------------- lists, and matrices that are read as values */
 
@@ -262,20 +252,18 @@ static void train_children(const char *device, matrices after[2]) {
 }
 
 /* What is multiplied with no member is used all the same: its momentum carries it on. */
-START_TEST(lists_agree)
-    {
-        static matrices after[2][2];
-        for (uint32_t d = 0; d < 2; d++) train_children(d ? "cpu" : test_gpu_device(), after[d]);
-        for (uint32_t i = 0; i < LIST_ROWS * LIST_ROWS; i++) {
-            for (uint32_t d = 0; d < 2; d++)
-                ck_assert_msg(after[d][1].U[i] != after[d][0].U[i], "element %u rests on device %u", i, d);
-            for (uint32_t batch = 0; batch < 2; batch++) {
-                ck_assert_float_eq_tol(after[0][batch].U[i], after[1][batch].U[i], 1e-5f);
-                ck_assert_float_eq_tol(after[0][batch].W[i], after[1][batch].W[i], 1e-5f);
-            }
+TEST(lists_agree) {
+    static matrices after[2][2];
+    for (uint32_t d = 0; d < 2; d++) train_children(d ? "cpu" : test_gpu_device(), after[d]);
+    for (uint32_t i = 0; i < LIST_ROWS * LIST_ROWS; i++) {
+        for (uint32_t d = 0; d < 2; d++)
+            ck_assert_msg(after[d][1].U[i] != after[d][0].U[i], "element %u rests on device %u", i, d);
+        for (uint32_t batch = 0; batch < 2; batch++) {
+            ck_assert_float_eq_tol(after[0][batch].U[i], after[1][batch].U[i], 1e-5f);
+            ck_assert_float_eq_tol(after[0][batch].W[i], after[1][batch].W[i], 1e-5f);
         }
     }
-END_TEST
+}
 
 /* ---------------------------------------------------------------- Tree-LSTMs */
 
@@ -297,79 +285,75 @@ static const struct {
     {VPPS_PRECISION_BF16X3, 14, 70, {4, 256, 2, 1}, 2},   {VPPS_PRECISION_BF16, 14, 70, {4, 256, 2, 1}, 2},
 };
 
-START_TEST(tree_lstms_agree)
-    {
-        enum { MOST = 50, SIMULATED = 20, EVERYDAY = 6, IN_BF16 = 4 };
-        const vpps_precision precision = trees_cases[_i].precision;
-        const gpu_layout *layout = &trees_cases[_i].layout;
-        const bool fp32 = precision == VPPS_PRECISION_FP32;
-        const uint32_t on_cpu = !fp32 ? IN_BF16 : gpu_is_simulated() ? SIMULATED : MOST;
-        const uint32_t on_gpu = fp32 && gpu_is_simulated() && !test_full() ? EVERYDAY : on_cpu;
-        const double tolerance = precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-4;
-        double losses[3][MOST], most = 0;
-        for (int k = 0; k < (fp32 ? 2 : 3); k++) { /* here, on the CPU, on the CPU in fp32 */
-            vpps_options o = gpu_options(layout, VPPS_SGD);
-            o.precision = k < 2 ? precision : VPPS_PRECISION_FP32;
-            o.optimizer.lr = fp32 ? 0.5f : 2; /* of a gradient that is cut to 0.2, so that the norm counts */
-            o.optimizer.clip = fp32 ? 0 : 0.2f;
-            o.verify = false;
-            if (k) o.device = "cpu", o.groups = fp32 ? o.groups : 0;
-            gpu_trees t = trees_with(trees_cases[_i].hidden, trees_cases[_i].embed, &o);
-            const vpps_stats stats = stats_of(t.h);
-            ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
-            if (!k && !fp32) ck_assert_str_eq(stats.precision_unit, "mma");
-            for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++) {
-                losses[k][batch] = (double)trees_step(&t, batch);
-            }
-            if (!k && !fp32 && gpu_is_simulated())
-                ck_assert_uint_eq(((const vpps_gpu *)t.h->device)->kernel->plan.teams, trees_cases[_i].teams);
-            trees_close(&t);
+TEST(tree_lstms_agree) {
+    enum { MOST = 50, SIMULATED = 20, EVERYDAY = 6, IN_BF16 = 4 };
+    const vpps_precision precision = trees_cases[_i].precision;
+    const gpu_layout *layout = &trees_cases[_i].layout;
+    const bool fp32 = precision == VPPS_PRECISION_FP32;
+    const uint32_t on_cpu = !fp32 ? IN_BF16 : gpu_is_simulated() ? SIMULATED : MOST;
+    const uint32_t on_gpu = fp32 && gpu_is_simulated() && !test_full() ? EVERYDAY : on_cpu;
+    const double tolerance = precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-4;
+    double losses[3][MOST], most = 0;
+    for (int k = 0; k < (fp32 ? 2 : 3); k++) { /* here, on the CPU, on the CPU in fp32 */
+        vpps_options o = gpu_options(layout, VPPS_SGD);
+        o.precision = k < 2 ? precision : VPPS_PRECISION_FP32;
+        o.optimizer.lr = fp32 ? 0.5f : 2; /* of a gradient that is cut to 0.2, so that the norm counts */
+        o.optimizer.clip = fp32 ? 0 : 0.2f;
+        o.verify = false;
+        if (k) o.device = "cpu", o.groups = fp32 ? o.groups : 0;
+        gpu_trees t = trees_with(trees_cases[_i].hidden, trees_cases[_i].embed, &o);
+        const vpps_stats stats = stats_of(t.h);
+        ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
+        if (!k && !fp32) ck_assert_str_eq(stats.precision_unit, "mma");
+        for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++) {
+            losses[k][batch] = (double)trees_step(&t, batch);
         }
-        for (uint32_t batch = 0; batch < on_gpu; batch++) {
-            ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= tolerance,
-                          "%s, %s, batch %u: %.9g, on the CPU %.9g", vpps_precision_names[precision],
-                          gpu_layout_text(layout), batch, losses[0][batch], losses[1][batch]);
-            if (!fp32) most = fmax(most, fabs(losses[0][batch] - losses[2][batch]));
-        }
-        if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
-        /* every third batch has the same trees */
-        ck_assert_msg(!fp32 || losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
-                      losses[1][18]);
+        if (!k && !fp32 && gpu_is_simulated())
+            ck_assert_uint_eq(((const vpps_gpu *)t.h->device)->kernel->plan.teams, trees_cases[_i].teams);
+        trees_close(&t);
     }
-END_TEST
+    for (uint32_t batch = 0; batch < on_gpu; batch++) {
+        ck_assert_msg(fabs(losses[0][batch] - losses[1][batch]) <= tolerance, "%s, %s, batch %u: %.9g, on the CPU %.9g",
+                      vpps_precision_names[precision], gpu_layout_text(layout), batch, losses[0][batch],
+                      losses[1][batch]);
+        if (!fp32) most = fmax(most, fabs(losses[0][batch] - losses[2][batch]));
+    }
+    if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
+    /* every third batch has the same trees */
+    ck_assert_msg(!fp32 || losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
+                  losses[1][18]);
+}
 
 /* ---------------------------------------------------------------- the same bits every time */
 
 /* Turns of CTAs and warps in another order, as software SIMT takes them by a seed. (For other kernels: test_gpu_faults.c.) */
-START_TEST(the_order_of_turns_does_not_matter)
-    {
-        static const struct {
-            vpps_precision precision;
-            uint32_t layout;
-        } cases[] = {{VPPS_PRECISION_FP32, 0}, {VPPS_PRECISION_BF16X3, 1}, {VPPS_PRECISION_FP32, 1},
-                     {VPPS_PRECISION_BF16, 1}, {VPPS_PRECISION_FP32, 2},   {VPPS_PRECISION_FP32, 3}};
-        static const char *const seeds[] = {"0", "1", "7"};
-        static const uint32_t size[] = {31, 33, 40, 7};
-        const gpu_layout *layout = &zoo_layouts[cases[_i].layout];
-        float *first = NULL;
-        for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
-            size_t n;
-            setenv("VPPS_SIMT_SEED", seeds[i], 1);
-            vpps_options o = gpu_options(layout, VPPS_SGD);
-            o.precision = cases[_i].precision;
-            gpu_zoo zoo = zoo_with(size, 9, &o);
-            for (uint32_t k = 0; k < 3; k++)
-                TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 1 + 4 * k, k, 0.1f), NULL));
-            float *values = handle_values(zoo.model, zoo.h, &n);
-            ck_assert_msg(!i || !memcmp(first, values, n * sizeof *first), "%s, %s: parameters differ with seed %s",
-                          vpps_precision_names[o.precision], gpu_layout_text(layout), seeds[i]);
-            if (i) free(values);
-            if (!i) first = values;
-            zoo_close(&zoo);
-        }
-        free(first);
+TEST(the_order_of_turns_does_not_matter) {
+    static const struct {
+        vpps_precision precision;
+        uint32_t layout;
+    } cases[] = {{VPPS_PRECISION_FP32, 0}, {VPPS_PRECISION_BF16X3, 1}, {VPPS_PRECISION_FP32, 1},
+                 {VPPS_PRECISION_BF16, 1}, {VPPS_PRECISION_FP32, 2},   {VPPS_PRECISION_FP32, 3}};
+    static const char *const seeds[] = {"0", "1", "7"};
+    static const uint32_t size[] = {31, 33, 40, 7};
+    const gpu_layout *layout = &zoo_layouts[cases[_i].layout];
+    float *first = NULL;
+    for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
+        size_t n;
+        setenv("VPPS_SIMT_SEED", seeds[i], 1);
+        vpps_options o = gpu_options(layout, VPPS_SGD);
+        o.precision = cases[_i].precision;
+        gpu_zoo zoo = zoo_with(size, 9, &o);
+        for (uint32_t k = 0; k < 3; k++)
+            TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 1 + 4 * k, k, 0.1f), NULL));
+        float *values = handle_values(zoo.model, zoo.h, &n);
+        ck_assert_msg(!i || !memcmp(first, values, n * sizeof *first), "%s, %s: parameters differ with seed %s",
+                      vpps_precision_names[o.precision], gpu_layout_text(layout), seeds[i]);
+        if (i) free(values);
+        if (!i) first = values;
+        zoo_close(&zoo);
     }
-END_TEST
+    free(first);
+}
 
 static Suite *suite(void) {
     const gpu_group groups[] = {
