@@ -302,7 +302,7 @@ static void choose_scaled(vpps_compiled_cell *c) {
         const uint32_t vector = c->args[v->first_arg].value, scalar = c->args[v->first_arg + 1].value;
         const vpps_cell_value *x = &c->values[vector], *by = &c->values[scalar];
         to->scaled = !x->axis && vpps_is_made(x) && !vpps_makes_shares(x) && by->axis == v->axis && vpps_is_made(by) &&
-                     vpps_value_words(by) == 1 && only_contributed(c, to->value);
+                     !vpps_makes_shares(by) && vpps_value_words(by) == 1 && only_contributed(c, to->value);
         to->vector = vector;
         to->scalar = scalar;
     }
