@@ -105,6 +105,16 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 
 /* ---------------------------------------------------------------- cells */
 
+/* Would the type's factors outlive its slice? What a head reads that is none sums up its gradient after all slices, and a block's kept
+ * values all live as long as its factors: the slices' memory would add up. */
+static bool outlive_slices(const chooser *c, uint32_t t) {
+    const vpps_batch_needs *n = c->needs;
+    bool any = false;
+    for (uint32_t u = 0; u < n->reading->n_types && c->out->heads[t]; u++)
+        any |= vpps_reads(n, t, u) && !c->out->heads[u] && n->types[u].cell.gradient_out;
+    return any;
+}
+
 static vpps_status compile(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     uint32_t n_cells = 0;
@@ -114,7 +124,7 @@ static vpps_status compile(const chooser *c) {
         vpps_cell_needs needs = c->needs->types[t].cell;
         needs.group = c->out->group_size;
         needs.rows = c->machine->rows;
-        needs.scales = c->machine->scales;
+        needs.scales = c->machine->scales && !outlive_slices(c, t);
         if (c->machine->recompiles) vpps_widen_needs(type, &needs);
         VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;
