@@ -270,6 +270,90 @@ TEST(gradients_are_of_parameters_before_the_step) {
     }
 }
 
+/* A block of many vertices whose lists have few members: all that the update makes a gradient of is looked at, at once. */
+TEST(gradients_of_few_members_of_many_vertices) {
+    enum { VERTICES = 1100, MEMBERS = 60, SIZE = 16, WORDS = 50 };
+    static vpps_node losses[VERTICES];
+    const float clip = _i % 2 ? 5 : 0;
+    vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 0.1f, .clip = clip}, 0);
+    o.precision = _i / 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_FP32;
+    o.waves = 1;
+    training t = training_of(7);
+    vpps_param T, W;
+    vpps_cell cell;
+    vpps_graph *r;
+    float loss;
+    TEST_OK(vpps_add_lookup(t.model, &T, "T", WORDS, SIZE, 1, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, NULL));
+    TEST_OK(vpps_cell_begin(t.model, "cell", &r));
+    const vpps_node y = vpps_tanh(r, vpps_matvec(r, W, vpps_pull_list(r, SIZE, 1)));
+    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_sum(r, 1, &y))));
+    TEST_OK(vpps_cell_end(r, &cell));
+    training_start(&t, &o);
+    for (uint32_t i = 0; i < VERTICES; i++) {
+        const vpps_node word = vpps_tanh(t.g, vpps_lookup(t.g, T, i % WORDS)), *lists[] = {&word};
+        const uint32_t n = i * MEMBERS / VERTICES != (i + 1) * MEMBERS / VERTICES;
+        const vpps_vertex v =
+            vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pull_lists = 1, .pull_lists = lists, .n_members = n));
+        losses[i] = vpps_pushed(t.g, v, 0);
+    }
+    TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, VERTICES, losses), NULL));
+    TEST_OK(vpps_sync_latest_loss(t.h, &loss));
+    ck_assert(isfinite(loss));
+    training_end(&t);
+}
+
+/* The gradient of a list's members, which are scaled by what each VP makes a share of: by rows of a matrix. Returns its elements. */
+enum { SHARED_ROWS = 128, DEPTH = 512, KEY = 24, KEYS = 7 };
+static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
+    vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD}, 0);
+    o.vps = vps;
+    o.groups = 1;
+    training t = training_of(7);
+    vpps_param T, W, U, P, Q, V;
+    vpps_cell cell;
+    vpps_graph *r;
+    TEST_OK(vpps_add_lookup(t.model, &T, "T", KEYS, KEY, 1, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", SHARED_ROWS, 1, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &U, "U", SHARED_ROWS, DEPTH, NULL));
+    TEST_OK(vpps_add_lookup(t.model, &P, "P", 3, DEPTH, 1, NULL));
+    TEST_OK(vpps_add_lookup(t.model, &Q, "Q", 3, KEY, 1, NULL));
+    TEST_OK(vpps_add_lookup(t.model, &V, "V", 1, SHARED_ROWS, 1, NULL));
+    TEST_OK(vpps_cell_begin(t.model, "cell", &r));
+    const vpps_node keys = vpps_pull_list(r, KEY, 1), query = vpps_tanh(r, vpps_pull(r, KEY, 1));
+    const vpps_node v = vpps_pull(r, SHARED_ROWS, 1), p = vpps_pull(r, DEPTH, 1);
+    const vpps_node y = vpps_tanh(r, vpps_add(r, vpps_matvec(r, W, vpps_dot(r, keys, query)), vpps_matvec(r, U, p)));
+    TEST_OK(vpps_push(r, vpps_dot(r, vpps_sum(r, 1, &y), v)));
+    TEST_OK(vpps_cell_end(r, &cell));
+    training_start(&t, &o);
+    vpps_node losses[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        vpps_node list[4];
+        for (uint32_t k = 0; k < 4; k++) list[k] = vpps_scale(t.g, vpps_lookup(t.g, T, (2 * i + k) % KEYS), 1.5f);
+        const vpps_node *lists[] = {list};
+        const vpps_node pulls[] = {vpps_lookup(t.g, Q, i), vpps_lookup(t.g, V, 0), vpps_lookup(t.g, P, i)};
+        const vpps_vertex x = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 3, .pulls = pulls,
+                                                               .n_pull_lists = 1, .pull_lists = lists, .n_members = 4));
+        losses[i] = vpps_pushed(t.g, x, 0);
+    }
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, 3, losses), NULL));
+    TEST_OK(vpps_read_gradients(t.h));
+    vpps_gradient of_keys = {.size = sizeof of_keys};
+    TEST_OK(vpps_param_gradient(t.model, T, &of_keys));
+    ck_assert_uint_eq(of_keys.n, KEYS);
+    memcpy(gradient, of_keys.values, KEYS * KEY * sizeof *gradient);
+    training_end(&t);
+}
+
+TEST(members_are_scaled_by_sums_of_shares) {
+    static float alone[KEYS * KEY], shared[KEYS * KEY];
+    gradients_of_keys(1, alone);
+    for (uint32_t vps = 2; vps <= 8; vps *= 2) {
+        gradients_of_keys(vps, shared);
+        for (uint32_t i = 0; i < KEYS * KEY; i++) ck_assert_float_eq_tol(alone[i], shared[i], 1e-4f);
+    }
+}
+
 int main(void) {
     Suite *s = suite_create("optimizers");
     TCase *t = add_case(s, "optimizers", 60);
@@ -277,5 +361,7 @@ int main(void) {
     tcase_add_test(t, clipping_is_by_the_global_norm);
     tcase_add_loop_test(t, clipping_is_by_the_norm_of_sums_of_outer_products, 0, 3 * 14);
     tcase_add_test(t, gradients_are_of_parameters_before_the_step);
+    tcase_add_loop_test(t, gradients_of_few_members_of_many_vertices, 0, 4);
+    tcase_add_test(t, members_are_scaled_by_sums_of_shares);
     return test_main(s);
 }

@@ -365,7 +365,8 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     }
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
-        const size_t side = cpu->task_header.clip > 0 && n == view->block->n ? most_by_update(cpu, view) : 0;
+        const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0; /* of all vertices, at once */
+        const size_t side = cpu->task_header.clip > 0 ? by_update : 0;
         size_t pointers = 0, floats = 0;
         for (uint32_t i = 0; i < c->n_outers; i++) {
             uint32_t item;
@@ -378,6 +379,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             if (packed > floats) floats = packed;
             if (rounded > floats) floats = rounded;
         }
+        if (pointers < 2 * by_update) pointers = 2 * by_update;
         if (!need_outer(vp, pointers + 1, c->n_outers, floats, 2 * c->n_outers * side * side)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
             return;
