@@ -1,6 +1,7 @@
 /* test_waves.c - groups of VPs and waves: how a batch's inputs are dealt changes where and when they run, and nothing else. */
 #include "base/base.h"
 #include "common/testing.h"
+#include "common/training.h"
 #include "runtime/profile.h"
 #include "small_network.h"
 
@@ -126,6 +127,51 @@ TEST(a_small_pool_is_met_by_waves) {
     for (size_t i = 0; i < VPPS_COUNT(values); i++) free((void *)(uintptr_t)values[i]);
 }
 
+/* One sequence is one wave, of as many slices as it takes. The head's members are what a recurrence makes; its logits are most of what is
+ * kept: 16 KB a word. */
+TEST(a_small_pool_is_met_by_slices_of_attention) {
+    enum { SIZE = 16, CLASSES = 4096, WORDS = 60, MEMBERS = 3 };
+    vpps_options o = default_options();
+    o.vps = 1;
+    o.verify = true;
+    o.pool_bytes = 300000;
+    training t = training_of(7);
+    vpps_param T, W, R;
+    vpps_cell rnn, head;
+    vpps_graph *r;
+    vpps_node words[WORDS + MEMBERS], losses[WORDS];
+    TEST_OK(vpps_add_lookup(t.model, &T, "T", WORDS + MEMBERS, SIZE, 1, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", CLASSES, SIZE, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &R, "R", SIZE, SIZE, NULL));
+    TEST_OK(vpps_cell_begin(t.model, "rnn", &r));
+    const vpps_node before = vpps_matvec(r, R, vpps_gather(r, 0, 0, SIZE, 1));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, before, vpps_lookup(r, T, vpps_pull_index(r))))));
+    TEST_OK(vpps_cell_end(r, &rnn));
+    TEST_OK(vpps_cell_begin(t.model, "head", &r));
+    const vpps_node keys = vpps_pull_list(r, SIZE, 1), values = vpps_pull_list(r, SIZE, 1);
+    const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, keys, vpps_pull(r, SIZE, 1)));
+    const vpps_node scores = vpps_matvec(r, W, vpps_weighted_sum_list(r, weights, values));
+    TEST_OK(vpps_push(r, vpps_cross_entropy(r, scores, vpps_pull_index(r))));
+    TEST_OK(vpps_cell_end(r, &head));
+    training_start(&t, &o);
+    vpps_vertex v = vpps_source(t.g, 1, (vpps_node[]){vpps_zeros(t.g, SIZE, 1)});
+    for (uint32_t i = 0; i < WORDS + MEMBERS; i++) {
+        v = vpps_apply(t.g,
+                       VPPS_APPLICATION(.cell = rnn, .n_children = 1, .children = &v, .n_indices = 1, .indices = &i));
+        words[i] = vpps_scattered(t.g, v, 0);
+    }
+    for (uint32_t i = 0; i < WORDS; i++) {
+        const vpps_node *lists[] = {words + i, words + i};
+        losses[i] = vpps_pushed(t.g,
+                                vpps_apply(t.g, VPPS_APPLICATION(.cell = head, .n_pulls = 1, .pulls = words + i,
+                                                                 .n_indices = 1, .indices = &i, .n_pull_lists = 2,
+                                                                 .pull_lists = lists, .n_members = MEMBERS)),
+                                0);
+    }
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, WORDS, losses), NULL));
+    training_end(&t);
+}
+
 TEST(groups_are_equal) {
     vpps_handle *h;
     vpps_options o = sn_options(4, VPPS_SGD);
@@ -188,6 +234,7 @@ int main(void) {
     tcase_add_test(t, dealing_changes_nothing);
     tcase_add_test(t, predictions_are_the_same_bits);
     tcase_add_test(t, a_small_pool_is_met_by_waves);
+    tcase_add_test(t, a_small_pool_is_met_by_slices_of_attention);
     tcase_add_test(t, groups_are_equal);
     tcase_add_test(t, groups_by_cost);
     tcase_add_test(t, numbers_of_groups);
