@@ -410,7 +410,7 @@ static void open_decided(batch *b) {
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
 }
 
-/* Vertices that attend to others, whose gradients are sums of pairs. */
+/* Vertices that attend to others and each to the one before, whose gradients are sums of pairs. */
 static void open_attention(batch *b) {
     enum { LEAVES = 3, SIZE = 4, VERTICES = 2 };
     vpps_param table, matrix;
@@ -425,17 +425,20 @@ static void open_attention(batch *b) {
     r = begin_cell(b->model, "attends");
     const vpps_node query = vpps_lookup(r, table, vpps_pull_index(r));
     const vpps_node keys = vpps_gather_list(r, 0, SIZE, 1), values = vpps_gather_list(r, 1, SIZE, 1);
-    TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, vpps_softmax_list(r, vpps_dot(r, keys, query)), values)));
+    const vpps_node sum = vpps_weighted_sum_list(r, vpps_softmax_list(r, vpps_dot(r, keys, query)), values);
+    TEST_OK(vpps_scatter(r, sum));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, sum)));
     const vpps_cell attends = end_cell(r);
     TEST_OK(vpps_graph_create(&b->g, b->model));
-    vpps_vertex leaves[LEAVES], v[VERTICES];
+    vpps_vertex children[LEAVES + VERTICES];
     vpps_node terms[VERTICES];
     for (uint32_t i = 0; i < LEAVES; i++)
-        leaves[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
+        children[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
     for (uint32_t i = 0; i < VERTICES; i++) {
-        v[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = attends, .n_children = LEAVES, .children = leaves,
-                                                 .n_indices = 1, .indices = &i));
-        terms[i] = vpps_sum_elements(b->g, vpps_scattered(b->g, v[i], 0));
+        const vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = attends, .n_children = LEAVES + i,
+                                                                .children = children, .n_indices = 1, .indices = &i));
+        children[LEAVES + i] = v;
+        terms[i] = vpps_sum_elements(b->g, vpps_scattered(b->g, v, 0));
     }
     open_batch(b, vpps_sum(b->g, VERTICES, terms), (way){.n_vps = 2, .groups = 1});
 }
