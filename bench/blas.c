@@ -1,5 +1,6 @@
 /* blas.c - see blas.h. */
 #include "blas.h"
+#include "base/base.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -58,8 +59,8 @@ static void run_tiles(xsmm_dispatch_t dispatch, const blas_product *p) {
     const float one = 1, zero = 0;
     for (uint32_t i = 0; i < p->n; i += XSMM_SIDE) {
         for (uint32_t j = 0; j < p->m; j += XSMM_SIDE) {
-            const uint32_t rows = p->n - i < XSMM_SIDE ? p->n - i : XSMM_SIDE;
-            const uint32_t columns = p->m - j < XSMM_SIDE ? p->m - j : XSMM_SIDE;
+            const uint32_t rows = vpps_min_u32(p->n - i, XSMM_SIDE);
+            const uint32_t columns = vpps_min_u32(p->m - j, XSMM_SIDE);
             const xsmm_kernel kernel =
                 dispatch((int)rows, (int)columns, (int)p->k, &lda, &ldb, &ldc, &one, &zero, &flags, NULL);
             if (!kernel) {

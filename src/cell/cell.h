@@ -300,9 +300,9 @@ static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
 
 /* Is any contribution of the cell scaled? */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
-    bool any = false;
-    for (uint32_t j = 0; j < c->n_contributions; j++) any |= c->contributions[j].scaled;
-    return any;
+    for (uint32_t j = 0; j < c->n_contributions; j++)
+        if (c->contributions[j].scaled) return true;
+    return false;
 }
 
 static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {

@@ -27,7 +27,7 @@ char *vpps_recall(const vpps_memory *m) {
     size_t size = 0;
     vpps_cache_key key;
     if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size, NULL) == VPPS_OK && bytes)
-        text = malloc(size + 1);
+        text = malloc(size + 1); /* a copy with an end, which the bytes need not have: strndup may look for one */
     if (text) {
         memcpy(text, bytes, size);
         text[size] = 0;

@@ -109,10 +109,10 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
  * values all live as long as its factors: the slices' memory would add up. */
 static bool outlive_slices(const chooser *c, uint32_t t) {
     const vpps_batch_needs *n = c->needs;
-    bool any = false;
-    for (uint32_t u = 0; u < n->reading->n_types && c->out->heads[t]; u++)
-        any |= vpps_reads(n, t, u) && !c->out->heads[u] && n->types[u].cell.gradient_out;
-    return any;
+    if (!c->out->heads[t]) return false;
+    for (uint32_t u = 0; u < n->reading->n_types; u++)
+        if (vpps_reads(n, t, u) && !c->out->heads[u] && n->types[u].cell.gradient_out) return true;
+    return false;
 }
 
 static vpps_status compile(const chooser *c) {

@@ -92,7 +92,8 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
-    for (uint32_t u = 0; u < p->s->reading->n_types && vpps_has_scaled(cell_of(p, block)); u++)
+    if (!vpps_has_scaled(cell_of(p, block))) return 0;
+    for (uint32_t u = 0; u < p->s->reading->n_types; u++)
         if (vpps_reads(p->s->needs, b->type, u))
             last = vpps_max_u32(last, p->tasks->blocks[read_by(p->s, b, u)].last_backward);
     return last;

@@ -40,9 +40,9 @@ typedef struct tags_sentence {
     uint32_t i;
 } tags_sentence;
 
-/* What a network says of n examples from `first` on, of which sentence_of(c, split, i) is number i: word|TAG with spaces between (word|GOLD|TAG with a->gold), as JSON, or (a->rows)
- * "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. Where tags depend on each other, a score is the
- * probability of the word's tag whatever the others are. Uses the session's graph. */
+/* What a network says of n examples from `first` on, of which sentence_of(c, split, i) is number i: word|TAG with spaces between
+ * (word|GOLD|TAG with a->gold), as JSON, or (a->rows) "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. Where tags
+ * depend on each other, a score is the probability of the word's tag whatever the others are. Uses the session's graph. */
 vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,
                          tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i));
 

@@ -363,10 +363,11 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;
     }
+    /* The update looks at all vertices at once, and so does the norm, which rounds vectors in bf16. */
+    const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0;
+    const size_t side = cpu->task_header.clip > 0 ? by_update : 0, rounded = cpu->precision.parts == 1 ? side : 0;
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
-        const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0; /* of all vertices, at once */
-        const size_t side = cpu->task_header.clip > 0 ? by_update : 0;
         size_t pointers = 0, floats = 0;
         for (uint32_t i = 0; i < c->n_outers; i++) {
             uint32_t item;
@@ -375,9 +376,9 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             if (x == VPPS_NONE) continue;
             const uint32_t k = c->values[x].rows;
             const size_t packed = packed_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
-            const size_t rounded = side * vpps_max_u32(k, c->values[c->outers[i].dy].rows);
+            const size_t vectors = rounded * vpps_max_u32(k, c->values[c->outers[i].dy].rows);
             if (packed > floats) floats = packed;
-            if (rounded > floats) floats = rounded;
+            if (vectors > floats) floats = vectors;
         }
         if (pointers < 2 * by_update) pointers = 2 * by_update;
         if (!need_outer(vp, pointers + 1, c->n_outers, floats, 2 * c->n_outers * side * side)) {
