@@ -3,15 +3,11 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/json.h"
-#include "codegen/compile.h"
 #include "runtime/cores.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
-#include "runtime/device.h"
-#include "runtime/gpu/cuda_api.h"
-#include "runtime/gpu/driver.h"
+#include "runtime/devices.h"
 #include "runtime/places.h"
-#include "runtime/simt/compiler.h"
 
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
@@ -21,70 +17,23 @@
 
 /* ---------------------------------------------------------------- devices */
 
-/* The message of the latest failure, without the device's name before it. */
-static void set_not_ready(json_t *device) {
-    const char *message = vpps_error_message(), *colon = strstr(message, ": ");
-    json_object_set_new(device, "state", json_sprintf("not ready: %s", colon ? colon + 2 : message));
-    json_object_set_new(device, "ready", json_false());
-}
-
-/* The driver's version, as "13.0"; the driver has been opened before. */
-static void driver_version(char *text, size_t n) {
-    vpps_cuda api;
-    int version = 0;
-    if (vpps_cuda_open(&api) == VPPS_OK) api.cuDriverGetVersion(&version);
-    vpps_cuda_close(&api);
-    snprintf(text, n, "%d.%d", version / 1000, version % 1000 / 10);
-}
-
-static json_t *examine_cuda(void) {
-    json_t *device = json_pack("{ss}", "name", "cuda");
-    vpps_driver *d;
-    vpps_machine m;
-    if (vpps_driver_cuda.open(&d, 0, &m) != VPPS_OK) {
-        set_not_ready(device);
-        return device;
-    }
-    vpps_driver_cuda.close(d);
-    char driver[32];
-    int major, minor;
-    uint32_t architectures[64], n = VPPS_COUNT(architectures);
-    driver_version(driver, sizeof driver);
-    json_object_set_new(device, "gpu", json_string(m.name));
-    json_object_set_new(device, "arch", json_sprintf("sm_%u", m.arch));
-    json_object_set_new(device, "sms", json_integer(m.sms));
-    json_object_set_new(device, "driver", json_string(driver));
-    if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
-        json_object_set_new(device, "state",
-                            json_sprintf("not ready: %s, but no NVRTC: %s", m.name, vpps_error_message()));
-        json_object_set_new(device, "ready", json_false());
-        return device;
-    }
-    json_object_set_new(device, "nvrtc", json_sprintf("%d.%d", major, minor));
-    json_object_set_new(
-        device, "state",
-        json_sprintf("ready: %s, sm_%u, %u SMs, driver %s, NVRTC %d.%d", m.name, m.arch, m.sms, driver, major, minor));
-    json_object_set_new(device, "ready", json_true());
-    return device;
-}
-
-/* Needs a C++ compiler. The toolchain is "c++ (Debian) 12.2.0: " and the options. */
-static json_t *examine_simt(void) {
-    json_t *device = json_pack("{ss}", "name", "simt");
-    char toolchain[1024];
-    if (vpps_simt_toolchain(toolchain, sizeof toolchain) != VPPS_OK) {
-        set_not_ready(device);
-        return device;
-    }
-    const char *colon = strstr(toolchain, ": ");
-    const int length = (int)(colon ? (size_t)(colon - toolchain) : strlen(toolchain));
-    json_object_set_new(device, "state", json_sprintf("ready: %.*s", length, toolchain));
-    json_object_set_new(device, "ready", json_true());
-    return device;
+static json_t *examine_device(const vpps_device_table *device) {
+    vpps_device_facts facts = {.ready = !device->examine};
+    json_t *o = json_pack("{ss}", "name", device->name);
+    if (device->examine) device->examine(&facts);
+    for (uint32_t i = 0; i < facts.n; i++)
+        json_object_set_new(o, facts.facts[i].name,
+                            facts.facts[i].number ? json_integer(strtoll(facts.facts[i].text, NULL, 10))
+                                                  : json_string(facts.facts[i].text));
+    json_object_set_new(o, "state", json_string(device->examine ? facts.state : "ready"));
+    json_object_set_new(o, "ready", json_boolean(facts.ready));
+    return o;
 }
 
 static json_t *devices(void) {
-    return json_pack("[{ss ss sb} o o]", "name", "cpu", "state", "ready", "ready", 1, examine_cuda(), examine_simt());
+    json_t *all = json_array();
+    for (const vpps_device_table *const *d = vpps_devices; *d; d++) json_array_append_new(all, examine_device(*d));
+    return all;
 }
 
 /* ---------------------------------------------------------------- the machine */

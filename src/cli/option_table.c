@@ -1,6 +1,7 @@
 /* option_table.c - the table of options. */
 #include "base/base.h"
 #include "cli/options.h"
+#include "runtime/devices.h"
 #include "script/policies.h"
 
 #include <stdio.h>
@@ -45,14 +46,23 @@ static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 static const char precision_names[] = VPPS_PRECISION_TABLE(X);
 #undef X
 
-/* Batching policies in the order of their table, which is asked when options are: options_rows. */
-static char policy_names[128];
+/* Batching policies, and devices, in the order of their tables, which are asked when options are: options_rows. */
+static char policy_names[128], device_help[256];
 
 static void list_policies(void) {
     size_t n = 0;
     for (const vpps_policy *p = vpps_policies; p->name; p++)
         n += (size_t)snprintf(policy_names + n, sizeof policy_names - n, "%s|", p->name);
     snprintf(policy_names + n, sizeof policy_names - n, "auto");
+}
+
+static void list_devices(void) {
+    size_t n = (size_t)snprintf(device_help, sizeof device_help, "The device: auto");
+    for (const vpps_device_table *const *d = vpps_devices; *d; d++) {
+        const char *note = (*d)->note;
+        n += (size_t)snprintf(device_help + n, sizeof device_help - n, ", %s%s%s%s", (*d)->name, note ? " (" : "",
+                              note ? note : "", note ? ")" : "");
+    }
 }
 
 static const char generator_names[] = "listops|complete";
@@ -229,8 +239,7 @@ static const cli_option table[] = {
          "Compile it, and print what the compiler says of it instead of the source"),
 
     HEADING("Device:"),
-    TEXT("device", device, "NAME", 'd', ENGINE, RESUMED,
-         "The device: auto, cpu, cuda, or simt, which runs a GPU's kernel on the CPU, slowly"),
+    TEXT("device", device, "NAME", 'd', ENGINE, RESUMED, device_help),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, RESUMED, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
     CHOICE("precision", precision, precision_names + 1, 0, ENGINE | PLANS, SAVED,
            "What products round their operands to; auto: bf16x3 where that is faster, else fp32"),
@@ -292,11 +301,8 @@ const option_alias option_aliases[] = {
     {"validation", "dev", NULL},
     {"bf16", NULL, "--precision bf16"},
     {"checkpoint", NULL, "--save, --resume or --model"},
-    {"cpu", NULL, "--device cpu"},
-    {"cuda", NULL, "--device cuda"},
     {"early-stopping", NULL, "--patience"},
     {"fp16", NULL, "--precision bf16"},
-    {"gpu", NULL, "--device cuda"},
     {"output", NULL, "--save"},
     {"num-workers", NULL, "--vps"},
     {"tensorboard", NULL, "--log or --plot"},
@@ -315,6 +321,7 @@ const cli_option *options_rows(const settings *s, size_t *n) {
     static cli_option rows[OPTIONS_MAX];
     size_t count = 0;
     list_policies();
+    list_devices();
     if (s->network) {
         rows[count++] = (cli_option)HEADING("Network:");
         /* eval and predict take the network's own options from a checkpoint only. */

@@ -139,7 +139,7 @@ typedef struct option_alias {
 } option_alias;
 
 extern const option_alias option_aliases[]; /* ends with a NULL alias */
-enum { OPTION_ALIASES = 29 };               /* how many there are */
+enum { OPTION_ALIASES = 26 };               /* how many there are */
 
 /* The alias of that name; NULL: there is none. */
 const option_alias *options_alias(const char *alias);

@@ -7,11 +7,11 @@
 #include "cli/help.h"
 #include "cli/suggest.h"
 #include "cli/task.h"
+#include "runtime/devices.h"
 
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
-#include <strings.h>
 
 enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
 
@@ -80,6 +80,8 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
         len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", row);
     }
     if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
+    const vpps_device_table *device = vpps_device_named(name);
+    if (device) refuse(s, c, "unrecognized option '%s'; did you mean --device %s?", word, device->name);
     if (alias && alias->hint) refuse(s, c, "unrecognized option '%s'; did you mean %s?", word, alias->hint);
     uint32_t kinds;
     commands_with(s, alias ? alias->name : name, others, sizeof others, &kinds);
@@ -225,7 +227,7 @@ settings options_defaults(const settings *s) {
                   .lr_every = 1,
                   .momentum = 0.9f,
                   .clip = 5,
-                  .device = "cpu",
+                  .device = vpps_devices[0]->name,
                   .vps_shown = 16,
                   .log_every = 1,
                   .trace_events = 200000,
@@ -274,7 +276,6 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
     check_together(s, c);
     if (!options_given(s, "examples")) s->examples = default_examples(s);
-    if (strcasecmp(s->device, "gpu") == 0) s->device = "cuda";
 }
 
 /* Options of networks are not known yet, and passed over; a value of theirs is then an argument, which is none of ours. */

@@ -30,10 +30,8 @@ void planner_close(planner *x) {
 }
 
 vpps_status planner_find_machine(const settings *s, vpps_machine *out) {
-    vpps_driver *driver;
     if (s->arch) return vpps_machine_named(out, s->arch, s->sms);
-    if (vpps_driver_cuda.open(&driver, 0, out) != VPPS_OK) return vpps_machine_named(out, "sm_90", s->sms);
-    vpps_driver_cuda.close(driver);
+    if (vpps_gpu_here(out) != VPPS_OK) return vpps_machine_named(out, "sm_90", s->sms);
     if (s->sms) out->sms = s->sms;
     return VPPS_OK;
 }
@@ -52,7 +50,7 @@ vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_
     o.rpw = rpw;
     o.threads = threads;
     vpps_gpu_layout_free(&x->layout);
-    VPPS_TRY(vpps_gpu_lay_out(&x->layout, x->session.model, &o, &x->machine, "cuda"));
+    VPPS_TRY(vpps_gpu_lay_out(&x->layout, x->session.model, &o, &x->machine, "GPU"));
     VPPS_TRY(vpps_handle_batch_for(x->session.handle, x->session.graph, x->loss, &x->layout.tasks, o.groups, &b));
     vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(&o, choices);

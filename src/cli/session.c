@@ -10,6 +10,7 @@
 #include "cli/vectors.h"
 #include "io/output.h"
 #include "runtime/comm/comm.h"
+#include "runtime/devices.h"
 #include "script/policies.h"
 
 #include <math.h>
@@ -56,9 +57,9 @@ vpps_options session_options(const settings *s) {
     o.trace_events = s->trace ? s->trace_events : 0;
     o.rpw = s->rpw;
     o.threads = s->threads;
-    /* software SIMT's times say nothing of a GPU: it is tuned only when asked */
+    const vpps_device_table *device = vpps_device_named(s->device);
     const bool asked = s->command == COMMAND_TUNE || options_given(s, "rpw");
-    o.no_tuning = s->no_tuning || (strcmp(s->device, "simt") == 0 && !asked);
+    o.no_tuning = s->no_tuning || (device && device->stands_in && !asked);
     o.tune = s->command == COMMAND_TUNE;
     return o;
 }

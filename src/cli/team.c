@@ -6,7 +6,7 @@
 #include "cli/interrupt.h"
 #include "runtime/comm/comm.h"
 #include "runtime/cores.h"
-#include "runtime/gpu/driver.h"
+#include "runtime/devices.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -40,9 +40,10 @@ void team_guard(const settings *s) {
     }
 }
 
-/* Is the device that the run takes the CPU? */
-static bool runs_on_cpu(const settings *s) {
-    return !strcmp(s->device, "cpu") || (!strcmp(s->device, "auto") && vpps_cuda_find() != VPPS_OK);
+/* Are the VPs of the run's device threads of this process? */
+static bool runs_on_cores(const settings *s) {
+    const vpps_device_table *device;
+    return vpps_device_meant(s->device, &device) == VPPS_OK && device->host_vps;
 }
 
 /* Cores that a process may run on, and how many of them it may use at once. */
@@ -72,7 +73,7 @@ static vpps_status share_cores(team *t) {
     return status;
 }
 
-uint32_t team_vps(const team *t, const settings *s) { return s->vps || !runs_on_cpu(s) ? s->vps : t->cores; }
+uint32_t team_vps(const team *t, const settings *s) { return s->vps || !runs_on_cores(s) ? s->vps : t->cores; }
 
 static vpps_status join(team *t, const settings *s) {
     VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));

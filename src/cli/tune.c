@@ -59,7 +59,7 @@ static vpps_status tune(tuner *t, settings *s) {
 }
 
 int command_tune(settings *s) {
-    if (!options_given(s, "device")) s->device = "cuda";
+    if (!options_given(s, "device")) s->device = "auto";
     interrupt_install();
     tuner t = {0};
     const vpps_status status = tune(&t, s);

@@ -25,10 +25,28 @@ typedef struct vpps_outcome {
     vpps_share_cost shared;    /* all zero where there is one process */
 } vpps_outcome;
 
+/* What a user should know of a device: facts by name, and one line of text. */
+typedef struct vpps_device_facts {
+    bool ready;
+    char state[320]; /* a line; why it is not ready, or of what it is made */
+    uint32_t n;
+    struct {
+        const char *name;
+        char text[96];
+        bool number;
+    } facts[8];
+} vpps_device_facts;
+
 typedef struct vpps_device_table {
     const char *name;
-    bool decides;  /* does it run argmax and lookup_at? */
-    bool host_vps; /* are its VPs threads of this process, which can be followed? */
+    const char *alias; /* another name that users give it; NULL: none */
+    const char *note;  /* what help says of it; NULL: nothing */
+    bool decides;      /* does it run argmax and lookup_at? */
+    bool host_vps;     /* are its VPs threads of this process, which can be followed? */
+    bool stands_in;    /* for another device, of whose speed its times say nothing? */
+
+    /* Fills in `out`, which is zero. NULL: it is always ready, and there is no more to say. */
+    void (*examine)(vpps_device_facts *out);
 
     /* Is there such a machine at all? Fails with DEVICE, and the message says why not. NULL: always. */
     vpps_status (*find)(void);
@@ -104,6 +122,14 @@ static inline uint32_t vpps_precision_parts(vpps_precision p) {
     return p == VPPS_PRECISION_BF16X3 ? 2 : p == VPPS_PRECISION_BF16 ? 1 : 0;
 }
 
-extern const vpps_device_table vpps_device_cpu, vpps_device_cuda, vpps_device_simt;
+/* All devices, the default first: vpps_device_NAME, which a folder's device.c defines. */
+#define VPPS_DEVICES(X)                                                                                                \
+    X(cpu)                                                                                                             \
+    X(cuda)                                                                                                            \
+    X(simt)
+
+#define X(name) extern const vpps_device_table vpps_device_##name;
+VPPS_DEVICES(X)
+#undef X
 
 #endif

@@ -1,12 +1,11 @@
 /* handle.c - a handle's life: its device, its beginning and end, and whether it can be used. */
 #include "runtime/handle.h"
+#include "runtime/devices.h"
 #include "runtime/layout.h"
 #include "runtime/log.h"
 
 #include <math.h>
 #include <stdatomic.h>
-
-static const vpps_device_table *const devices[] = {&vpps_device_cpu, &vpps_device_cuda, &vpps_device_simt};
 
 const char *const vpps_precision_names[] = {
 #define X(id, name) name,
@@ -14,30 +13,27 @@ const char *const vpps_precision_names[] = {
 #undef X
 };
 
-/* Creates the device of that name. */
-static vpps_status open_device(vpps_handle *h, const char *name) {
-    for (size_t i = 0; i < VPPS_COUNT(devices); i++) {
-        if (strcmp(devices[i]->name, name) != 0) continue;
-        if (!h->infers) return devices[i]->create(&h->device, h->model, &h->options, &h->plan);
-        const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
-        const vpps_status status = devices[i]->create(&h->device, parameters, &h->options, &h->plan);
-        vpps_snapshot_unlock(h->snapshot);
-        return status;
-    }
-    return vpps_fail(VPPS_DEVICE, "device %s: unknown; there are: auto, cpu, cuda, simt", name);
+static vpps_status create_device(vpps_handle *h, const vpps_device_table *device) {
+    if (!h->infers) return device->create(&h->device, h->model, &h->options, &h->plan);
+    const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
+    const vpps_status status = device->create(&h->device, parameters, &h->options, &h->plan);
+    vpps_snapshot_unlock(h->snapshot);
+    return status;
 }
 
-/* A GPU, if there is one, else the CPU. A GPU that cannot be used is a failure, so that its owner learns why. */
-static vpps_status open_any_device(vpps_handle *h) {
+/* A device that "auto" has found and that cannot be used is a failure, so that its owner learns why. */
+static vpps_status open_device(vpps_handle *h) {
+    const vpps_device_table *device;
+    const char *name = h->options.device ? h->options.device : vpps_devices[0]->name;
+    const bool any = !vpps_device_named(name);
+    VPPS_TRY(vpps_device_meant(name, &device));
+    if (any && !device->find) vpps_log_line(&h->options, "using the %s: %s", device->name, vpps_error_message());
+    const vpps_status status = create_device(h, device);
+    if (!any || !device->find || status != VPPS_DEVICE) return status;
     char text[VPPS_MESSAGE_BYTES];
-    if (vpps_device_cuda.find() != VPPS_OK) {
-        vpps_log_line(&h->options, "using the cpu: %s", vpps_error_message());
-        return open_device(h, "cpu");
-    }
-    const vpps_status status = open_device(h, "cuda");
-    if (status != VPPS_DEVICE) return status;
     snprintf(text, sizeof text, "%s", vpps_error_message());
-    return vpps_fail(status, "%s; there is a GPU, so \"auto\" does not take the cpu", text);
+    return vpps_fail(status, "%s; the device %s is there, so \"auto\" does not take the %s", text, device->name,
+                     vpps_devices[0]->name);
 }
 
 static vpps_status check_shards(const vpps_model *model, const vpps_communicator *c) {
@@ -108,8 +104,7 @@ vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_op
     if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
     vpps_status status = vpps_open_policy(options.policy, &h->policy, &h->batching);
     for (int i = 0; i < 2 && status == VPPS_OK; i++) status = vpps_batch_create(&h->programs[i]);
-    const char *name = options.device ? options.device : "cpu";
-    if (status == VPPS_OK) status = strcmp(name, "auto") ? open_device(h, name) : open_any_device(h);
+    if (status == VPPS_OK) status = open_device(h);
     if (status == VPPS_OK) status = set_up(h);
     if (status == VPPS_OK) return *out = h, VPPS_OK;
     vpps_handle_destroy(h);

@@ -1,4 +1,5 @@
 /* settings.c - what callers set: options, their defaults and checks; numbers of the optimiser; groups of parameters. */
+#include "runtime/devices.h"
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 static vpps_options default_options(void) {
     return (vpps_options){
         .size = sizeof(vpps_options),
-        .device = "cpu",
+        .device = vpps_devices[0]->name,
         .optimizer = {.kind = VPPS_SGD, .lr = 0.1f, .momentum = 0.9f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f},
         .gradients = VPPS_GRADIENTS_DEFERRED,
         .nonfinite = VPPS_NONFINITE_STOP,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# doc/contributing.md: its operation, optimiser and policy, put where it says into a copy of the sources, and nowhere else, compile wherever
-# their tables are used, in the sources and in the tests. And every folder that it names is there.
+# doc/contributing.md: its operation, optimiser, policy and device, put where it says into a copy of the sources, and nowhere else, compile
+# wherever their tables are used, in the sources and in the tests. And every folder that it names is there.
 # shellcheck source=tests/build/stage.sh
 . "$(dirname "$0")/stage.sh"
 
@@ -42,16 +42,19 @@ put('tests/common/meaning.c', 'case VPPS_SGD:', block('case VPPS_RMSPROP:'), aft
 put('python/vpps/ops.py', 'def square(', block('lib.vpps_cube') + '\n\n', after=False)
 put('src/script/policies.c', '/* ---------------------------------------------------------------- the table */', block('choose_greedy'), after=False)
 put('src/script/policies.c', '    {NULL, NULL, false, NULL},', line('{"greedy"'), after=False)
+put('src/runtime/device.h', 'X(cuda)', ' ' + line('X(wafer)').strip())
 PY
 check "its rows and functions are there, once" sh -c "cd '$work' && python3 apply.py '$doc'"
 compiles() {
     (cd "$work" && "$CC" -fsyntax-only -fopenmp-simd -std=c11 -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -DVPPS_KERNELS_ISA=generic -Iinclude -Isrc \
         -Imodels -Itests "$1")
 }
-for file in $(grep -rlE '"(graph/ops|isa/isa)\.def"|"isa/steps\.h"|VPPS_OPTIMIZER_TABLE\(|VPPS_OP_COUNT' src tests --include='*.c') src/script/policies.c; do
+for file in $(grep -rlE '"(graph/ops|isa/isa)\.def"|"isa/steps\.h"|VPPS_OPTIMIZER_TABLE\(|VPPS_OP_COUNT' src tests --include='*.c') src/script/policies.c src/runtime/devices.c; do
     check "$file compiles with them" compiles "$file"
 done
 check "the Python package compiles with it" python3 -m py_compile "$work/python/vpps/ops.py"
+named_inside() { ! grep -rnE '"(cpu|cuda|simt|gpu)"' src/base src/cell src/cli src/graph src/io src/isa src/plan src/script; }
+check "only a device's own folder names it" named_inside
 names() {
     python3 - <<'PY'
 import os, re

@@ -466,7 +466,7 @@ else
     skip "tune finds a plan, and remembers it" "no compiler for software SIMT"
     check "tune without a compiler: the reason" fails_with 1 "compiler" "${tune[@]}"
 fi
-check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --examples 40
+check "tune without a GPU" exits 1 env VPPS_LIBCUDA=/nowhere "$vpps" tune tree-lstm --examples 40 --device cuda
 check "tune without a GPU: the reason" says err "/nowhere"
 cpu_tune() {
     local tune=(env "VPPS_CACHE_DIR=$PWD/cpu-tune-cache" "$vpps" tune tree-lstm --hidden 16 --embed 16 --examples 80 --batch 8 --device cpu --vps 2)

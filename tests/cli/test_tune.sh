@@ -7,7 +7,8 @@ source "$(dirname "$0")/common.sh"
 unset VPPS_ISA # which would leave nothing to choose
 export VPPS_CACHE_DIR=$work/cache
 
-common=(tree-lstm --hidden 24 --embed 24 --examples 40 --batch 8 --device cpu --vps 2)
+shape=(tree-lstm --hidden 24 --embed 24 --examples 40 --batch 8 --vps 2)
+common=("${shape[@]}" --device cpu)
 train=("$vpps" train "${common[@]}" --max-batches 2 --eval-every 0)
 lacks() { ! grep -qF -e "$2" "$1"; } # lacks FILE TEXT
 products="as measured on this processor"
@@ -40,6 +41,8 @@ check "what is not kept" says out "train with --groups"
 check "it is in the cache" exits 0 "$vpps" cache list
 check "by its name, too" says out "how a CPU's stages are shared out"
 
+check "tune where no GPU is" exits 0 env VPPS_LIBCUDA=/nowhere "$vpps" tune "${shape[@]}"
+check "takes the CPU, and says why" says err "using the cpu: cuda: "
 check "tune again" exits 0 "$vpps" tune "${common[@]}" --json
 check "its products" json out "{p['product'] for p in o['products']} == {'forward', 'rows', 'gradient', 'copy'} and \
 all(p['ns_per_vector'] > 0 and p['unit'] and p['precision'] for p in o['products']) and \

@@ -610,7 +610,7 @@ TEST(auto_is_the_cpu_only_without_a_gpu) {
     fake->break_call("cuInit", 2, 999);
     TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the driver does not start");
     fake->break_call("cuDeviceGetAttribute", 1, 1);
-    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "there is a GPU, so \"auto\" does not take the cpu");
+    TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the device cuda is there, so \"auto\" does not take the cpu");
     setenv("VPPS_LIBCUDA", "libm.so.6", 1);
     TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "lacks cuInit");
     setenv("VPPS_LIBCUDA", path, 1);

@@ -459,16 +459,23 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     return vpps_gpu_create(out, &vpps_device_simt, &vpps_driver_simt, model, options, plan);
 }
 
-#define GPU_DEVICE(device_name, find_device, create_device)                                                            \
-    {                                                                                                                  \
-        .name = device_name, .find = find_device, .create = create_device, .destroy = gpu_destroy,                     \
-        .machine = gpu_tasks, .launch = gpu_launch, .queues = gpu_queues, .finished = gpu_finished, .wait = gpu_wait,  \
-        .read = gpu_read, .write = gpu_write, .copy = gpu_copy, .reserve_kept = vpps_gpu_reserve_kept,                 \
-        .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,                                      \
-        .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                           \
-        .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                        \
-        .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision                            \
-    }
+#define GPU_TABLE                                                                                                      \
+    .destroy = gpu_destroy, .machine = gpu_tasks, .launch = gpu_launch, .queues = gpu_queues,                          \
+    .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .write = gpu_write, .copy = gpu_copy,                \
+    .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,   \
+    .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                               \
+    .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                            \
+    .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision
 
-const vpps_device_table vpps_device_cuda = GPU_DEVICE("cuda", vpps_cuda_find, create_cuda);
-const vpps_device_table vpps_device_simt = GPU_DEVICE("simt", NULL, create_simt);
+const vpps_device_table vpps_device_cuda = {.name = "cuda",
+                                            .alias = "gpu",
+                                            .examine = vpps_examine_cuda,
+                                            .find = vpps_cuda_find,
+                                            .create = create_cuda,
+                                            GPU_TABLE};
+const vpps_device_table vpps_device_simt = {.name = "simt",
+                                            .note = "a GPU's kernel on the CPU, slowly",
+                                            .stands_in = true,
+                                            .examine = vpps_examine_simt,
+                                            .create = create_simt,
+                                            GPU_TABLE};

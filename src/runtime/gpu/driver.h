@@ -90,6 +90,9 @@ extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;
  * no NVRTC) are reported when the driver is opened. */
 vpps_status vpps_cuda_find(void);
 
+/* The machine of the first GPU here. Fails with what opening vpps_driver_cuda fails with. */
+vpps_status vpps_gpu_here(vpps_machine *out);
+
 /* How long a kernel may wait at a barrier: what the options say, and less where the machine would end it before. */
 static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t watchdog_ms) {
     const uint32_t most_ms = d->kernels_time_out ? 1000 : UINT32_MAX;

@@ -108,6 +108,13 @@ vpps_status vpps_cuda_find(void) {
     return none ? status : VPPS_OK;
 }
 
+vpps_status vpps_gpu_here(vpps_machine *out) {
+    vpps_driver *driver;
+    VPPS_TRY(vpps_driver_cuda.open(&driver, 0, out));
+    vpps_driver_cuda.close(driver);
+    return VPPS_OK;
+}
+
 static vpps_status find_gpu(cuda_driver *d, uint32_t number) {
     int count;
     bool none;

@@ -175,6 +175,11 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
                              const vpps_machine *machine, const char *device);
 void vpps_gpu_layout_free(vpps_gpu_layout *layout);
 
+/* ---- examine.c */
+
+void vpps_examine_cuda(vpps_device_facts *out);
+void vpps_examine_simt(vpps_device_facts *out);
+
 /* ---- memory.c */
 
 /* Makes `bytes` of room; the content is lost when it grows. */

@@ -1,0 +1,71 @@
+/* examine.c - what a user should know of the devices cuda and simt: is there a driver, a GPU, a compiler? */
+#include "codegen/compile.h"
+#include "runtime/gpu/cuda_api.h"
+#include "runtime/gpu/driver.h"
+#include "runtime/gpu/gpu.h"
+#include "runtime/simt/compiler.h"
+
+#include <stdarg.h>
+
+static void add(vpps_device_facts *out, const char *name, bool number, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void add(vpps_device_facts *out, const char *name, bool number, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    out->facts[out->n].name = name;
+    out->facts[out->n].number = number;
+    vsnprintf(out->facts[out->n++].text, sizeof out->facts->text, format, arguments);
+    va_end(arguments);
+}
+
+/* The message of the latest failure, without the device's name before it. */
+static void set_not_ready(vpps_device_facts *out) {
+    const char *message = vpps_error_message(), *colon = strstr(message, ": ");
+    snprintf(out->state, sizeof out->state, "not ready: %s", colon ? colon + 2 : message);
+}
+
+/* The driver's version, as "13.0"; the driver has been opened before. */
+static void driver_version(char *text, size_t n) {
+    vpps_cuda api;
+    int version = 0;
+    if (vpps_cuda_open(&api) == VPPS_OK) api.cuDriverGetVersion(&version);
+    vpps_cuda_close(&api);
+    snprintf(text, n, "%d.%d", version / 1000, version % 1000 / 10);
+}
+
+void vpps_examine_cuda(vpps_device_facts *out) {
+    vpps_machine m;
+    if (vpps_gpu_here(&m) != VPPS_OK) {
+        set_not_ready(out);
+        return;
+    }
+    char driver[32];
+    int major, minor;
+    uint32_t architectures[64], n = VPPS_COUNT(architectures);
+    driver_version(driver, sizeof driver);
+    add(out, "gpu", false, "%s", m.name);
+    add(out, "arch", false, "sm_%u", m.arch);
+    add(out, "sms", true, "%u", m.sms);
+    add(out, "driver", false, "%s", driver);
+    if (vpps_nvrtc_version(&major, &minor, architectures, &n) != VPPS_OK) {
+        snprintf(out->state, sizeof out->state, "not ready: %s, but no NVRTC: %s", m.name, vpps_error_message());
+        return;
+    }
+    add(out, "nvrtc", false, "%d.%d", major, minor);
+    snprintf(out->state, sizeof out->state, "ready: %s, sm_%u, %u SMs, driver %s, NVRTC %d.%d", m.name, m.arch, m.sms,
+             driver, major, minor);
+    out->ready = true;
+}
+
+/* Needs a C++ compiler. The toolchain is "c++ (Debian) 12.2.0: " and the options. */
+void vpps_examine_simt(vpps_device_facts *out) {
+    char toolchain[1024];
+    if (vpps_simt_toolchain(toolchain, sizeof toolchain) != VPPS_OK) {
+        set_not_ready(out);
+        return;
+    }
+    const char *colon = strstr(toolchain, ": ");
+    const int length = (int)(colon ? (size_t)(colon - toolchain) : strlen(toolchain));
+    snprintf(out->state, sizeof out->state, "ready: %.*s", length, toolchain);
+    out->ready = true;
+}
