@@ -1,7 +1,6 @@
 /* layout_tests.c - PQ trees against all permutations, and layouts: figure 3 of ED-Batch, and random batches. */
 #include "cell/pq_layout.h"
 #include "cell/pq_tree.h"
-#include "cell_tests.h"
 #include "common/testing.h"
 
 /* ---------------------------------------------------------------- PQ trees */
@@ -73,6 +72,8 @@ static void check_form(const vpps_pq_tree *t, uint32_t node) {
     if (x->kind == VPPS_PQ_Q) ck_assert_uint_gt(x->n, 1);
     for (uint32_t i = 0; i < x->n; i++) check_form(t, vpps_pq_children(t, node)[i]);
 }
+
+TEST_GROUP("layout", .seconds = 60);
 
 TEST(against_all_permutations) {
     uint64_t random = test_seed();
@@ -189,14 +190,4 @@ TEST(conflicts_are_counted) {
     ck_assert_uint_eq(copies.broadcasts, 1);
     ck_assert_uint_eq(copies.broadcast, 4);
     ck_assert_uint_eq(copies.gathers + copies.scatters, 0);
-}
-
-TCase *layout_tests(void) {
-    TCase *t = tcase_create("layout");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, against_all_permutations);
-    tcase_add_test(t, as_in_figure_3);
-    tcase_add_test(t, orders_that_exist_are_found);
-    tcase_add_test(t, conflicts_are_counted);
-    return t;
 }

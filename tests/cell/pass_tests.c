@@ -1,5 +1,4 @@
 /* pass_tests.c - every pass of the compiler keeps values: of cells as networks have them, and of random ones. */
-#include "cell_tests.h"
 #include "cells.h"
 #include "common/random_graph.h"
 #include "common/testing.h"
@@ -137,7 +136,9 @@ static void check_passes(const subject *s) {
 
 /* ---------------------------------------------------------------- cells of networks */
 
-TEST(networks) {
+TEST_GROUP("passes", .seconds = 60);
+
+TEST_EACH(networks, 0, N_CELLS) {
     cells x = cells_open();
     for (uint32_t group = 1; group <= 3; group++) {
         for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
@@ -159,7 +160,7 @@ TEST(networks) {
 }
 
 /* Frozen parameters, and inputs and outputs without a gradient: what is left is the same. */
-TEST(partly_differentiated) {
+TEST_EACH(partly_differentiated, 0, N_CELLS) {
     cells x = cells_open();
     uint64_t random = vpps_mix64(test_seed() + (uint64_t)_i);
     for (uint32_t trial = 0; trial < 4; trial++) {
@@ -177,7 +178,7 @@ TEST(partly_differentiated) {
 }
 
 /* Inference: no backward, and outputs as they were. */
-TEST(inference) {
+TEST_EACH(inference, 0, N_CELLS) {
     cells x = cells_open();
     for (uint32_t group = 1; group <= 3; group++) {
         const vpps_cell cell = x.cell[_i];
@@ -220,7 +221,7 @@ static void check_slope(const char *name, const char *what, uint32_t number, dou
 }
 
 /* Contributions and deferred products, multiplied out, are central differences of the cell: at elements drawn at random. */
-TEST(central_differences) {
+TEST_EACH(central_differences, 0, N_CELLS) {
     enum { INPUT_ELEMS = 12, PARAM_ELEMS = 4 };
     cells x = cells_open();
     const vpps_cell cell = x.cell[_i];
@@ -252,7 +253,7 @@ TEST(central_differences) {
 
 /* ---------------------------------------------------------------- random cells */
 
-TEST(random_cells) {
+TEST_EACH(random_cells, 0, test_scaled(300)) {
     const uint64_t seed = test_seed() * 1000 + (uint64_t)_i;
     rg_case drawn;
     rg_built built;
@@ -280,15 +281,4 @@ TEST(random_cells) {
         check_passes(&s);
     }
     rg_destroy(&built);
-}
-
-TCase *pass_tests(void) {
-    TCase *t = tcase_create("passes");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, networks, 0, N_CELLS);
-    tcase_add_loop_test(t, partly_differentiated, 0, N_CELLS);
-    tcase_add_loop_test(t, inference, 0, N_CELLS);
-    tcase_add_loop_test(t, central_differences, 0, N_CELLS);
-    tcase_add_loop_test(t, random_cells, 0, (int)test_scaled(300));
-    return t;
 }

@@ -1,7 +1,6 @@
 /* print_tests.c - cells as text: what a person reads, and counts of operations that agree with the graph's. */
 #include "cell/flops.h"
 #include "cell/print.h"
-#include "cell_tests.h"
 #include "cells.h"
 #include "common/testing.h"
 
@@ -21,6 +20,8 @@ static void check_says(const char *text, const char *line) {
 }
 
 /* ---------------------------------------------------------------- what is said */
+
+TEST_GROUP("print");
 
 TEST(lstm_by_rows) {
     cells x = cells_open();
@@ -104,7 +105,7 @@ static const struct {
       " words a member of list 2"}},
 };
 
-TEST(operations_over_lists) {
+TEST_EACH(operations_over_lists, 0, VPPS_COUNT(lists)) {
     cells x = cells_open();
     const vpps_cell_needs needs = cells_needs();
     vpps_compiled_cell *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
@@ -116,7 +117,7 @@ TEST(operations_over_lists) {
 }
 
 /* Every value of every cell has a text, and none holds what only stands for something else. */
-TEST(every_operation) {
+TEST_EACH(every_operation, 0, N_CELLS) {
     cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[_i], 2);
     vpps_compiled_cell *c = cells_compile(x.g, x.cell[_i], &needs);
@@ -138,7 +139,7 @@ TEST(every_operation) {
 
 /* Products of a graph that is one vertex and a loss: no more than vpps_graph_cost counts, as many where nothing is a list
  * (what belongs to the vertex alone is not multiplied for every member). */
-TEST(products_as_the_graph_counts) {
+TEST_EACH(products_as_the_graph_counts, 0, N_CELLS) {
     cells x = cells_open();
     const vpps_cell cell = x.cell[_i];
     vpps_cell_needs needs = cells_needs();
@@ -183,15 +184,4 @@ TEST(stacks) {
     ck_assert_uint_eq(sizes[3], 1); /* W_r, W_z, W_u */
     vpps_compiled_cell_free(c);
     cells_close(&x);
-}
-
-TCase *print_tests(void) {
-    TCase *t = tcase_create("print");
-    tcase_add_test(t, lstm_by_rows);
-    tcase_add_test(t, attention_over_a_list);
-    tcase_add_loop_test(t, operations_over_lists, 0, (int)VPPS_COUNT(lists));
-    tcase_add_loop_test(t, every_operation, 0, N_CELLS);
-    tcase_add_loop_test(t, products_as_the_graph_counts, 0, N_CELLS);
-    tcase_add_test(t, stacks);
-    return t;
 }

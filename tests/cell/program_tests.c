@@ -1,6 +1,5 @@
 /* program_tests.c - that slots of programs, and places of records, hold what is read from them. */
 #include "cell/program.h"
-#include "cell_tests.h"
 #include "cells.h"
 #include "common/training.h"
 
@@ -50,6 +49,8 @@ static void follow(const vpps_compiled_cell *c, uint32_t stage, uint32_t *of_lis
     }
     free(h.value);
 }
+
+TEST_GROUP("program");
 
 /* Of every cell, in training and inference, by one VP and by several: of values of lists, too. */
 TEST(slots_hold_what_is_read) {
@@ -137,12 +138,4 @@ TEST(operations_that_are_alike_lie_together) {
     ck_assert_uint_ne(c->values[values[0]].run.opcode, c->values[values[1]].run.opcode);
     vpps_compiled_cell_free(c);
     cells_close(&x);
-}
-
-TCase *program_tests(void) {
-    TCase *t = tcase_create("program");
-    tcase_add_test(t, slots_hold_what_is_read);
-    tcase_add_test(t, places_are_as_planned);
-    tcase_add_test(t, operations_that_are_alike_lie_together);
-    return t;
 }

@@ -1,6 +1,5 @@
 /* simplify_tests.c - what simplify leaves out: each rule by the operations that are left. */
 #include "cell/print.h"
-#include "cell_tests.h"
 #include "cells.h"
 #include "common/training.h"
 
@@ -162,7 +161,9 @@ static const struct {
     {slice_across_stack, "[in0; in1]; t2[47:49]; tanh(t3)"},
 };
 
-TEST(rules) {
+TEST_GROUP("simplify");
+
+TEST_EACH(rules, 0, VPPS_COUNT(recorded)) {
     training t = training_of(1);
     vpps_graph *r = begin_cell(t.model, "rule");
     const vpps_node x = vpps_pull(r, HIDDEN, 1), y = vpps_pull(r, HIDDEN, 1);
@@ -250,7 +251,7 @@ static void check_by_hand(vpps_compiled_cell *c, const char *expected) {
     vpps_model_destroy(model);
 }
 
-TEST(constant_rules) {
+TEST_EACH(constant_rules, 0, VPPS_COUNT(constants)) {
     const uint32_t opcode = constants[_i].opcode;
     const uint32_t n = vpps_instructions[opcode].operands[1] == 't' ? 2 : 1;
     const float operands[] = {constants[_i].a, constants[_i].b};
@@ -309,7 +310,7 @@ static const struct {
      "t2 + t4 + t6; tanh(t7)"},
 };
 
-TEST(placed_parts_are_stacked) {
+TEST_EACH(placed_parts_are_stacked, 0, VPPS_COUNT(placed)) {
     vpps_compiled_cell *c = open_by_hand();
     uint32_t args[3];
     for (uint32_t k = 0; k < placed[_i].n; k++) {
@@ -403,17 +404,4 @@ TEST(unread_output_shares_its_place) {
     vpps_compiled_cell_free(all);
     vpps_compiled_cell_free(loss);
     cells_close(&x);
-}
-
-TCase *simplify_tests(void) {
-    TCase *t = tcase_create("simplify");
-    tcase_add_loop_test(t, rules, 0, (int)VPPS_COUNT(recorded));
-    tcase_add_loop_test(t, constant_rules, 0, (int)VPPS_COUNT(constants));
-    tcase_add_test(t, scale_by_a_constant);
-    tcase_add_test(t, rules_follow_rules);
-    tcase_add_loop_test(t, placed_parts_are_stacked, 0, (int)VPPS_COUNT(placed));
-    tcase_add_test(t, outputs_have_places);
-    tcase_add_test(t, dead_in_inference);
-    tcase_add_test(t, unread_output_shares_its_place);
-    return t;
 }

@@ -1,5 +1,4 @@
 /* split_tests.c - parts, stages and what is kept, of the cells that one knows by heart. */
-#include "cell_tests.h"
 #include "cells.h"
 #include "common/training.h"
 
@@ -21,6 +20,8 @@ static const char *matrix_of(const cells *x, const vpps_compiled_cell *c, const 
 }
 
 /* ---------------------------------------------------------------- stages */
+
+TEST_GROUP("split");
 
 /* A product wants whole vectors: of the children's it has them, of r * h it has not. */
 TEST(stages_by_rows) {
@@ -315,19 +316,4 @@ TEST(scaled_contributions_stay_as_factors) {
         vpps_compiled_cell_free(c);
         cells_close(&x);
     }
-}
-
-TCase *split_tests(void) {
-    TCase *t = tcase_create("split");
-    tcase_add_test(t, stages_by_rows);
-    tcase_add_test(t, stages_by_vertices);
-    tcase_add_test(t, chains_of_any_length);
-    tcase_add_test(t, parts_have_stages_of_their_own);
-    tcase_add_test(t, products_of_inputs_are_eager);
-    tcase_add_test(t, classifier_is_lazy);
-    tcase_add_test(t, kept_places);
-    tcase_add_test(t, operands_of_products_stay);
-    tcase_add_test(t, frozen_costs_nothing);
-    tcase_add_test(t, scaled_contributions_stay_as_factors);
-    return t;
 }

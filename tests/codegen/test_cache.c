@@ -532,23 +532,4 @@ TEST(concurrent_processes) {
     folder_remove();
 }
 
-int main(void) {
-    Suite *suite = suite_create("cache");
-    TCase *tests = add_case(suite, "cache", 0);
-    tcase_add_test(tests, round_trip);
-    tcase_add_test(tests, keys_apart);
-    tcase_add_test(tests, text_with_line_breaks);
-    tcase_add_test(tests, damaged_entries);
-    tcase_add_test(tests, folders);
-    tcase_add_test(tests, impossible_folders);
-    tcase_add_test(tests, foreign_writers);
-    tcase_add_test(tests, read_only_folder);
-    tcase_add_test(tests, no_space);
-    tcase_add_test(tests, bounded_size);
-    tcase_add_test(tests, limits);
-    tcase_add_test(tests, left_over_files);
-    tcase_add_test(tests, taken_names);
-    tcase_add_test(tests, listed);
-    tcase_add_test(tests, concurrent_processes);
-    return test_main(suite);
-}
+int main(void) { return test_main("cache"); }

@@ -106,7 +106,7 @@ static void add_versions(void) {
 
 /* Of several libraries the driver's own version, else the latest before it, else the earliest after. A machine's own
  * library comes first among equals. */
-TEST(the_version_that_the_driver_loads) {
+TEST_EACH(the_version_that_the_driver_loads, 0, 4) {
     static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
     int major, minor;
     uint32_t architectures[64], n = 64;
@@ -119,7 +119,7 @@ TEST(the_version_that_the_driver_loads) {
 }
 
 /* 13 knows all options; 12 not the last. Either finds its builtins, for which it looks by their name alone, open. */
-TEST(an_option_that_is_not_known_is_left_out) {
+TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
     char name[64], *ptx = NULL;
     vpps_cubin_report report;
     add_versions();
@@ -553,24 +553,4 @@ TEST(damaged_files) {
     free(cubin);
 }
 
-int main(void) {
-    Suite *suite = suite_create("compile");
-    TCase *tests = add_case(suite, "compile", 0);
-    tcase_add_test(tests, library_by_name);
-    tcase_add_test(tests, another_library);
-    tcase_add_loop_test(tests, the_version_that_the_driver_loads, 0, 4);
-    tcase_add_loop_test(tests, an_option_that_is_not_known_is_left_out, 0, 2);
-    tcase_add_test(tests, version);
-    tcase_add_test(tests, every_architecture);
-    tcase_add_test(tests, spills_and_frames);
-    tcase_add_test(tests, refused_sources);
-    tcase_add_test(tests, cached);
-    tcase_add_test(tests, cached_nonsense);
-    tcase_add_test(tests, cache_out_of_order);
-    tcase_add_test(tests, two_threads);
-    tcase_add_test(tests, crafted_files);
-    tcase_add_test(tests, crafted_mistakes);
-    tcase_add_test(tests, overflowing_offsets);
-    tcase_add_test(tests, damaged_files);
-    return test_main(suite);
-}
+int main(void) { return test_main("compile"); }

@@ -539,12 +539,16 @@ static void check_device(const device *d) {
     free(b);
 }
 
-TEST(the_cpu_does_what_is_meant) {
+TEST_GROUP("cpu", .seconds = 120);
+
+TEST_EACH(the_cpu_does_what_is_meant, 0, N_ISAS) {
     const device d = {.name = isas[_i], .cpu = kernels_to_try(_i), .absolute = 2e-6};
     if (d.cpu) check_device(&d);
 }
 
-TEST(a_gpus_kernel_does_what_is_meant) {
+TEST_GROUP("simt", .seconds = 120);
+
+TEST_EACH(a_gpus_kernel_does_what_is_meant, 0, N_OPS_MACHINES) {
     const device d = {
         .name = "simt", .simt = ops_load(&ops_machines[_i]), .machine = &ops_machines[_i], .absolute = 1e-5};
     if (d.simt) check_device(&d);
@@ -552,6 +556,8 @@ TEST(a_gpus_kernel_does_what_is_meant) {
 }
 
 /* ---------------------------------------------------------------- none is left out */
+
+TEST_GROUP("cpu", .seconds = 120);
 
 TEST(every_instruction_has_what_runs_it) {
     static const uint32_t written_out[] =
@@ -572,7 +578,7 @@ TEST(every_instruction_has_what_runs_it) {
 }
 
 /* Whoever decodes an instruction has so many places for operands of a kind. */
-TEST(operands_have_places) {
+TEST_EACH(operands_have_places, 0, VPPS_I_COUNT) {
     const vpps_operands o = {.n_list = 0};
     const vpps_instruction_row *row = &vpps_instructions[_i];
     size_t tensors = 0, scalars = 0, others = 0;
@@ -585,16 +591,4 @@ TEST(operands_have_places) {
                   "%s: no place for all operands of \"%s\"", row->name, row->operands);
 }
 
-int main(void) {
-    Suite *suite = suite_create("instructions");
-    TCase *cpu = tcase_create("cpu"), *simt = tcase_create("simt");
-    tcase_set_timeout(cpu, 120);
-    tcase_set_timeout(simt, 120);
-    tcase_add_loop_test(cpu, the_cpu_does_what_is_meant, 0, N_ISAS);
-    tcase_add_test(cpu, every_instruction_has_what_runs_it);
-    tcase_add_loop_test(cpu, operands_have_places, 0, VPPS_I_COUNT);
-    tcase_add_loop_test(simt, a_gpus_kernel_does_what_is_meant, 0, N_OPS_MACHINES);
-    suite_add_tcase(suite, cpu);
-    suite_add_tcase(suite, simt);
-    return test_main(suite);
-}
+int main(void) { return test_main("instructions"); }

@@ -196,7 +196,9 @@ static const struct {
     uint32_t hidden, registers;
 } plans[] = {{{14, 1, 2, 256}, 90, 0}, {{14, 2, 1, 384}, 200, 10}, {{14, 2, 8, 64}, 120, 0}, {{14, 1, 3, 32}, 256, 3}};
 
-TEST(tables_say_what_the_plan_is) {
+TEST_GROUP("kernel plan", .seconds = 30);
+
+TEST_EACH(tables_say_what_the_plan_is, 0, VPPS_COUNT(plans)) {
     vpps_kernel_plan p;
     gpu_batch b;
     open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
@@ -332,7 +334,7 @@ static uint32_t check_paths(const char *svg, const vpps_kernel_plan *p, const gp
     return kept;
 }
 
-TEST(pictures_show_every_row_once) {
+TEST_EACH(pictures_show_every_row_once, 0, VPPS_COUNT(plans)) {
     vpps_kernel_plan p;
     gpu_batch b;
     open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
@@ -400,13 +402,4 @@ TEST(a_full_disk_is_told) {
     close_plan(&p, &b);
 }
 
-int main(void) {
-    Suite *suite = suite_create("kernel plan");
-    TCase *tests = add_case(suite, "kernel plan", 30);
-    tcase_add_loop_test(tests, tables_say_what_the_plan_is, 0, VPPS_COUNT(plans));
-    tcase_add_loop_test(tests, pictures_show_every_row_once, 0, VPPS_COUNT(plans));
-    tcase_add_test(tests, plans_use_all_levels);
-    tcase_add_test(tests, names_are_escaped);
-    tcase_add_test(tests, a_full_disk_is_told);
-    return test_main(suite);
-}
+int main(void) { return test_main("kernel plan"); }

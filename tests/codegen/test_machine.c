@@ -70,11 +70,4 @@ TEST(no_architecture) {
     ck_assert_uint_eq(m.sms, 7);
 }
 
-int main(void) {
-    Suite *suite = suite_create("machine");
-    TCase *tests = add_case(suite, "machine", 0);
-    tcase_add_test(tests, every_architecture);
-    tcase_add_test(tests, hopper);
-    tcase_add_test(tests, no_architecture);
-    return test_main(suite);
-}
+int main(void) { return test_main("machine"); }

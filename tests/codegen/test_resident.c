@@ -270,7 +270,9 @@ static gpu_shape draw_shape(uint64_t *random) {
     return s;
 }
 
-TEST(drawn_models_hold_the_rules) {
+TEST_GROUP("resident", .seconds = 60);
+
+TEST_EACH(drawn_models_hold_the_rules, 0, 4) {
     uint64_t random = test_seed() * 1000 + (uint64_t)_i;
     for (uint32_t i = 0; i < test_scaled(60); i++) {
         const gpu_shape shape = draw_shape(&random);
@@ -283,7 +285,7 @@ TEST(drawn_models_hold_the_rules) {
     MUST(transposed, >, 0);
 }
 
-TEST(tree_lstms_hold_the_rules) {
+TEST_EACH(tree_lstms_hold_the_rules, 0, 3) {
     static const uint32_t sizes[][2] = {{64, 64}, {90, 70}, {256, 300}};
     uint64_t random = test_seed() + (uint64_t)_i;
     for (uint32_t i = 0; i < 6; i++) {
@@ -336,7 +338,7 @@ TEST(rows_are_shared_out) {
 
 /* The most groups that batches are given by themselves stream nothing, even with the registers that every kernel has for weights;
  * where one group has to, there is one. */
-TEST(the_most_groups_keep_all_close) {
+TEST_EACH(the_most_groups_keep_all_close, 0, 8) {
     enum { SMS = 132, REGISTERS = 256 - 160 };
     static const struct {
         uint32_t size, rpw, threads, groups;
@@ -361,13 +363,4 @@ TEST(the_most_groups_keep_all_close) {
     gpu_batch_close(&b);
 }
 
-int main(void) {
-    Suite *suite = suite_create("resident");
-    TCase *tests = add_case(suite, "resident", 60);
-    tcase_add_loop_test(tests, drawn_models_hold_the_rules, 0, 4);
-    tcase_add_loop_test(tests, tree_lstms_hold_the_rules, 0, 3);
-    tcase_add_test(tests, a_smaller_one_may_still_fit);
-    tcase_add_test(tests, rows_are_shared_out);
-    tcase_add_loop_test(tests, the_most_groups_keep_all_close, 0, 8);
-    return test_main(suite);
-}
+int main(void) { return test_main("resident"); }

@@ -76,6 +76,9 @@ static vpps_status specialise_with(pretender *x, const gpu_batch *b, vpps_kernel
 
 /* ---------------------------------------------------------------- */
 
+/* The real compiler needs seconds, and minutes on a busy machine. */
+TEST_GROUP("specialise", .seconds = 600);
+
 TEST(a_clean_kernel_is_taken_at_once) {
     gpu_batch b;
     pretender x = {0};
@@ -299,7 +302,11 @@ TEST(a_real_spill_is_seen) {
     gpu_batch b;
     cramped x = {0};
     vpps_cubin_report report;
-    uint32_t registers = 64;
+    uint32_t registers = 64, architecture, n = 1;
+    int major, minor;
+    if (test_small()) TEST_SKIP("a_real_spill_is_seen: NVRTC compiles most of the time");
+    if (vpps_nvrtc_version(&major, &minor, &architecture, &n) != VPPS_OK)
+        TEST_SKIP("a_real_spill_is_seen: %s", vpps_error_message());
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     vpps_specialiser s = gpu_batch_specialiser(&b);
     s.compile = compile_cramped;
@@ -316,24 +323,4 @@ TEST(a_real_spill_is_seen) {
     gpu_batch_close(&b);
 }
 
-int main(void) {
-    int major, minor;
-    uint32_t architecture, n = 1;
-    Suite *suite = suite_create("specialise");
-    TCase *tests =
-        add_case(suite, "specialise", 600); /* the real compiler needs seconds, and minutes on a busy machine */
-    tcase_add_test(tests, a_clean_kernel_is_taken_at_once);
-    tcase_add_test(tests, kernels_get_smaller_until_one_is_clean);
-    tcase_add_test(tests, a_bound_on_registers_is_kept);
-    tcase_add_test(tests, where_all_kernels_spill_one_may_do);
-    tcase_add_test(tests, a_compiler_that_fails_is_asked_once);
-    tcase_add_test(tests, the_next_is_compiled_beside_the_first);
-    if (test_small()) {
-        TEST_LEFT_OUT("a_real_spill_is_seen: NVRTC compiles most of the time");
-    } else if (vpps_nvrtc_version(&major, &minor, &architecture, &n) == VPPS_OK) {
-        tcase_add_test(tests, a_real_spill_is_seen);
-    } else {
-        TEST_LEFT_OUT("a_real_spill_is_seen: %s", vpps_error_message());
-    }
-    return test_main(suite);
-}
+int main(void) { return test_main("specialise"); }

@@ -27,6 +27,8 @@ static void reduce(vpps_communicator *c, void *argument) {
     }
 }
 
+TEST_GROUP("sums");
+
 TEST(allreduce_adds_in_the_order_of_ranks) {
     for (uint32_t p = 1; p <= 5; p++) threads_run(p, reduce, NULL);
 }
@@ -55,6 +57,8 @@ static void agree(vpps_communicator *c, void *argument) {
     TEST_FAILS(vpps_comm_agree(c, own), VPPS_IO, "rank 2 on host2: no such file");
 }
 
+TEST_GROUP("agreement");
+
 TEST(one_failure_is_everyones) { threads_run(4, agree, NULL); }
 
 static void compare(vpps_communicator *c, void *argument) {
@@ -76,7 +80,7 @@ static const char *const comparisons[][3] = {
     {"version 1\n", "version 10\n", "rank 1 on host1: version is 10 here, and 1 at rank 0"},
 };
 
-TEST(the_first_line_that_differs_is_told) { threads_run(3, compare, (void *)(uintptr_t)comparisons[_i]); }
+TEST_EACH(the_first_line_that_differs_is_told, 0, 5) { threads_run(3, compare, (void *)(uintptr_t)comparisons[_i]); }
 
 TEST(what_cannot_be_opened_is_told) {
     vpps_communicator *c;
@@ -101,17 +105,4 @@ TEST(open_mpi_is_declared_as_in_its_header) {
     if (!open_mpi_declarations_compared) TEST_SKIP("Open MPI's mpi.h is not installed");
 }
 
-int main(void) {
-    Suite *suite = suite_create("comm");
-    TCase *sums = tcase_create("sums"), *agreement = tcase_create("agreement");
-    tcase_add_test(sums, allreduce_adds_in_the_order_of_ranks);
-    tcase_add_test(sums, everyone_has_what_all_gave);
-    tcase_add_test(agreement, one_failure_is_everyones);
-    tcase_add_loop_test(agreement, the_first_line_that_differs_is_told, 0, 5);
-    tcase_add_test(agreement, what_cannot_be_opened_is_told);
-    tcase_add_test(agreement, mpich_is_declared_as_in_its_header);
-    tcase_add_test(agreement, open_mpi_is_declared_as_in_its_header);
-    suite_add_tcase(suite, sums);
-    suite_add_tcase(suite, agreement);
-    return test_main(suite);
-}
+int main(void) { return test_main("comm"); }

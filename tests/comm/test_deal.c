@@ -103,11 +103,4 @@ TEST(edges_cost) {
     free(costs);
 }
 
-int main(void) {
-    Suite *suite = suite_create("deal");
-    TCase *cases = add_case(suite, "deal", 0);
-    tcase_add_test(cases, every_example_goes_to_one_process);
-    tcase_add_test(cases, what_is_large_counts_as_such);
-    tcase_add_test(cases, edges_cost);
-    return test_main(suite);
-}
+int main(void) { return test_main("deal"); }

@@ -60,7 +60,7 @@ static void fail_by(vpps_communicator *processes, void *argument) {
 /* what is said; what NCCL tells of the operation under way */
 static const char *const failures[][2] = {{"waited 0.2 s for other GPUs", NULL}, {"remote process has gone", "6"}};
 
-TEST(a_gpu_that_is_gone_is_told) {
+TEST_EACH(a_gpu_that_is_gone_is_told, 0, 2) {
     is_idle = false;
     if (failures[_i][1]) setenv("FAKE_NCCL_ERROR", failures[_i][1], 1);
     threads_run(2, fail_by, (void *)(uintptr_t)failures[_i]);
@@ -90,11 +90,5 @@ int main(int argc, char **argv) {
     const char *slash = strrchr(argv[0], '/');
     snprintf(path, sizeof path, "%.*sfake_nccl.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
     setenv("VPPS_NCCL", path, 1);
-    Suite *suite = suite_create("nccl");
-    TCase *cases = add_case(suite, "nccl", 0);
-    tcase_add_test(cases, what_is_given_arrives);
-    tcase_add_loop_test(cases, a_gpu_that_is_gone_is_told, 0, 2);
-    tcase_add_test(cases, a_library_that_is_none_is_told);
-    tcase_add_test(cases, nccl_is_declared_as_in_its_header);
-    return test_main(suite);
+    return test_main("nccl");
 }

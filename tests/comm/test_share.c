@@ -271,7 +271,7 @@ static const char *file_named(const char *name, char out[64]) {
     return out;
 }
 
-TEST(sharded_tables_train_alike) {
+TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
     char file[64];
     for (uint32_t processes = 1; processes <= MOST; processes++) {
         run r = run_on("cpu", 1 + processes % 2, (vpps_optimizer_kind)_i), whole = r;
@@ -453,7 +453,7 @@ static const struct way {
 #undef ON_GPU
 };
 
-TEST(losses_are_those_of_one_process) {
+TEST_EACH(losses_are_those_of_one_process, 0, VPPS_COUNT(ways)) {
     const struct way *w = &ways[_i];
     char file[64];
     NEED(w->device);
@@ -477,7 +477,7 @@ TEST(losses_are_those_of_one_process) {
 
 static const char *const devices[] = {"cpu", "simt"};
 
-TEST(a_loss_that_is_not_finite_stops_all) {
+TEST_EACH(a_loss_that_is_not_finite_stops_all, 0, 4) {
     NEED(devices[_i / 2]);
     run r = run_on(devices[_i / 2], 2, VPPS_SGD);
     r.bad_batch = 3;
@@ -494,7 +494,7 @@ TEST(a_loss_that_is_not_finite_stops_all) {
 }
 
 /* Another learning rate, a group's, what it freezes; or products. */
-TEST(who_trains_otherwise_is_told) {
+TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
     NEED(_i == 4 ? "simt" : "cpu");
     run r = run_on(_i == 4 ? "simt" : "cpu", 2, VPPS_SGD);
     r.other_rank = 1;
@@ -515,7 +515,7 @@ TEST(who_trains_otherwise_is_told) {
 /* ---------------------------------------------------------------- GPUs */
 
 /* Eight examples run in two groups of VPs, seven in one. */
-TEST(gpus_of_other_groups_clip_alike) {
+TEST_EACH(gpus_of_other_groups_clip_alike, 0, 2) {
     NEED("simt");
     run r = run_on("simt", 10, VPPS_ADAM);
     setenv("VPPS_SIMT_SMS", "10", 1); /* fewer, and a VP of a group would have more rows than it may */
@@ -581,20 +581,5 @@ int main(int argc, char **argv) {
     snprintf(cublas, sizeof cublas, "%.*sfake_cublas.so", slash ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
     setenv("VPPS_LIBCUBLAS", cublas, 1);
     gpu_ask_compiler();
-    Suite *suite = suite_create("share");
-    TCase *cases = add_case(suite, "share", 0);
-    tcase_add_loop_test(cases, losses_are_those_of_one_process, 0, VPPS_COUNT(ways));
-    tcase_add_loop_test(cases, a_loss_that_is_not_finite_stops_all, 0, 4);
-    tcase_add_loop_test(cases, who_trains_otherwise_is_told, 0, 5);
-    tcase_add_loop_test(cases, gpus_of_other_groups_clip_alike, 0, 2);
-    tcase_add_test(cases, a_gpu_has_whole_tables);
-    tcase_add_test(cases, all_train_on_the_same_kind_of_device);
-    tcase_add_test(cases, processes_of_a_host_take_its_gpus_in_turn);
-    tcase_add_loop_test(cases, sharded_tables_train_alike, 0, VPPS_OPTIMIZERS);
-    tcase_add_test(cases, any_number_of_processes_goes_on_from_shards);
-    tcase_add_test(cases, each_measures_as_often_as_it_likes);
-    tcase_add_test(cases, who_does_something_else_is_told);
-    tcase_add_test(cases, a_file_that_cannot_be_written_fails_in_all);
-    tcase_add_test(cases, a_shard_has_every_so_manieth_entry);
-    return test_main(suite);
+    return test_main("share");
 }

@@ -16,55 +16,25 @@ void gpu_ask_compiler(void) {
     if (!VPPS_SIMT_TSAN) (void)vpps_simt_toolchain(text, sizeof text); /* a test that needs it says what is wrong */
 }
 
-TEST(a_sanitizer_is_refused) {
+const char *gpu_left_out(void) {
+    return VPPS_SIMT_TSAN && gpu_is_simulated() ? "ThreadSanitizer cannot follow software SIMT's stacks" : NULL;
+}
+
+START_TEST(a_sanitizer_is_refused) {
     vpps_simt_kernel *kernel;
     double seconds;
     TEST_FAILS(vpps_simt_load(&kernel, "", "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
 }
 
-int gpu_main(Suite *(*make)(void)) {
+int gpu_main(const char *name) {
     if (gpu_is_simulated()) gpu_ask_compiler();
-    if (!VPPS_SIMT_TSAN || !gpu_is_simulated()) return test_main(make());
+    if (!gpu_left_out()) return test_main(name);
+    TEST_LEFT_OUT("%s: %s", name, gpu_left_out());
     Suite *suite = suite_create("gpu");
-    TCase *tests = add_case(suite, "refused", 0);
+    TCase *tests = tcase_create("refused");
     tcase_add_test(tests, a_sanitizer_is_refused);
-    TEST_LEFT_OUT("software SIMT: its stacks cannot be followed by ThreadSanitizer");
-    return test_main(suite);
-}
-
-/* This process runs part number so many of each group's tests. */
-static void read_part(int *number, int *parts) {
-    const char *text = getenv("VPPS_TEST_PART");
-    *number = *parts = 1;
-    if (!text || (sscanf(text, "%d/%d", number, parts) == 2 && *number >= 1 && *number <= *parts)) return;
-    fprintf(stderr, "VPPS_TEST_PART is %s; expected NUMBER/PARTS\n", text);
-    exit(2);
-}
-
-Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups) {
-    Suite *s = suite_create(name);
-    int number, parts;
-    read_part(&number, &parts);
-    for (const gpu_group *g = groups; g < groups + n_groups; g++) {
-        TCase *t = tcase_create(g->name);
-        tcase_set_timeout(t, 300);
-        for (int i = number - 1; i < (test_full() ? g->n : g->everyday); i += parts)
-            tcase_add_loop_test(t, g->test, i, i + 1);
-        if (!test_full() && g->everyday < g->n)
-            TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", g->n - g->everyday, g->n, g->name);
-        suite_add_tcase(s, t);
-    }
-    return s;
-}
-
-void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n) {
-    if (VPPS_SIMT_TSAN && gpu_is_simulated()) {
-        TEST_LEFT_OUT("%u tests of GPUs: ThreadSanitizer cannot follow software SIMT's stacks", n);
-        return;
-    }
-    if (gpu_is_simulated()) gpu_ask_compiler();
-    TCase *gpu = add_case(suite, "gpu", 120);
-    for (uint32_t i = 0; i < n; i++) tcase_add_loop_test(gpu, tests[i].test, tests[i].argument, tests[i].argument + 1);
+    suite_add_tcase(suite, tests);
+    return test_run(suite);
 }
 
 void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options) {

@@ -12,25 +12,14 @@ bool gpu_is_simulated(void);
 /* Asks software SIMT's compiler for its version now, so that no test, which is a process of its own, asks again. */
 void gpu_ask_compiler(void);
 
-/* Runs the suite that make() makes; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */
-int gpu_main(Suite *(*make)(void));
+/* Why tests on a GPU are left out here; NULL: they are not. */
+const char *gpu_left_out(void);
 
-/* Adds a case "gpu" to a suite of other devices: each test with the argument that makes it a GPU's. Nothing under ThreadSanitizer, which
- * cannot follow software SIMT's stacks. */
-typedef struct gpu_case {
-    const TTest *test;
-    int argument;
-} gpu_case;
-void gpu_add(Suite *suite, const gpu_case *tests, uint32_t n);
+/* test_main, of a program whose tests all run on a GPU; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */
+int gpu_main(const char *suite);
 
-/* A case of the suite for each group of one test, run n times with another argument; every day `everyday` of these, and the rest is told
- * to be left out. $VPPS_TEST_PART, as 2/3: the second of three processes that share out each group's tests. */
-typedef struct gpu_group {
-    const char *name;
-    const TTest *test;
-    int n, everyday;
-} gpu_group;
-Suite *gpu_suite(const char *name, const gpu_group *groups, size_t n_groups);
+/* The arguments of TEST_GROUP for tests that run on other devices, too: TEST_AGAIN(test, GPU, GPU + 1) adds them. */
+#define GPU_GROUP "gpu", .seconds = 120, .left_out = gpu_left_out()
 
 /* Gives a handle's GPU device another driver: software SIMT's with other functions. */
 struct vpps_driver_table;

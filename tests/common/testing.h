@@ -15,8 +15,63 @@
  * of some suites' time, and the leak checker's, which looks at all that the parent made of them anew in every child. */
 #define _mark_point(file, line) ((void)0)
 
-/* A check: TEST(name) { ... }, which tcase_add_test(tests, name) adds to a case. */
-#define TEST(name) START_TEST(name)
+/* ---- the checks of a program: test_main runs all of them, file by file and in the order of their lines
+ *
+ *   TEST(name) { ... }                   a check
+ *   TEST_EACH(name, from, to) { ... }    one for each _i = from, ..., to - 1; none where from == to
+ *   TEST_AGAIN(name, from, to);          further ones of the same body, in another group
+ *   TEST_GROUP("name", .seconds = 60);   the group of the checks that follow in the file: a case of the suite, with fields of test_group.
+ *                                        Checks in front of the first one are a case named as the suite
+ *
+ * main evaluates from, to and the fields, after what it has done before test_main. */
+typedef struct test_group {
+    const char *name;
+    double seconds;                                 /* that each check may take; 0: as Check has it */
+    void (*before_each)(void), (*after_each)(void); /* in the check's own process */
+    void (*before)(void), (*after)(void);           /* in the program, once */
+    const char *left_out;                           /* why the group is not run here; NULL: it is */
+} test_group;
+
+typedef struct test_item {
+    const char *file;
+    int line;
+    test_group (*group)(void); /* begins here; NULL: a check */
+    const TTest *test;
+    void (*range)(int *from, int *to);
+    struct test_item *next;
+} test_item;
+
+void test_add(test_item *item);
+
+#define TEST_JOIN_(a, b) a##b
+#define TEST_JOIN(a, b) TEST_JOIN_(a, b)
+#define TEST_ADD_(unique, ...)                                                                                         \
+    __attribute__((constructor)) static void TEST_JOIN(unique, _add)(void) {                                           \
+        static test_item item = {__FILE__, __LINE__, __VA_ARGS__, NULL};                                               \
+        test_add(&item);                                                                                               \
+    }
+#define TEST_RANGE_(unique, from, to, test)                                                                            \
+    static void TEST_JOIN(unique, _range)(int *first, int *end) { *first = (int)(from), *end = (int)(to); }            \
+    TEST_ADD_(unique, NULL, test, TEST_JOIN(unique, _range))
+
+#define TEST_EACH(name, from, to)                                                                                      \
+    static void name##_fn(int);                                                                                        \
+    static const TTest name##_ttest = {#name, name##_fn, __FILE__, __LINE__};                                          \
+    TEST_RANGE_(name, from, to, &name##_ttest)                                                                         \
+    static void name##_fn(int _i CK_ATTRIBUTE_UNUSED)
+#define TEST(name) TEST_EACH(name, 0, 1)
+#define TEST_AGAIN(name, from, to)                                                                                     \
+    TEST_RANGE_(name##_again, from, to, &name##_ttest)                                                                 \
+    struct test_item
+#define TEST_GROUP(...)                                                                                                \
+    static test_group TEST_JOIN(group_at_, __LINE__)(void) { return (test_group){.name = __VA_ARGS__}; }               \
+    TEST_ADD_(TEST_JOIN(group_at_, __LINE__), TEST_JOIN(group_at_, __LINE__), NULL, NULL)                              \
+    struct test_item
+
+/* Runs all checks, as a suite of that name. VPPS_TEST_PART, as 2/3: every third check of each TEST_EACH, from the second on. The program's
+ * exit status. */
+int test_main(const char *suite);
+int test_run(Suite *suite); /* another suite */
 
 #define TEST_OK(call)                                                                                                  \
     do {                                                                                                               \
@@ -85,20 +140,11 @@ static inline const char *test_gpu_device(void) {
     return name && *name ? name : "simt";
 }
 
-/* A case of the suite; seconds: that each of its tests may take, 0: as Check has it. */
-static inline TCase *add_case(Suite *suite, const char *name, double seconds) {
-    TCase *tests = tcase_create(name);
-    if (seconds > 0) tcase_set_timeout(tests, seconds);
-    suite_add_tcase(suite, tests);
-    return tests;
-}
-
-static inline int test_main(Suite *suite) {
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+/* For `to` of TEST_EACH: every day some of these, and the rest is told to be left out. */
+static inline int test_everyday(const char *what, int everyday, int all) {
+    if (test_full()) return all;
+    if (everyday < all) TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", all - everyday, all, what);
+    return everyday;
 }
 
 #endif

@@ -150,12 +150,4 @@ TEST(tags_of_another_scheme_are_refused) {
     }
 }
 
-int main(void) {
-    Suite *s = suite_create("chain");
-    TCase *t = add_case(s, "chain", 0);
-    tcase_add_test(t, the_best_of_all_paths_is_found);
-    tcase_add_test(t, schemes_allow_what_they_say);
-    tcase_add_test(t, a_scheme_forbids);
-    tcase_add_test(t, tags_of_another_scheme_are_refused);
-    return test_main(s);
-}
+int main(void) { return test_main("chain"); }

@@ -143,7 +143,9 @@ static void open_chains(fixture *f, const network *net) {
     }
 }
 
-TEST(greedy_search_falls_into_the_trap) {
+TEST_GROUP("chains");
+
+TEST_EACH(greedy_search_falls_into_the_trap, 0, 2) {
     fixture f;
     open_chains(&f, _i ? &lattice_chain : &chain);
     TEST_OK(search(&f, 1, 1, 9, 0));
@@ -204,7 +206,7 @@ TEST(ties) {
     close(&f);
 }
 
-TEST(most_words) {
+TEST_EACH(most_words, 0, 2) {
     fixture f;
     open_chains(&f, _i ? &lattice_chain : &chain);
     f.d.end_word = 3; /* never reached */
@@ -275,9 +277,22 @@ TEST(failures) {
 
 /* ---------------------------------------------------------------- every network of pairs */
 
-/* Row / 3 of the table: without attention, with it, with input feeding, too. Sources of 1 to MOST_WORDS words. */
+/* The table's networks of pairs, one by one; NULL behind the last. */
+static const network *network_of_pairs(int number) {
+    for (const network *const *n = networks; *n; n++)
+        if (((*n)->kind == NET_PAIRS || (*n)->kind == NET_LATTICE_PAIRS) && number-- == 0) return *n;
+    return NULL;
+}
+
+static int n_rows(void) {
+    int n = 0;
+    while (network_of_pairs(n)) n++;
+    return KINDS * n;
+}
+
+/* Network row / KINDS of pairs: without attention, with it, with input feeding, too. Sources of 1 to MOST_WORDS words. */
 static void open_row(fixture *f, int row) {
-    const network *net = networks[row / KINDS];
+    const network *net = network_of_pairs(row / KINDS);
     net_config config = net->defaults;
     config.words = config.characters = 4;
     config.classes = ORACLE_CLASSES;
@@ -315,7 +330,9 @@ static void agrees(const fixture *f, const oracle *o, uint32_t i, double alpha, 
 
 static const double alphas[] = {0, 0.6, 1.5};
 
-TEST(searches_find_what_they_should) {
+TEST_GROUP("networks", .seconds = 60);
+
+TEST_EACH(searches_find_what_they_should, 0, n_rows()) {
     enum { ALL = 400 };
     fixture f;
     oracle oracles[SOURCES];
@@ -344,7 +361,7 @@ TEST(searches_find_what_they_should) {
 }
 
 /* A beam that holds every sentence tells those that are worth most, from good to bad, each once. */
-TEST(the_best_ones_are_ranked) {
+TEST_EACH(the_best_ones_are_ranked, 0, n_rows()) {
     enum { ALL = 400, BEST = 12 };
     fixture f;
     oracle oracles[SOURCES];
@@ -380,7 +397,7 @@ TEST(the_best_ones_are_ranked) {
 }
 
 /* Sources of all lengths together, and each by itself. */
-TEST(a_batch_is_its_sources) {
+TEST_EACH(a_batch_is_its_sources, 0, n_rows()) {
     fixture f;
     open_row(&f, _i);
     const given all = f.given;
@@ -403,7 +420,7 @@ TEST(a_batch_is_its_sources) {
 }
 
 /* Greedy search by the device is that by the host, which asks for the logits of every word, and it is one forward pass. */
-TEST(the_device_decides_as_the_host_does) {
+TEST_EACH(the_device_decides_as_the_host_does, 0, n_rows()) {
     fixture f;
     open_row(&f, _i);
     const network *net = f.d.net;
@@ -428,25 +445,4 @@ TEST(the_device_decides_as_the_host_does) {
     close(&f);
 }
 
-int main(void) {
-    Suite *suite = suite_create("decode");
-    TCase *chains = tcase_create("chains"), *all = tcase_create("networks");
-    suite_add_tcase(suite, chains);
-    suite_add_tcase(suite, all);
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(chains, greedy_search_falls_into_the_trap, 0, 2);
-    tcase_add_test(chains, length_penalty_favours_long_sentences);
-    tcase_add_test(chains, beams_stay_full);
-    tcase_add_test(chains, ties);
-    tcase_add_loop_test(chains, most_words, 0, 2);
-    tcase_add_test(chains, no_step_too_many);
-    tcase_add_test(chains, failures);
-    for (int row = 0; networks[row]; row++) {
-        if (networks[row]->kind != NET_PAIRS && networks[row]->kind != NET_LATTICE_PAIRS) continue;
-        tcase_add_loop_test(all, searches_find_what_they_should, KINDS * row, KINDS * row + KINDS);
-        tcase_add_loop_test(all, the_best_ones_are_ranked, KINDS * row, KINDS * row + KINDS);
-        tcase_add_loop_test(all, a_batch_is_its_sources, KINDS * row, KINDS * row + KINDS);
-        tcase_add_loop_test(all, the_device_decides_as_the_host_does, KINDS * row, KINDS * row + KINDS);
-    }
-    return test_main(suite);
-}
+int main(void) { return test_main("decode"); }

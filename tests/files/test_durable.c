@@ -142,7 +142,9 @@ static vpps_status record(int kind, int version, size_t failing) {
     return status;
 }
 
-TEST(flushed_before_it_is_renamed) {
+TEST_GROUP("order");
+
+TEST_EACH(flushed_before_it_is_renamed, 0, VPPS_COUNT(kinds)) {
     make_folder();
     TEST_OK(record(_i, 1, 0));
     ck_assert_str_eq(calls, "WFRD");
@@ -153,7 +155,7 @@ TEST(flushed_before_it_is_renamed) {
 }
 
 /* Whichever step fails, the path holds the old file, until it is renamed; and nothing else is left. */
-TEST(every_step_fails) {
+TEST_EACH(every_step_fails, 0, VPPS_COUNT(kinds)) {
     make_folder();
     TEST_OK(record(_i, 1, 0));
     for (size_t step = 1; step <= 4; step++) {
@@ -167,10 +169,4 @@ TEST(every_step_fails) {
     folder_remove();
 }
 
-int main(void) {
-    Suite *suite = suite_create("durable files");
-    TCase *tests = add_case(suite, "order", 0);
-    tcase_add_loop_test(tests, flushed_before_it_is_renamed, 0, (int)VPPS_COUNT(kinds));
-    tcase_add_loop_test(tests, every_step_fails, 0, (int)VPPS_COUNT(kinds));
-    return test_main(suite);
-}
+int main(void) { return test_main("durable files"); }

@@ -147,10 +147,12 @@ static void check_golden(const golden *from, int options) {
     check_losses(from, from->adam, &o);
 }
 
-/* One network with all of the engine's options; all networks, to test their equations, with two sets of them. */
-TEST(options_agree) { check_golden(&tree_lstm_golden, _i); }
+TEST_GROUP("golden losses", .seconds = 60);
 
-TEST(networks_agree) {
+/* One network with all of the engine's options; all networks, to test their equations, with two sets of them. */
+TEST_EACH(options_agree, 0, 8) { check_golden(&tree_lstm_golden, _i); }
+
+TEST_EACH(networks_agree, 0, N_GOLDENS) {
     check_golden(goldens[_i], 0);
     check_golden(goldens[_i], 5);
 }
@@ -158,7 +160,7 @@ TEST(networks_agree) {
 enum { PRECISE_BATCHES = 100 };
 
 /* bf16x3 trains as fp32 does; bf16 goes another way, slightly, or it would be fp32 in disguise. */
-TEST(precisions_agree) {
+TEST_EACH(precisions_agree, 0, 2 * N_GOLDENS) {
     static float losses[3][PRECISE_BATCHES];
     static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
     const golden *from = goldens[_i / 2];
@@ -185,11 +187,4 @@ TEST(precisions_agree) {
     ck_assert_msg(most[2] > most[1], "%s: bf16 is off by %g, bf16x3 by %g", from->name, most[2], most[1]);
 }
 
-int main(void) {
-    Suite *s = suite_create("golden losses");
-    TCase *t = add_case(s, "golden losses", 60);
-    tcase_add_loop_test(t, options_agree, 0, 8);
-    tcase_add_loop_test(t, networks_agree, 0, N_GOLDENS);
-    tcase_add_loop_test(t, precisions_agree, 0, 2 * N_GOLDENS);
-    return test_main(s);
-}
+int main(void) { return test_main("golden losses"); }

@@ -33,8 +33,10 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
     return c;
 }
 
+TEST_GROUP("random", .seconds = 300);
+
 /* In fp32 many in each layout, else one in each. */
-TEST(random_graphs_agree) {
+TEST_EACH(random_graphs_agree, 0, test_everyday("random", ZOO_LAYOUTS + EVERYDAY_IN_BF16, ZOO_LAYOUTS + RANDOM_CASES)) {
     const bool fp32 = _i < ZOO_LAYOUTS;
     const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
     const uint32_t first = !fp32 ? 5000 + (uint32_t)_i : test_full() ? 0 : EVERYDAY_FIRST + layout;
@@ -71,7 +73,9 @@ static const shapes all_shapes[] = {
     {{257, 33, 512, 100}, VPPS_MOMENTUM, {{16, 64, 6, 1}, {64, 256, 1, 1}, {64, 384, 8, 2}}},
 };
 
-TEST(shapes_agree) {
+TEST_GROUP("shapes", .seconds = 300);
+
+TEST_EACH(shapes_agree, 0, VPPS_COUNT(all_shapes)) {
     const uint32_t chains[] = {_i % 2 ? 3 : 1, 3}; /* as many of them: one kernel for both batches */
     const shapes *s = &all_shapes[_i];
     episode x;
@@ -100,8 +104,10 @@ static void count_levels(const vpps_handle *h, uint32_t *levels) {
     for (uint32_t i = 0; i < r->n_fragments; i++) levels[r->fragments[i].level]++;
 }
 
+TEST_GROUP("levels", .seconds = 300);
+
 /* Weights in registers; in shared memory, too; and streamed, too. */
-TEST(levels_agree) {
+TEST_EACH(levels_agree, 0, test_everyday("levels", 2, 5)) {
     static const struct {
         vpps_precision precision;
         uint32_t size[ZOO_SIZES], chains[2];
@@ -164,7 +170,9 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     return vpps_sum(g, 3, sums);
 }
 
-TEST(long_scripts_agree) {
+TEST_GROUP("long", .seconds = 300);
+
+TEST_EACH(long_scripts_agree, 0, test_everyday("long", 1, ZOO_LAYOUTS)) {
     static const uint32_t size[] = {33, 33, 33, 33};
     gpu_zoo zoo = zoo_of(size, 5);
     episode x = {.model = zoo.model, .n_batches = 1};
@@ -179,7 +187,9 @@ TEST(long_scripts_agree) {
 
 /* ---------------------------------------------------------------- optimisers, frozen parameters */
 
-TEST(optimizers_agree) {
+TEST_GROUP("optimizers", .seconds = 300);
+
+TEST_EACH(optimizers_agree, 0, VPPS_ADAMW + 1) {
     static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 3, 3};
     const gpu_layout *layout = &zoo_layouts[_i % ZOO_LAYOUTS];
     episode x;
@@ -251,6 +261,8 @@ static void train_children(const char *device, matrices after[2]) {
     training_end(&t);
 }
 
+TEST_GROUP("lists", .seconds = 300);
+
 /* What is multiplied with no member is used all the same: its momentum carries it on. */
 TEST(lists_agree) {
     static matrices after[2][2];
@@ -285,7 +297,9 @@ static const struct {
     {VPPS_PRECISION_BF16X3, 14, 70, {4, 256, 2, 1}, 2},   {VPPS_PRECISION_BF16, 14, 70, {4, 256, 2, 1}, 2},
 };
 
-TEST(tree_lstms_agree) {
+TEST_GROUP("trees", .seconds = 300);
+
+TEST_EACH(tree_lstms_agree, 0, test_everyday("trees", 7, VPPS_COUNT(trees_cases))) {
     enum { MOST = 50, SIMULATED = 20, EVERYDAY = 6, IN_BF16 = 4 };
     const vpps_precision precision = trees_cases[_i].precision;
     const gpu_layout *layout = &trees_cases[_i].layout;
@@ -326,8 +340,10 @@ TEST(tree_lstms_agree) {
 
 /* ---------------------------------------------------------------- the same bits every time */
 
+TEST_GROUP("same bits", .seconds = 300);
+
 /* Turns of CTAs and warps in another order, as software SIMT takes them by a seed. (For other kernels: test_gpu_faults.c.) */
-TEST(the_order_of_turns_does_not_matter) {
+TEST_EACH(the_order_of_turns_does_not_matter, 0, test_everyday("same bits", gpu_is_simulated() ? 1 : 3, 6)) {
     static const struct {
         vpps_precision precision;
         uint32_t layout;
@@ -355,17 +371,4 @@ TEST(the_order_of_turns_does_not_matter) {
     free(first);
 }
 
-static Suite *suite(void) {
-    const gpu_group groups[] = {
-        {"random", random_graphs_agree, ZOO_LAYOUTS + RANDOM_CASES, ZOO_LAYOUTS + EVERYDAY_IN_BF16},
-        {"shapes", shapes_agree, VPPS_COUNT(all_shapes), VPPS_COUNT(all_shapes)},
-        {"levels", levels_agree, 5, 2},
-        {"long", long_scripts_agree, ZOO_LAYOUTS, 1},
-        {"optimizers", optimizers_agree, VPPS_ADAMW + 1, VPPS_ADAMW + 1},
-        {"lists", lists_agree, 1, 1},
-        {"trees", tree_lstms_agree, VPPS_COUNT(trees_cases), 7},
-        {"same bits", the_order_of_turns_does_not_matter, 6, gpu_is_simulated() ? 1 : 3}};
-    return gpu_suite("agreement", groups, VPPS_COUNT(groups));
-}
-
-int main(void) { return gpu_main(suite); }
+int main(void) { return gpu_main("agreement"); }

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N_PRECISIONS = VPPS_PRECISION_BF16 + 1 };
+enum { N_PRECISIONS = VPPS_PRECISION_BF16 + 1, N_ALL = ZOO_LAYOUTS * N_PRECISIONS };
 
 static char stand_in[4096];
 
@@ -37,8 +37,10 @@ static const char *text_of(const vpps_options *o, int number) {
 
 /* ---------------------------------------------------------------- agreement */
 
+TEST_GROUP("cublas", .seconds = 300);
+
 /* With values of several columns, lists and shared matrices. */
-TEST(random_graphs_agree) {
+TEST_EACH(random_graphs_agree, 0, test_everyday("random", N_PRECISIONS, N_ALL)) {
     enum { CASES = 2 };
     static const uint32_t sizes[RG_SIZES] = {33, 5, 16, 1};
     const uint32_t n = test_scaled(CASES);
@@ -55,7 +57,7 @@ TEST(random_graphs_agree) {
     }
 }
 
-TEST(shapes_agree) {
+TEST_EACH(shapes_agree, 0, test_everyday("shapes", N_PRECISIONS, N_ALL)) {
     static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* as many: one kernel */
     episode x;
     gpu_zoo zoo = zoo_of(size, 5);
@@ -85,7 +87,7 @@ static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits,
 
 /* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns, and whether a batch is
  * queued or the one before it is waited for. */
-TEST(trees_agree_and_repeat_bits) {
+TEST_EACH(trees_agree_and_repeat_bits, 0, test_everyday("trees", N_PRECISIONS, N_ALL)) {
     enum { BATCHES = 5 };
     vpps_options o = options_of(_i, VPPS_SGD);
     const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
@@ -107,7 +109,7 @@ TEST(trees_agree_and_repeat_bits) {
 }
 
 /* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
-TEST(products_of_one_shape_are_one_call) {
+TEST_EACH(products_of_one_shape_are_one_call, 0, gpu_is_simulated()) {
     char line[128];
     vpps_options o = options_of(0, VPPS_SGD);
     uint32_t calls = 0, products = 0;
@@ -130,7 +132,7 @@ TEST(products_of_one_shape_are_one_call) {
 
 /* ---------------------------------------------------------------- what is not finite */
 
-TEST(what_is_not_finite_changes_nothing) {
+TEST_EACH(what_is_not_finite_changes_nothing, 0, 2) {
     static const uint32_t size[] = {31, 33, 40, 7};
     const bool skip = _i;
     size_t n;
@@ -176,7 +178,7 @@ TEST(another_library_is_told) {
     check_none("no function cublas");
 }
 
-TEST(a_library_that_is_too_old_is_told) {
+TEST_EACH(a_library_that_is_too_old_is_told, 0, gpu_is_simulated()) {
     size_t n;
     folder_make();
     char *library = folder_load(stand_in, &n);
@@ -189,7 +191,7 @@ TEST(a_library_that_is_too_old_is_told) {
 }
 
 /* A call that fails: the handle is not made, or the batch changes nothing. */
-TEST(a_call_that_fails_is_told) {
+TEST_EACH(a_call_that_fails_is_told, 0, gpu_is_simulated()) {
     static const char *const setting_up[] = {"cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2",
                                              "cublasSetAtomicsMode", "cublasSetMathMode"};
     size_t n;
@@ -216,7 +218,7 @@ TEST(a_call_that_fails_is_told) {
 /* ---------------------------------------------------------------- the profile */
 
 /* It tries cuBLAS last; where there is none, it goes on without. */
-TEST(the_profile_tries_it) {
+TEST_EACH(the_profile_tries_it, 0, 2) {
     enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
     const bool there = _i;
     vpps_trial trials[4] = {{.size = sizeof *trials}};
@@ -264,27 +266,11 @@ static bool is_missing(void) {
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status);
 }
 
-static Suite *suite(void) {
-    enum { ALL = ZOO_LAYOUTS * N_PRECISIONS };
-    const gpu_group groups[] = {{"random", random_graphs_agree, ALL, N_PRECISIONS},
-                                {"shapes", shapes_agree, ALL, N_PRECISIONS},
-                                {"trees", trees_agree_and_repeat_bits, ALL, N_PRECISIONS},
-                                {"nonfinite", what_is_not_finite_changes_nothing, 2, 2},
-                                {"profile", the_profile_tries_it, 2, 2},
-                                {"missing", a_library_that_is_missing_is_told, 1, 1},
-                                {"another", another_library_is_told, 1, 1},
-                                {"calls", products_of_one_shape_are_one_call, 1, 1},
-                                {"old", a_library_that_is_too_old_is_told, 1, 1},
-                                {"fails", a_call_that_fails_is_told, 1, 1}};
-    enum { OF_A_STAND_IN = 3 };
-    return gpu_suite("cublas", groups, VPPS_COUNT(groups) - (gpu_is_simulated() ? 0 : OF_A_STAND_IN));
-}
-
 int main(void) {
     char program[4000] = {0};
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
     snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
     if (gpu_is_simulated()) setenv("VPPS_LIBCUBLAS", stand_in, 1);
     if (!gpu_is_simulated() && is_missing()) return 0;
-    return gpu_main(suite);
+    return gpu_main("cublas");
 }

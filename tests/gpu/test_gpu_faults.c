@@ -165,7 +165,9 @@ static bool is_right(const float *values, where kind) {
     return values && !memcmp(values, rights[kind].values, rights[kind].n * sizeof *values);
 }
 
-TEST(a_planted_fault_is_caught) {
+TEST_GROUP("faults", .seconds = 120, .before = train_without_faults, .after = forget_rights);
+
+TEST_EACH(a_planted_fault_is_caught, 0, VPPS_COUNT(faults)) {
     const struct fault *fault = &faults[_i];
     char message[VPPS_MESSAGE_BYTES];
     size_t n;
@@ -181,7 +183,7 @@ TEST(a_planted_fault_is_caught) {
 }
 
 /* The order of turns alone changes no bit: what the test above compares means something. */
-TEST(without_faults_every_order_gives_the_same) {
+TEST_EACH(without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1) {
     char message[VPPS_MESSAGE_BYTES];
     size_t n;
     for (uint32_t seed = 1; seed < SEEDS; seed++) {
@@ -260,15 +262,4 @@ TEST(a_broken_script_ends_with_a_reason_and_updates_nothing) {
     trees_close(&t);
 }
 
-static Suite *make_suite(void) {
-    Suite *suite = suite_create("gpu faults");
-    TCase *t = add_case(suite, "faults", 120);
-    tcase_add_unchecked_fixture(t, train_without_faults, forget_rights);
-    tcase_add_loop_test(t, a_planted_fault_is_caught, 0, (int)VPPS_COUNT(faults));
-    tcase_add_loop_test(t, without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1);
-    tcase_add_test(t, a_script_beyond_shared_memory_gives_the_same);
-    tcase_add_test(t, a_broken_script_ends_with_a_reason_and_updates_nothing);
-    return suite;
-}
-
-int main(void) { return gpu_main(make_suite); }
+int main(void) { return gpu_main("gpu faults"); }

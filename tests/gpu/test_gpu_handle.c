@@ -100,6 +100,8 @@ static void damage_tuning(const char *path) {
     free(file);
 }
 
+TEST_GROUP("handle", .seconds = 120);
+
 TEST(the_profile_finds_the_fastest_and_remembers_it) {
     uint32_t batches, chosen = 0, told = 0;
     cache_folder_make();
@@ -343,7 +345,7 @@ TEST(groups_follow_the_batch) {
 
 /* Of some inputs all numbers are tried as often, in turn, and the fastest is taken: on the CPU, and on a GPU; there, of one input,
  * nothing but one group is. */
-TEST(groups_by_profile) {
+TEST_EACH(groups_by_profile, 0, 3) {
     static const uint32_t groups[] = {1, 2, 4};
     enum { NUMBERS = VPPS_COUNT(groups), BATCHES = NUMBERS * (VPPS_TRIAL_BATCHES + 1), MORE = 15 };
     const bool on_cpu = _i == 2, one = _i == 0;
@@ -420,7 +422,7 @@ TEST(too_small_a_pool_is_told) {
 }
 
 /* Trains on one device, saves, and goes on with another; the losses are those of one device all the way. */
-TEST(a_checkpoint_moves_between_devices) {
+TEST_EACH(a_checkpoint_moves_between_devices, 0, 2) {
     float losses[2][4];
     folder_make();
     for (int moves = 0; moves < 2; moves++) {
@@ -587,7 +589,7 @@ TEST(the_next_batch_is_queued) {
 
 /* After a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
  * over, it trains. */
-TEST(behind_a_failure_nothing_is_done) {
+TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
     gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
     const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
     if (_i == 0) queue.fails = 2;
@@ -624,7 +626,7 @@ static bool passed_asked(vpps_driver *d, uint32_t which) {
 }
 
 /* Who polls asks the driver only when the kernel has told its end, or every 64th time, if it never does. */
-TEST(polls_need_no_driver) {
+TEST_EACH(polls_need_no_driver, 0, 2) {
     static vpps_driver_table driver;
     const vpps_options o = options_for("simt", false);
     driver = vpps_driver_simt;
@@ -689,7 +691,7 @@ TEST(memory_in_use_is_not_given_back) {
 /* ---------------------------------------------------------------- names */
 
 /* Names of parameters and cells change nothing: they are in the kernel's text, as comments. */
-TEST(names_are_only_comments) {
+TEST_EACH(names_are_only_comments, 0, 2) {
     static const char *const names[][5] = {
         {"W", "U", "b", "cell", "head"},
         {"enc*/W", "*/ } #error /*", "b \\", "*/ cell ?\?/", "// \xe2\x82\xac \"*/\""}};
@@ -757,7 +759,7 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
 }
 
 /* Where rows are shared out each product is a stage of its own: there may be any number of them. */
-TEST(cells_have_any_number_of_stages) {
+TEST_EACH(cells_have_any_number_of_stages, 0, 3) {
     static const uint32_t products[] = {34, 40, 200};
     const gpu_layout two = {2, 256, 4, 1};
     const uint32_t n = products[_i];
@@ -810,31 +812,4 @@ TEST(kernels_do_not_grow_for_ever) {
     for (uint32_t b = 0; b < BATCHES; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);
 }
 
-static Suite *make_suite(void) {
-    Suite *suite = suite_create("gpu handle");
-    TCase *t = add_case(suite, "handle", 120);
-    tcase_add_test(t, the_profile_finds_the_fastest_and_remembers_it);
-    tcase_add_test(t, batches_go_on_while_the_next_kernel_is_made);
-    tcase_add_test(t, training_and_inference_have_kernels_of_their_own);
-    tcase_add_test(t, a_choice_whose_kernels_spill_is_rejected);
-    tcase_add_test(t, a_batch_without_a_kernel_leaves_the_handle_whole);
-    tcase_add_test(t, where_all_kernels_spill_one_is_taken);
-    tcase_add_test(t, groups_follow_the_batch);
-    tcase_add_loop_test(t, groups_by_profile, 0, 3);
-    tcase_add_test(t, groups_that_stream_are_not_tried);
-    tcase_add_test(t, the_pool_grows_with_the_batch);
-    tcase_add_test(t, too_small_a_pool_is_told);
-    tcase_add_loop_test(t, a_checkpoint_moves_between_devices, 0, 2);
-    tcase_add_test(t, without_a_gpu_there_is_a_reason);
-    tcase_add_test(t, waits_are_limited);
-    tcase_add_test(t, the_next_batch_is_queued);
-    tcase_add_loop_test(t, behind_a_failure_nothing_is_done, 0, 3);
-    tcase_add_test(t, memory_in_use_is_not_given_back);
-    tcase_add_loop_test(t, polls_need_no_driver, 0, 2);
-    tcase_add_loop_test(t, names_are_only_comments, 0, 2);
-    tcase_add_loop_test(t, cells_have_any_number_of_stages, 0, 3);
-    tcase_add_test(t, kernels_do_not_grow_for_ever);
-    return suite;
-}
-
-int main(void) { return gpu_main(make_suite); }
+int main(void) { return gpu_main("gpu handle"); }

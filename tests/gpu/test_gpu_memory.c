@@ -122,7 +122,9 @@ static size_t free_in(room r, size_t old, size_t all, size_t pool) {
     return r == ROOM_FOR_BOTH ? all : r == ROOM_FOR_ONE ? all - pool / 4 - old / 2 : all - pool / 4 - 2 * old;
 }
 
-TEST(a_pool_that_does_not_fit_loses_nothing) {
+TEST_GROUP("memory", .seconds = 120);
+
+TEST_EACH(a_pool_that_does_not_fit_loses_nothing, 0, ROOMS) {
     float losses[4], sum = 0;
     size_t n;
     gpu_trees t = open_trees(VPPS_ADAM);
@@ -218,14 +220,4 @@ TEST(a_broken_handle_refuses_to_save) {
     folder_remove();
 }
 
-static Suite *make_suite(void) {
-    Suite *suite = suite_create("gpu memory");
-    TCase *t = add_case(suite, "memory", 120);
-    tcase_add_loop_test(t, a_pool_that_does_not_fit_loses_nothing, 0, ROOMS);
-    tcase_add_test(t, without_any_pool_the_parameters_stay_on_the_host);
-    tcase_add_test(t, a_kernel_that_does_not_fit_loses_nothing);
-    tcase_add_test(t, a_broken_handle_refuses_to_save);
-    return suite;
-}
-
-int main(void) { return gpu_main(make_suite); }
+int main(void) { return gpu_main("gpu memory"); }

@@ -82,9 +82,11 @@ static double check_bound(const product *p, vpps_precision precision, const char
     return most;
 }
 
+TEST_GROUP("precision", .seconds = 300);
+
 /* Every kind of number in every shape: a matrix that one VP multiplies with, and larger ones, which are dealt; elements for some
  * warps and for all; vectors for a round of 16, and for more. */
-TEST(products_are_within_their_bound) {
+TEST_EACH(products_are_within_their_bound, 0, 3 * N_PRECISIONS) {
     static const struct {
         uint32_t rows, length, vectors;
         gpu_layout layout;
@@ -111,7 +113,7 @@ TEST(products_are_within_their_bound) {
 }
 
 /* A product of one element is what rounding made of the two. A GPU's tensor cores cut sums off where others round. */
-TEST(operands_are_rounded_as_on_the_cpu) {
+TEST_EACH(operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS : N_PRECISIONS + 1) {
     static const float special[] = {0.0f,
                                     -0.0f,
                                     1.0f,
@@ -205,13 +207,4 @@ TEST(gpus_before_sm_80_refuse) {
     }
 }
 
-static Suite *suite(void) {
-    Suite *s = suite_create("precision");
-    TCase *t = add_case(s, "precision", 300);
-    tcase_add_loop_test(t, products_are_within_their_bound, 0, 3 * N_PRECISIONS);
-    tcase_add_loop_test(t, operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS : N_PRECISIONS + 1);
-    tcase_add_test(t, gpus_before_sm_80_refuse);
-    return s;
-}
-
-int main(void) { return gpu_main(suite); }
+int main(void) { return gpu_main("precision"); }

@@ -78,8 +78,10 @@ static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expecte
 
 /* ---------------------------------------------------------------- what is computed */
 
+TEST_GROUP("gpu queue", .seconds = 300);
+
 /* Losses and parameters are those of batches that are waited for, to the bit. Batches grow and shrink. */
-TEST(queued_batches_have_the_same_bits) {
+TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 1, PLAIN}, {2, 2, PLAIN}, {0, 4, PLAIN}, {0, 4, PLAIN},
                              {2, 1, PLAIN}, {1, 2, PLAIN}, {0, 1, PLAIN}, {0, 4, PLAIN}, {1, 1, PLAIN}};
     enum { N = VPPS_COUNT(p), GROWN = 5 };
@@ -113,7 +115,7 @@ static void expect_nothing_done(uint32_t from) {
 }
 
 /* The second of three batches stalls, in its first launch or in its last: it is named, and parameters are those after the first. */
-TEST(after_a_stall_nothing_is_done) {
+TEST_EACH(after_a_stall_nothing_is_done, 0, 3) {
     static const plan p[] = {{0, 1, PLAIN}};
     static const struct {
         int way;
@@ -137,7 +139,7 @@ TEST(after_a_stall_nothing_is_done) {
 
 /* The second of three batches has a loss, or a gradient, that is not finite: it is named, and the third does nothing. Launched again, it
  * trains, with its number. */
-TEST(after_what_is_not_finite_nothing_is_done) {
+TEST_EACH(after_what_is_not_finite_nothing_is_done, 0, 2 * WAYS) {
     const int way = _i % WAYS;
     const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
     const plan p[] = {{0, 1, PLAIN}, {2, 1, PLAIN}, {1, 1, PLAIN}};
@@ -167,7 +169,7 @@ TEST(after_what_is_not_finite_nothing_is_done) {
 }
 
 /* Where such batches are passed over, the third trains all the same. */
-TEST(after_what_is_passed_over_batches_train) {
+TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
     const int way = _i % WAYS;
     const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
     float losses[3];
@@ -188,7 +190,7 @@ TEST(after_what_is_passed_over_batches_train) {
 
 /* Whichever allocation of the second batch finds no memory: the batch does with less, or fails, nothing of it is left to be done, and it
  * may come again. */
-TEST(a_batch_that_finds_no_memory_is_not_queued) {
+TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
     float losses[3];
     float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, 3, losses);
@@ -218,15 +220,6 @@ TEST(a_batch_that_finds_no_memory_is_not_queued) {
     free(expected);
 }
 
-static Suite *suite(void) {
-    const gpu_group groups[] = {{"bits", queued_batches_have_the_same_bits, WAYS, WAYS},
-                                {"stall", after_a_stall_nothing_is_done, 3, 3},
-                                {"nonfinite", after_what_is_not_finite_nothing_is_done, 2 * WAYS, 2 * WAYS},
-                                {"skip", after_what_is_passed_over_batches_train, 2 * WAYS, 2 * WAYS},
-                                {"memory", a_batch_that_finds_no_memory_is_not_queued, WAYS, WAYS}};
-    return gpu_suite("gpu queue", groups, VPPS_COUNT(groups));
-}
-
 int main(void) {
     char program[4000] = {0};
     if (!gpu_is_simulated()) {
@@ -236,5 +229,5 @@ int main(void) {
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
     snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
     setenv("VPPS_LIBCUBLAS", stand_in, 1);
-    return gpu_main(suite);
+    return gpu_main("gpu queue");
 }

@@ -880,7 +880,7 @@ static const struct {
 } list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1}, {record_several, take_several, MOST_VERTICES}};
 
 /* Values and gradients over lists, empty ones too, are those of the same operations by hand. */
-TEST(lists_are_their_members) {
+TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
     enum { MOST = MOST_VERTICES * RESULTS };
     const uint32_t n_results = list_cells[_i].n * RESULTS;
     static float values[2][MOST][EMBED];
@@ -1028,23 +1028,4 @@ TEST(errors_of_several_lists) {
     close_network(&n);
 }
 
-int main(void) {
-    Suite *s = suite_create("cells");
-    TCase *t = add_case(s, "cells", 0);
-    tcase_add_test(t, flat_graphs_are_equal);
-    tcase_add_test(t, training_gives_equal_values);
-    tcase_add_test(t, shared_products_are_read_in_time);
-    tcase_add_test(t, applying_checks_counts_and_shapes);
-    tcase_add_test(t, recording_errors);
-    tcase_add_test(t, limits_of_cells);
-    tcase_add_test(t, recorders_are_no_graphs);
-    tcase_add_test(t, pulled_indices_are_limited);
-    tcase_add_test(t, nodes_of_a_cell_stay_inside);
-    tcase_add_test(t, cells_outlive_a_clear);
-    tcase_add_test(t, cells_serve_any_number_of_graphs);
-    tcase_add_loop_test(t, lists_are_their_members, 0, (int)VPPS_COUNT(list_cells));
-    tcase_add_test(t, errors_of_several_lists);
-    tcase_add_test(t, errors_of_lists);
-    tcase_add_test(t, sums_tell_vertices_with_lists_apart);
-    return test_main(s);
-}
+int main(void) { return test_main("cells"); }

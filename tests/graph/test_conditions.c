@@ -191,7 +191,9 @@ static void by_host(network *n, result *r) {
 static const uint32_t sizes[] = {5, 33, 280, 16}; /* rows of the third are shared out; the last is for a GPU */
 enum { GPU = VPPS_COUNT(sizes) - 1 };
 
-TEST(a_loop_is_what_the_host_would_have_done) {
+TEST_GROUP("conditions", .seconds = 60);
+
+TEST_EACH(a_loop_is_what_the_host_would_have_done, 0, GPU) {
     network n;
     result want, got;
     open_network(&n, sizes[_i]);
@@ -211,7 +213,7 @@ TEST(a_loop_is_what_the_host_would_have_done) {
     close_network(&n);
 }
 
-TEST(every_machine_decides_alike) {
+TEST_EACH(every_machine_decides_alike, 0, GPU) {
     static const struct {
         uint32_t vps, groups, waves;
     } machines[] = {{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {4, 2, 1}, {2, 1, 3}, {3, 3, 2}};
@@ -252,7 +254,7 @@ static void train(network *n, const float *turns) {
 }
 
 /* On a GPU, too, which runs all turns, as what no gradient comes through it does not run. */
-TEST(gradients_are_those_of_the_turns_that_were_taken) {
+TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
     const char *device = _i == GPU ? test_gpu_device() : "cpu";
     const uint32_t vps = _i == GPU && !gpu_is_simulated() ? 0 : 2;
     network loop, turns;
@@ -321,7 +323,7 @@ static vpps_vertex put_case(vpps_graph *g, const vpps_cell *cells, float which, 
     return vpps_case(g, BRANCHES, branches);
 }
 
-TEST(a_value_picks_the_branch) {
+TEST_EACH(a_value_picks_the_branch, 0, 3) {
     static const float which[] = {0, 1, 2, 1.3f, 3, -1, NAN}, factors[] = {2, 3, 4, 3, 0, 0, 0},
                        x[SIZE] = {1, -2, 3, 4};
     vpps_param A[BRANCHES];
@@ -422,15 +424,10 @@ TEST(applying_fails) {
     close_network(&n);
 }
 
+TEST_GROUP(GPU_GROUP);
+TEST_AGAIN(gradients_are_those_of_the_turns_that_were_taken, GPU, GPU + 1);
+
 int main(void) {
-    Suite *suite = suite_create("conditions");
-    TCase *t = add_case(suite, "conditions", 60);
-    tcase_add_loop_test(t, a_loop_is_what_the_host_would_have_done, 0, GPU);
-    tcase_add_loop_test(t, every_machine_decides_alike, 0, GPU);
-    tcase_add_loop_test(t, gradients_are_those_of_the_turns_that_were_taken, 0, GPU);
-    tcase_add_loop_test(t, a_value_picks_the_branch, 0, 3);
-    tcase_add_test(t, recording_fails);
-    tcase_add_test(t, applying_fails);
-    gpu_add(suite, (gpu_case[]){{gradients_are_those_of_the_turns_that_were_taken, GPU}}, 1);
-    return test_main(suite);
+    if (gpu_is_simulated()) gpu_ask_compiler();
+    return test_main("conditions");
 }

@@ -53,6 +53,8 @@ static const float numbers[16] = {0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0
 
 /* ---------------------------------------------------------------- products and parameters */
 
+TEST_GROUP("cost");
+
 TEST(an_affine_node) {
     fixture f = open_fixture();
     vpps_graph *g = f.g;
@@ -343,17 +345,4 @@ TEST(errors) {
     close_fixture(&f);
 }
 
-int main(void) {
-    Suite *suite = suite_create("graph: cost");
-    TCase *t = add_case(suite, "cost", 0);
-    tcase_add_test(t, an_affine_node);
-    tcase_add_test(t, parameters_count_once);
-    tcase_add_test(t, frozen_parameters_are_read);
-    tcase_add_test(t, products_of_nodes);
-    tcase_add_test(t, operations);
-    tcase_add_test(t, cells_cost_what_they_expand_to);
-    tcase_add_test(t, an_op_over_a_list_costs_its_members);
-    tcase_add_test(t, a_tree_lstm_costs_its_formula);
-    tcase_add_test(t, errors);
-    return test_main(suite);
-}
+int main(void) { return test_main("graph: cost"); }

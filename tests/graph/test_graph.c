@@ -459,18 +459,4 @@ TEST(rebuilding_gives_the_same_graph) {
     close_fixture(&f);
 }
 
-int main(void) {
-    Suite *s = suite_create("graph");
-    TCase *t = add_case(s, "graph", 0);
-    tcase_add_test(t, errors_name_operation_and_shapes);
-    tcase_add_test(t, shapes_of_results);
-    tcase_add_test(t, first_error_stays);
-    tcase_add_test(t, model_errors);
-    tcase_add_test(t, graphs_of_too_many_words);
-    tcase_add_test(t, success_leaves_the_message);
-    tcase_add_test(t, initialisers);
-    tcase_add_test(t, no_allocation_once_warm);
-    tcase_add_test(t, ever_new_shapes_do_not_grow);
-    tcase_add_test(t, rebuilding_gives_the_same_graph);
-    return test_main(s);
-}
+int main(void) { return test_main("graph"); }

@@ -132,6 +132,8 @@ static void build_each(const network *n, vpps_graph *g, const rows *r, vpps_node
     for (uint32_t v = 0; v < 3 * VERTICES; v++) out[v] = vpps_scattered(g, v, 0);
 }
 
+TEST_GROUP("many");
+
 TEST(many_is_each) {
     network n = open_network();
     vpps_graph *a, *b;
@@ -274,11 +276,4 @@ TEST(errors) {
     vpps_model_destroy(n.model);
 }
 
-int main(void) {
-    Suite *suite = suite_create("graph: many");
-    TCase *t = add_case(suite, "many", 0);
-    tcase_add_test(t, many_is_each);
-    tcase_add_test(t, another_thread_builds_meanwhile);
-    tcase_add_test(t, errors);
-    return test_main(suite);
-}
+int main(void) { return test_main("graph: many"); }

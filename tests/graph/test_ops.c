@@ -268,7 +268,9 @@ static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
     return value;
 }
 
-TEST(reference_gradient_is_the_slope) {
+TEST_GROUP("ops", .seconds = 120);
+
+TEST_EACH(reference_gradient_is_the_slope, 0, VPPS_OP_COUNT) {
     const vpps_op op = (vpps_op)_i;
     if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) return; /* it has none */
     builder b;
@@ -438,7 +440,7 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     builder_close(&b);
 }
 
-TEST(engine_is_the_reference) {
+TEST_EACH(engine_is_the_reference, 0, VPPS_OP_COUNT) {
     const vpps_op op = (vpps_op)_i;
     static const uint32_t vps[] = {1, 2, 3, 8};
     uint64_t random = test_seed() * 77 + op;
@@ -549,12 +551,4 @@ TEST(large_arguments) {
     }
 }
 
-int main(void) {
-    Suite *s = suite_create("ops");
-    TCase *t = add_case(s, "ops", 120);
-    tcase_add_loop_test(t, reference_gradient_is_the_slope, 0, VPPS_OP_COUNT);
-    tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_OP_COUNT);
-    tcase_add_test(t, ties_go_where_documented);
-    tcase_add_test(t, large_arguments);
-    return test_main(s);
-}
+int main(void) { return test_main("ops"); }

@@ -58,6 +58,8 @@ static int count_files(const char *folder) {
     return n;
 }
 
+TEST_GROUP("atomic files", .seconds = 120);
+
 TEST(unwritable_paths) {
     char path[600], long_name[300];
     const char *folder = folder_make();
@@ -292,19 +294,4 @@ TEST(killed_while_saving) {
     TEST_OK(save_version(path, last + 1));
     ck_assert_int_eq(count_files(folder), 1); /* nothing of theirs is left */
     folder_remove();
-}
-
-TCase *atomic_tests(void) {
-    TCase *tests = tcase_create("atomic files");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, unwritable_paths);
-    tcase_add_test(tests, mode_and_links);
-    tcase_add_test(tests, links_are_followed);
-    tcase_add_test(tests, no_regular_files);
-    tcase_add_test(tests, standard_output);
-    tcase_add_test(tests, left_over_temporary_files);
-    tcase_add_test(tests, no_space_by_limit);
-    tcase_add_test(tests, no_space_on_disk);
-    tcase_add_test(tests, killed_while_saving);
-    return tests;
 }

@@ -33,7 +33,9 @@ static const struct hand_case {
     {"dcba", "abcd", {4, 0, 0, 0}, {4, 3, 2, 1}, 0, 22.5900500902},               /* 100 (1 1/6 1/8 1/8)^(1/4) */
 };
 
-TEST(by_hand) {
+TEST_GROUP("bleu");
+
+TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) {
     const struct hand_case *c = &hand_cases[_i];
     vpps_bleu b = {0};
     add_text(&b, c->hypothesis, c->reference);
@@ -101,7 +103,7 @@ static void add_drawn_pair(vpps_bleu *b, uint64_t *random, uint32_t words, uint3
     TEST_OK(vpps_bleu_add(b, n_hypothesis, hypothesis, n, reference));
 }
 
-TEST(as_sacrebleu) {
+TEST_EACH(as_sacrebleu, 0, VPPS_COUNT(goldens)) {
     const struct golden *g = &goldens[_i];
     uint64_t random = g->seed;
     vpps_bleu b = {0};
@@ -111,13 +113,4 @@ TEST(as_sacrebleu) {
     ck_assert_uint_eq(b.reference_words, g->reference_words);
     ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_NONE), g->none, 1e-9);
     ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), g->exp, 1e-9);
-}
-
-TCase *bleu_tests(void) {
-    TCase *tests = tcase_create("bleu");
-    tcase_add_loop_test(tests, by_hand, 0, (int)VPPS_COUNT(hand_cases));
-    tcase_add_test(tests, corpus);
-    tcase_add_test(tests, signatures);
-    tcase_add_loop_test(tests, as_sacrebleu, 0, (int)VPPS_COUNT(goldens));
-    return tests;
 }

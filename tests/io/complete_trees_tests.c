@@ -28,7 +28,9 @@ static int32_t majority(const vpps_treebank *tb, vpps_tree tree) {
 
 static const uint32_t sizes[] = {1, 2, 3, 5, 8, 13, 100, 256};
 
-TEST(trees_are_complete_and_labels_are_majorities) {
+TEST_GROUP("complete trees");
+
+TEST_EACH(trees_are_complete_and_labels_are_majorities, 0, VPPS_COUNT(sizes)) {
     enum { TREES = 50 };
     const uint32_t leaves = sizes[_i];
     uint32_t levels = 0; /* of the deepest leaf */
@@ -102,13 +104,4 @@ TEST(too_many_leaves_are_refused) {
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
     vpps_treebank_destroy(tb);
-}
-
-TCase *complete_trees_tests(void) {
-    TCase *tests = tcase_create("complete trees");
-    tcase_add_loop_test(tests, trees_are_complete_and_labels_are_majorities, 0, (int)VPPS_COUNT(sizes));
-    tcase_add_test(tests, symbols_are_balanced);
-    tcase_add_test(tests, equal_complete_trees_for_equal_seeds);
-    tcase_add_test(tests, too_many_leaves_are_refused);
-    return tests;
 }

@@ -59,7 +59,9 @@ static void check_compressed(const form *f, const char *text, size_t n, bool who
     free(wanted);
 }
 
-TEST(every_form_is_decompressed) {
+TEST_GROUP("compressed", .seconds = 60, .before_each = (SFun)folder_make, .after_each = folder_remove);
+
+TEST_EACH(every_form_is_decompressed, 0, n_forms) {
     const form *f = &forms[_i];
     check_compressed(f, f->text, strlen(f->text), true);
     if (!f->file) return;
@@ -108,7 +110,7 @@ static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t see
     free(bytes);
 }
 
-TEST(streams_give_every_byte) {
+TEST_EACH(streams_give_every_byte, 0, 3) {
     const size_t n = 700000;
     char *text = long_text(n);
     for (uint64_t seed = 0; seed < 8; seed++) {
@@ -171,7 +173,7 @@ static vpps_status read_through(const void *bytes, size_t n) {
     return status;
 }
 
-TEST(cut_data_are_refused) {
+TEST_EACH(cut_data_are_refused, 0, N_CODECS) {
     static const char text[] = "a text that is cut off somewhere; a text that is cut off somewhere else\n";
     char expected[80];
     size_t n;
@@ -186,7 +188,7 @@ TEST(cut_data_are_refused) {
     free(packed);
 }
 
-TEST(damaged_data_are_refused) {
+TEST_EACH(damaged_data_are_refused, 0, N_CODECS) {
     const size_t text_n = 20000;
     char *text = long_text(text_n);
     size_t n, refused = 0;
@@ -281,7 +283,7 @@ TEST(nothing_compressed) {
 }
 
 /* A pipe's data are decompressed, too. */
-TEST(a_pipe_is_decompressed) {
+TEST_EACH(a_pipe_is_decompressed, 0, N_CODECS) {
     const size_t text_n = 300000;
     char *text = long_text(text_n), *bytes;
     size_t n;
@@ -307,21 +309,4 @@ TEST(a_pipe_is_decompressed) {
     free(bytes);
     free(packed);
     free(text);
-}
-
-TCase *compressed_tests(void) {
-    TCase *tests = tcase_create("compressed");
-    tcase_add_checked_fixture(tests, (SFun)folder_make, folder_remove);
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, every_form_is_decompressed, 0, n_forms);
-    tcase_add_loop_test(tests, streams_give_every_byte, 0, 3);
-    tcase_add_test(tests, streams_give_every_line);
-    tcase_add_loop_test(tests, cut_data_are_refused, 0, N_CODECS);
-    tcase_add_loop_test(tests, damaged_data_are_refused, 0, N_CODECS);
-    tcase_add_test(tests, what_follows_compressed_data);
-    tcase_add_test(tests, frames_are_skipped);
-    tcase_add_test(tests, other_compressions_are_named);
-    tcase_add_test(tests, nothing_compressed);
-    tcase_add_loop_test(tests, a_pipe_is_decompressed, 0, N_CODECS);
-    return tests;
 }

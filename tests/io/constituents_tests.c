@@ -98,7 +98,9 @@ static const struct good_text {
     {"(A (-NONE- *) (B-1 b))\n", 1, NULL}, /* unless labels are cut */
 };
 
-TEST(good_text) {
+TEST_GROUP("constituents", .seconds = 60);
+
+TEST_EACH(good_text, 0, VPPS_COUNT(good_texts)) {
     const struct good_text *g = &good_texts[_i];
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
     size_t n;
@@ -139,7 +141,7 @@ static const struct bad_text {
     {"(A a)\n\n(B b\rc)", "t:3:5: expected LF after CR, found CR alone"},
 };
 
-TEST(bad_text) {
+TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
     TEST_OK(read_string(c, "(X (Y x) (Z y))"));
     CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
@@ -272,7 +274,7 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
     free(text);
 }
 
-TEST(binarised) {
+TEST_EACH(binarised, 0, VPPS_COUNT(binary_cases)) {
     const struct binary_case *b = &binary_cases[_i];
     vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
     TEST_OK(read_string(c, b->text));
@@ -304,7 +306,7 @@ TEST(binarised_parts_share_labels) {
 #define DEEP 100000
 
 /* Depth without recursion: a chain, and a comb to either side. */
-TEST(depth_is_limited_by_memory_only) {
+TEST_EACH(depth_is_limited_by_memory_only, 0, 3) {
     size_t n;
     char *text = NULL;
     FILE *file = open_memstream(&text, &n);
@@ -355,7 +357,7 @@ static uint32_t tree_depth(vpps_constituent_tree tree) {
     return deepest;
 }
 
-TEST(treebanks) {
+TEST_EACH(treebanks, 0, VPPS_COUNT(treebank_files)) {
     const struct treebank_file *f = &treebank_files[_i];
     const char *path = data_file("treebanks", f->name);
     if (!path) return;
@@ -416,7 +418,7 @@ static char *penn_form(const char *text, size_t n, size_t *out_n) {
     return out;
 }
 
-TEST(treebanks_in_the_penn_form) {
+TEST_EACH(treebanks_in_the_penn_form, 0, 3) {
     const char *path = data_file("treebanks_in_the_penn_form", treebank_files[_i].name);
     if (!path) return;
     size_t n, n_penn, n_wanted, n_got;
@@ -433,20 +435,4 @@ TEST(treebanks_in_the_penn_form) {
     free(text);
     vpps_constituents_destroy(c);
     vpps_constituents_destroy(penn);
-}
-
-TCase *constituents_tests(void) {
-    TCase *tests = tcase_create("constituents");
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_texts));
-    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
-    tcase_add_test(tests, labels_are_cut);
-    tcase_add_test(tests, labels_are_cut_later);
-    tcase_add_test(tests, null_elements_are_left_out);
-    tcase_add_loop_test(tests, binarised, 0, (int)VPPS_COUNT(binary_cases));
-    tcase_add_test(tests, binarised_parts_share_labels);
-    tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 3);
-    tcase_add_loop_test(tests, treebanks, 0, (int)VPPS_COUNT(treebank_files));
-    tcase_add_loop_test(tests, treebanks_in_the_penn_form, 0, 3);
-    return tests;
 }

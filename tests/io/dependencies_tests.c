@@ -58,7 +58,9 @@ static const struct good_case {
      "a<0  very sad\na<2  b<0  glad\nb<0  \n"},
 };
 
-TEST(good_text) {
+TEST_GROUP("dependencies");
+
+TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     vpps_sentences *s;
     TEST_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
     ck_assert_str_eq(show(s), good_cases[_i].shown);
@@ -121,7 +123,7 @@ static const struct bad_case {
     {NULL, "\r", "t:1:1: expected LF after CR, found CR alone"},
 };
 
-TEST(bad_text) {
+TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     static const char before[] = W("1", "a", "0", "r");
     const struct bad_case *c = &bad_cases[_i];
     vpps_sentences *s;
@@ -150,7 +152,7 @@ TEST(trees_and_other_sentences_do_not_mix) {
 }
 
 /* A chain as long as memory allows, and a circle at its end. */
-TEST(depth_is_limited_by_memory_only) {
+TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     enum { WORDS = 200000 };
     const int n = (int)test_scaled(WORDS);
     char *text = NULL;
@@ -166,14 +168,4 @@ TEST(depth_is_limited_by_memory_only) {
     if (!_i) ck_assert_uint_eq(vpps_sentences_get(s, 0).heads[n - 2], (uint32_t)n);
     vpps_sentences_destroy(s);
     free(text);
-}
-
-TCase *dependencies_tests(void) {
-    TCase *tests = tcase_create("dependencies");
-    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_cases));
-    tcase_add_test(tests, trees_know_their_lines);
-    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_cases));
-    tcase_add_test(tests, trees_and_other_sentences_do_not_mix);
-    tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 2);
-    return tests;
 }

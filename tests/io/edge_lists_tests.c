@@ -69,7 +69,9 @@ static const struct good_case {
      ": #1/node graph/graph 0>0 edge\n"},
 };
 
-TEST(good_text) {
+TEST_GROUP("edge lists");
+
+TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     const struct good_case *c = &good_cases[_i];
     read_graphs r;
     open_graphs(&r, c->numbers);
@@ -128,7 +130,7 @@ static const struct bad_case {
     {VPPS_NODE_LABELS, 0, "graph\rnode a\r", "t:1:6: expected LF after CR, found CR alone"},
 };
 
-TEST(bad_text) {
+TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     const struct bad_case *c = &bad_cases[_i];
     read_graphs r;
     open_graphs(&r, c->numbers);
@@ -175,14 +177,4 @@ TEST(labels_are_found) {
                               strncmp(at, cases[i].label, (size_t)(end - at)) == 0,
                           "'%s': '%.*s'", line, (int)(end - at), at);
     }
-}
-
-TCase *edge_lists_tests(void) {
-    TCase *tests = tcase_create("edge lists");
-    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_cases));
-    tcase_add_test(tests, nodes_know_their_lines);
-    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_cases));
-    tcase_add_test(tests, labels_of_two_kinds_do_not_mix);
-    tcase_add_test(tests, labels_are_found);
-    return tests;
 }

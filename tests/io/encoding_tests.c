@@ -29,7 +29,9 @@ static void check_written_otherwise(const form *f, const char *text, size_t n) {
     free(wanted);
 }
 
-TEST(marks_and_line_ends_change_nothing) {
+TEST_GROUP("encoding", .seconds = 60);
+
+TEST_EACH(marks_and_line_ends_change_nothing, 0, n_forms) {
     const form *f = &forms[_i];
     check_written_otherwise(f, f->text, strlen(f->text));
     if (!f->file) return;
@@ -41,7 +43,7 @@ TEST(marks_and_line_ends_change_nothing) {
     free(text);
 }
 
-TEST(utf_16_is_named) {
+TEST_EACH(utf_16_is_named, 0, n_forms) {
     static const struct {
         const char *text;
         size_t n;
@@ -72,13 +74,4 @@ TEST(columns_are_counted_from_behind_the_mark) {
     TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
     vpps_sentences_destroy(s);
-}
-
-TCase *encoding_tests(void) {
-    TCase *tests = tcase_create("encoding");
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, marks_and_line_ends_change_nothing, 0, n_forms);
-    tcase_add_loop_test(tests, utf_16_is_named, 0, n_forms);
-    tcase_add_test(tests, columns_are_counted_from_behind_the_mark);
-    return tests;
 }

@@ -36,6 +36,8 @@ static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
 static const uint32_t chunks_of_two[5][5] = {
     {0, 1, 1, 1, 1}, {1, 2, 1, 1, 2}, {1, 2, 1, 1, 2}, {1, 2, 2, 2, 2}, {1, 2, 2, 2, 2}};
 
+TEST_GROUP("f1", .seconds = 30);
+
 TEST(every_transition) {
     static const char prefixes[] = "OBIESMLUW";
     static const int meaning[] = {0, 1, 2, 3, 4, 2, 3, 4, 4}; /* of the same letters in the table above */
@@ -130,9 +132,9 @@ static void check_case(const struct hand_case *c) {
     vpps_vocab_destroy(v);
 }
 
-TEST(by_hand) { check_case(&hand_cases[_i]); }
+TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) { check_case(&hand_cases[_i]); }
 
-TEST(by_the_rules_of_schemes) { check_case(&scheme_cases[_i]); }
+TEST_EACH(by_the_rules_of_schemes, 0, VPPS_COUNT(scheme_cases)) { check_case(&scheme_cases[_i]); }
 
 TEST(types_and_ratios) {
     uint32_t gold[8], predicted[8];
@@ -212,7 +214,7 @@ static const struct {
                 {"B-LOC.NAM I-LOC.NAM O B-PER", true},
                 {"L-X U-X O", true}};
 
-TEST(sets_of_tags) {
+TEST_EACH(sets_of_tags, 0, VPPS_COUNT(tag_sets)) {
     vpps_vocab *v = vocab_of(0, NULL);
     uint32_t ids[32];
     parse(v, tag_sets[_i].tags, ids);
@@ -308,7 +310,7 @@ static const struct golden {
     {4, 9, 1000, 5, {2643, 2635, 2519}, {2650, 2648, 2532}},
 };
 
-TEST(as_seqeval) {
+TEST_EACH(as_seqeval, 0, VPPS_COUNT(goldens)) {
     const struct golden *c = &goldens[_i];
     vpps_vocab *v = vocab_of(N_TAGS, tags);
     vpps_f1 *f;
@@ -327,18 +329,4 @@ TEST(as_seqeval) {
     check_counts(vpps_f1_type_counts(f, 1), c->y.gold, c->y.predicted, c->y.correct);
     vpps_f1_destroy(f);
     vpps_vocab_destroy(v);
-}
-
-TCase *f1_tests(void) {
-    TCase *tests = tcase_create("f1");
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, every_transition);
-    tcase_add_loop_test(tests, by_hand, 0, (int)VPPS_COUNT(hand_cases));
-    tcase_add_loop_test(tests, by_the_rules_of_schemes, 0, (int)VPPS_COUNT(scheme_cases));
-    tcase_add_test(tests, types_and_ratios);
-    tcase_add_test(tests, tags_that_are_none);
-    tcase_add_loop_test(tests, sets_of_tags, 0, (int)VPPS_COUNT(tag_sets));
-    tcase_add_test(tests, as_conlleval);
-    tcase_add_loop_test(tests, as_seqeval, 0, (int)VPPS_COUNT(goldens));
-    return tests;
 }

@@ -6,29 +6,6 @@
 #include "common/folder.h"
 #include "vpps_data.h"
 
-TCase *encoding_tests(void);
-TCase *compressed_tests(void);
-TCase *treebank_tests(void);
-TCase *vocab_tests(void);
-TCase *listops_tests(void);
-TCase *complete_trees_tests(void);
-TCase *sentences_tests(void);
-TCase *sentences_data_tests(void);
-TCase *words_tests(void);
-TCase *language_tests(void);
-TCase *language_meaning_tests(void);
-TCase *lattices_tests(void);
-TCase *constituents_tests(void);
-TCase *dependencies_tests(void);
-TCase *edge_lists_tests(void);
-TCase *vectors_tests(void);
-TCase *f1_tests(void);
-TCase *bleu_tests(void);
-TCase *safetensors_tests(void);
-TCase *hostile_tests(void);
-TCase *atomic_tests(void);
-TCase *json_tests(void);
-
 #define CHECK_STATUS(call, wanted) ck_assert_str_eq(vpps_status_name(call), vpps_status_name(wanted))
 
 /* The last message holds this text. */

@@ -108,6 +108,8 @@ static const char *const texts[] = {
     "{\"\\u0061\":1,\"a\":2}",
 };
 
+TEST_GROUP("json");
+
 TEST(as_jansson) {
     uint32_t taken = 0;
     for (size_t i = 0; i < VPPS_COUNT(texts); i++) taken += compare(texts[i], strlen(texts[i]));
@@ -192,14 +194,4 @@ TEST(strings_are_read_back) {
     json_decref(read);
     free(theirs);
     free(text);
-}
-
-TCase *json_tests(void) {
-    TCase *t = tcase_create("json");
-    tcase_add_test(t, as_jansson);
-    tcase_add_test(t, as_jansson_when_damaged);
-    tcase_add_test(t, where_it_is_wrong);
-    tcase_add_test(t, many_keys);
-    tcase_add_test(t, strings_are_read_back);
-    return t;
 }

@@ -14,7 +14,9 @@ static int kind_of(const char *tag) {
     return 0;
 }
 
-TEST(tags_are_well_formed) {
+TEST_GROUP("language: meaning");
+
+TEST_EACH(tags_are_well_formed, 0, 2) {
     const uint32_t n = 2000;
     corpus c = generate(3, _i == 1, n);
     uint32_t names[N_KINDS] = {0}, words_of_names = 0;
@@ -247,14 +249,4 @@ TEST(names_are_kept) {
     }
     ck_assert_uint_ge(outside, 100); /* "lake", "bank", "of": words that do not always belong to names */
     destroy(c);
-}
-
-TCase *language_meaning_tests(void) {
-    TCase *tests = tcase_create("language: meaning");
-    tcase_add_loop_test(tests, tags_are_well_formed, 0, 2);
-    tcase_add_test(tests, endings_tell_the_kind);
-    tcase_add_test(tests, neighbours_decide_shared_names);
-    tcase_add_test(tests, translations_are_words_in_another_order);
-    tcase_add_test(tests, names_are_kept);
-    return tests;
 }

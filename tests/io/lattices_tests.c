@@ -34,6 +34,8 @@ static const char *show(const vpps_lattices *l) {
     return text;
 }
 
+TEST_GROUP("lattices", .seconds = 60);
+
 TEST(good_text) {
     static const struct {
         const char *text, *shown;
@@ -84,7 +86,7 @@ static const struct bad_text {
     {"1\n2 0 1\n0\n1 0 1.5", "t:4:5: expected the id of an arc, found '1.5'"},
 };
 
-TEST(bad_text) {
+TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     vpps_lattices *l = new_lattices();
     TEST_OK(read_string(l, "1 2 0 1 0 1 0 3"));
     CHECK_STATUS(read_string(l, bad_texts[_i].text), VPPS_FORMAT);
@@ -170,7 +172,7 @@ static const struct lattice_file {
                      {"lattice_ids/dev.txt", 113, 5600, 12, 151, 1.565, 0.586, 2255, 10965, 16},
                      {"lattice_ids/test.txt", 316, 14721, 5, 195, 1.413, 0.435, 2576, 13651, 15}};
 
-TEST(lattices_of_ids) {
+TEST_EACH(lattices_of_ids, 0, VPPS_COUNT(lattice_files)) {
     static const uint32_t train_spans[] = {0, 0, 23045, 3011, 558, 122, 30, 5, 6};
     const struct lattice_file *f = &lattice_files[_i];
     const char *path = data_file("lattices_of_ids", f->name);
@@ -267,18 +269,4 @@ TEST(lattices_know_their_lines) {
     vpps_vocab_destroy(words);
     vpps_sentences_destroy(s);
     vpps_lattices_destroy(l);
-}
-
-TCase *lattices_tests(void) {
-    TCase *tests = tcase_create("lattices");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, good_text);
-    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
-    tcase_add_test(tests, nul_byte_is_refused);
-    tcase_add_test(tests, lexicon);
-    tcase_add_test(tests, built_from_characters);
-    tcase_add_loop_test(tests, lattices_of_ids, 0, (int)VPPS_COUNT(lattice_files));
-    tcase_add_test(tests, lattices_of_weibo);
-    tcase_add_test(tests, lattices_know_their_lines);
-    return tests;
 }

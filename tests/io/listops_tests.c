@@ -103,7 +103,9 @@ static const vpps_listops good_options[] = {
     {.seed = 7, .max_depth = 50, .max_arguments = 900, .max_leaves = 1000},
 };
 
-TEST(labels_are_values) {
+TEST_GROUP("listops", .seconds = 60);
+
+TEST_EACH(labels_are_values, 0, VPPS_COUNT(good_options)) {
     vpps_listops o = good_options[_i];
     uint32_t n = test_scaled(2000);
     if (o.max_leaves >= 1000) n /= 20;
@@ -136,7 +138,7 @@ static const struct bad_options {
      "listops: no tree with 5 to 6 leaves in 100000 draws (max_depth 4, max_arguments 2)"},
 };
 
-TEST(impossible_options_are_refused) {
+TEST_EACH(impossible_options_are_refused, 0, VPPS_COUNT(bad_options)) {
     vpps_treebank *tb;
     TEST_OK(vpps_treebank_create(&tb));
     CHECK_STATUS(vpps_treebank_generate_listops(tb, &bad_options[_i].options, 3), VPPS_ARGUMENT);
@@ -190,14 +192,4 @@ TEST(classes_are_balanced) {
     ck_assert_uint_le(most, n * 17 / 100);
     for (int label = 0; label < 10; label++) ck_assert_uint_ge(counts[label], n * 5 / 100);
     vpps_treebank_destroy(tb);
-}
-
-TCase *listops_tests(void) {
-    TCase *tests = tcase_create("listops");
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, labels_are_values, 0, (int)VPPS_COUNT(good_options));
-    tcase_add_loop_test(tests, impossible_options_are_refused, 0, (int)VPPS_COUNT(bad_options));
-    tcase_add_test(tests, equal_options_give_equal_trees);
-    tcase_add_test(tests, classes_are_balanced);
-    return tests;
 }

@@ -49,6 +49,8 @@ static void walk(const vpps_safetensors *file) {
     ck_assert_uint_ge(sum + 1, sum ? 1 : 0);
 }
 
+TEST_GROUP("safetensors", .seconds = 60);
+
 TEST(bytes_are_the_formats) {
     size_t n;
     folder_make();
@@ -266,7 +268,9 @@ static vpps_status parse_parts(vpps_safetensors **file, uint64_t length, const c
     return status;
 }
 
-TEST(hostile_header) {
+TEST_GROUP("hostile safetensors", .seconds = 60);
+
+TEST_EACH(hostile_header, 0, VPPS_COUNT(hostile_headers)) {
     const struct hostile *c = &hostile_headers[_i];
     vpps_safetensors *file;
     vpps_status status = parse_parts(&file, strlen(c->header), c->header, strlen(c->header));
@@ -314,6 +318,8 @@ TEST(deep_json_is_refused) {
     }
 }
 
+TEST_GROUP("safetensors", .seconds = 60);
+
 TEST(other_dtypes_are_not_read_as_f32) {
     static const char header[] = "{" ENTRY("a", "BF16", "[4]", "[0,8]") "}";
     vpps_safetensors *file;
@@ -335,27 +341,4 @@ TEST(unreadable_files) {
                "/dev/zero: cannot be read: not a regular file");
     ck_assert_ptr_null(value);
     folder_remove();
-}
-
-TCase *safetensors_tests(void) {
-    TCase *tests = tcase_create("safetensors");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, bytes_are_the_formats);
-    tcase_add_test(tests, golden_bytes_are_read);
-    tcase_add_test(tests, what_is_written_is_read);
-    tcase_add_test(tests, bad_arguments_write_nothing);
-    tcase_add_test(tests, every_truncation_fails);
-    tcase_add_test(tests, every_bit_flip_of_the_header_is_harmless);
-    tcase_add_test(tests, other_dtypes_are_not_read_as_f32);
-    tcase_add_test(tests, unreadable_files);
-    return tests;
-}
-
-TCase *hostile_tests(void) {
-    TCase *tests = tcase_create("hostile safetensors");
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, hostile_header, 0, (int)VPPS_COUNT(hostile_headers));
-    tcase_add_test(tests, hostile_length);
-    tcase_add_test(tests, deep_json_is_refused);
-    return tests;
 }

@@ -51,7 +51,9 @@ static const struct wikiner_file {
 } wikiner_files[] = {{"wikiner/train.txt", {10000, 2, 135, 25719, 248038}, 5515, 261, 9, 213949, 11318},
                      {"wikiner/dev.txt", {1696, 1, 144, 8504, 39007}, 1078, 155, 5, 32576, 1634}};
 
-TEST(wikiner) {
+TEST_GROUP("sentences_data", .seconds = 60);
+
+TEST_EACH(wikiner, 0, VPPS_COUNT(wikiner_files)) {
     const struct wikiner_file *f = &wikiner_files[_i];
     const char *path = data_file("wikiner", f->name);
     if (!path) return;
@@ -123,7 +125,7 @@ static const struct ptb_file {
                  {"ptb_lm/ptb.valid.txt", {3370, 1, 74, 6021, 70390}, 73760},
                  {"ptb_lm/ptb.test.txt", {3761, 1, 77, 6048, 78669}, 82430}};
 
-TEST(penn_treebank_text) {
+TEST_EACH(penn_treebank_text, 0, VPPS_COUNT(ptb_files)) {
     static const vpps_lines end = {.end_word = "<eos>"};
     const struct ptb_file *f = &ptb_files[_i];
     const char *path = data_file("penn_treebank_text", f->name);
@@ -149,7 +151,7 @@ static const struct parallel_file {
     {"iwslt15_envi/tst2013.en", "iwslt15_envi/tst2013.vi", {1268, 0, 102, 0, 26728}, {1268, 0, 123, 0, 33682}},
 };
 
-TEST(translations) {
+TEST_EACH(translations, 0, VPPS_COUNT(parallel_files)) {
     const struct parallel_file *f = &parallel_files[_i];
     char source_path[1024];
     const char *path = data_file("translations", f->source);
@@ -163,14 +165,4 @@ TEST(translations) {
     check_totals(target, f->target_totals);
     vpps_sentences_destroy(source);
     vpps_sentences_destroy(target);
-}
-
-TCase *sentences_data_tests(void) {
-    TCase *tests = tcase_create("sentences_data");
-    tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, wikiner, 0, (int)VPPS_COUNT(wikiner_files));
-    tcase_add_test(tests, weibo);
-    tcase_add_loop_test(tests, penn_treebank_text, 0, (int)VPPS_COUNT(ptb_files));
-    tcase_add_loop_test(tests, translations, 0, (int)VPPS_COUNT(parallel_files));
-    return tests;
 }

@@ -110,7 +110,9 @@ static const struct good_case {
     {LINES, NULL, "a <eos> b <eos>\n", "[a] [<eos>] [b] [<eos>] \n"},
 };
 
-TEST(good_text) {
+TEST_GROUP("sentences");
+
+TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     const struct good_case *c = &good_cases[_i];
     vpps_sentences *s = new_sentences();
     TEST_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
@@ -174,7 +176,7 @@ static const struct bad_case {
     {LINES, NULL, "a\n b\r c", 0, "t:2:3: expected LF after CR, found CR alone"},
 };
 
-TEST(bad_text) {
+TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     const struct bad_case *c = &bad_cases[_i];
     vpps_sentences *s = new_sentences();
     CHECK_STATUS(read_as(s, c->format, c->options, c->text, c->len ? c->len : strlen(c->text)), VPPS_FORMAT);
@@ -418,21 +420,4 @@ TEST(files) {
     vpps_sentences_destroy(s);
     vpps_sentences_destroy(t);
     folder_remove();
-}
-
-TCase *sentences_tests(void) {
-    TCase *tests = tcase_create("sentences");
-    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_cases));
-    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_cases));
-    tcase_add_test(tests, bad_options);
-    tcase_add_test(tests, failure_changes_nothing);
-    tcase_add_test(tests, sentences_know_their_lines);
-    tcase_add_test(tests, words_know_their_lines);
-    tcase_add_test(tests, barred_text);
-    tcase_add_test(tests, lines_that_begin_with_a_hash);
-    tcase_add_test(tests, comments_of_ten_columns);
-    tcase_add_test(tests, tags_for_all_or_none);
-    tcase_add_test(tests, parallel_text);
-    tcase_add_test(tests, files);
-    return tests;
 }

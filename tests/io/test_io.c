@@ -24,29 +24,4 @@ char *treebank_text(const vpps_treebank *tb, size_t *n) {
     return text;
 }
 
-int main(void) {
-    Suite *suite = suite_create("io");
-    suite_add_tcase(suite, vocab_tests());
-    suite_add_tcase(suite, encoding_tests());
-    suite_add_tcase(suite, compressed_tests());
-    suite_add_tcase(suite, treebank_tests());
-    suite_add_tcase(suite, listops_tests());
-    suite_add_tcase(suite, complete_trees_tests());
-    suite_add_tcase(suite, sentences_tests());
-    suite_add_tcase(suite, sentences_data_tests());
-    suite_add_tcase(suite, words_tests());
-    suite_add_tcase(suite, language_tests());
-    suite_add_tcase(suite, language_meaning_tests());
-    suite_add_tcase(suite, lattices_tests());
-    suite_add_tcase(suite, constituents_tests());
-    suite_add_tcase(suite, dependencies_tests());
-    suite_add_tcase(suite, edge_lists_tests());
-    suite_add_tcase(suite, vectors_tests());
-    suite_add_tcase(suite, f1_tests());
-    suite_add_tcase(suite, bleu_tests());
-    suite_add_tcase(suite, safetensors_tests());
-    suite_add_tcase(suite, hostile_tests());
-    suite_add_tcase(suite, atomic_tests());
-    suite_add_tcase(suite, json_tests());
-    return test_main(suite);
-}
+int main(void) { return test_main("io"); }

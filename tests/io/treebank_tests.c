@@ -16,6 +16,8 @@ static vpps_status read_string(vpps_treebank *tb, const char *text) {
     return vpps_treebank_read_text(tb, "t", text, strlen(text));
 }
 
+TEST_GROUP("vocab");
+
 TEST(vocab_gives_dense_ids) {
     vpps_vocab *v;
     TEST_OK(vpps_vocab_create(&v));
@@ -72,6 +74,8 @@ TEST(vocab_text_round_trip) {
     }
 }
 
+TEST_GROUP("treebank", .seconds = 60);
+
 TEST(nodes_are_in_post_order) {
     vpps_treebank *tb = new_treebank();
     TEST_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
@@ -109,7 +113,7 @@ static const struct good_text {
     {"(1 (1 1) (-1 -1))\n\n\n(2 2)", 2, "(1 (1 1) (-1 -1))\n(2 2)\n"},
 };
 
-TEST(good_text) {
+TEST_EACH(good_text, 0, VPPS_COUNT(good_texts)) {
     const struct good_text *c = &good_texts[_i];
     vpps_treebank *tb = new_treebank();
     size_t n;
@@ -157,7 +161,7 @@ static const struct bad_text {
     {"(0 8" NBSP "1)\n(1 caf\xc3\xa9 x)", "t:2:10: expected ')' after the word, found 'x'"},
 };
 
-TEST(bad_text) {
+TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     const struct bad_text *c = &bad_texts[_i];
     vpps_treebank *tb = new_treebank();
     CHECK_STATUS(read_string(tb, c->text), VPPS_FORMAT);
@@ -196,7 +200,7 @@ TEST(failure_changes_nothing) {
 #define DEEP 100000
 
 /* A tree of DEEP levels, the deep side on the left (0) or on the right (1); its text comes back unchanged. */
-TEST(depth_is_limited_by_memory_only) {
+TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     size_t n;
     char *text = NULL;
     FILE *file = open_memstream(&text, &n);
@@ -319,27 +323,4 @@ TEST(trees_know_their_lines) {
     vpps_constituents_destroy(c);
     vpps_treebank_destroy(binary);
     vpps_treebank_destroy(tb);
-}
-
-TCase *vocab_tests(void) {
-    TCase *tests = tcase_create("vocab");
-    tcase_add_test(tests, vocab_gives_dense_ids);
-    tcase_add_test(tests, vocab_refuses_words_that_text_cannot_hold);
-    tcase_add_test(tests, vocab_text_round_trip);
-    return tests;
-}
-
-TCase *treebank_tests(void) {
-    TCase *tests = tcase_create("treebank");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, nodes_are_in_post_order);
-    tcase_add_loop_test(tests, good_text, 0, (int)VPPS_COUNT(good_texts));
-    tcase_add_loop_test(tests, bad_text, 0, (int)VPPS_COUNT(bad_texts));
-    tcase_add_test(tests, nul_byte_is_refused);
-    tcase_add_test(tests, failure_changes_nothing);
-    tcase_add_loop_test(tests, depth_is_limited_by_memory_only, 0, 2);
-    tcase_add_test(tests, files);
-    tcase_add_test(tests, stanford_sentiment_treebank);
-    tcase_add_test(tests, trees_know_their_lines);
-    return tests;
 }

@@ -120,7 +120,9 @@ static char *written(int way, size_t *n) {
     return bytes;
 }
 
-TEST(all_forms_give_the_same) {
+TEST_GROUP("vectors");
+
+TEST_EACH(all_forms_give_the_same, 0, N_FORMS) {
     const vpps_vectors_form told = _i >= WORD2VEC ? VPPS_VECTORS_WORD2VEC
                                    : _i >= GLOVE  ? VPPS_VECTORS_GLOVE
                                                   : VPPS_VECTORS_TEXT;
@@ -205,7 +207,7 @@ TEST(numbers_are_those_of_c) {
 
 /* ---------------------------------------------------------------- fastText */
 
-TEST(models_of_fasttext) {
+TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     const struct golden_model *m = &golden_models[_i];
     enum { WORDS = VPPS_COUNT(golden_asked) };
     vpps_vocab *words = vocab_of(WORDS, golden_asked);
@@ -241,7 +243,7 @@ TEST(models_of_fasttext) {
 }
 
 /* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
-TEST(cut_models_are_refused) {
+TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
     const struct golden_model *m = &golden_models[_i];
     vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
     float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
@@ -273,7 +275,7 @@ static const struct {
               {40, 1 << 30, "t: expected a matrix with a row for every word and n-gram, found another shape"},
               {64, 1 << 30, "t: expected the rest of the dictionary, found end of file"}};
 
-TEST(spoilt_models_are_refused) {
+TEST_EACH(spoilt_models_are_refused, 0, VPPS_COUNT(spoilt)) {
     vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
     float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
     unsigned char bytes[sizeof golden_skipgram];
@@ -322,7 +324,7 @@ static const struct bad_vectors {
     {"\xba\x16\x4f\x2f\x0c\0\0\0", "t: expected a fastText model, found end of file", 8},
 };
 
-TEST(bad_vectors_are_refused) {
+TEST_EACH(bad_vectors_are_refused, 0, VPPS_COUNT(bad_vectors)) {
     const struct bad_vectors *b = &bad_vectors[_i];
     static const char *const words[] = {"cat"};
     vpps_vocab *v = vocab_of(1, words);
@@ -363,7 +365,7 @@ static const struct form_case {
     {"a first line that is short", "cat 1\ndog 1 2\nmouse 1 2\n", 0, VPPS_VECTORS_GLOVE, 2},
 };
 
-TEST(the_whole_decides_the_form) {
+TEST_EACH(the_whole_decides_the_form, 0, VPPS_COUNT(form_cases)) {
     const struct form_case *c = &form_cases[_i];
     vpps_stream *s;
     vpps_vectors_info info;
@@ -375,7 +377,7 @@ TEST(the_whole_decides_the_form) {
 }
 
 /* More than a stream's buffers hold, in both forms. */
-TEST(many_vectors) {
+TEST_EACH(many_vectors, 0, 2) {
     enum { MANY = 5000, WIDE = 60 };
     uint64_t random = 5;
     size_t n;
@@ -407,19 +409,4 @@ TEST(many_vectors) {
     free(wanted);
     free(bytes);
     vpps_vocab_destroy(words);
-}
-
-TCase *vectors_tests(void) {
-    TCase *tests = tcase_create("vectors");
-    tcase_add_loop_test(tests, all_forms_give_the_same, 0, N_FORMS);
-    tcase_add_test(tests, words_with_spaces);
-    tcase_add_test(tests, numbers_are_those_of_c);
-    tcase_add_loop_test(tests, models_of_fasttext, 0, (int)VPPS_COUNT(golden_models));
-    tcase_add_loop_test(tests, cut_models_are_refused, 0, (int)VPPS_COUNT(golden_models));
-    tcase_add_loop_test(tests, spoilt_models_are_refused, 0, (int)VPPS_COUNT(spoilt));
-    tcase_add_loop_test(tests, the_whole_decides_the_form, 0, (int)VPPS_COUNT(form_cases));
-    tcase_add_loop_test(tests, bad_vectors_are_refused, 0, (int)VPPS_COUNT(bad_vectors));
-    tcase_add_test(tests, missing_files_are_named);
-    tcase_add_loop_test(tests, many_vectors, 0, 2);
-    return tests;
 }

@@ -1,6 +1,8 @@
 /* words_tests.c - vocabularies cut by frequency, maps between them, words as characters. */
 #include "io_tests.h"
 
+TEST_GROUP("words");
+
 TEST(cut_and_map) {
     static const char text[] = "b a a\n<unk> c b a d\n";
     vpps_sentences *s;
@@ -118,14 +120,4 @@ TEST(words_as_characters) {
     ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), 11);
     vpps_spellings_destroy(spellings);
     vpps_sentences_destroy(s);
-}
-
-TCase *words_tests(void) {
-    TCase *tests = tcase_create("words");
-    tcase_add_test(tests, cut_and_map);
-    tcase_add_test(tests, counts_of_trees);
-    tcase_add_test(tests, every_code_point_is_a_character);
-    tcase_add_test(tests, bad_bytes_are_characters);
-    tcase_add_test(tests, words_as_characters);
-    return tests;
 }

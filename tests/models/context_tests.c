@@ -258,7 +258,9 @@ static void replace_everything(subject *s) {
     }
 }
 
-TEST(positions_see_what_they_may) {
+TEST_GROUP("context");
+
+TEST_EACH(positions_see_what_they_may, 0, case_count()) {
     subject s;
     fixture whole;
     fixture_open(&s.f, _i, NULL, 8, 6, 0);
@@ -276,10 +278,4 @@ TEST(positions_see_what_they_may) {
     ref_model_destroy(s.m);
     fixture_close(&whole);
     fixture_close(&s.f);
-}
-
-TCase *context_tests(void) {
-    TCase *t = tcase_create("context");
-    tcase_add_loop_test(t, positions_see_what_they_may, 0, case_count());
-    return t;
 }

@@ -22,7 +22,9 @@ static void check_decoding(const fixture *f, const net_decoding *d) {
 
 /* ---------------------------------------------------------------- on one graph */
 
-TEST(steps_are_those_of_the_whole) {
+TEST_GROUP("decoding");
+
+TEST_EACH(steps_are_those_of_the_whole, 0, case_count()) {
     fixture f, whole;
     if (!case_at(_i).net->decode) return;
     fixture_open(&f, _i, NULL, 6, 5, 0);
@@ -142,7 +144,7 @@ static void decode_stepwise(fixture *f, vpps_handle *h, uint32_t i) {
     }
 }
 
-TEST(steps_go_on_from_states_given_back) {
+TEST_EACH(steps_go_on_from_states_given_back, 0, case_count()) {
     fixture f;
     vpps_handle *h;
     vpps_options o = options_for("cpu");
@@ -152,11 +154,4 @@ TEST(steps_go_on_from_states_given_back) {
     for (uint32_t i = 0; i < f.e->n; i++) decode_stepwise(&f, h, i);
     vpps_handle_destroy(h);
     fixture_close(&f);
-}
-
-TCase *decoding_tests(void) {
-    TCase *t = tcase_create("decoding");
-    tcase_add_loop_test(t, steps_are_those_of_the_whole, 0, case_count());
-    tcase_add_loop_test(t, steps_go_on_from_states_given_back, 0, case_count());
-    return t;
 }

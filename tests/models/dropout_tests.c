@@ -125,7 +125,9 @@ static void check_directions(const fixture *f, float *const *before) {
                   differ, info.cols);
 }
 
-TEST(dropout_is_where_it_is_documented) {
+TEST_GROUP("dropout");
+
+TEST_EACH(dropout_is_where_it_is_documented, 0, case_count()) {
     enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
     vpps_options o = options_for("cpu");
     fixture f;
@@ -155,10 +157,4 @@ TEST(dropout_is_where_it_is_documented) {
     for (vpps_param p = 0; p < vpps_param_count(f.model); p++) free(before[p]);
     vpps_handle_destroy(h);
     fixture_close(&f);
-}
-
-TCase *dropout_tests(void) {
-    TCase *t = tcase_create("dropout");
-    tcase_add_loop_test(t, dropout_is_where_it_is_documented, 0, case_count());
-    return t;
 }

@@ -124,8 +124,10 @@ static void check_example(const trial *t, uint32_t i, const said *got) {
     }
 }
 
+TEST_GROUP("equations");
+
 /* Dropout is the identity where nothing is trained. */
-TEST(logits_are_those_of_the_equations) {
+TEST_EACH(logits_are_those_of_the_equations, 0, case_count()) {
     for (int by_hand = 0; by_hand < 2; by_hand++) {
         static trial t;
         static said got;
@@ -180,15 +182,8 @@ static void check_step(int i, bool by_hand, net_heads heads) {
     trial_close(&t);
 }
 
-TEST(a_step_follows_the_equations) {
+TEST_EACH(a_step_follows_the_equations, 0, case_count()) {
     const network *n = case_at(_i).net;
     check_step(_i, false, NET_HEADS_LABELLED);
     if (n->kind == NET_TREES && !roots_only(n)) check_step(_i, true, NET_HEADS_ROOT);
-}
-
-TCase *equation_tests(void) {
-    TCase *t = tcase_create("equations");
-    tcase_add_loop_test(t, logits_are_those_of_the_equations, 0, case_count());
-    tcase_add_loop_test(t, a_step_follows_the_equations, 0, case_count());
-    return t;
 }

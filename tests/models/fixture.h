@@ -78,15 +78,4 @@ vpps_options options_for(const char *device);
 
 /* ---------------------------------------------------------------- the suites */
 
-TCase *row_tests(void);
-TCase *initial_tests(void);
-TCase *equation_tests(void);
-TCase *dropout_tests(void);
-TCase *position_tests(void);
-TCase *gradient_tests(void);
-TCase *learning_tests(void);
-TCase *context_tests(void);
-TCase *decoding_tests(void);
-TCase *two_type_tests(void);
-
 #endif

@@ -2,6 +2,8 @@
  * was recorded. The engine's own gradients are checked through the losses of some steps (learning_tests.c). */
 #include "fixture.h"
 
+#include "runtime/simt/fiber.h"
+
 #include <math.h>
 
 #define SLOPE_ERROR 1e-6 /* h^2 of the third derivative, rounding of the loss over h */
@@ -55,11 +57,13 @@ static void check_slopes(int i, float dropout) {
     fixture_close(&f);
 }
 
-TEST(gradients_are_slopes) { check_slopes(_i, 0); }
+TEST_GROUP("gradients", .left_out = VPPS_SIMT_TSAN ? "one thread makes those of the reference" : NULL);
 
-TEST(gradients_are_slopes_with_dropout) { check_slopes(_i, 0.3f); }
+TEST_EACH(gradients_are_slopes, 0, case_count()) { check_slopes(_i, 0); }
 
-TEST(dropout_drops) {
+TEST_EACH(gradients_are_slopes_with_dropout, 0, case_count()) { check_slopes(_i, 0.3f); }
+
+TEST_EACH(dropout_drops, 0, case_count()) {
     const net_case c = case_at(_i);
     if (!HAS_OPTION(c.net, dropout)) return;
     double losses[2][2];
@@ -77,12 +81,4 @@ TEST(dropout_drops) {
     }
     ck_assert_msg(losses[0][0] == losses[0][1], "%s: another mask without dropout", c.name);
     ck_assert_msg(fabs(losses[1][0] - losses[1][1]) > 1e-6, "%s: masks do not matter", c.name);
-}
-
-TCase *gradient_tests(void) {
-    TCase *t = tcase_create("gradients");
-    tcase_add_loop_test(t, gradients_are_slopes, 0, case_count());
-    tcase_add_loop_test(t, gradients_are_slopes_with_dropout, 0, case_count());
-    tcase_add_loop_test(t, dropout_drops, 0, case_count());
-    return t;
 }

@@ -167,7 +167,9 @@ static bool begins(double *x, size_t n, const vpps_param_info *info, beginning h
 static const examples none = {.words = 101, .characters = 83, .classes = 37, .edge_types = 29, .numbers = 31};
 enum { WIDE_HIDDEN = 52, WIDE_EMBED = 44 };
 
-TEST(parameters_begin_as_documented) {
+TEST_GROUP("initial values");
+
+TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
     fixture f;
     double first[128];
     uint32_t n_drawn = 0;
@@ -205,11 +207,4 @@ TEST(rows_are_of_parameters) {
         TEST_OK(vpps_param_find(f.model, rows[i].parameter, &p));
         fixture_close(&f);
     }
-}
-
-TCase *initial_tests(void) {
-    TCase *t = tcase_create("initial values");
-    tcase_add_loop_test(t, parameters_begin_as_documented, 0, case_count());
-    tcase_add_test(t, rows_are_of_parameters);
-    return t;
 }

@@ -6,7 +6,9 @@
 
 #include <math.h>
 
-TEST(one_batch_is_overfitted) {
+TEST_GROUP("learning", .seconds = 60);
+
+TEST_EACH(one_batch_is_overfitted, 0, case_count()) {
     enum { MOST_STEPS = 400 };
     fixture f;
     vpps_handle *h;
@@ -80,19 +82,11 @@ static void train_on(const char *device, int i, const double want[BATCHES]) {
 }
 
 /* Software SIMT compiles a kernel each, which takes its time: it runs one case of each network. */
-TEST(devices_agree) {
+TEST_EACH(devices_agree, 0, case_count()) {
     double want[BATCHES];
     train_reference(_i, want);
     train_on("cpu", _i, want);
     if (!case_at(_i).fullest) return;
     setenv("VPPS_SIMT_SMS", "2", 1);
     train_on(test_gpu_device(), _i, want);
-}
-
-TCase *learning_tests(void) {
-    TCase *t = tcase_create("learning");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, one_batch_is_overfitted, 0, case_count());
-    tcase_add_loop_test(t, devices_agree, 0, case_count());
-    return t;
 }

@@ -31,7 +31,9 @@ static void check_heads(const fixture *f, net_heads heads) {
     }
 }
 
-TEST(classifiers_stand_where_they_are_asked_for) {
+TEST_GROUP("positions");
+
+TEST_EACH(classifiers_stand_where_they_are_asked_for, 0, case_count()) {
     static const net_heads heads[] = {NET_HEADS_LABELLED, NET_HEADS_ROOT, NET_HEADS_ALL};
     fixture f;
     fixture_open(&f, _i, NULL, 5, 4, 0);
@@ -46,7 +48,7 @@ TEST(classifiers_stand_where_they_are_asked_for) {
 /* ---------------------------------------------------------------- losses */
 
 /* The nll is that of the logits and of the example's own label. */
-TEST(the_loss_is_the_label_s) {
+TEST_EACH(the_loss_is_the_label_s, 0, case_count()) {
     fixture f;
     fixture_open(&f, _i, NULL, 5, 4, 0);
     build(&f, NET_HEADS_LABELLED);
@@ -71,7 +73,7 @@ TEST(the_loss_is_the_label_s) {
 }
 
 /* An example says the same alone as among others, which were on the same graph before it. */
-TEST(examples_are_apart) {
+TEST_EACH(examples_are_apart, 0, case_count()) {
     fixture f, alone;
     fixture_open(&f, _i, NULL, 5, 4, 0);
     fixture_open(&alone, _i, NULL, 5, 4, 0);
@@ -117,7 +119,7 @@ static void check_table(const fixture *f, const ref_run *r, size_t first, const 
     }
 }
 
-TEST(ids_are_used_as_given) {
+TEST_EACH(ids_are_used_as_given, 0, case_count()) {
     fixture f;
     example_ids ids = {0};
     uint32_t tables = 0;
@@ -146,13 +148,4 @@ TEST(ids_are_used_as_given) {
     ref_run_destroy(r);
     ref_model_destroy(m);
     fixture_close(&f);
-}
-
-TCase *position_tests(void) {
-    TCase *t = tcase_create("positions");
-    tcase_add_loop_test(t, classifiers_stand_where_they_are_asked_for, 0, case_count());
-    tcase_add_loop_test(t, the_loss_is_the_label_s, 0, case_count());
-    tcase_add_loop_test(t, examples_are_apart, 0, case_count());
-    tcase_add_loop_test(t, ids_are_used_as_given, 0, case_count());
-    return t;
 }

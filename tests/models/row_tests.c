@@ -17,7 +17,15 @@ static void check_option(const network *n, const option_row *o) {
                   value);
 }
 
-TEST(a_row_is_complete) {
+static int n_networks(void) {
+    int n = 0;
+    while (networks[n]) n++;
+    return n;
+}
+
+TEST_GROUP("rows");
+
+TEST_EACH(a_row_is_complete, 0, n_networks()) {
     const network *n = networks[_i];
     const bool pairs = n->kind == NET_PAIRS || n->kind == NET_LATTICE_PAIRS;
     ck_assert_ptr_eq(network_find(n->name), n); /* also: no two of one name */
@@ -90,7 +98,7 @@ static uint64_t documented(const char *name, const net_config *c) {
     return 0;
 }
 
-TEST(parameters_are_as_documented) {
+TEST_EACH(parameters_are_as_documented, 0, case_count()) {
     static const uint32_t sizes[][2] = {{5, 3}, {8, 8}, {7, 12}}; /* hidden, embed */
     for (size_t i = 0; i < VPPS_COUNT(sizes); i++) {
         fixture f;
@@ -108,7 +116,7 @@ TEST(parameters_are_as_documented) {
 }
 
 /* The table that pretrained vectors go to has a vector for every word, of a size that an option says. */
-TEST(embeddings_are_named) {
+TEST_EACH(embeddings_are_named, 0, case_count()) {
     fixture f;
     vpps_param table;
     vpps_param_info info = {.size = sizeof info};
@@ -119,14 +127,4 @@ TEST(embeddings_are_named) {
     ck_assert_uint_eq(info.count, f.config.words);
     ck_assert_uint_eq(info.rows * info.cols, HAS_OPTION(f.net, embed) ? f.config.embed : f.config.hidden);
     fixture_close(&f);
-}
-
-TCase *row_tests(void) {
-    int n = 0;
-    while (networks[n]) n++;
-    TCase *t = tcase_create("rows");
-    tcase_add_loop_test(t, a_row_is_complete, 0, n);
-    tcase_add_loop_test(t, embeddings_are_named, 0, case_count());
-    tcase_add_loop_test(t, parameters_are_as_documented, 0, case_count());
-    return t;
 }

@@ -34,6 +34,8 @@ static examples open_listops(vpps_treebank **bank, vpps_tree trees[MOST_EXAMPLES
                       .classes = vpps_treebank_classes(*bank)};
 }
 
+TEST_GROUP("tree-lstm-2type");
+
 TEST(each_kind_has_half_of_the_vertices) {
     uint32_t kind[2] = {0, 0}, inner = 0;
     vpps_tree trees[MOST_EXAMPLES];
@@ -55,10 +57,4 @@ TEST(each_kind_has_half_of_the_vertices) {
     ck_assert_msg(kind[0] > all / 3 && kind[1] > all / 3, "%u and %u", kind[0], kind[1]);
     fixture_close(&f);
     vpps_treebank_destroy(bank);
-}
-
-TCase *two_type_tests(void) {
-    TCase *t = tcase_create("tree-lstm-2type");
-    tcase_add_test(t, each_kind_has_half_of_the_vertices);
-    return t;
 }

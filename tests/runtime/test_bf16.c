@@ -201,7 +201,9 @@ static float packed_element(const operand *o, uint32_t row, uint32_t k, uint32_t
     return of_bits(k % 2 ? word & 0xffff0000u : word << 16);
 }
 
-TEST(operands_are_packed) {
+TEST_GROUP("bf16", .seconds = 60);
+
+TEST_EACH(operands_are_packed, 0, N_UNITS) {
     const unit u = unit_of(_i);
     draw_seed();
     for (int round = 0; u.product && round < (int)test_scaled(300); round++) {
@@ -292,7 +294,7 @@ static void check_bound(const problem *p, const float *c) {
     }
 }
 
-TEST(products_are_within_their_bound) {
+TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
     const unit u = unit_of(_i);
     draw_seed();
     for (int round = 0; u.product && round < (int)test_scaled(40) * N_KINDS; round++) {
@@ -314,7 +316,7 @@ TEST(products_are_within_their_bound) {
 }
 
 /* A sum of products has the bits that it has when they are added one after the other. */
-TEST(terms_are_added_in_their_order) {
+TEST_EACH(terms_are_added_in_their_order, 0, N_UNITS) {
     enum { MOST_TERMS = 4 };
     const unit u = unit_of(_i);
     draw_seed();
@@ -494,7 +496,7 @@ TEST(amx_is_its_model) {
 }
 
 /* NaN and infinity of a vector stay in its result, those of a row in the row's. */
-TEST(what_is_not_finite_shows) {
+TEST_EACH(what_is_not_finite_shows, 0, N_UNITS) {
     static const float poisons[] = {NAN, INFINITY, -INFINITY};
     const unit u = unit_of(_i);
     draw_seed();
@@ -523,16 +525,4 @@ TEST(what_is_not_finite_shows) {
     }
 }
 
-int main(void) {
-    Suite *s = suite_create("bf16");
-    TCase *t = add_case(s, "bf16", 60);
-    tcase_add_loop_test(t, operands_are_packed, 0, N_UNITS);
-    tcase_add_loop_test(t, products_are_within_their_bound, 0, N_UNITS);
-    tcase_add_loop_test(t, terms_are_added_in_their_order, 0, N_UNITS);
-    tcase_add_test(t, vectors_are_spread);
-    tcase_add_test(t, transposed_products_are_within_their_bound);
-    tcase_add_test(t, instruction_sets_give_the_same_bits);
-    tcase_add_test(t, amx_is_its_model);
-    tcase_add_loop_test(t, what_is_not_finite_shows, 0, N_UNITS);
-    return test_main(s);
-}
+int main(void) { return test_main("bf16"); }

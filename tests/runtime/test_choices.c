@@ -140,7 +140,7 @@ static void check_choice(const choice_case *x, const list *l, size_t elems) {
     ck_assert_msg(strstr(why, x->why), "'%s' lacks '%s'", why, x->why);
 }
 
-TEST(without_trials_the_table) { check_choice(&without_trials[_i], NULL, 1 << 18); }
+TEST_EACH(without_trials_the_table, 0, VPPS_COUNT(without_trials)) { check_choice(&without_trials[_i], NULL, 1 << 18); }
 
 /* Zen 4 is like the one with dot = 1.7, the Intel processors that this was first measured on like dot = 0.5; avx2: of one vector. */
 static const struct {
@@ -167,7 +167,7 @@ static const struct {
     {4000, 0, 0, 1 << 18, {BF16, NULL, 0, false, BF16, "avx512", "avx512", "as asked", 1}},
 };
 
-TEST(trials_decide) {
+TEST_EACH(trials_decide, 0, VPPS_COUNT(with_trials)) {
     list l;
     add_processor(&l, with_trials[_i].avx2, with_trials[_i].dot, with_trials[_i].amx);
     check_choice(&with_trials[_i].want, &l, with_trials[_i].elems);
@@ -234,7 +234,7 @@ static const struct {
     {{100, 100, 100}, {1000, 1000, 1000}, {400, 400, 400}, 0.001, 96, 1, 0},
 };
 
-TEST(times_ask_for_tiles_and_copies) {
+TEST_EACH(times_ask_for_tiles_and_copies, 0, VPPS_COUNT(timings)) {
     const vpps_cpu_units u = processor_with(0);
     list l = {.n = 0};
     char why[160];
@@ -326,7 +326,7 @@ static void hear(void *context, const char *line) {
 }
 
 /* What a handle says that it takes is what it takes, with its reason. */
-TEST(a_handle_says_which) {
+TEST_EACH(a_handle_says_which, 0, 8) {
     vpps_model *model;
     vpps_handle *h;
     unsetenv("VPPS_ISA");
@@ -370,18 +370,4 @@ TEST(units_are_whole) {
     }
 }
 
-int main(void) {
-    Suite *s = suite_create("choices");
-    TCase *t = add_case(s, "choices", 0);
-    tcase_add_loop_test(t, without_trials_the_table, 0, VPPS_COUNT(without_trials));
-    tcase_add_loop_test(t, trials_decide, 0, VPPS_COUNT(with_trials));
-    tcase_add_test(t, the_size_of_a_network_decides);
-    tcase_add_test(t, small_matrices_gain_nothing_from_bf16x3);
-    tcase_add_test(t, a_reason_may_be_cut_short);
-    tcase_add_loop_test(t, times_ask_for_tiles_and_copies, 0, VPPS_COUNT(timings));
-    tcase_add_test(t, a_choice_is_text_and_back);
-    tcase_add_test(t, trials_are_text_and_back);
-    tcase_add_loop_test(t, a_handle_says_which, 0, 8);
-    tcase_add_test(t, units_are_whole);
-    return test_main(s);
-}
+int main(void) { return test_main("choices"); }

@@ -64,7 +64,7 @@ static const quota_case cases[] = {
     {"30 23\n - \n" V2, "\n::\n0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 50000\n"}}, 2},
 };
 
-TEST(quotas) {
+TEST_EACH(quotas, 0, VPPS_COUNT(cases)) {
     const quota_case *c = &cases[_i];
     const char *root = fake_root_open();
     fake_root_put(c->mounts, "/proc/self/mountinfo");
@@ -86,10 +86,4 @@ TEST(cores_of_this_process) {
     ck_assert(vpps_cores_quota("/nowhere") == 0);
 }
 
-int main(void) {
-    Suite *s = suite_create("cores");
-    TCase *t = add_case(s, "cores", 0);
-    tcase_add_loop_test(t, quotas, 0, VPPS_COUNT(cases));
-    tcase_add_test(t, cores_of_this_process);
-    return test_main(s);
-}
+int main(void) { return test_main("cores"); }

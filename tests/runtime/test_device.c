@@ -268,8 +268,10 @@ static void expect_failure(fixture *f, const fault *b) {
     ck_assert_msg(vpps_now_ns() - start < 20000000000u, "%s: took far longer than the watchdog's time", b->name);
 }
 
+TEST_GROUP("broken scripts", .seconds = 60);
+
 /* Every fault, in every setup; after each, the script as it was made gives the bits that it gave before. */
-TEST(faults_are_reported_and_survived) {
+TEST_EACH(faults_are_reported_and_survived, 0, 2 * N_SETUPS) {
     const setup *s = &setups[_i / 2];
     const bool stalls = _i % 2; /* these take the watchdog's time */
     fixture f;
@@ -288,7 +290,7 @@ TEST(faults_are_reported_and_survived) {
 }
 
 /* A script may fail again and again. */
-TEST(device_survives_many_failures) {
+TEST_EACH(device_survives_many_failures, 0, N_SETUPS) {
     fixture f;
     open_fixture(&f, &setups[_i]);
     const float loss = run_whole(&f);
@@ -357,7 +359,7 @@ static void (*const refused[])(fixture *f) = {
     gradients_beyond,
 };
 
-TEST(wild_headers_are_refused) {
+TEST_EACH(wild_headers_are_refused, 0, N_SETUPS) {
     fixture f;
     open_fixture(&f, &setups[_i]);
     const float loss = run_whole(&f);
@@ -374,7 +376,7 @@ TEST(wild_headers_are_refused) {
 }
 
 /* Whatever a word holds that one of the checks above reads, nothing hangs or crashes. */
-TEST(wild_words_do_no_harm) {
+TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
     fixture f;
     open_fixture(&f, &setups[_i]);
     uint64_t random = test_seed() + (uint64_t)_i;
@@ -420,8 +422,10 @@ static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count)
     return values;
 }
 
+TEST_GROUP("threads", .seconds = 60);
+
 /* Who calls, and which run it is, does not change a bit; more VPs than cores work. */
-TEST(runs_agree_to_the_bit) {
+TEST_EACH(runs_agree_to_the_bit, 0, 8) {
     static const uint32_t vps[] = {1, 2, 3, 8};
     size_t n, count;
     const uint32_t vps_now = vps[_i / 2];
@@ -488,16 +492,4 @@ TEST(waiting_ends_with_the_watchdogs_time) {
     free(w);
 }
 
-int main(void) {
-    Suite *suite = suite_create("device");
-    TCase *broken = add_case(suite, "broken scripts", 60);
-    tcase_add_loop_test(broken, faults_are_reported_and_survived, 0, 2 * N_SETUPS);
-    tcase_add_loop_test(broken, device_survives_many_failures, 0, N_SETUPS);
-    tcase_add_loop_test(broken, wild_headers_are_refused, 0, N_SETUPS);
-    tcase_add_loop_test(broken, wild_words_do_no_harm, 0, N_SETUPS);
-    TCase *threads = add_case(suite, "threads", 60);
-    tcase_add_loop_test(threads, runs_agree_to_the_bit, 0, 8);
-    tcase_add_test(threads, being_stopped_is_no_stall);
-    tcase_add_test(threads, waiting_ends_with_the_watchdogs_time);
-    return test_main(suite);
-}
+int main(void) { return test_main("device"); }

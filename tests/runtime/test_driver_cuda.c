@@ -62,6 +62,8 @@ static void expect_no_gpu(const char *text) {
     expect_nothing_left();
 }
 
+TEST_GROUP("opening", .before_each = load_fake);
+
 /* The compiler has compared them, or there was nothing to compare with. */
 TEST(declarations_are_the_toolkits) {
     if (!cuda_declarations_compared || !cublas_declarations_compared)
@@ -86,7 +88,7 @@ static const struct {
     {9999, "the driver does not start: a code without a name (9999"},
 };
 
-TEST(drivers_without_a_gpu) {
+TEST_EACH(drivers_without_a_gpu, 0, VPPS_COUNT(no_gpu)) {
     fake->break_call("cuInit", 1, no_gpu[_i].code);
     expect_no_gpu(no_gpu[_i].text);
     close_driver(open_driver()); /* the next time it is there */
@@ -131,6 +133,8 @@ TEST(machine_is_described) {
 }
 
 /* ---------------------------------------------------------------- memory and order */
+
+TEST_GROUP("memory", .before_each = load_fake);
 
 TEST(copies_happen_in_order_and_later) {
     vpps_driver *d = open_driver();
@@ -365,6 +369,8 @@ static vpps_driver *open_kernel(vpps_kernel **kernel) {
     return d;
 }
 
+TEST_GROUP("kernels", .before_each = load_fake);
+
 TEST(launches_pass_their_argument) {
     vpps_kernel *kernel;
     vpps_driver *d = open_kernel(&kernel);
@@ -514,6 +520,8 @@ TEST(failed_kernels_are_reported_by_wait) {
 
 /* ---------------------------------------------------------------- waiting, but not for ever */
 
+TEST_GROUP("limits", .before_each = load_fake);
+
 TEST(waits_have_a_limit) {
     vpps_driver *d = open_driver();
     uint64_t at, ns;
@@ -529,7 +537,7 @@ TEST(waits_have_a_limit) {
 }
 
 /* A GPU that does not finish is left alone: nothing waits for it any more, not even closing. */
-TEST(a_gpu_that_hangs_is_given_up) {
+TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     vpps_driver *d = open_driver();
     uint64_t at, ns;
     uint32_t word;
@@ -622,6 +630,8 @@ TEST(auto_is_the_cpu_only_without_a_gpu) {
 
 /* ---------------------------------------------------------------- failing calls, leaks */
 
+TEST_GROUP("kernels", .before_each = load_fake);
+
 TEST(failing_calls_are_named) {
     vpps_driver *d = open_driver();
     uint64_t at, ns;
@@ -684,41 +694,4 @@ TEST(nothing_leaks) {
     }
 }
 
-int main(void) {
-    Suite *suite = suite_create("driver_cuda");
-    TCase *opening = tcase_create("opening"), *memory = tcase_create("memory"), *kernels = tcase_create("kernels");
-    TCase *limits = add_case(suite, "limits", 0);
-    tcase_add_checked_fixture(opening, load_fake, NULL);
-    tcase_add_test(opening, declarations_are_the_toolkits);
-    tcase_add_test(opening, machines_without_a_driver);
-    tcase_add_loop_test(opening, drivers_without_a_gpu, 0, VPPS_COUNT(no_gpu));
-    tcase_add_test(opening, gpus_that_will_not_do);
-    tcase_add_test(opening, open_cleans_up_after_any_failure);
-    tcase_add_test(opening, machine_is_described);
-    suite_add_tcase(suite, opening);
-    tcase_add_checked_fixture(memory, load_fake, NULL);
-    tcase_add_test(memory, copies_happen_in_order_and_later);
-    tcase_add_test(memory, memory_can_be_exhausted);
-    tcase_add_test(memory, finished_never_blocks);
-    tcase_add_test(memory, marks_are_waited_for_one_by_one);
-    tcase_add_test(memory, any_thread_may_call);
-    tcase_add_test(memory, the_callers_context_comes_back);
-    suite_add_tcase(suite, memory);
-    tcase_add_checked_fixture(kernels, load_fake, NULL);
-    tcase_add_test(kernels, launches_pass_their_argument);
-    tcase_add_test(kernels, too_many_ctas_are_refused);
-    tcase_add_test(kernels, architectures_that_nvrtc_lacks);
-    tcase_add_test(kernels, code_that_is_too_new_for_the_driver);
-    tcase_add_test(kernels, nvrtc_may_be_missing);
-    tcase_add_test(kernels, failing_loads_leave_nothing);
-    tcase_add_test(kernels, failed_kernels_are_reported_by_wait);
-    tcase_add_test(kernels, failing_calls_are_named);
-    tcase_add_test(kernels, nothing_leaks);
-    suite_add_tcase(suite, kernels);
-    tcase_add_checked_fixture(limits, load_fake, NULL);
-    tcase_add_test(limits, waits_have_a_limit);
-    tcase_add_loop_test(limits, a_gpu_that_hangs_is_given_up, 0, 2);
-    tcase_add_test(limits, gpus_that_drive_a_display);
-    tcase_add_test(limits, auto_is_the_cpu_only_without_a_gpu);
-    return test_main(suite);
-}
+int main(void) { return test_main("driver_cuda"); }

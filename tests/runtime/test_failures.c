@@ -68,7 +68,7 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
 
 /* ---------------------------------------------------------------- */
 
-TEST(training_on_a_device_that_fails) {
+TEST_EACH(training_on_a_device_that_fails, 0, 2) {
     vpps_device_table table;
     small_network n = sn_of(1);
     vpps_handle *h = open_handle(&n, &table);
@@ -89,7 +89,7 @@ TEST(training_on_a_device_that_fails) {
     sn_close(&n);
 }
 
-TEST(inference_on_a_device_that_fails) {
+TEST_EACH(inference_on_a_device_that_fails, 0, 3) {
     vpps_device_table table;
     float value, *const outs[] = {&value};
     small_network n = sn_of(1);
@@ -133,7 +133,7 @@ static int use_in_child(vpps_handle *h, const small_network *n, vpps_node loss) 
     return 0;
 }
 
-TEST(a_child_has_no_handle) {
+TEST_EACH(a_child_has_no_handle, 0, 2) {
     vpps_options o = sn_options(2, VPPS_ADAM);
     int status = 0;
     if (VPPS_SIMT_TSAN) TEST_SKIP("a_child_has_no_handle: ThreadSanitizer follows no threads that a child starts");
@@ -184,12 +184,4 @@ TEST(names_that_a_checkpoint_cannot_hold) {
     vpps_model_destroy(model);
 }
 
-int main(void) {
-    Suite *suite = suite_create("failures");
-    TCase *t = add_case(suite, "failures", 0);
-    tcase_add_loop_test(t, training_on_a_device_that_fails, 0, 2);
-    tcase_add_loop_test(t, inference_on_a_device_that_fails, 0, 3);
-    tcase_add_loop_test(t, a_child_has_no_handle, 0, 2);
-    tcase_add_test(t, names_that_a_checkpoint_cannot_hold);
-    return test_main(suite);
-}
+int main(void) { return test_main("failures"); }

@@ -44,7 +44,9 @@ static vpps_node known_loss(const small_network *n, float loss) {
 
 /* ---------------------------------------------------------------- losses */
 
-TEST(losses_come_one_batch_late) {
+TEST_GROUP("handle", .seconds = 60);
+
+TEST_EACH(losses_come_one_batch_late, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
     small_network n = sn_with(1, &o);
     float loss = 7, stale;
@@ -149,7 +151,7 @@ static small_network begin(const vpps_options *o) {
     return n;
 }
 
-TEST(stops_at_a_nonfinite_loss) {
+TEST_EACH(stops_at_a_nonfinite_loss, WORKS, GPU) {
     for (int way = 0; way < 6; way++) {
         vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
         small_network n = begin(&o), witness = begin(&o);
@@ -169,7 +171,7 @@ TEST(stops_at_a_nonfinite_loss) {
     }
 }
 
-TEST(skips_a_nonfinite_loss) {
+TEST_EACH(skips_a_nonfinite_loss, WORKS, GPU) {
     for (int way = 0; way < 3; way++) {
         vpps_options o = options_on(_i, 2, VPPS_MOMENTUM);
         o.nonfinite = VPPS_NONFINITE_SKIP;
@@ -197,7 +199,7 @@ static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
 }
 
 /* Every optimiser, every kind of parameter, with and without clipping; on a GPU momentum, and a matrix. */
-TEST(gradients_that_are_not_finite) {
+TEST_EACH(gradients_that_are_not_finite, 0, VPPS_OPTIMIZERS) {
     const bool gpu = _i == VPPS_OPTIMIZERS;
     for (uint32_t way = gpu ? 2 : 0; way < 12; way += gpu ? 3 : 1) {
         vpps_options o = options_on(gpu           ? GPU
@@ -239,7 +241,7 @@ TEST(ignores_a_nonfinite_loss_when_told) {
 
 /* Batches whose numbers are not finite, applied as told, leave nothing on the device once the parameters and the
  * optimiser's state are written anew. */
-TEST(parameters_recover_when_they_are_pushed) {
+TEST_EACH(parameters_recover_when_they_are_pushed, VPPS_SGD, VPPS_ADAMW + 1) {
     small_network pair[2];
     for (int k = 0; k < 2; k++) {
         vpps_options o = sn_options(2, (vpps_optimizer_kind)_i);
@@ -360,7 +362,7 @@ TEST(pool_too_small_for_a_batch) {
 
 /* ---------------------------------------------------------------- settings between batches */
 
-TEST(settings_take_effect_with_the_next_batch) {
+TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
     small_network still = sn_of(1), n = sn_with(1, &o);
     TEST_OK(vpps_set_learning_rate(n.h, 0));
@@ -512,7 +514,7 @@ static void live(vpps_options *o, small_network *n, uint32_t number) {
     n->h = NULL;
 }
 
-TEST(handles_leave_nothing_behind) {
+TEST_EACH(handles_leave_nothing_behind, FREE, GPU) {
     vpps_options o = options_on(_i, 3, VPPS_ADAM);
     small_network n = sn_of(1);
     size_t heap = 0, threads = 0, files = 0, mapped = 0;
@@ -535,16 +537,8 @@ TEST(handles_leave_nothing_behind) {
     sn_close(&n);
 }
 
-TEST(handles_leave_nothing_on_a_gpu) {
-    vpps_options o = options_on(GPU, 2, VPPS_SGD);
-    small_network n = sn_of(1);
-    for (uint32_t i = 0; i < 20; i++) live(&o, &n, i);
-    if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
-    sn_close(&n);
-}
-
 /* Two handles with a batch in flight each: the losses and parameters of each alone, to the bit. */
-TEST(two_handles_in_flight) {
+TEST_EACH(two_handles_in_flight, WORKS, GPU) {
     enum { BATCHES = 4 };
     const vpps_options o = options_on(_i, 2, VPPS_SGD);
     small_network alone[2], n[2];
@@ -636,7 +630,7 @@ TEST(statistics_are_plausible) {
 }
 
 /* VPs that end at the same moment: small batches, many of them. */
-TEST(every_batch_took_some_time) {
+TEST_EACH(every_batch_took_some_time, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
     uint64_t total = 0;
     o.verify = false;
@@ -747,7 +741,7 @@ TEST(forward_reads_every_node) {
     sn_close(&n);
 }
 
-TEST(forward_leaves_training_alone) {
+TEST_EACH(forward_leaves_training_alone, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_ADAM);
     small_network a = sn_with(1, &o), b = sn_with(1, &o);
     for (uint32_t k = 0; k < 20; k++) {
@@ -764,41 +758,23 @@ TEST(forward_leaves_training_alone) {
     sn_close(&b);
 }
 
+TEST_GROUP(GPU_GROUP);
+TEST_AGAIN(losses_come_one_batch_late, GPU, GPU + 1);
+TEST_AGAIN(stops_at_a_nonfinite_loss, GPU, GPU + 1);
+TEST_AGAIN(skips_a_nonfinite_loss, GPU, GPU + 1);
+TEST_AGAIN(gradients_that_are_not_finite, VPPS_OPTIMIZERS, VPPS_OPTIMIZERS + 1);
+TEST_AGAIN(masks_do_not_overlap, GPU, GPU + 1);
+TEST_AGAIN(two_handles_in_flight, GPU, GPU + 1);
+
+TEST_EACH(handles_leave_nothing_on_a_gpu, GPU, GPU + 1) {
+    vpps_options o = options_on(_i, 2, VPPS_SGD);
+    small_network n = sn_of(1);
+    for (uint32_t i = 0; i < 20; i++) live(&o, &n, i);
+    if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
+    sn_close(&n);
+}
+
 int main(void) {
-    Suite *s = suite_create("handle");
-    TCase *t = add_case(s, "handle", 60);
-    tcase_add_loop_test(t, losses_come_one_batch_late, WORKS, GPU);
-    tcase_add_test(t, polling_does_not_wait);
-    tcase_add_test(t, pipelined_is_synchronous);
-    tcase_add_loop_test(t, stops_at_a_nonfinite_loss, WORKS, GPU);
-    tcase_add_loop_test(t, skips_a_nonfinite_loss, WORKS, GPU);
-    tcase_add_loop_test(t, gradients_that_are_not_finite, 0, VPPS_OPTIMIZERS);
-    tcase_add_test(t, ignores_a_nonfinite_loss_when_told);
-    tcase_add_loop_test(t, parameters_recover_when_they_are_pushed, VPPS_SGD, VPPS_ADAMW + 1);
-    tcase_add_test(t, wrong_calls);
-    tcase_add_test(t, wrong_options);
-    tcase_add_test(t, pool_too_small_for_a_batch);
-    tcase_add_loop_test(t, settings_take_effect_with_the_next_batch, WORKS, GPU);
-    tcase_add_test(t, masks_do_not_overlap);
-    tcase_add_test(t, the_pool_has_a_limit);
-    tcase_add_test(t, models_in_threads_are_independent);
-    tcase_add_loop_test(t, handles_leave_nothing_behind, FREE, GPU);
-    tcase_add_loop_test(t, two_handles_in_flight, WORKS, GPU);
-    tcase_add_test(t, shares_of_a_gradient_are_added_up);
-    tcase_add_test(t, statistics_are_plausible);
-    tcase_add_loop_test(t, every_batch_took_some_time, WORKS, GPU);
-    tcase_add_test(t, conflicts_of_backward_are_counted);
-    tcase_add_test(t, disassembly_is_text_and_runs_nothing);
-    tcase_add_test(t, forward_reads_every_node);
-    tcase_add_loop_test(t, forward_leaves_training_alone, WORKS, GPU);
-    gpu_add(s,
-            (gpu_case[]){{losses_come_one_batch_late, GPU},
-                         {stops_at_a_nonfinite_loss, GPU},
-                         {skips_a_nonfinite_loss, GPU},
-                         {gradients_that_are_not_finite, VPPS_OPTIMIZERS},
-                         {masks_do_not_overlap, GPU},
-                         {handles_leave_nothing_on_a_gpu, GPU},
-                         {two_handles_in_flight, GPU}},
-            7);
-    return test_main(s);
+    if (gpu_is_simulated()) gpu_ask_compiler();
+    return test_main("handle");
 }

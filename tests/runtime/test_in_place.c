@@ -60,6 +60,8 @@ static void release(vpps_program *p) {
     free(p->operands);
 }
 
+TEST_GROUP("in_place", .seconds = 10);
+
 TEST(inputs_are_read_where_they_are) {
     drawn d = {0};
     vpps_program p;
@@ -137,13 +139,4 @@ TEST(scaled_contributions_are_not_made) {
     release(&p);
 }
 
-int main(void) {
-    Suite *suite = suite_create("in_place");
-    TCase *t = add_case(suite, "in_place", 10);
-    tcase_add_test(t, inputs_are_read_where_they_are);
-    tcase_add_test(t, a_later_load_is_of_its_own_readers);
-    tcase_add_test(t, what_is_scaled_for_a_sum_is_scaled_in_it);
-    tcase_add_test(t, results_are_made_where_they_are_kept);
-    tcase_add_test(t, scaled_contributions_are_not_made);
-    return test_main(suite);
-}
+int main(void) { return test_main("in_place"); }

@@ -107,7 +107,9 @@ static void run_all(const char *device, uint32_t vps) {
     sn_close(&w.n);
 }
 
-TEST(readers_see_whole_batches) { run_all("cpu", 1 + (uint32_t)_i); }
+TEST_GROUP("inference", .seconds = 120);
+
+TEST_EACH(readers_see_whole_batches, 0, 2) { run_all("cpu", 1 + (uint32_t)_i); }
 
 TEST(readers_see_whole_batches_on_the_gpu_path) {
     if (VPPS_SIMT_TSAN)
@@ -179,11 +181,5 @@ TEST(readers_keep_values_of_their_own) {
 
 int main(void) {
     gpu_ask_compiler();
-    Suite *suite = suite_create("inference");
-    TCase *t = add_case(suite, "inference", 120);
-    tcase_add_loop_test(t, readers_see_whole_batches, 0, 2);
-    tcase_add_test(t, readers_see_whole_batches_on_the_gpu_path);
-    tcase_add_test(t, a_handle_for_inference_trains_nothing);
-    tcase_add_test(t, readers_keep_values_of_their_own);
-    return test_main(suite);
+    return test_main("inference");
 }

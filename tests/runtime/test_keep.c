@@ -19,6 +19,7 @@ static const sn_setting settings[] = {
     {.device = "simt", .optimizer = VPPS_ADAM},
     {.device = "simt", .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16},
 };
+static int n_settings; /* that can be here */
 
 static small_network open_on(const sn_setting *s, uint64_t keep_bytes) {
     vpps_options o = sn_options_on(s);
@@ -50,7 +51,9 @@ static void expect_near(const float *a, const float *b, size_t n, const char *wh
 
 /* ---------------------------------------------------------------- inference */
 
-TEST(a_cut_chain_is_the_whole_one) {
+TEST_GROUP("keep", .seconds = 120);
+
+TEST_EACH(a_cut_chain_is_the_whole_one, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     float whole[SN_HIDDEN], cut[SN_HIDDEN], *const outs[] = {whole};
     small_network net = open_on(s, 1 << 16);
@@ -143,7 +146,7 @@ static float *train(const sn_setting *s, bool by_host, float *losses, size_t *co
     return values;
 }
 
-TEST(a_kept_value_is_a_constant_of_the_next_batch) {
+TEST_EACH(a_kept_value_is_a_constant_of_the_next_batch, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     float by_host[CUTS], by_device[CUTS];
     size_t n;
@@ -298,7 +301,7 @@ TEST(misuse_is_told) {
 }
 
 /* A kept value outlives a pool that grows, and batches of all kinds. */
-TEST(values_stay) {
+TEST_EACH(values_stay, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     float data[SN_HIDDEN], back[SN_HIDDEN];
     vpps_value v;
@@ -330,16 +333,6 @@ TEST(values_stay) {
 
 int main(void) {
     gpu_ask_compiler();
-    Suite *suite = suite_create("keep");
-    TCase *t = add_case(suite, "keep", 120);
-    const int n = sn_settings(settings, VPPS_COUNT(settings));
-    tcase_add_loop_test(t, a_cut_chain_is_the_whole_one, 0, n);
-    tcase_add_test(t, a_growing_chain_costs_a_step_a_query);
-    tcase_add_loop_test(t, a_kept_value_is_a_constant_of_the_next_batch, 0, n);
-    tcase_add_test(t, a_batch_that_is_taken_apart_keeps_its_values);
-    tcase_add_test(t, room_is_found_again);
-    tcase_add_test(t, more_than_the_pool_is_refused);
-    tcase_add_test(t, misuse_is_told);
-    tcase_add_loop_test(t, values_stay, 0, n);
-    return test_main(suite);
+    n_settings = sn_settings(settings, VPPS_COUNT(settings));
+    return test_main("keep");
 }

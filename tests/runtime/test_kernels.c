@@ -6,6 +6,8 @@
 
 static const uint32_t sizes[] = {1, 15, 16, 17, 31, 33, 64, 100, 257};
 
+TEST_GROUP("kernels", .seconds = 60);
+
 TEST(functions_are_accurate_to_the_last_places) {
     const vpps_opcode functions[] = {VPPS_I_EXP, VPPS_I_LOG, VPPS_I_TANH, VPPS_I_SIGMOID, VPPS_I_ELU};
     enum { COUNT = 1 << 16 };
@@ -74,7 +76,7 @@ static void check_gemm(const vpps_kernels *kernels, int kind, uint32_t rows, uin
     }
 }
 
-TEST(products_match_a_plain_loop) {
+TEST_EACH(products_match_a_plain_loop, 0, 3 * N_ISAS) {
     static const uint32_t lengths[] = {1, 3, 16, 31, 33, 130, 257}, widths[] = {1, 2, 3, 4, 7, 17};
     const vpps_kernels *kernels = kernels_of(_i / 3);
     if (!kernels) TEST_SKIP("products for %s, which this processor lacks", isas[_i / 3]);
@@ -226,16 +228,5 @@ TEST(portable_choice_is_generic) {
 
 int main(void) {
     draw_seed();
-    Suite *suite = suite_create("kernels");
-    TCase *tests = add_case(suite, "kernels", 60);
-    tcase_add_test(tests, functions_are_accurate_to_the_last_places);
-    tcase_add_loop_test(tests, products_match_a_plain_loop, 0, 3 * N_ISAS);
-    tcase_add_test(tests, product_over_nothing_is_zero);
-    tcase_add_test(tests, many_vectors_are_taken_as_one_is);
-    tcase_add_test(tests, scaled_vectors_are_added_as_products_are);
-    tcase_add_test(tests, transpose_moves_every_element);
-    tcase_add_test(tests, sums_of_squares_and_addition);
-    tcase_add_test(tests, vectors_are_multiplied_with_each_other);
-    tcase_add_test(tests, portable_choice_is_generic);
-    return test_main(suite);
+    return test_main("kernels");
 }

@@ -19,8 +19,10 @@ static void expect_all(const float *values, uint32_t n, float want, const char *
     }
 }
 
+TEST_GROUP("large", .seconds = 120);
+
 /* Two products of one matrix with more columns than that between them; all numbers are sums of few powers of two. */
-TEST(more_vectors_of_one_matrix) {
+TEST_EACH(more_vectors_of_one_matrix, 0, 2) {
     enum { COLS = LIMIT / 2 + 1 };
     const vpps_init two = constant(2), small = constant(0x1p-10f);
     vpps_options o = options();
@@ -99,11 +101,4 @@ TEST(more_words_in_a_phase) {
     training_end(&t);
 }
 
-int main(void) {
-    Suite *suite = suite_create("large");
-    TCase *t = add_case(suite, "large", 120);
-    tcase_add_loop_test(t, more_vectors_of_one_matrix, 0, 2);
-    tcase_add_test(t, more_rows_of_one_table);
-    tcase_add_test(t, more_words_in_a_phase);
-    return test_main(suite);
-}
+int main(void) { return test_main("large"); }

@@ -100,7 +100,9 @@ static void check_loss(const setting *s, const loss_case *c, float loss, const f
     }
 }
 
-TEST(is_its_definition) {
+TEST_GROUP("losses", .seconds = 120);
+
+TEST_EACH(is_its_definition, 0, SETTINGS) {
     const setting *s = &settings[_i];
     loss_case cases[CASES];
     vpps_param x[CASES], w[CASES];
@@ -176,10 +178,5 @@ TEST(without_both_it_is_cross_entropy) {
 
 int main(void) {
     gpu_ask_compiler();
-    Suite *s = suite_create("losses");
-    TCase *t = add_case(s, "losses", 120);
-    tcase_add_loop_test(t, is_its_definition, 0, SETTINGS);
-    tcase_add_test(t, weights_pass_over_scores_of_minus_infinity);
-    tcase_add_test(t, without_both_it_is_cross_entropy);
-    return test_main(s);
+    return test_main("losses");
 }

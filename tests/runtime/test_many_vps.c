@@ -39,6 +39,8 @@ static void come(uint32_t n, uint64_t *random) {
     free(nodes);
 }
 
+TEST_GROUP("many VPs", .seconds = 120);
+
 TEST(the_last_one_knows) {
     uint64_t random = test_seed();
     for (uint32_t n = 1; n <= 140; n++) come(n, &random);
@@ -89,7 +91,7 @@ static void (*const changes[])(vpps_task *t) = {
     no_signal,        later_wait,  one_more_of_its_own,  absent_barrier,       signalled_twice, early_end,
     end_that_signals, no_end};
 
-TEST(only_meetings_are_taken_for_meetings) {
+TEST_EACH(only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes)) {
     uint32_t signals[BARRIERS];
     vpps_writer w = {0};
     write_script(&w);
@@ -115,7 +117,7 @@ static void set_machine(vpps_options *o, uint32_t number) {
     o->groups = m->groups;
 }
 
-TEST(engine_is_the_reference) {
+TEST_EACH(engine_is_the_reference, 0, VPPS_COUNT(machines)) {
     for (uint32_t i = 0; i < test_scaled(12); i++) {
         rg_case c;
         rg_built built;
@@ -166,7 +168,7 @@ static float *train(uint32_t number, vpps_caller caller, size_t *count) {
     return values;
 }
 
-TEST(runs_agree_to_the_bit) {
+TEST_EACH(runs_agree_to_the_bit, 0, VPPS_COUNT(machines)) {
     size_t n, m;
     float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
     ck_assert_uint_eq(n, m);
@@ -232,7 +234,7 @@ static float *train_wide(uint32_t vps, size_t *count) {
 
 static const uint32_t wide_machines[] = {12, 20, 64};
 
-TEST(vps_without_rows_change_nothing) {
+TEST_EACH(vps_without_rows_change_nothing, 0, VPPS_COUNT(wide_machines)) {
     size_t n, m;
     float *one = train_wide(1, &n), *many = train_wide(wide_machines[_i], &m);
     ck_assert_uint_eq(n, m);
@@ -329,16 +331,5 @@ TEST(a_vp_and_its_rows_are_at_its_place) {
 
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);
-    Suite *s = suite_create("many VPs");
-    TCase *t = add_case(s, "many VPs", 120);
-    tcase_add_test(t, the_last_one_knows);
-    tcase_add_loop_test(t, only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes));
-    tcase_add_loop_test(t, engine_is_the_reference, 0, VPPS_COUNT(machines));
-    tcase_add_loop_test(t, runs_agree_to_the_bit, 0, VPPS_COUNT(machines));
-    tcase_add_test(t, who_waits_in_vain_tells_how_many_came);
-    tcase_add_loop_test(t, vps_without_rows_change_nothing, 0, VPPS_COUNT(wide_machines));
-    tcase_add_test(t, rows_are_dealt);
-    tcase_add_test(t, groups_are_no_larger_than_rows_last);
-    tcase_add_test(t, a_vp_and_its_rows_are_at_its_place);
-    return test_main(s);
+    return test_main("many VPs");
 }

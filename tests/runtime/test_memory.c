@@ -17,6 +17,8 @@ static vpps_status record(const small_network *n, vpps_cell *cell) {
     return vpps_cell_end(g, cell);
 }
 
+TEST_GROUP("memory", .seconds = 60, .left_out = REFUSING_LEFT_OUT);
+
 TEST(a_cell_is_recorded_whole_or_not_at_all) {
     bool more = true;
     for (uint32_t k = 1; more; k++) {
@@ -86,7 +88,7 @@ static bool train(trained *t, uint32_t k, refused_call call) {
     return came;
 }
 
-TEST(a_batch_that_found_no_memory_can_be_run_again) {
+TEST_EACH(a_batch_that_found_no_memory_can_be_run_again, 0, 3) {
     trained right, t;
     train(&right, 0, (refused_call)_i);
     bool more = true;
@@ -141,7 +143,7 @@ static bool keep(trained *t, uint32_t k, uint32_t call) {
     return came;
 }
 
-TEST(a_value_that_found_no_memory_can_be_kept_again) {
+TEST_EACH(a_value_that_found_no_memory_can_be_kept_again, 0, 3) {
     trained right, t;
     keep(&right, 0, 0);
     ck_assert_float_eq_tol(right.inferred, 0.76159f, 1e-5f); /* tanh(1) */
@@ -158,15 +160,4 @@ TEST(a_value_that_found_no_memory_can_be_kept_again) {
     free(right.values);
 }
 
-int main(void) {
-    Suite *suite = suite_create("memory");
-    TCase *t = add_case(suite, "memory", 60);
-    if (CAN_REFUSE) {
-        tcase_add_test(t, a_cell_is_recorded_whole_or_not_at_all);
-        tcase_add_loop_test(t, a_batch_that_found_no_memory_can_be_run_again, 0, 3);
-        tcase_add_loop_test(t, a_value_that_found_no_memory_can_be_kept_again, 0, 3);
-    } else {
-        REFUSING_LEFT_OUT();
-    }
-    return test_main(suite);
-}
+int main(void) { return test_main("memory"); }

@@ -79,8 +79,10 @@ static vpps_options options_for(const vpps_optimizer *o, uint32_t variant) {
 
 static bool same(const float *a, const float *b, size_t n) { return !memcmp(a, b, n * sizeof *a); }
 
+TEST_GROUP("optimizers", .seconds = 60);
+
 /* What the loss does not depend on keeps its bits, in spite of weight decay and momentum. */
-TEST(what_is_not_used_is_not_touched) {
+TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
     vpps_optimizer o = kinds[_i];
     o.weight_decay = 0.1f;
     o.clip = 0.5f;
@@ -170,7 +172,7 @@ static double nearest_bf16(float x) {
 
 /* The gradient of W is the sum of n outer products d x^T, of rounded vectors in bf16; with W = 0, a rate of 1 and clipping to a quarter of the norm, which is
  * taken in double here, W becomes the gradient's negative divided by 4. Of few vectors a CPU has the norm without the gradient. */
-TEST(clipping_is_by_the_norm_of_sums_of_outer_products) {
+TEST_EACH(clipping_is_by_the_norm_of_sums_of_outer_products, 0, 3 * 14) {
     enum { MOST = 70, ROWS_OF_W = 33, COLS_OF_W = 20 };
     static const uint32_t counts[] = {1, 2, 5, 19, 64, 65, MOST};
     static const struct {
@@ -271,7 +273,7 @@ TEST(gradients_are_of_parameters_before_the_step) {
 }
 
 /* A block of many vertices whose lists have few members: all that the update makes a gradient of is looked at, at once. */
-TEST(gradients_of_few_members_of_many_vertices) {
+TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     enum { VERTICES = 1100, MEMBERS = 60, SIZE = 16, WORDS = 50 };
     static vpps_node losses[VERTICES];
     const float clip = _i % 2 ? 5 : 0;
@@ -355,14 +357,4 @@ TEST(members_are_scaled_by_sums_of_shares) {
     }
 }
 
-int main(void) {
-    Suite *s = suite_create("optimizers");
-    TCase *t = add_case(s, "optimizers", 60);
-    tcase_add_loop_test(t, what_is_not_used_is_not_touched, 0, 5);
-    tcase_add_test(t, clipping_is_by_the_global_norm);
-    tcase_add_loop_test(t, clipping_is_by_the_norm_of_sums_of_outer_products, 0, 3 * 14);
-    tcase_add_test(t, gradients_are_of_parameters_before_the_step);
-    tcase_add_loop_test(t, gradients_of_few_members_of_many_vertices, 0, 4);
-    tcase_add_test(t, members_are_scaled_by_sums_of_shares);
-    return test_main(s);
-}
+int main(void) { return test_main("optimizers"); }

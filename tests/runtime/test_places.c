@@ -77,7 +77,7 @@ static const machine machines[] = {
     {4, 1, 1, 16, 1}, /* four sockets */
 };
 
-TEST(machines_are_read) {
+TEST_EACH(machines_are_read, 0, VPPS_COUNT(machines)) {
     const machine *m = &machines[_i];
     const vpps_places p = read_places(put_machine(m), 0, cpus_of(m));
     fake_root_close();
@@ -138,7 +138,7 @@ TEST(what_is_not_told_is_one_socket) {
 }
 
 /* Four fast cores of two threads, eight slow ones: by x86's list, or by the cores' capacity. */
-TEST(slow_cores_come_last) {
+TEST_EACH(slow_cores_come_last, 0, 2) {
     const char *root = fake_root_open();
     char text[16];
     for (uint32_t c = 0; c < 16; c++) {
@@ -196,7 +196,7 @@ static const choice choices[] = {
     {{2, 1, 1, 2, 1}, 3, 77, VPPS_HOLD_NODE, "0 1 2"},
 };
 
-TEST(vps_take_places) {
+TEST_EACH(vps_take_places, 0, VPPS_COUNT(choices)) {
     const choice *c = &choices[_i];
     const vpps_places p = read_places(put_machine(&c->m), 0, cpus_of(&c->m));
     fake_root_close();
@@ -226,14 +226,4 @@ TEST(this_process_has_places) {
     free(p.at);
 }
 
-int main(void) {
-    Suite *s = suite_create("places");
-    TCase *t = add_case(s, "places", 0);
-    tcase_add_loop_test(t, machines_are_read, 0, VPPS_COUNT(machines));
-    tcase_add_test(t, offline_and_forbidden_cpus_are_no_places);
-    tcase_add_test(t, what_is_not_told_is_one_socket);
-    tcase_add_loop_test(t, slow_cores_come_last, 0, 2);
-    tcase_add_loop_test(t, vps_take_places, 0, VPPS_COUNT(choices));
-    tcase_add_test(t, this_process_has_places);
-    return test_main(s);
-}
+int main(void) { return test_main("places"); }

@@ -325,13 +325,15 @@ static void check_outer(const vpps_kernels *kernels) {
 
 enum { PROBLEMS = 120 };
 
-TEST(products_match_plain_loops) {
+TEST_GROUP("products", .seconds = 60);
+
+TEST_EACH(products_match_plain_loops, 0, 2 * N_ISAS) {
     const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
     if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i % N_ISAS]);
     for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_products(kernels, _i >= N_ISAS);
 }
 
-TEST(outer_products_match_plain_loops) {
+TEST_EACH(outer_products_match_plain_loops, 0, N_ISAS) {
     const vpps_kernels *kernels = kernels_of(_i % N_ISAS);
     if (!kernels) TEST_SKIP("kernels for %s, which this processor lacks", isas[_i]);
     for (uint32_t i = 0; i < test_scaled(PROBLEMS); i++) check_outer(kernels);
@@ -339,9 +341,5 @@ TEST(outer_products_match_plain_loops) {
 
 int main(void) {
     draw_seed();
-    Suite *suite = suite_create("products");
-    TCase *tests = add_case(suite, "products", 60);
-    tcase_add_loop_test(tests, products_match_plain_loops, 0, 2 * N_ISAS);
-    tcase_add_loop_test(tests, outer_products_match_plain_loops, 0, N_ISAS);
-    return test_main(suite);
+    return test_main("products");
 }

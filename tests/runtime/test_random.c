@@ -133,7 +133,9 @@ static rg_case draw_case(uint64_t number) {
 /* Cases run in CHUNKS tests, so that each stays within Check's time limit. */
 enum { CASES = 2000, EVERYDAY_CASES = 500, CHUNKS = 20, RUNS = 3 };
 
-TEST(engine_is_the_reference) {
+TEST_GROUP("random graphs", .seconds = 120);
+
+TEST_EACH(engine_is_the_reference, 0, CHUNKS) {
     const uint32_t cases = test_full() ? CASES : test_scaled(EVERYDAY_CASES);
     uint64_t first = (uint64_t)_i * cases / CHUNKS, end = (uint64_t)(_i + 1) * cases / CHUNKS;
     const char *only = getenv("VPPS_TEST_CASES");
@@ -165,7 +167,7 @@ TEST(engine_is_the_reference) {
 }
 
 /* The same within what rounding operands to bf16 may do to a graph. */
-TEST(precisions_are_near_the_reference) {
+TEST_EACH(precisions_are_near_the_reference, 0, 4) {
     const vpps_precision precision = _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
     for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++) {
         const uint64_t number = 200000 + (uint64_t)_i / 2 * 1000 + i;
@@ -212,10 +214,5 @@ TEST(equal_runs_give_equal_bits) {
 
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1); /* what is learned of a case is of no use to another */
-    Suite *s = suite_create("random graphs");
-    TCase *t = add_case(s, "random graphs", 120);
-    tcase_add_loop_test(t, engine_is_the_reference, 0, CHUNKS);
-    tcase_add_loop_test(t, precisions_are_near_the_reference, 0, 4);
-    tcase_add_test(t, equal_runs_give_equal_bits);
-    return test_main(s);
+    return test_main("random graphs");
 }

@@ -16,6 +16,7 @@ static const sn_setting settings[] = {
     {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
     {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2, .slices = 2},
 };
+static int n_settings; /* that can be here */
 
 /* ---------------------------------------------------------------- chains, whose nodes are known */
 
@@ -54,8 +55,10 @@ static void expect_near(const float *got, const float *want, size_t n, double er
 
 /* ---------------------------------------------------------------- values */
 
+TEST_GROUP("requests", .seconds = 120);
+
 /* Each call gives its own, between calls that add gradients up; frozen parameters change nothing of it. */
-TEST(values_while_gradients_add_up) {
+TEST_EACH(values_while_gradients_add_up, 0, n_settings) {
     small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t batch = 0; batch < 6; batch++) {
         float score[SN_CLASSES], want[SN_CLASSES];
@@ -82,7 +85,7 @@ TEST(values_while_gradients_add_up) {
 }
 
 /* Momentum moves no parameter that the loss of a batch is not made of, though values are. */
-TEST(values_train_nothing) {
+TEST_EACH(values_train_nothing, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     chains c = build_chains(&n, 0);
     float before[SN_CLASSES * SN_HIDDEN + SN_CLASSES], scores[SN_CLASSES];
@@ -103,7 +106,7 @@ TEST(values_train_nothing) {
 }
 
 /* A loss that is not finite fails the update, not the backward pass: that gives the values that the request asks for. */
-TEST(values_of_a_step_that_is_not_finite) {
+TEST_EACH(values_of_a_step_that_is_not_finite, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 0);
     const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
@@ -129,7 +132,7 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
 }
 
 /* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
-TEST(gradients_that_are_known) {
+TEST_EACH(gradients_that_are_known, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 2);
     const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.scores[3]);
@@ -155,7 +158,7 @@ TEST(gradients_that_are_known) {
 }
 
 /* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
-TEST(gradients_of_lookups) {
+TEST_EACH(gradients_of_lookups, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     float first[CHAINS][SN_EMBED], *outs[CHAINS];
     for (uint32_t i = 0; i < CHAINS; i++) outs[i] = first[i];
@@ -191,7 +194,7 @@ TEST(gradients_of_lookups) {
 }
 
 /* Without the parameters' gradients: those that add up stay, and so does their loss; nothing is there to update by otherwise. */
-TEST(steps_without_parameters) {
+TEST_EACH(steps_without_parameters, 0, n_settings) {
     small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
     chains c = build_chains(&a, 0);
@@ -275,15 +278,6 @@ TEST(requests_that_make_no_sense) {
 
 int main(void) {
     gpu_ask_compiler();
-    Suite *suite = suite_create("requests");
-    TCase *t = add_case(suite, "requests", 120);
-    const int n = sn_settings(settings, VPPS_COUNT(settings));
-    tcase_add_loop_test(t, values_while_gradients_add_up, 0, n);
-    tcase_add_loop_test(t, values_train_nothing, 0, n);
-    tcase_add_loop_test(t, values_of_a_step_that_is_not_finite, 0, n);
-    tcase_add_loop_test(t, gradients_that_are_known, 0, n);
-    tcase_add_loop_test(t, gradients_of_lookups, 0, n);
-    tcase_add_loop_test(t, steps_without_parameters, 0, n);
-    tcase_add_test(t, requests_that_make_no_sense);
-    return test_main(suite);
+    n_settings = sn_settings(settings, VPPS_COUNT(settings));
+    return test_main("requests");
 }

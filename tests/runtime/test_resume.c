@@ -9,7 +9,9 @@ static void train(const small_network *n, uint32_t first, uint32_t end) {
     TEST_OK(vpps_read_parameters(n->h));
 }
 
-TEST(a_resumed_run_gives_the_same_bits) {
+TEST_GROUP("resume", .before_each = (SFun)folder_make, .after_each = folder_remove);
+
+TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     vpps_options o = sn_options(2 + _i % 2, (vpps_optimizer_kind)_i);
     o.seed = 5;
     o.gradients = _i % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
@@ -121,15 +123,4 @@ TEST(a_failed_load_changes_nothing) {
     sn_close(&witness);
 }
 
-static void make_folder(void) { folder_make(); }
-
-int main(void) {
-    Suite *s = suite_create("resume");
-    TCase *t = add_case(s, "resume", 0);
-    tcase_add_checked_fixture(t, make_folder, folder_remove);
-    tcase_add_loop_test(t, a_resumed_run_gives_the_same_bits, 0, 5);
-    tcase_add_test(t, initialisers_go_on);
-    tcase_add_test(t, another_optimizer_starts_afresh);
-    tcase_add_test(t, a_failed_load_changes_nothing);
-    return test_main(s);
-}
+int main(void) { return test_main("resume"); }

@@ -38,6 +38,9 @@ static void draw_input(void) {
 
 /* ---------------------------------------------------------------- kernels that are right */
 
+#define WITHOUT_TSAN .left_out = VPPS_SIMT_TSAN ? "ThreadSanitizer cannot follow software SIMT's stacks" : NULL
+TEST_GROUP("right", WITHOUT_TSAN);
+
 TEST(vectors_are_added_by_132_ctas) {
     vpps_simt_kernel *kernel = load(vector_kernel);
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
@@ -191,6 +194,8 @@ static uint32_t wrong_values(void) {
     return wrong;
 }
 
+TEST_GROUP("wrong", WITHOUT_TSAN);
+
 TEST(a_missing_barrier_shows) {
     vpps_simt_kernel *kernel = load(race_kernel);
     uint32_t seen = 0;
@@ -297,6 +302,8 @@ TEST(a_kernel_is_compiled_once) {
 
 static const vpps_driver_table *const table = &vpps_driver_simt;
 
+TEST_GROUP("driver", WITHOUT_TSAN);
+
 TEST(the_driver_has_memory) {
     vpps_driver *d;
     vpps_machine machine;
@@ -362,61 +369,18 @@ TEST(the_driver_launches) {
     table->close(d); /* with the other kernel */
 }
 
-TEST(a_sanitizer_is_refused) {
+TEST_GROUP("refused");
+
+TEST_EACH(a_sanitizer_is_refused, 0, VPPS_SIMT_TSAN) {
     vpps_simt_kernel *kernel;
     double seconds;
     TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "ThreadSanitizer");
 }
 
-static TCase *right_kernels(void) {
-    TCase *tests = tcase_create("right");
-    tcase_add_test(tests, vectors_are_added_by_132_ctas);
-    tcase_add_test(tests, warps_shuffle_and_vote);
-    tcase_add_test(tests, shared_memory_is_private_to_a_cta);
-    tcase_add_test(tests, ctas_wait_for_each_other);
-    tcase_add_test(tests, builtins_mean_what_they_mean_in_cuda);
-    tcase_add_test(tests, a_seed_is_an_order);
-    tcase_add_test(tests, kernels_of_one_source_are_apart);
-    return tests;
-}
-
-static TCase *wrong_kernels(void) {
-    TCase *tests = tcase_create("wrong");
-    tcase_add_test(tests, a_missing_barrier_shows);
-    tcase_add_test(tests, a_divergent_barrier_is_named);
-    tcase_add_test(tests, a_missing_signal_is_a_stall);
-    tcase_add_test(tests, wrong_masks_are_named);
-    tcase_add_test(tests, what_cannot_be_loaded_or_run_is_said);
-    tcase_add_test(tests, a_kernel_is_compiled_once);
-    return tests;
-}
-
-static TCase *driver_tests(void) {
-    TCase *tests = tcase_create("driver");
-    tcase_add_test(tests, the_driver_has_memory);
-    tcase_add_test(tests, the_driver_launches);
-    return tests;
-}
-
-static TCase *refused(void) {
-    TCase *tests = tcase_create("refused");
-    tcase_add_test(tests, a_sanitizer_is_refused);
-    return tests;
-}
-
 int main(void) {
     cache_folder_make();
     draw_input();
-    Suite *suite = suite_create("simt");
-    if (VPPS_SIMT_TSAN) {
-        suite_add_tcase(suite, refused());
-        TEST_LEFT_OUT("software SIMT: its stacks cannot be followed by ThreadSanitizer");
-    } else {
-        suite_add_tcase(suite, right_kernels());
-        suite_add_tcase(suite, wrong_kernels());
-        suite_add_tcase(suite, driver_tests());
-    }
-    const int result = test_main(suite);
+    const int result = test_main("simt");
     folder_remove();
     return result;
 }

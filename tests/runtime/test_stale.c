@@ -77,8 +77,10 @@ static void expect_equal(const network *a, const network *b) {
 static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
 enum { N_PRECISIONS = VPPS_COUNT(precisions), MOST_VPS = 3 };
 
+TEST_GROUP("stale", .seconds = 60);
+
 /* A checkpoint into a handle that has trained: from there on the losses and parameters are those of a fresh handle, to the bit. */
-TEST(loaded_after_training) {
+TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     enum { BATCHES = 3 };
     char path[] = "/tmp/vpps-test-stale-XXXXXX";
     const int file = mkstemp(path);
@@ -106,7 +108,7 @@ TEST(loaded_after_training) {
 }
 
 /* Batch after batch, and with the parameters read and written back between batches, which no copy outlives. */
-TEST(copies_follow_updates) {
+TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
     network a = open_network(1, &o), b = open_network(1, &o);
     for (uint32_t batch = 0; batch < 4; batch++) {
@@ -124,7 +126,7 @@ TEST(copies_follow_updates) {
 enum { WIDE = 272 };
 
 /* Each VP draws the masks of its own rows: every element is dropped, or not, as by the key and its number in the batch. */
-TEST(masks_of_shared_rows) {
+TEST_EACH(masks_of_shared_rows, 0, 5) {
     const float p = 0.5f;
     vpps_model *model;
     vpps_graph *g;
@@ -174,7 +176,7 @@ TEST(masks_of_shared_rows) {
 /* ---------------------------------------------------------------- frozen tables */
 
 /* A cell with a frozen table and one that learns, by every optimiser: the one stays to the bit, the other does not. */
-TEST(frozen_tables_in_cells_stay) {
+TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
     vpps_param fixed, learned, W;
     float before[WORDS * EMBED], *values[2];
     vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
@@ -219,12 +221,4 @@ TEST(frozen_tables_in_cells_stay) {
     training_end(&run);
 }
 
-int main(void) {
-    Suite *s = suite_create("stale");
-    TCase *t = add_case(s, "stale", 60);
-    tcase_add_loop_test(t, loaded_after_training, 0, N_PRECISIONS * MOST_VPS);
-    tcase_add_loop_test(t, copies_follow_updates, 0, N_PRECISIONS * MOST_VPS);
-    tcase_add_loop_test(t, masks_of_shared_rows, 0, 5);
-    tcase_add_loop_test(t, frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1);
-    return test_main(s);
-}
+int main(void) { return test_main("stale"); }

@@ -33,6 +33,7 @@ static const sn_setting settings[] = {
     {.device = "simt", .vps = 2, .optimizer = VPPS_ADAM, .clip = 0.5f},
     {.device = "simt", .vps = 4, .precision = VPPS_PRECISION_BF16, .gradients = VPPS_GRADIENTS_ACCUMULATE},
 };
+static int n_settings; /* that can be here */
 
 /* Chains [first, first + count) of a fixed corpus, without dropout: a 32nd of the sum of their losses. */
 static vpps_node build_chains(const small_network *n, uint32_t first, uint32_t count) {
@@ -69,7 +70,9 @@ static void expect_moved(const small_network *n, float *before, float *after, ui
 
 /* ---------------------------------------------------------------- the same step */
 
-TEST(backward_and_update_give_the_bits_of_fb) {
+TEST_GROUP("steps", .seconds = 120);
+
+TEST_EACH(backward_and_update_give_the_bits_of_fb, 0, n_settings) {
     small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t k = 0; k < 6; k++) {
         float x, y;
@@ -93,7 +96,7 @@ TEST(backward_and_update_give_the_bits_of_fb) {
     sn_close(&b);
 }
 
-TEST(gradients_add_up) {
+TEST_EACH(gradients_add_up, 0, n_settings) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
     small_network a = sn_on(&s), b = sn_on(&s);
@@ -116,7 +119,7 @@ TEST(gradients_add_up) {
 /* ---------------------------------------------------------------- gradients that are read and written */
 
 /* The gradient of the sum of two graphs' losses, read, beside the reference's. */
-TEST(gradients_are_those_of_the_reference) {
+TEST_EACH(gradients_are_those_of_the_reference, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     if (s->precision != VPPS_PRECISION_FP32) return;
     small_network n = sn_on(s);
@@ -170,7 +173,7 @@ TEST(gradients_are_those_of_the_reference) {
 }
 
 /* Gradients doubled are a step twice as long, by plain SGD; entries and rows keep their places. */
-TEST(written_gradients_are_taken) {
+TEST_EACH(written_gradients_are_taken, 0, n_settings) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_SGD;
     s.clip = 0;
@@ -197,7 +200,7 @@ TEST(written_gradients_are_taken) {
 }
 
 /* A gradient that a graph does not give can be written: the parameter takes a step. */
-TEST(gradients_of_unused_parameters) {
+TEST_EACH(gradients_of_unused_parameters, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     vpps_graph_clear(n.g);
     const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
@@ -224,7 +227,7 @@ TEST(gradients_of_unused_parameters) {
 
 /* ---------------------------------------------------------------- what is forgotten, frozen, not finite */
 
-TEST(zeroed_gradients_leave_nothing) {
+TEST_EACH(zeroed_gradients_leave_nothing, 0, n_settings) {
     small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 3, 1), NULL));
     TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 4, 1), NULL));
@@ -245,7 +248,7 @@ TEST(zeroed_gradients_leave_nothing) {
     sn_close(&b);
 }
 
-TEST(frozen_between_backward_and_update) {
+TEST_EACH(frozen_between_backward_and_update, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     const vpps_param frozen[] = {n.E, n.W, n.b};
     size_t count;
@@ -259,7 +262,7 @@ TEST(frozen_between_backward_and_update) {
 
 /* With a frozen embedding and encoder nothing of them runs backward, and the classifier contributes nothing to them; with all frozen
  * nothing runs backward at all. */
-TEST(what_is_frozen_costs_no_backward_work) {
+TEST_EACH(what_is_frozen_costs_no_backward_work, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
     const struct {
@@ -321,7 +324,7 @@ static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classi
 
 /* Nor where the classifier stands in the same cell: only what it is made of has a gradient, which is the state of no step. The same
  * training as by cells apart. */
-TEST(what_is_frozen_in_a_cell_costs_no_backward_work) {
+TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
     small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
     const double error = sn_error(&settings[_i]);
@@ -353,7 +356,7 @@ TEST(what_is_frozen_in_a_cell_costs_no_backward_work) {
     sn_close(&b);
 }
 
-TEST(gradients_that_are_not_finite_change_nothing) {
+TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     size_t count, again;
     float *before = handle_values(n.model, n.h, &count), loss;
@@ -376,7 +379,7 @@ TEST(gradients_that_are_not_finite_change_nothing) {
 /* ---------------------------------------------------------------- groups of parameters */
 
 /* A learning rate of 0 for some is as if they were frozen, whose state goes on; the optimizer's own numbers in a group change no bit. */
-TEST(groups_step_by_their_own_numbers) {
+TEST_EACH(groups_step_by_their_own_numbers, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
     const vpps_options o = sn_options_on(s);
@@ -401,7 +404,7 @@ TEST(groups_step_by_their_own_numbers) {
 }
 
 /* A group's learning rate of 0.2 is that of a handle of 0.2; taken back, the handle's counts again. */
-TEST(groups_are_like_handles) {
+TEST_EACH(groups_are_like_handles, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     small_network a = sn_on(s), b = sn_on(s);
     const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
@@ -452,7 +455,7 @@ TEST(calls_in_a_wrong_order) {
 }
 
 /* Masks of dropout differ from call to call, and those of the first are vpps_fb's. */
-TEST(dropout_differs_from_call_to_call) {
+TEST_EACH(dropout_differs_from_call_to_call, 0, n_settings) {
     small_network n = sn_on(&settings[_i]);
     float loss[3];
     for (uint32_t k = 0; k < 3; k++) {
@@ -471,22 +474,6 @@ TEST(dropout_differs_from_call_to_call) {
 
 int main(void) {
     gpu_ask_compiler();
-    Suite *suite = suite_create("steps");
-    TCase *t = add_case(suite, "steps", 120);
-    const int n = sn_settings(settings, VPPS_COUNT(settings));
-    tcase_add_loop_test(t, backward_and_update_give_the_bits_of_fb, 0, n);
-    tcase_add_loop_test(t, gradients_add_up, 0, n);
-    tcase_add_loop_test(t, gradients_are_those_of_the_reference, 0, n);
-    tcase_add_loop_test(t, written_gradients_are_taken, 0, n);
-    tcase_add_loop_test(t, gradients_of_unused_parameters, 0, n);
-    tcase_add_loop_test(t, zeroed_gradients_leave_nothing, 0, n);
-    tcase_add_loop_test(t, frozen_between_backward_and_update, 0, n);
-    tcase_add_loop_test(t, what_is_frozen_costs_no_backward_work, 0, n);
-    tcase_add_loop_test(t, what_is_frozen_in_a_cell_costs_no_backward_work, 0, n);
-    tcase_add_loop_test(t, gradients_that_are_not_finite_change_nothing, 0, n);
-    tcase_add_loop_test(t, groups_step_by_their_own_numbers, 0, n);
-    tcase_add_loop_test(t, groups_are_like_handles, 0, n);
-    tcase_add_test(t, calls_in_a_wrong_order);
-    tcase_add_loop_test(t, dropout_differs_from_call_to_call, 0, n);
-    return test_main(suite);
+    n_settings = sn_settings(settings, VPPS_COUNT(settings));
+    return test_main("steps");
 }

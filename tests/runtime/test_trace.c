@@ -95,7 +95,7 @@ static void expect_nested(const json_t *trace, uint32_t track) {
     }
 }
 
-TEST(holds_what_ran) {
+TEST_EACH(holds_what_ran, 0, 2) {
     vpps_options o = options_of(100000);
     o.caller = callers[_i];
     small_network n = sn_with(1, &o);
@@ -250,15 +250,4 @@ TEST(long_names) {
     sn_close(&n);
 }
 
-int main(void) {
-    Suite *s = suite_create("trace");
-    TCase *t = add_case(s, "trace", 0);
-    tcase_add_loop_test(t, holds_what_ran, 0, 2);
-    tcase_add_test(t, changes_no_bit);
-    tcase_add_test(t, has_a_limit);
-    tcase_add_test(t, is_off_unless_asked_for);
-    tcase_add_test(t, wrong_calls);
-    tcase_add_test(t, any_name);
-    tcase_add_test(t, long_names);
-    return test_main(s);
-}
+int main(void) { return test_main("trace"); }

@@ -87,6 +87,8 @@ static told run_process(uint32_t vps, bool tune, bool no_tuning, uint32_t *batch
     return result.t;
 }
 
+TEST_GROUP("tuning", .seconds = 120);
+
 TEST(the_cache_remembers) {
     char entry[600];
     cache_folder_make();
@@ -237,7 +239,7 @@ TEST(a_resumed_run_keeps_its_choice) {
 }
 
 /* A run with AUTO goes on in the precision that it had, to the bits that it would have had. */
-TEST(auto_goes_on_as_it_was) {
+TEST_EACH(auto_goes_on_as_it_was, 0, 2) {
     const char *path = cache_folder_make();
     char file[600];
     small_network n[2];
@@ -291,7 +293,7 @@ static bool used_copies(vpps_handle *h, vpps_param matrix) {
 }
 
 /* Small and large batches in turn, in fp32 and in bf16x3: a copy that is not made anew while batches do without it is made again when one wants it. */
-TEST(copies_are_of_the_values_as_they_are) {
+TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
     uint32_t with = 0, without = 0;
     small_network n, again;
     vpps_handle *h, *fresh;
@@ -348,15 +350,5 @@ TEST(tiles_give_the_same_bits) {
 
 int main(void) {
     unsetenv("VPPS_ISA"); /* which would leave nothing to choose */
-    Suite *s = suite_create("tuning");
-    TCase *t = add_case(s, "tuning", 120);
-    tcase_add_test(t, the_cache_remembers);
-    tcase_add_test(t, processes_agree);
-    tcase_add_test(t, without_a_cache_it_goes_on);
-    tcase_add_test(t, splits_are_tried_and_remembered);
-    tcase_add_test(t, a_resumed_run_keeps_its_choice);
-    tcase_add_loop_test(t, auto_goes_on_as_it_was, 0, 2);
-    tcase_add_loop_test(t, copies_are_of_the_values_as_they_are, 0, 6);
-    tcase_add_test(t, tiles_give_the_same_bits);
-    return test_main(s);
+    return test_main("tuning");
 }

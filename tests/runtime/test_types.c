@@ -78,6 +78,8 @@ static double loss_of(const setting *s, uint32_t kind) {
     return w + squares + one;
 }
 
+TEST_GROUP("types", .seconds = 120);
+
 /* Each batch is new, and runs while the next one is made. Every loss is right, the number of types has a limit, and so has memory. */
 TEST(ever_new_types_do_not_grow) {
     enum { BATCHES = 1500, TOLD = 7 };
@@ -139,11 +141,4 @@ TEST(what_may_be_asked_for_stays) {
     close_setting(&s);
 }
 
-int main(void) {
-    Suite *s = suite_create("types");
-    TCase *t = add_case(s, "types", 120);
-    tcase_add_test(t, ever_new_types_do_not_grow);
-    tcase_add_test(t, the_oldest_go);
-    tcase_add_test(t, what_may_be_asked_for_stays);
-    return test_main(s);
-}
+int main(void) { return test_main("types"); }

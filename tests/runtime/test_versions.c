@@ -190,13 +190,4 @@ TEST(groups_of_other_sizes) {
     sn_close(&n);
 }
 
-int main(void) {
-    Suite *suite = suite_create("versions");
-    TCase *t = add_case(suite, "versions", 0);
-    tcase_add_test(t, results_of_other_sizes);
-    tcase_add_test(t, trials_of_another_size);
-    tcase_add_test(t, options_of_other_sizes);
-    tcase_add_test(t, applications_of_other_sizes);
-    tcase_add_test(t, groups_of_other_sizes);
-    return test_main(suite);
-}
+int main(void) { return test_main("versions"); }

@@ -66,6 +66,8 @@ static void expect_close(const result *a, const result *b) {
                       "parameter %zu: %.9g, in one wave %.9g", i, (double)a->values[i], (double)b->values[i]);
 }
 
+TEST_GROUP("waves", .seconds = 60);
+
 TEST(dealing_changes_nothing) {
     static const uint32_t vps[] = {1, 2, 4, 4, 4}, groups[] = {1, 2, 1, 2, 4}, waves[] = {2, 5, 1000};
     const result one = train(1, 1, 1, 0);
@@ -228,15 +230,4 @@ TEST(numbers_of_groups) {
     }
 }
 
-int main(void) {
-    Suite *suite = suite_create("waves");
-    TCase *t = add_case(suite, "waves", 60);
-    tcase_add_test(t, dealing_changes_nothing);
-    tcase_add_test(t, predictions_are_the_same_bits);
-    tcase_add_test(t, a_small_pool_is_met_by_waves);
-    tcase_add_test(t, a_small_pool_is_met_by_slices_of_attention);
-    tcase_add_test(t, groups_are_equal);
-    tcase_add_test(t, groups_by_cost);
-    tcase_add_test(t, numbers_of_groups);
-    return test_main(suite);
-}
+int main(void) { return test_main("waves"); }

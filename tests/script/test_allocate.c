@@ -71,6 +71,8 @@ static uint64_t fewest(vpps_tensor_life *all, uint32_t n, uint32_t done, uint64_
     return best;
 }
 
+TEST_GROUP("tensors");
+
 TEST(no_two_that_live_at_once_share_a_word) {
     uint64_t random = 11;
     for (uint32_t round = 0; round < 200; round++) {
@@ -117,11 +119,4 @@ TEST(words_are_handed_on) {
     ck_assert_uint_eq(live, 80);
 }
 
-int main(void) {
-    Suite *suite = suite_create("allocate");
-    TCase *tc = add_case(suite, "tensors", 0);
-    tcase_add_test(tc, no_two_that_live_at_once_share_a_word);
-    tcase_add_test(tc, few_take_as_little_as_can_be);
-    tcase_add_test(tc, words_are_handed_on);
-    return test_main(suite);
-}
+int main(void) { return test_main("allocate"); }

@@ -25,6 +25,8 @@ static void check_pieces(const piece *pieces, uint32_t n) {
     }
 }
 
+TEST_GROUP("pieces");
+
 TEST(pieces_are_apart) {
     vpps_arena a = {0};
     piece pieces[MOST];
@@ -83,12 +85,4 @@ TEST(sizes_that_no_memory_has_are_refused) {
     vpps_arena_free(&a);
 }
 
-int main(void) {
-    Suite *suite = suite_create("arena");
-    TCase *tc = add_case(suite, "pieces", 0);
-    tcase_add_test(tc, pieces_are_apart);
-    tcase_add_test(tc, what_came_before_a_mark_stays);
-    tcase_add_test(tc, arrays_grow_with_their_content);
-    tcase_add_test(tc, sizes_that_no_memory_has_are_refused);
-    return test_main(suite);
-}
+int main(void) { return test_main("arena"); }

@@ -399,20 +399,4 @@ TEST(a_product_starts_from_fewer_columns) {
     close_batch(&b);
 }
 
-int main(void) {
-    Suite *suite = suite_create("cell faults");
-    TCase *t = add_case(suite, "cell faults", 0);
-    tcase_add_test(t, a_share_is_taken_for_the_sum);
-    tcase_add_test(t, a_parameter_gets_no_gradient);
-    tcase_add_test(t, products_of_products);
-    tcase_add_test(t, a_block_is_of_a_like_cell);
-    tcase_add_test(t, rows_are_shared_out_of_a_softmax);
-    tcase_add_test(t, a_stage_does_not_wait_for_rows);
-    tcase_add_test(t, a_product_starts_from_fewer_columns);
-    tcase_add_test(t, a_value_is_kept_over_one_that_is_still_read);
-    tcase_add_test(t, a_condition_is_another);
-    tcase_add_test(t, an_inference_makes_a_gradient);
-    tcase_add_test(t, a_matrix_is_read_as_a_value);
-    tcase_add_test(t, a_gradient_that_is_asked_for_is_another);
-    return test_main(suite);
-}
+int main(void) { return test_main("cell faults"); }

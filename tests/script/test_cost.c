@@ -12,6 +12,8 @@ static void check_cost(batch *b, uint32_t at, uint64_t products, uint64_t other,
 
 enum { MATRIX = ROWS * ROWS };
 
+TEST_GROUP("cost");
+
 TEST(by_hand) {
     batch b;
     open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
@@ -65,7 +67,7 @@ static void open_classifier(batch *b, way w) {
 
 /* The script does what the graph asks for, and besides: it takes the norm of the gradient, multiplies each term of the loss with
  * its factor, and makes tanh a second time, in backward, rather than keep it. */
-TEST(as_the_graph_counts) {
+TEST_EACH(as_the_graph_counts, 0, 3) {
     static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
     batch b;
     open_classifier(&b, ways[_i]);
@@ -79,10 +81,4 @@ TEST(as_the_graph_counts) {
     close_batch(&b);
 }
 
-int main(void) {
-    Suite *s = suite_create("cost of tasks");
-    TCase *t = add_case(s, "cost", 0);
-    tcase_add_test(t, by_hand);
-    tcase_add_loop_test(t, as_the_graph_counts, 0, 3);
-    return test_main(s);
-}
+int main(void) { return test_main("cost of tasks"); }

@@ -355,27 +355,4 @@ TEST(kept_gradients_are_not_left_to_an_update) {
     close_batch(&b);
 }
 
-int main(void) {
-    Suite *suite = suite_create("faults");
-    TCase *t = add_case(suite, "faults", 0);
-    tcase_add_test(t, a_wait_is_missing);
-    tcase_add_test(t, a_wait_is_for_too_few_or_too_many);
-    tcase_add_test(t, a_deadlock);
-    tcase_add_test(t, a_write_after_a_read);
-    tcase_add_test(t, every_barrier_is_needed);
-    tcase_add_test(t, the_loss_is_late);
-    tcase_add_test(t, an_output_is_overwritten);
-    tcase_add_test(t, a_contribution_is_taken_twice);
-    tcase_add_test(t, a_contribution_is_missing);
-    tcase_add_test(t, the_losss_gradient_is_not_loaded);
-    tcase_add_test(t, a_share_is_anothers);
-    tcase_add_test(t, a_stage_runs_twice);
-    tcase_add_test(t, a_stage_never_runs);
-    tcase_add_test(t, a_vertex_is_there_twice);
-    tcase_add_test(t, the_header_is_anothers);
-    tcase_add_test(t, a_request_is_for_something_else);
-    tcase_add_test(t, an_output_is_of_no_vertex);
-    tcase_add_test(t, kept_gradients);
-    tcase_add_test(t, kept_gradients_are_not_left_to_an_update);
-    return test_main(suite);
-}
+int main(void) { return test_main("faults"); }

@@ -139,7 +139,9 @@ static taken measure(const network_batch *b, bool training) {
 
 static void (*const open_any[])(network_batch *) = {open_trees, open_sentences, open_lattices};
 
-TEST(little_more_is_taken_than_lives_at_once) {
+TEST_GROUP("networks");
+
+TEST_EACH(little_more_is_taken_than_lives_at_once, 0, VPPS_COUNT(open_any)) {
     network_batch b;
     open_any[_i](&b);
     const taken inference = measure(&b, false), training = measure(&b, true);
@@ -155,9 +157,4 @@ TEST(little_more_is_taken_than_lives_at_once) {
     close_batch(&b);
 }
 
-int main(void) {
-    Suite *suite = suite_create("memory");
-    TCase *tc = add_case(suite, "networks", 0);
-    tcase_add_loop_test(tc, little_more_is_taken_than_lives_at_once, 0, VPPS_COUNT(open_any));
-    return test_main(suite);
-}
+int main(void) { return test_main("memory"); }

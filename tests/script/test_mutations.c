@@ -65,6 +65,8 @@ static void mutate_cells(const job *j, executor *x, uint64_t seed, tally *tallie
     }
 }
 
+TEST_GROUP("mutations", .seconds = 300);
+
 TEST(wrong_scripts_are_refused) {
     tally *tallies = calloc(n_mutations, sizeof *tallies), all = {0, 0, 0};
     ck_assert_ptr_nonnull(tallies);
@@ -124,11 +126,4 @@ TEST(every_word_counts) {
     ck_assert_uint_eq(all.tried, all.refused + all.without_effect);
 }
 
-int main(void) {
-    Suite *suite = suite_create("mutations");
-    TCase *t = add_case(suite, "mutations", 300);
-    tcase_add_test(t, wrong_scripts_are_refused);
-    tcase_add_test(t, wrong_cells_are_refused);
-    tcase_add_test(t, every_word_counts);
-    return test_main(suite);
-}
+int main(void) { return test_main("mutations"); }

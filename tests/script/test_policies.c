@@ -59,6 +59,8 @@ static vpps_typed_graph figure_1(void) {
     return g;
 }
 
+TEST_GROUP("policies", .seconds = 120);
+
 TEST(as_in_figure_1) {
     vpps_typed_graph g = figure_1();
     uint32_t steps[15], bound;
@@ -341,7 +343,7 @@ static const struct {
     {"tree-lstm-2type", 128, {69, 50, 38, 30}},
 };
 
-TEST(on_trees) {
+TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
     const char *path = data_path("sst/train.txt");
     if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
     vpps_treebank *trees;
@@ -379,7 +381,7 @@ static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
     TEST_OK(vpps_scope_of_part(&b->schedule->needs, part, scope));
 }
 
-TEST(on_lattices) {
+TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {
     const char *path = data_path("lattice_ids/train.txt");
     if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
     vpps_lattices *lattices;
@@ -407,15 +409,5 @@ TEST(on_lattices) {
 
 int main(void) {
     setenv("VPPS_CACHE_DIR", "/dev/null", 1);
-    Suite *s = suite_create("policies");
-    TCase *t = add_case(s, "policies", 120);
-    tcase_add_test(t, as_in_figure_1);
-    tcase_add_test(t, ratios_of_figure_1);
-    tcase_add_test(t, every_policy_orders_random_graphs);
-    tcase_add_test(t, ratios_are_what_is_said);
-    tcase_add_test(t, packed_and_unpacked);
-    tcase_add_test(t, equal_graphs_give_equal_automata);
-    tcase_add_loop_test(t, on_trees, 0, VPPS_COUNT(of_trees));
-    tcase_add_loop_test(t, on_lattices, 0, VPPS_COUNT(of_lattices));
-    return test_main(s);
+    return test_main("policies");
 }

@@ -86,6 +86,8 @@ static extent extent_of(const job *j, uint32_t cell) {
     return e;
 }
 
+TEST_GROUP("slices", .seconds = 60);
+
 TEST(slices_keep_in_the_same_words) {
     enum { LENGTH = 22, SLICES = 4 };
     batch b;
@@ -134,7 +136,7 @@ TEST(there_are_no_more_slices_than_heads) {
 /* ---------------------------------------------------------------- limits */
 
 /* One input is one wave, whatever the limit. */
-TEST(slices_meet_what_waves_cannot) {
+TEST_EACH(slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines)) {
     way w = machines[_i];
     batch b;
     job j;
@@ -153,7 +155,7 @@ TEST(slices_meet_what_waves_cannot) {
     close_batch(&b);
 }
 
-TEST(what_keeps_more_is_taken_apart) {
+TEST_EACH(what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines)) {
     way w = machines[_i];
     for (uint32_t k = 0; k < 2; k++) {
         batch b;
@@ -200,7 +202,7 @@ static void check_figure(vpps_graph *g, vpps_node loss, way w, uint64_t seed) {
     ck_assert_uint_eq(bytes_asked(g, loss, w, (uint32_t)(bytes / 4), seed), 0);
 }
 
-TEST(what_is_told_would_do_does_and_less_does_not) {
+TEST_EACH(what_is_told_would_do_does_and_less_does_not, 0, VPPS_COUNT(machines)) {
     static const uint32_t shapes[][3] = {{1, 15, 200}, {6, 5, 100}, {6, 5, 2}, {1, 1, 5}};
     for (uint32_t k = 0; k < VPPS_COUNT(shapes); k++) {
         batch b;
@@ -231,7 +233,7 @@ static uint32_t waves_of(const batch *b, way w) {
 }
 
 /* As many as make a wave small enough, or leave its steps wide enough, and no more; but as many as were asked for. */
-TEST(waves_stay_in_caches) {
+TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     enum { SENTENCES = 24, MANY = 1 << 30 };
     batch b;
     way w = machines[_i];
@@ -253,15 +255,4 @@ TEST(waves_stay_in_caches) {
     close_batch(&b);
 }
 
-int main(void) {
-    Suite *suite = suite_create("slices");
-    TCase *tc = add_case(suite, "slices", 60);
-    tcase_add_test(tc, slices_keep_in_the_same_words);
-    tcase_add_test(tc, there_are_no_more_slices_than_heads);
-    tcase_add_loop_test(tc, slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines));
-    tcase_add_loop_test(tc, what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines));
-    tcase_add_loop_test(tc, what_is_told_would_do_does_and_less_does_not, 0, VPPS_COUNT(machines));
-    tcase_add_test(tc, so_it_is_for_random_graphs);
-    tcase_add_loop_test(tc, waves_stay_in_caches, 0, VPPS_COUNT(machines));
-    return test_main(suite);
-}
+int main(void) { return test_main("slices"); }

@@ -3,6 +3,8 @@
 #include "mutate.h"
 #include "subjects.h"
 
+TEST_GROUP("verify", .seconds = 300);
+
 TEST(correct_scripts_are_accepted) {
     const uint64_t first = test_seed() * 100000;
     for (uint64_t seed = first; seed < first + cases(24); seed++) {
@@ -242,14 +244,4 @@ TEST(no_script_leads_the_checker_astray) {
     ck_assert_uint_gt(t.refused, t.tried / 2);
 }
 
-int main(void) {
-    Suite *suite = suite_create("verify");
-    TCase *t = add_case(suite, "verify", 300);
-    tcase_add_test(t, correct_scripts_are_accepted);
-    tcase_add_test(t, vertices_may_have_the_same_lists);
-    tcase_add_test(t, scripts_do_not_depend_on_batches_before);
-    tcase_add_test(t, widened_cells_do_the_same);
-    tcase_add_test(t, few_small_batches_take_the_groups_of_large_ones);
-    tcase_add_test(t, no_script_leads_the_checker_astray);
-    return test_main(suite);
-}
+int main(void) { return test_main("verify"); }
