@@ -1,6 +1,5 @@
 /* arena.h - memory that is taken piece by piece and given back as a whole. */
-#ifndef VPPS_ARENA_H
-#define VPPS_ARENA_H
+#pragma once
 
 #include "base/base.h"
 
@@ -40,5 +39,3 @@ void vpps_arena_free(vpps_arena *a);
 bool vpps_arena_grow(vpps_arena *a, void *array, size_t *capacity, size_t needed, size_t element_bytes);
 #define VPPS_TAKE_MORE(arena, array, capacity, needed)                                                                 \
     ((needed) <= (capacity) || vpps_arena_grow((arena), &(array), &(capacity), (needed), sizeof *(array)))
-
-#endif

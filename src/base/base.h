@@ -1,6 +1,5 @@
 /* base.h - utilities of every folder: failing with a message, growing arrays, deterministic random numbers, time. */
-#ifndef VPPS_BASE_H
-#define VPPS_BASE_H
+#pragma once
 
 #include "vpps.h"
 
@@ -106,5 +105,3 @@ static inline float vpps_random_unit(uint64_t *state) { return (float)(vpps_rand
 static inline uint32_t vpps_random_below(uint64_t *state, uint32_t n) {
     return (uint32_t)(((vpps_random(state) >> 32) * n) >> 32);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* library.h - CUDA's libraries, which are opened at run time, so that nothing needs them to build or to start. */
-#ifndef VPPS_LIBRARY_H
-#define VPPS_LIBRARY_H
+#pragma once
 
 #include "base/base.h"
 
@@ -31,5 +30,3 @@ vpps_status vpps_library_open(vpps_library *library);
 
 /* In *function the function of that name. Fails with DEVICE: there is none. */
 vpps_status vpps_library_find(const vpps_library *library, void *handle, const char *name, void *function);
-
-#endif

@@ -11,8 +11,7 @@
  * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values; the
  * batch's records say where an input lies.
  */
-#ifndef VPPS_CELL_H
-#define VPPS_CELL_H
+#pragma once
 
 #include "cell/pq_layout.h"
 #include "graph/graph.h"
@@ -401,5 +400,3 @@ static inline uint64_t vpps_gathered_words(const vpps_compiled_cell *c) {
     const vpps_layout_copies *f = &c->arranged.forward, *b = &c->arranged.backward;
     return f->gathered + f->scattered + b->gathered + b->scattered;
 }
-
-#endif

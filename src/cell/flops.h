@@ -1,6 +1,5 @@
 /* flops.h - the cost of compiled cells, and the products that they make as one. */
-#ifndef VPPS_CELL_FLOPS_H
-#define VPPS_CELL_FLOPS_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -30,5 +29,3 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 
 /* Of a value of kind PRODUCT or PRODUCT_T. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);
-
-#endif

@@ -1,7 +1,6 @@
 /* pq_layout.h - finds an order of values in which the operands of operations that run as one lie together and in the same order (Chen et
  * al. 2023, "ED-Batch", section 3 and appendix B). */
-#ifndef VPPS_PQ_LAYOUT_H
-#define VPPS_PQ_LAYOUT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -27,5 +26,3 @@ typedef struct vpps_layout_copies {
 /* words[v]: of value v. False: out of memory. */
 bool vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batch *batches, uint32_t n_batches,
                        const uint32_t *words, vpps_layout_copies *out);
-
-#endif

@@ -4,8 +4,7 @@
  * P-node has more than two children, a Q-node more than one. Nodes are never changed, only replaced, so that an earlier root is
  * the tree as it was.
  */
-#ifndef VPPS_PQ_TREE_H
-#define VPPS_PQ_TREE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -49,5 +48,3 @@ void vpps_pq_mark(vpps_pq_tree *t, const uint32_t *set, uint32_t n);
 static inline const uint32_t *vpps_pq_children(const vpps_pq_tree *t, uint32_t node) {
     return t->links + t->nodes[node].first;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* print.h - compiled cells for people: what each operation is, and all of it as text. */
-#ifndef VPPS_CELL_PRINT_H
-#define VPPS_CELL_PRINT_H
+#pragma once
 
 #include "cell/program.h"
 
@@ -26,5 +25,3 @@ void vpps_print_steps(FILE *out, const vpps_model *model, const vpps_compiled_ce
 
 /* The whole cell. Fails with IO, MEMORY. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file);
-
-#endif

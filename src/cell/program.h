@@ -5,8 +5,7 @@
  * stage makes or loads are in slots. A slot has room for one value of each item; the device says where that is: in cache, in
  * registers or in shared memory.
  */
-#ifndef VPPS_CELL_PROGRAM_H
-#define VPPS_CELL_PROGRAM_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -122,5 +121,3 @@ static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;
 }
-
-#endif

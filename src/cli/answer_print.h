@@ -1,6 +1,5 @@
 /* answer_print.h - prints answers as --output-format says: as lines, columns, JSONL, or a table of CSV or TSV. */
-#ifndef VPPS_CLI_ANSWER_PRINT_H
-#define VPPS_CLI_ANSWER_PRINT_H
+#pragma once
 
 #include "cli/answers.h"
 
@@ -36,5 +35,3 @@ void answer_printer_close(answer_printer *p);
 
 /* Prints the answer to an example; text NULL: it has none. Fails with FORMAT (what the form cannot hold), MEMORY. */
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* answers.h - a network's answers to examples, one text each, to be printed in order. */
-#ifndef VPPS_CLI_ANSWERS_H
-#define VPPS_CLI_ANSWERS_H
+#pragma once
 
 #include "cli/json.h"
 #include "cli/session.h"
@@ -58,5 +57,3 @@ double answer_nll(const float *logits, uint32_t classes, uint32_t label);
  * is the least of its tags'. Null where the network's tags are not those of chunks (vpps_f1_applies). tags: n ids of
  * classes; logits: of each. */
 json_t *answer_spans(const answers *a, const int32_t *tags, const float *const *logits, uint32_t classes, uint32_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* best.h - which measurement of dev was the best of a run. */
-#ifndef VPPS_CLI_BEST_H
-#define VPPS_CLI_BEST_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -22,5 +21,3 @@ bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t 
 
 /* Have `patience` measurements in a row been no better? 0: never. */
 bool best_is_old(const best_measure *b, uint32_t patience);
-
-#endif

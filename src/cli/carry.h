@@ -2,8 +2,7 @@
  *
  * The text is cut into as many streams as a batch has examples, of as many pieces each, or one less. A batch has the next piece of
  * every stream; gradients end where a piece begins. The states stay on the device. */
-#ifndef VPPS_CLI_CARRY_H
-#define VPPS_CLI_CARRY_H
+#pragma once
 
 #include "models.h"
 
@@ -34,5 +33,3 @@ vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, cons
  * vpps_read_kept and vpps_keep_data do. */
 vpps_status carry_to_text(const carry *c, vpps_handle *h, char **out);
 vpps_status carry_from_text(carry *c, vpps_handle *h, const char *path, const char *text);
-
-#endif

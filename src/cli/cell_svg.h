@@ -1,6 +1,5 @@
 /* cell_svg.h - compiled cells as a picture. */
-#ifndef VPPS_CELL_SVG_H
-#define VPPS_CELL_SVG_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -12,5 +11,3 @@ typedef struct cell_picture {
 
 /* Prints a cell_picture as SVG, cell below cell. Fails with MEMORY. */
 vpps_status cell_picture_print(const void *picture, FILE *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* chain.h - tags of a sentence that depend on each other: by a network's scores of which tag follows which (models/crf.h), and by what a
  * scheme of chunks allows. */
-#ifndef VPPS_CLI_CHAIN_H
-#define VPPS_CLI_CHAIN_H
+#pragma once
 
 #include "vpps_data.h"
 
@@ -35,5 +34,3 @@ vpps_status chain_marginals(const tag_chain *ch, uint32_t n, const float *const 
 
 /* May `now` follow `before`? O stands before the first tag of a sentence and after the last. */
 bool chain_allows(chain_scheme scheme, const char *before, const char *now);
-
-#endif

@@ -1,6 +1,5 @@
 /* checkpoint.h - a checkpoint's contents besides its tensors: options, vocabularies, position. */
-#ifndef VPPS_CLI_CHECKPOINT_H
-#define VPPS_CLI_CHECKPOINT_H
+#pragma once
 
 #include "cli/best.h"
 #include "cli/plot.h"
@@ -42,5 +41,3 @@ bool checkpoint_same_run(const settings *s, const char *a, const char *b);
 
 /* Are the data that were read those that the checkpoint was made with, wherever they lie? Fails with ARGUMENT. */
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);
-
-#endif

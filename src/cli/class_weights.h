@@ -1,7 +1,6 @@
 /* class_weights.h - --class-weights: how much each label counts in the training loss. The weights are a frozen parameter of the model,
  * x->class_weights, which parameters_declare_weights declares, so that a checkpoint has them. */
-#ifndef VPPS_CLI_CLASS_WEIGHTS_H
-#define VPPS_CLI_CLASS_WEIGHTS_H
+#pragma once
 
 #include "cli/session.h"
 
@@ -13,5 +12,3 @@ vpps_status class_weights_set(session *x, corpus *c);
 /* Hands a line with the weights to `tell`. */
 vpps_status class_weights_tell(const session *x, const corpus *c, void (*tell)(void *context, const char *line),
                                void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* classes.h - the confusion matrix of a network's classes, and each class's precision and recall. */
-#ifndef VPPS_CLI_CLASSES_H
-#define VPPS_CLI_CLASSES_H
+#pragma once
 
 #include "cli/json.h"
 #include "vpps_data.h"
@@ -36,5 +35,3 @@ json_t *classes_json(const class_counts *c, const vpps_vocab *names);
 
 /* A line a class, with its row of the matrix (RFC 4180). */
 void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* commands.h - the table of commands. */
-#ifndef VPPS_CLI_COMMANDS_H
-#define VPPS_CLI_COMMANDS_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -43,5 +42,3 @@ int command_plan(settings *s);
 int command_kernel(settings *s);
 int command_tune(settings *s);
 int command_doctor(settings *s);
-
-#endif

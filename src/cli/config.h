@@ -1,6 +1,5 @@
 /* config.h - options from a JSON file, and as JSON. */
-#ifndef VPPS_CLI_CONFIG_H
-#define VPPS_CLI_CONFIG_H
+#pragma once
 
 #include "cli/json.h"
 #include "cli/options.h"
@@ -18,5 +17,3 @@ vpps_status config_read(settings *s, const char *path);
 /* Which network is meant by the file, for a command line that does not say: *found, by its name; or the one that *checkpoint
  * holds, which is freed by the caller. Both NULL: it does not say. Fails as config_read does. */
 vpps_status config_find_network(const settings *s, const char *path, const network **found, char **checkpoint);
-
-#endif

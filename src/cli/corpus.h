@@ -1,6 +1,5 @@
 /* corpus.h - the data a command works on: its parts as they were read, and their ids in the network's vocabularies. */
-#ifndef VPPS_CLI_CORPUS_H
-#define VPPS_CLI_CORPUS_H
+#pragma once
 
 #include "cli/input_form.h"
 #include "cli/options.h"
@@ -101,5 +100,3 @@ void corpus_set_sizes(const corpus *c, settings *s);
 /* The order of an epoch, into order[0 .. n_examples): it follows from seed and epoch alone, so that a resumed epoch has
  * the same one. */
 void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, uint32_t *order);
-
-#endif

@@ -1,6 +1,5 @@
 /* corpus_form.h - notes about data that were read without a failure, but seem to be of another form. */
-#ifndef VPPS_CLI_CORPUS_FORM_H
-#define VPPS_CLI_CORPUS_FORM_H
+#pragma once
 
 #include "cli/corpus.h"
 
@@ -16,5 +15,3 @@ void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t 
 /* Notes what is improbable of the training part, once it is read and the classes are known: a single example, nearly as many
  * classes as labels, the heading of a column as a label, one word only. */
 void corpus_note_form(corpus *c, const settings *s);
-
-#endif

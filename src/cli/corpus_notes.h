@@ -1,6 +1,5 @@
 /* corpus_notes.h - notes about oddities of data that were read, with their places, which are no failures. */
-#ifndef VPPS_CLI_CORPUS_NOTES_H
-#define VPPS_CLI_CORPUS_NOTES_H
+#pragma once
 
 #include "cli/corpus.h"
 
@@ -26,5 +25,3 @@ void corpus_note_tags(corpus *c, int which);
 /* Where the bytes of a word of the training part stand first: "FILE:LINE:COLUMN: "; empty: they are not found. Reads the
  * files again. */
 void corpus_find_word(const corpus *c, const char *word, char *place, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* corpus_read.h - filling a corpus as its kind of data asks (task.h). */
-#ifndef VPPS_CLI_CORPUS_READ_H
-#define VPPS_CLI_CORPUS_READ_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -27,5 +26,3 @@ vpps_status corpus_end_input(corpus *c, const settings *s);
 
 /* Example number i of those read, valid until the next one is asked for. Fails with MEMORY. */
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);
-
-#endif

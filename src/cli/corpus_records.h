@@ -1,6 +1,5 @@
 /* corpus_records.h - JSONL, CSV and TSV to train on and to measure: an example a record, by the names of its fields (fields.h). */
-#ifndef VPPS_CLI_CORPUS_RECORDS_H
-#define VPPS_CLI_CORPUS_RECORDS_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -12,5 +11,3 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
 /* Reads the records of a file into a part, after the examples that it has. Fails with FORMAT and the record's line, MEMORY. */
 vpps_status corpus_records_read(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                                 input_form form);
-
-#endif

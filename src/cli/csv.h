@@ -1,8 +1,7 @@
 /* csv.h - comma-separated values by RFC 4180: a field in quotes may hold commas, line ends, and quotes as two. Values between tabs: a
  * line is a record. A field in quotes as a whole, its inner quotes as two, is what a spreadsheet writes of one that holds a tab or a
  * quote; any other quote is text, as in files that were never quoted. */
-#ifndef VPPS_CLI_CSV_H
-#define VPPS_CLI_CSV_H
+#pragma once
 
 #include "cli/json.h"
 
@@ -19,5 +18,3 @@ vpps_status csv_split(const char *text, size_t len, bool tabs, json_t **fields);
 
 /* Writes a field, after `separator` unless that is 0. Fails with FORMAT where a field between tabs holds a line end. */
 vpps_status csv_write(FILE *f, const char *field, char separator, bool tabs);
-
-#endif

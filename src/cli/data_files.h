@@ -1,6 +1,5 @@
 /* data_files.h - finds the files of each part of the data. */
-#ifndef VPPS_CLI_DATA_FILES_H
-#define VPPS_CLI_DATA_FILES_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -23,5 +22,3 @@ void data_list_close(data_list *list);
 
 /* The name of a file of the list: with its ending and, where there is no such file, with that of a compressed one. */
 vpps_status data_name(const char *path, const char *ending, char *name, size_t n);
-
-#endif

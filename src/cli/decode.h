@@ -1,6 +1,5 @@
 /* decode.h - translations of a network of pairs: greedy search and beam search. */
-#ifndef VPPS_CLI_DECODE_H
-#define VPPS_CLI_DECODE_H
+#pragma once
 
 #include "models.h"
 
@@ -57,5 +56,3 @@ uint64_t decode_most_words(const decoder *d, const net_example *x);
 /* decode_greedy.c: greedy search as one forward pass; may it be made so? */
 bool decode_by_device(const decoder *d);
 vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
-
-#endif

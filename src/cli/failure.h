@@ -1,6 +1,5 @@
 /* failure.h - how a command that fails ends. */
-#ifndef VPPS_CLI_FAILURE_H
-#define VPPS_CLI_FAILURE_H
+#pragma once
 
 #include "vpps.h"
 
@@ -15,5 +14,3 @@ int report_usage(const char *command, const char *format, ...) __attribute__((fo
 
 /* Flushes stdout. Fails with IO. */
 vpps_status flush_stdout(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* fields.h - examples that are fields of a record: of JSONL an object, of CSV and TSV the fields by their names in the first
  * record. */
-#ifndef VPPS_CLI_FIELDS_H
-#define VPPS_CLI_FIELDS_H
+#pragma once
 
 #include "cli/corpus.h"
 #include "cli/csv.h"
@@ -37,5 +36,3 @@ vpps_status fields_text(const field_reader *r, const json_t *object, char **text
 
 /* The same of a pair's target. */
 vpps_status fields_target(const field_reader *r, const json_t *object, char **text, size_t *len);
-
-#endif

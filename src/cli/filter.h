@@ -1,6 +1,5 @@
 /* filter.h - a file's lines through a shell command that gives a line for each. */
-#ifndef VPPS_CLI_FILTER_H
-#define VPPS_CLI_FILTER_H
+#pragma once
 
 #include "io/stream.h"
 
@@ -16,5 +15,3 @@ vpps_status filter_end(filter *f, uint64_t n);
 
 /* Frees the filter, and stops the command if it still runs. NULL is fine. */
 void filter_close(filter *f);
-
-#endif

@@ -4,8 +4,7 @@
  * To the rest of the world both are one process: signals that reach the guard are handed on, where it is stopped the child stops,
  * too, and none outlives the other. A launcher that signals the whole group reaches both, which counts once.
  */
-#ifndef VPPS_CLI_GUARD_H
-#define VPPS_CLI_GUARD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -16,5 +15,3 @@ void guard_begin(long rank);
 
 /* The guard of this process; 0: there is none. */
 extern volatile pid_t guard;
-
-#endif

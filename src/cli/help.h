@@ -1,6 +1,5 @@
 /* help.h - the text of --help: commands, networks, and a command's options, from their tables. */
-#ifndef VPPS_CLI_HELP_H
-#define VPPS_CLI_HELP_H
+#pragma once
 
 #include "cli/commands.h"
 
@@ -22,5 +21,3 @@ bool help_has_engine(const settings *s);
 
 /* The same in short: names only. */
 void help_usage(FILE *f, const settings *s, const command *c);
-
-#endif

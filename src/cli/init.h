@@ -1,6 +1,5 @@
 /* init.h - `vpps train --init`: a new run that begins with a checkpoint's parameters. */
-#ifndef VPPS_CLI_INIT_H
-#define VPPS_CLI_INIT_H
+#pragma once
 
 #include "cli/session_state.h"
 
@@ -17,5 +16,3 @@ vpps_status init_load(session *x, const corpus *c, char **text);
 
 /* Is a tensor of that name state of the optimiser, optimizer.K/NAME, which no parameter is called? */
 bool init_is_state(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* init_rows.h - finds the word, character or class that each row of a network's parameters belongs to. */
-#ifndef VPPS_CLI_INIT_ROWS_H
-#define VPPS_CLI_INIT_ROWS_H
+#pragma once
 
 #include "cli/session_state.h"
 
@@ -13,5 +12,3 @@ typedef struct init_rows {
  * again with one more word, one more character and one more class, and the parameters that are then larger are the ones. Fails with MEMORY,
  * and as the network does. */
 vpps_status init_find_rows(const session *x, init_rows **out);
-
-#endif

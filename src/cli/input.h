@@ -1,6 +1,5 @@
 /* input.h - finds the form of a file's examples: by the options, the file's name, or its first lines. */
-#ifndef VPPS_CLI_INPUT_H
-#define VPPS_CLI_INPUT_H
+#pragma once
 
 #include "cli/task.h"
 #include "io/text.h"
@@ -21,5 +20,3 @@ bool input_is_json(const vpps_text *t);
  * concluded from the lines is told on standard error. Fails with ARGUMENT where the network does not read the form. */
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
                             input_reading *in);
-
-#endif

@@ -1,6 +1,5 @@
 /* input_form.h - the forms of examples. */
-#ifndef VPPS_CLI_INPUT_FORM_H
-#define VPPS_CLI_INPUT_FORM_H
+#pragma once
 
 #include "io/sequences.h"
 
@@ -31,5 +30,3 @@ typedef struct input_reading {
     bool other_tags;        /* the column of tags holds none that the network knows: it is kept */
     vpps_columns_seen seen; /* of the example that was read last */
 } input_reading;
-
-#endif

@@ -1,6 +1,5 @@
 /* json.h - values and lines of JSON. */
-#ifndef VPPS_CLI_JSON_H
-#define VPPS_CLI_JSON_H
+#pragma once
 
 #include "vpps.h"
 
@@ -11,5 +10,3 @@ json_t *report_number(double x);
 
 /* One JSON object as a line; takes the object. Fails with IO, MEMORY. */
 vpps_status report_json_line(json_t *object, FILE *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* lines.h - lines of standard input or of a file as they come, in bounded memory. */
-#ifndef VPPS_CLI_LINES_H
-#define VPPS_CLI_LINES_H
+#pragma once
 
 #include "cli/filter.h"
 
@@ -43,5 +42,3 @@ vpps_status lines_fill(line_reader *r);
 
 /* Would lines_fill return at once? A file's always does; a pipe's or a terminal's when somebody has written. */
 bool lines_ready(const line_reader *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* log.h - the run as JSON lines: objects whose "event" is start, engine, batch, epoch or end. */
-#ifndef VPPS_CLI_LOG_H
-#define VPPS_CLI_LOG_H
+#pragma once
 
 #include "cli/report.h"
 
@@ -24,5 +23,3 @@ vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double train_ac
                       const task *t, const measures *dev, const measures *test);
 vpps_status log_end(run_log *log, const train_summary *t);
 void log_close(run_log *log);
-
-#endif

@@ -1,6 +1,5 @@
 /* measure.h - a part of the data measured by all processes of a run. */
-#ifndef VPPS_CLI_MEASURE_H
-#define VPPS_CLI_MEASURE_H
+#pragma once
 
 #include "cli/classes.h"
 #include "cli/session.h"
@@ -21,5 +20,3 @@ void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);
 
 /* m->value[i] and m->counted[i], of all processes. Fails as session_add_up does. */
 vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* number.h - numbers for people. */
-#ifndef VPPS_CLI_NUMBER_H
-#define VPPS_CLI_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ const char *number_of(uint64_t count, const char *plural, char *text, size_t n);
 
 /* A stretch of time: "0.4 s", "12.3 s", "3 min 05 s", "2 h 03 min". Returns `text`. */
 const char *number_time(double seconds, char *text, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* options.h - the table of options, from which the command line is parsed (parse.h) and checkpoints are described. */
-#ifndef VPPS_CLI_OPTIONS_H
-#define VPPS_CLI_OPTIONS_H
+#pragma once
 
 #include "models.h"
 
@@ -166,5 +165,3 @@ const char *options_text(const settings *s, const cli_option *o);
  * (of why_bytes) then says what is expected. Text values keep the pointer. */
 void options_write(const settings *s, const cli_option *o, char *text, size_t n);
 bool options_read(settings *s, const cli_option *o, const char *text, char *why, size_t why_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* output_files.h - checks outputs: a command must not overwrite its inputs, write two outputs to one file, or replace a file of another
  * program. */
-#ifndef VPPS_CLI_OUTPUT_FILES_H
-#define VPPS_CLI_OUTPUT_FILES_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -14,5 +13,3 @@ vpps_status output_files_check(const settings *s);
 /* Can the file be written? What writing does is tried, so that it fails before an hour of training, not after. NULL:
  * nothing is to be written. Fails with IO. */
 vpps_status output_file_check(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* overwrite.h - a run does not replace the files of another one unasked. */
-#ifndef VPPS_CLI_OVERWRITE_H
-#define VPPS_CLI_OVERWRITE_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -11,5 +10,3 @@ vpps_status overwrite_check_run(const settings *s, uint32_t epoch);
 
 /* May an export replace the file at `path`? Only an earlier export. */
 vpps_status overwrite_check_export(const settings *s, const char *path);
-
-#endif

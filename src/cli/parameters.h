@@ -1,6 +1,5 @@
 /* parameters.h - the options that name parameters of the network, --freeze and --lr-of, and the parameter that --class-weights adds. */
-#ifndef VPPS_CLI_PARAMETERS_H
-#define VPPS_CLI_PARAMETERS_H
+#pragma once
 
 #include "cli/session_state.h"
 
@@ -13,5 +12,3 @@ vpps_status parameters_freeze(session *x);
 
 /* Sets x->rates to those of --lr-of. Fails as parameters_freeze, and with ARGUMENT (no rate, or a second one of a parameter). */
 vpps_status parameters_take_rates(session *x);
-
-#endif

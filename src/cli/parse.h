@@ -1,6 +1,5 @@
 /* parse.h - the command line, by the table of options. */
-#ifndef VPPS_CLI_PARSE_H
-#define VPPS_CLI_PARSE_H
+#pragma once
 
 #include "cli/commands.h"
 
@@ -15,5 +14,3 @@ settings options_defaults(const settings *s);
 /* The files that --model, --resume (or another option with OPTION_NAMES_NETWORK) and --config name on a command line whose
  * network is not known yet; NULL: it names none. argv[0] is no option. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);
-
-#endif

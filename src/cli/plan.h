@@ -1,7 +1,6 @@
 /* plan.h - for `vpps plan` and `vpps kernel`: the cells of a network's first batch, compiled for a GPU, and the kernel that is made of
  * them. No GPU is needed. */
-#ifndef VPPS_CLI_PLAN_H
-#define VPPS_CLI_PLAN_H
+#pragma once
 
 #include "cli/session.h"
 #include "codegen/kernel_plan_print.h"
@@ -34,5 +33,3 @@ vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_
 
 /* A plan as JSON; NULL: out of memory. */
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p);
-
-#endif

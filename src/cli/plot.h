@@ -1,6 +1,5 @@
 /* plot.h - the learning curves as an SVG file. */
-#ifndef VPPS_CLI_PLOT_H
-#define VPPS_CLI_PLOT_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -41,5 +40,3 @@ vpps_status plot_from_text(plot *p, const char *name, const char *text);
 vpps_status plot_write(const plot *p, const char *path);
 
 void plot_free(plot *p);
-
-#endif

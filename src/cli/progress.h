@@ -1,6 +1,5 @@
 /* progress.h - a bar on a terminal, plain lines elsewhere. */
-#ifndef VPPS_CLI_PROGRESS_H
-#define VPPS_CLI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void progress_line(progress *p, const char *format, ...) __attribute__((format(p
 
 /* Takes the bar away. */
 void progress_end(progress *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* records.h - examples of a file as they come, in bounded memory: a line each, or the lines up to a blank one, or a record of
  * CSV, whose quoted fields may hold line ends. */
-#ifndef VPPS_CLI_RECORDS_H
-#define VPPS_CLI_RECORDS_H
+#pragma once
 
 #include "cli/csv.h"
 #include "cli/input_form.h"
@@ -43,5 +42,3 @@ line_kind records_next(record_reader *r, record *out);
 /* The thread's message, of the text of a record, with the file and the line that it is about: `number` is its first. Columns of a line
  * mean something where the text was read as it stands. Returns `status`. */
 vpps_status records_place(const record_reader *r, vpps_status status, uint64_t number);
-
-#endif

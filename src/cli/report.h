@@ -1,6 +1,5 @@
 /* report.h - the results of a command, as text or JSON. */
-#ifndef VPPS_CLI_REPORT_H
-#define VPPS_CLI_REPORT_H
+#pragma once
 
 #include "cli/best.h"
 #include "cli/failure.h"
@@ -59,5 +58,3 @@ json_t *report_train_json(const train_summary *t);
 /* The summary on stdout: text, or the object. Fails with IO when stdout cannot be written. */
 vpps_status report_train(const train_summary *t);
 vpps_status report_eval(session *x, const corpus *c, const measures *m, double seconds);
-
-#endif

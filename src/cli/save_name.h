@@ -1,6 +1,5 @@
 /* save_name.h - names of checkpoints that hold "{epoch}": a file for each epoch. */
-#ifndef VPPS_CLI_SAVE_NAME_H
-#define VPPS_CLI_SAVE_NAME_H
+#pragma once
 
 #include "vpps.h"
 
@@ -16,5 +15,3 @@ char *save_name_of(const char *name, uint32_t epoch);
 
 /* Is `path` that name for some epoch? Then *epoch is its number. */
 bool save_name_matches(const char *name, const char *path, uint32_t *epoch);
-
-#endif

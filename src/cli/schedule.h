@@ -1,7 +1,6 @@
 /* schedule.h - the learning rate of a batch. It follows from options and from where training stands, so that a resumed run has the
  * same. */
-#ifndef VPPS_CLI_SCHEDULE_H
-#define VPPS_CLI_SCHEDULE_H
+#pragma once
 
 #include "cli/best.h"
 #include "cli/options.h"
@@ -13,5 +12,3 @@ float schedule_rate(const settings *s, float lr, uint32_t epoch, uint32_t batch,
 /* Does --lr-schedule plateau lower the rate after the latest measurement? Every --lr-every measurements in a row that were no
  * better do. */
 bool schedule_drops(const settings *s, const best_measure *best);
-
-#endif

@@ -1,6 +1,5 @@
 /* session.h - a network on a model, on a handle, with the graph that batches are built on. */
-#ifndef VPPS_CLI_SESSION_H
-#define VPPS_CLI_SESSION_H
+#pragma once
 
 #include "cli/session_state.h"
 
@@ -77,5 +76,3 @@ vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);
 
 /* The likeliest class by a position's logits; of equals the first. */
 uint32_t likeliest_class(const float *logits, uint32_t classes);
-
-#endif

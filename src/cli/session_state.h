@@ -1,6 +1,5 @@
 /* session_state.h - the state of a session: session.c opens it, and other files fill in their parts. */
-#ifndef VPPS_CLI_SESSION_STATE_H
-#define VPPS_CLI_SESSION_STATE_H
+#pragma once
 
 #include "cli/carry.h"
 #include "cli/corpus.h"
@@ -43,5 +42,3 @@ typedef struct session {
     bool nonfinite;                            /* a score was not finite since this was last set to false */
     uint64_t trained_losses, trained_examples; /* that session_add_batch has added */
 } session;
-
-#endif

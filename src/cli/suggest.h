@@ -1,6 +1,5 @@
 /* suggest.h - "did you mean": the known word that is nearest to a misspelled one. */
-#ifndef VPPS_CLI_SUGGEST_H
-#define VPPS_CLI_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ suggestion suggest_for(const char *typed);
 
 /* Is it nearer than what was tried before? Equally near words: the first one. */
 void suggest_try(suggestion *s, const char *word);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A row of the table for every net_kind. Each lies in a file of its own: tasks/NAME.c.
  */
-#ifndef VPPS_CLI_TASK_H
-#define VPPS_CLI_TASK_H
+#pragma once
 
 #include "cli/corpus.h"
 
@@ -76,5 +75,3 @@ static inline const task *task_for(const settings *s) { return task_of(s->networ
 
 extern const task task_trees, task_tagging, task_sentences, task_text_model, task_lattices, task_pairs,
     task_lattice_pairs, task_dependencies, task_nodes, task_graphs;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Of a run in one process, every function here does nothing, and the process has rank 0 of 1.
  */
-#ifndef VPPS_CLI_TEAM_H
-#define VPPS_CLI_TEAM_H
+#pragma once
 
 #include "cli/corpus.h"
 
@@ -64,5 +63,3 @@ vpps_status team_costs(const team *t, corpus *c, net_kind kind, const corpus_spl
  * each to the process with the least so far. Every example is taken by exactly one process. Fails with MEMORY. */
 vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
                       uint32_t *n_own);
-
-#endif

@@ -1,6 +1,5 @@
 /* tokenize.h - text into words. */
-#ifndef VPPS_CLI_TOKENIZE_H
-#define VPPS_CLI_TOKENIZE_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -25,5 +24,3 @@ char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t 
 /* Replaces a file's text by the words of --tokenizer, a line for each line; `labelled`: only what follows a line's first tab. *text was
  * allocated, and is to be freed. Fails with IO where a command does not do its work, MEMORY. */
 vpps_status tokenize_file(const settings *s, const char *name, bool labelled, char **text, size_t *len);
-
-#endif

@@ -1,6 +1,5 @@
 /* trials.h - the choices that a device measured: as JSON, and as a table. */
-#ifndef VPPS_CLI_TRIALS_H
-#define VPPS_CLI_TRIALS_H
+#pragma once
 
 #include "cli/json.h"
 
@@ -9,5 +8,3 @@ json_t *trials_json(vpps_handle *h);
 
 /* A line a trial that was tried; plans that were not are counted. */
 void trials_print(vpps_handle *h, FILE *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* vectors.h - pretrained vectors as the beginning of a network's embeddings (--vectors). */
-#ifndef VPPS_CLI_VECTORS_H
-#define VPPS_CLI_VECTORS_H
+#pragma once
 
 #include "cli/session_state.h"
 
@@ -17,5 +16,3 @@ vpps_status vectors_load(session *x, const corpus *c);
 
 /* "glove.txt: vectors of 81.2 % of the words, ..." */
 void vectors_describe(const session *x, char *text, size_t n);
-
-#endif

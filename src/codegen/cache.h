@@ -5,8 +5,7 @@
  * name and renamed, so concurrent processes see whole entries only. The folder is kept below $VPPS_CACHE_BYTES (512 MiB
  * without) by removing what was used longest ago.
  */
-#ifndef VPPS_CACHE_H
-#define VPPS_CACHE_H
+#pragma once
 
 #include "codegen/cache_key.h"
 
@@ -42,5 +41,3 @@ vpps_status vpps_cache_list(bool (*see)(const vpps_cache_entry *entry, void *con
 
 /* Removes all entries; *removed and *bytes say how much. Other files in the folder are left alone. Fails with IO, MEMORY. */
 vpps_status vpps_cache_clear(uint32_t *removed, uint64_t *bytes);
-
-#endif

@@ -14,8 +14,7 @@
  * The key is the XXH3 128-bit hash of all members of vpps_cache_key, each after its length. The checksum is the same
  * hash of the file without its line "checksum": no byte of an entry can change unnoticed. The file's name is the key
  * and ".vpps"; while it is written, ".KEY.PROCESS-NUMBER.tmp". */
-#ifndef VPPS_CACHE_ENTRY_H
-#define VPPS_CACHE_ENTRY_H
+#pragma once
 
 #include "codegen/cache_key.h"
 
@@ -43,5 +42,3 @@ vpps_status vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char 
 /* Is that the name of an entry, of a file that is being written? */
 bool vpps_entry_is_name(const char *name);
 bool vpps_entry_is_temporary_name(const char *name);
-
-#endif

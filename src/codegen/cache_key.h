@@ -1,6 +1,5 @@
 /* cache_key.h - what tells one compiled kernel from another. */
-#ifndef VPPS_CACHE_KEY_H
-#define VPPS_CACHE_KEY_H
+#pragma once
 
 #include "base/base.h"
 
@@ -12,5 +11,3 @@ typedef struct vpps_cache_key {
     const void *source;
     size_t source_bytes;
 } vpps_cache_key;
-
-#endif

@@ -1,6 +1,5 @@
 /* compile.h - kernel source to CUBIN with NVRTC, which is opened at run time. */
-#ifndef VPPS_COMPILE_H
-#define VPPS_COMPILE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -34,5 +33,3 @@ vpps_status vpps_compile_ptx(const char *source, uint32_t arch, char **ptx, vpps
 /* Reads registers, frame and sizes from a CUBIN's ELF; leaves the rest of the report alone. Fails with FORMAT when it is
  * none, is damaged, or has no such function; then the report is as before. */
 vpps_status vpps_cubin_inspect(const void *cubin, size_t bytes, const char *entry, vpps_cubin_report *report);
-
-#endif

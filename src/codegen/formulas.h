@@ -1,6 +1,5 @@
 /* formulas.h - the elementwise functions of a kernel, printed from tables: isa.def's formulas, the optimiser's step. */
-#ifndef VPPS_FORMULAS_H
-#define VPPS_FORMULAS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -11,5 +10,3 @@ void vpps_emit_formulas(FILE *out);
 
 /* VPPS_STEP, the optimiser's function of isa/steps.h, and VPPS_STEP_NUMBERS, the struct that it takes its numbers from. */
 void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);
-
-#endif

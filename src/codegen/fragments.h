@@ -2,8 +2,7 @@
  *
  * The products of a segment are dealt to tiles of eight rows. For each operand that a tile's products multiply there is a fragment: the
  * eight rows of weights, whose elements are shared out over the CTA's warps, 16 at a time. */
-#ifndef VPPS_FRAGMENTS_H
-#define VPPS_FRAGMENTS_H
+#pragma once
 
 #include "codegen/segments.h"
 
@@ -49,5 +48,3 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Have they the same weights? */
 bool vpps_same_weights(const vpps_fragment *a, const vpps_fragment *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* generate.h - the kernel of a set of compiled cells, as text: a function for every stage and every cell's gradients, straight-line
  * code with weights in registers, and what is the same for all kernels, the files of interp_templates. */
-#ifndef VPPS_GENERATE_H
-#define VPPS_GENERATE_H
+#pragma once
 
 #include "codegen/kernel_plan.h"
 
@@ -11,5 +10,3 @@
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source);
 void vpps_kernel_plan_free(vpps_kernel_plan *plan);
-
-#endif

@@ -1,6 +1,5 @@
 /* generate_outer.h - what the files share that write gradients of parameters: see interp_templates/outer.cuh. */
-#ifndef VPPS_GENERATE_OUTER_H
-#define VPPS_GENERATE_OUTER_H
+#pragma once
 
 #include "codegen/generate_work.h"
 
@@ -30,5 +29,3 @@ uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
  * written. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);
-
-#endif

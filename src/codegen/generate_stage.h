@@ -5,8 +5,7 @@
  *   generate_elements.c  segments of elements
  *   generate_stage.c     the stage's function
  */
-#ifndef VPPS_GENERATE_STAGE_H
-#define VPPS_GENERATE_STAGE_H
+#pragma once
 
 #include "codegen/generate_work.h"
 #include "codegen/segments.h"
@@ -132,5 +131,3 @@ bool vpps_put_products(vpps_stage_work *w, const vpps_segment *g, bool joined);
 
 /* Declares the results of the preceding segment's products at the thread's element. */
 void vpps_put_joined(const vpps_stage_work *w, const vpps_segment *products);
-
-#endif

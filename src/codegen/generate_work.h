@@ -1,6 +1,5 @@
 /* generate_work.h - the interfaces between the files of the generator. */
-#ifndef VPPS_GENERATE_WORK_H
-#define VPPS_GENERATE_WORK_H
+#pragma once
 
 #include "codegen/kernel_plan.h"
 
@@ -62,5 +61,3 @@ static inline bool vpps_has_quads(const vpps_cell_value *x) {
 
 /* In a kernel's text. */
 static inline const char *vpps_truth(bool is) { return is ? "true" : "false"; }
-
-#endif

@@ -1,6 +1,5 @@
 /* kernel_plan.h - a kernel's plan: its machine and cells, and the sizes of their weights and tiles. */
-#ifndef VPPS_KERNEL_PLAN_H
-#define VPPS_KERNEL_PLAN_H
+#pragma once
 
 #include "codegen/resident.h"
 #include "script/task.h"
@@ -46,5 +45,3 @@ static inline uint32_t vpps_weights_task(const vpps_kernel_plan *p) { return vpp
 static inline uint32_t vpps_kernel_shared_bytes(const vpps_kernel_plan *p) {
     return 4 * (p->residents.shared_words + p->tile_words + p->script_words + p->staged_words);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* kernel_plan_print.h - a kernel's plan for people: where matrices lie, and what each VP holds. */
-#ifndef VPPS_KERNEL_PLAN_PRINT_H
-#define VPPS_KERNEL_PLAN_PRINT_H
+#pragma once
 
 #include "codegen/kernel_plan.h"
 #include "plan/machine.h"
@@ -26,5 +25,3 @@ vpps_status vpps_kernel_plan_print(const vpps_kernel_plan *p, const vpps_model *
 /* A picture: every VP a column, its threads' registers upwards, then shared memory in the same scale. Fails with IO. */
 vpps_status vpps_kernel_plan_svg(const vpps_kernel_plan *p, const vpps_model *model, const vpps_machine *machine,
                                  FILE *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* nvrtc.h - NVIDIA's run-time compiler, opened when it is first asked for. Its header is not needed to build: the
  * functions' types are written down here, as NVRTC's documentation, chapter "User Interface", has them. */
-#ifndef VPPS_NVRTC_H
-#define VPPS_NVRTC_H
+#pragma once
 
 #include "base/base.h"
 
@@ -40,5 +39,3 @@ typedef struct vpps_nvrtc {
 /* The library, opened by the process's first call. $VPPS_NVRTC names it; else it is libnvrtc.so, .so.13 or .so.12 where
  * library.h looks. Thread-safe. Fails with DEVICE; the message says which library was looked for. */
 vpps_status vpps_nvrtc_open(const vpps_nvrtc **out);
-
-#endif

@@ -1,8 +1,7 @@
 /* packing.h - how the factors of matrices' gradients lie for cuBLAS, which makes the gradients between two launches: where the script
  * has an OUTER, the kernel copies the factors of those vertices, one vector after the other. A factor that several matrices have is
  * copied once. packing.cuh says how elements lie. */
-#ifndef VPPS_PACKING_H
-#define VPPS_PACKING_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -27,5 +26,3 @@ static inline uint32_t vpps_packed_stride(uint32_t rows, uint32_t parts) {
 static inline uint32_t vpps_packed_words(uint32_t rows, uint32_t parts) {
     return vpps_packed_times(parts) * vpps_packed_stride(rows, parts) / (parts ? 2 : 1);
 }
-
-#endif

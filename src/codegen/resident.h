@@ -7,8 +7,7 @@
  * reads little of a vector, and adds sums up over few lanes, and the warps' sums are added up in the end.
  *
  * With products in bf16 they lie as fragments (fragments.h). A matrix's level is then the farthest of its fragments', and `at` is none. */
-#ifndef VPPS_RESIDENT_H
-#define VPPS_RESIDENT_H
+#pragma once
 
 #include "codegen/fragments.h"
 
@@ -78,5 +77,3 @@ void vpps_residents_free(vpps_residents *r);
 
 /* Are all vectors that the product multiplies so short (a classifier's classes) that one thread had best sum up an element alone? */
 bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x);
-
-#endif

@@ -4,8 +4,7 @@
  * makes all values of the segment there in registers. A value that another thread or another segment reads is in a slot: in shared memory,
  * or, where tiles have lists of any length, in the VP's scratch memory. A value that only one segment reads from memory is read from there,
  * without the program's LOAD. */
-#ifndef VPPS_SEGMENTS_H
-#define VPPS_SEGMENTS_H
+#pragma once
 
 #include "cell/program.h"
 
@@ -78,5 +77,3 @@ static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_op
     return step->kind == VPPS_STEP_RUN && vpps_instructions[step->run.of.opcode].form == VPPS_FORM_EW &&
            o->axis == step->axis && words == vpps_operand_words(&step->to) && (o->access == VPPS_ACCESS_OWN || scalar);
 }
-
-#endif

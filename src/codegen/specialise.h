@@ -1,7 +1,6 @@
 /* specialise.h - from compiled cells to a kernel without spills: source, compile, and fewer weights in registers until one is
  * clean. */
-#ifndef VPPS_SPECIALISE_H
-#define VPPS_SPECIALISE_H
+#pragma once
 
 #include "codegen/compile.h"
 #include "codegen/generate.h"
@@ -40,5 +39,3 @@ void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes
 /* Where the model's matrices lie one after the other: at[p] for each of its parameters; *words: of all. Fails with POOL: beyond
  * 2^32 elements. */
 vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words);
-
-#endif

@@ -5,8 +5,7 @@
  * the op, or one of the values that the cell scatters or pushes. Nodes are numbered record after record, output after output,
  * so a record's first node is known when it is made. The values inside an applied cell have no numbers.
  */
-#ifndef VPPS_GRAPH_H
-#define VPPS_GRAPH_H
+#pragma once
 
 #include "base/base.h"
 #include "graph/model.h"
@@ -306,5 +305,3 @@ static inline bool vpps_dropout_keeps(uint64_t key, uint32_t e, float p) {
     x = x ^ (x >> 15);
     return (float)(x >> 8) * 0x1p-24f >= p;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* model.h - parameters, their host copies and optimiser state. */
-#ifndef VPPS_MODEL_H
-#define VPPS_MODEL_H
+#pragma once
 
 #include "base/base.h"
 
@@ -77,5 +76,3 @@ bool vpps_writes_gradient(const vpps_parameter_data *p);
 
 /* Gives tables that are shared out so many arrays of state. Fails with MEMORY. */
 vpps_status vpps_need_states(vpps_model *model, uint32_t states);
-
-#endif

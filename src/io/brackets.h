@@ -1,6 +1,5 @@
 /* brackets.h - common parts of the readers of bracketed trees: the position in a text, and its white space. */
-#ifndef VPPS_BRACKETS_H
-#define VPPS_BRACKETS_H
+#pragma once
 
 #include "text.h"
 
@@ -36,5 +35,3 @@ size_t vpps_brackets_token(vpps_brackets *b, const char **token);
 vpps_status vpps_brackets_take(vpps_brackets *b, char bracket, const char *expected);
 
 vpps_status vpps_brackets_fail(const vpps_brackets *b, const char *expected);
-
-#endif

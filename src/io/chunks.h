@@ -1,6 +1,5 @@
 /* chunks.h - tags of chunks (entities), whatever their scheme: IOB1, IOB2, IOE, IOBES (BIOES), BILOU, BMES, BMEWO. */
-#ifndef VPPS_CHUNKS_H
-#define VPPS_CHUNKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -28,5 +27,3 @@ static inline bool vpps_chunk_tag_read(const char *text, vpps_chunk_tag *tag) {
 static inline bool vpps_chunk_goes_on(char before, char now) {
     return (before == 'B' || before == 'I') && (now == 'I' || now == 'E');
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* constituents.h - the inside of n-ary trees, for their reader. */
-#ifndef VPPS_CONSTITUENTS_H
-#define VPPS_CONSTITUENTS_H
+#pragma once
 
 #include "vocab.h"
 
@@ -22,5 +21,3 @@ void vpps_constituents_set_line(vpps_constituents *c, uint32_t first, uint32_t l
 
 /* How long a label is without the function tags and indices at its end. */
 size_t vpps_label_without_tags(const char *label, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* decompress.h - the forms of compressed data that are read, told by their first bytes. */
-#ifndef VPPS_DECOMPRESS_H
-#define VPPS_DECOMPRESS_H
+#pragma once
 
 #include "vpps.h"
 
@@ -28,5 +27,3 @@ typedef struct vpps_codec {
 /* The codec of data that begin with these bytes; NULL: they are not compressed. Fails with FORMAT for what is compressed
  * in a form that is not read. */
 vpps_status vpps_codec_of(const char *name, const unsigned char *bytes, size_t n, const vpps_codec **codec);
-
-#endif

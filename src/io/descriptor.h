@@ -1,6 +1,5 @@
 /* descriptor.h - reading from a file descriptor, and how files are named in messages. */
-#ifndef VPPS_DESCRIPTOR_H
-#define VPPS_DESCRIPTOR_H
+#pragma once
 
 #include "vpps.h"
 
@@ -19,5 +18,3 @@ vpps_status vpps_file_read(int fd, const char *path, void *bytes, size_t n_bytes
 #define VPPS_PATH_ARGS(path)                                                                                           \
     (strlen(path) > VPPS_PATH_SHOWN ? "..." : ""),                                                                     \
         (strlen(path) > VPPS_PATH_SHOWN ? (path) + strlen(path) - VPPS_PATH_SHOWN : (path))
-
-#endif

@@ -12,8 +12,7 @@
  *   edge FROM TO [TYPE]               between nodes above it. Edges without a type have "-", which is one
  * "-" stands for a label that is not known.
  */
-#ifndef VPPS_EDGE_LISTS_H
-#define VPPS_EDGE_LISTS_H
+#pragma once
 
 #include "vpps_data.h"
 
@@ -50,5 +49,3 @@ vpps_status vpps_edge_lists_read_text(vpps_edge_lists *e, vpps_sentences *nodes,
 /* Where a label belongs in a line of the format: of a node or a graph, begin == end where there is none. False: the line is neither. */
 bool vpps_edge_lists_label(const char *begin, const char *end, vpps_edge_labels labels, const char **at,
                            const char **label_end);
-
-#endif

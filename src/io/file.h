@@ -1,10 +1,7 @@
 /* file.h - whole files. */
-#ifndef VPPS_FILE_H
-#define VPPS_FILE_H
+#pragma once
 
 #include "descriptor.h"
 
 /* Reads a whole file, decompressed if it is compressed (stream.h), into memory that the caller frees. Fails with IO, FORMAT, MEMORY. */
 vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* json.h - JSON (RFC 8259) as a checkpoint's header needs it: reading a text into values, and writing strings. */
-#ifndef VPPS_JSON_H
-#define VPPS_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ bool vpps_is_utf8(const char *text);
 
 /* Writes a string of JSON with its quotation marks; text is UTF-8. */
 void vpps_json_write_string(FILE *file, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* language.h - the words and the rules of the generated language (see language.c, which alone includes it). */
-#ifndef VPPS_LANGUAGE_H
-#define VPPS_LANGUAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -228,5 +227,3 @@ static const rule rules[] = {
 static const char *const tag_names[] = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"};
 static const uint8_t entity_tags[N_SYMBOLS] = {
     [PERSON] = 1, [PLACE] = 3, [ORGANISATION] = 5, [CLEAR_PERSON] = 1, [CLEAR_PLACE] = 3, [CLEAR_ORGANISATION] = 5};
-
-#endif

@@ -1,6 +1,5 @@
 /* lattices.h - the internals of lattices, for the reader and the builder that fill them. */
-#ifndef VPPS_LATTICES_H
-#define VPPS_LATTICES_H
+#pragma once
 
 #include "vpps_data.h"
 
@@ -36,5 +35,3 @@ vpps_status vpps_lattices_add_tag(vpps_lattices *l, uint32_t tag);
 vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from, uint32_t id);
 vpps_status vpps_lattices_end_node(vpps_lattices *l, uint32_t node);
 void vpps_lattices_end(vpps_lattices *l);
-
-#endif

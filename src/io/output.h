@@ -1,6 +1,5 @@
 /* output.h - files that are written atomically. */
-#ifndef VPPS_OUTPUT_H
-#define VPPS_OUTPUT_H
+#pragma once
 
 #include "vpps.h"
 
@@ -49,5 +48,3 @@ int vpps_output_descriptor(const char *path);
 /* The path with symbolic links at its end followed, also one that points to nothing; freed by the caller. Fails with IO
  * (a circle of links), MEMORY. */
 vpps_status vpps_output_target(const char *path, char **target);
-
-#endif

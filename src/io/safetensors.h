@@ -6,8 +6,7 @@
  * end)}, offsets counted from the first byte after the header; "__metadata__" maps strings to strings. Names are
  * unique and the ranges tile the data: no hole, no overlap, nothing after them.
  */
-#ifndef VPPS_SAFETENSORS_H
-#define VPPS_SAFETENSORS_H
+#pragma once
 
 #include "vpps.h"
 
@@ -105,5 +104,3 @@ const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *
 /* All metadata pairs, in order of their keys: i < metadata_count. */
 size_t vpps_safetensors_metadata_count(const vpps_safetensors *file);
 vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* safetensors_file.h - an open safetensors file's inside, shared by what reads it. */
-#ifndef VPPS_SAFETENSORS_FILE_H
-#define VPPS_SAFETENSORS_FILE_H
+#pragma once
 
 #include "json.h"
 #include "safetensors.h"
@@ -40,5 +39,3 @@ vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *he
 
 /* For printf's "%.*s": a name from a file, cut so that it leaves room in the message. */
 #define VPPS_NAME_ARGS(name) (int)(strlen(name) > 100 ? 100 : strlen(name)), (name)
-
-#endif

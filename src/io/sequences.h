@@ -1,6 +1,5 @@
 /* sequences.h - the internals of sentences, for the readers that fill them. */
-#ifndef VPPS_SEQUENCES_H
-#define VPPS_SEQUENCES_H
+#pragma once
 
 #include "text.h"
 #include "vocab.h"
@@ -84,5 +83,3 @@ const char *vpps_conllu_plus(const vpps_line *first);
 
 /* Fails with ARGUMENT for an end word that text could not hold; NULL is none. */
 vpps_status vpps_sentences_check_end_word(const char *end_word);
-
-#endif

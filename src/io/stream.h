@@ -1,6 +1,5 @@
 /* stream.h - the bytes of a file, or of memory, one after the other; decompressed when their beginning says so. */
-#ifndef VPPS_STREAM_H
-#define VPPS_STREAM_H
+#pragma once
 
 #include "vpps.h"
 
@@ -34,5 +33,3 @@ vpps_status vpps_stream_find(vpps_stream *s, char stop, size_t most, const char 
 
 /* The next line, without LF or CR LF, which stays until the next call; *line is NULL at the end. */
 vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len);
-
-#endif

@@ -1,6 +1,5 @@
 /* text.h - common parts of the readers of text: lines, and failures that tell the place, what was expected and what was found. */
-#ifndef VPPS_TEXT_H
-#define VPPS_TEXT_H
+#pragma once
 
 #include "vpps.h"
 
@@ -82,5 +81,3 @@ uint32_t vpps_text_count_words(const char *at, const char *end);
 bool vpps_text_number(const char *at, const char *end, float *value);
 /* Likewise, in digits alone, and at most `most`; else *value stays. */
 bool vpps_text_whole_number(const char *at, const char *end, uint64_t most, uint64_t *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* treebank.h - the internals of a treebank, for the reader and the generators that fill it. */
-#ifndef VPPS_TREEBANK_H
-#define VPPS_TREEBANK_H
+#pragma once
 
 #include "vocab.h"
 
@@ -36,5 +35,3 @@ vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t lin
 
 /* Says that the trees from number `first` on stand at `line` of their text. */
 void vpps_treebank_set_line(vpps_treebank *tb, uint32_t first, uint32_t line);
-
-#endif

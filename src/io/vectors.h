@@ -1,6 +1,5 @@
 /* vectors.h - the internals of reading pretrained vectors, for the readers of their forms. */
-#ifndef VPPS_VECTORS_H
-#define VPPS_VECTORS_H
+#pragma once
 
 #include "stream.h"
 #include "vpps_data.h"
@@ -42,5 +41,3 @@ vpps_status vpps_fasttext_look(vpps_stream *s, const char *bytes, size_t n, vpps
 
 /* Vectors of more elements are not read: no network has such a size. */
 #define VPPS_VECTORS_MOST 65536u
-
-#endif

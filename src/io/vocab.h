@@ -1,6 +1,5 @@
 /* vocab.h - calls on vocabularies for readers, beyond those of vpps_data.h. */
-#ifndef VPPS_VOCAB_H
-#define VPPS_VOCAB_H
+#pragma once
 
 #include "vpps_data.h"
 
@@ -12,5 +11,3 @@ void vpps_vocab_truncate(vpps_vocab *v, uint32_t size);
 
 /* Replaces v's words by those of `by`, which is freed. The text of the old words lives as long as v. Never fails. */
 void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by);
-
-#endif

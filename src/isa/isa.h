@@ -1,6 +1,5 @@
 /* isa.h - the instructions: what each does is in isa.def, and which of them do a graph's operations in ops.def. */
-#ifndef VPPS_ISA_ISA_H
-#define VPPS_ISA_ISA_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -39,5 +38,3 @@ typedef struct vpps_op_instruction_row {
 } vpps_op_instruction_row;
 
 extern const vpps_op_instruction_row vpps_op_instructions[VPPS_OP_COUNT];
-
-#endif

@@ -1,6 +1,5 @@
 /* machine.h - the properties of a GPU that a kernel's plan depends on; of a real GPU, or of an architecture's name. */
-#ifndef VPPS_MACHINE_H
-#define VPPS_MACHINE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -21,5 +20,3 @@ vpps_status vpps_machine_named(vpps_machine *out, const char *arch, uint32_t sms
 
 /* Calls see(arch) for every architecture there is, ascending. */
 void vpps_machine_architectures(void (*see)(uint32_t arch, void *context), void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* plan.h - which VP owns which rows, and where parameters lie: common to schedulers and devices. */
-#ifndef VPPS_PLAN_PLAN_H
-#define VPPS_PLAN_PLAN_H
+#pragma once
 
 #include "base/base.h"
 
@@ -33,5 +32,3 @@ typedef struct vpps_plan {
     uint32_t batch;      /* first offset of a batch's tensors */
     uint32_t pool_words; /* there are */
 } vpps_plan;
-
-#endif

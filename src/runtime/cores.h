@@ -1,6 +1,5 @@
 /* cores.h - how many cores this process may use. */
-#ifndef VPPS_CORES_H
-#define VPPS_CORES_H
+#pragma once
 
 #include "base/base.h"
 
@@ -13,5 +12,3 @@ double vpps_cores_quota(const char *root);
 
 /* Cores that this process may run on, but no more than its quota, rounded down; at least 1. */
 uint32_t vpps_cores_allowed(void);
-
-#endif

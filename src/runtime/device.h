@@ -1,7 +1,6 @@
 /* device.h - a device, as handles see it: a small table of functions. One batch is in flight at a time; some devices take a second one,
  * which runs when the first has ended. */
-#ifndef VPPS_DEVICE_H
-#define VPPS_DEVICE_H
+#pragma once
 
 #include "graph/model.h"
 #include "plan/plan.h"
@@ -131,5 +130,3 @@ static inline uint32_t vpps_precision_parts(vpps_precision p) {
 #define X(name) extern const vpps_device_table vpps_device_##name;
 VPPS_DEVICES(X)
 #undef X
-
-#endif

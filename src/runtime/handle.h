@@ -10,8 +10,7 @@
  *   inference.c   handles that compute beside the one that trains
  *   tell.c        statistics, trials, the trace
  */
-#ifndef VPPS_HANDLE_H
-#define VPPS_HANDLE_H
+#pragma once
 
 #include "runtime/device.h"
 #include "runtime/keeper.h"
@@ -152,5 +151,3 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 vpps_status vpps_keep_settled(vpps_handle *h);
-
-#endif

@@ -1,7 +1,6 @@
 /* keeper.h - the values that a handle keeps, and their places in a part of the device's pool. The search for a place begins after the
  * latest one given (next fit), so that it is short as long as there is much room. */
-#ifndef VPPS_KEEPER_H
-#define VPPS_KEEPER_H
+#pragma once
 
 #include "base/base.h"
 
@@ -48,5 +47,3 @@ vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, v
 vpps_kept_value *vpps_keeper_find(const vpps_keeper *k, vpps_value value);
 
 void vpps_keeper_release(vpps_keeper *k, vpps_kept_value *v);
-
-#endif

@@ -1,6 +1,5 @@
 /* layout.h - where parameters lie in a device's pool. */
-#ifndef VPPS_LAYOUT_H
-#define VPPS_LAYOUT_H
+#pragma once
 
 #include "graph/model.h"
 #include "plan/plan.h"
@@ -13,5 +12,3 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
 
 /* State arrays a parameter needs with this optimiser. */
 uint32_t vpps_optimizer_states(vpps_optimizer_kind kind);
-
-#endif

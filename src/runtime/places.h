@@ -1,6 +1,5 @@
 /* places.h - places where threads may run: sockets, memory nodes and caches of this machine's CPUs, and the CPUs that suit so many VPs. */
-#ifndef VPPS_PLACES_H
-#define VPPS_PLACES_H
+#pragma once
 
 #include "base/base.h"
 
@@ -43,5 +42,3 @@ typedef struct vpps_place_counts {
     uint32_t packages, nodes, caches, cores, slow_cores, cpus;
 } vpps_place_counts;
 vpps_place_counts vpps_count_places(const vpps_places *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* policies.h - the batching policy of a handle: the one that was asked for, or by profile. */
-#ifndef VPPS_RUNTIME_POLICIES_H
-#define VPPS_RUNTIME_POLICIES_H
+#pragma once
 
 #include "runtime/profile.h"
 #include "script/script.h"
@@ -10,5 +9,3 @@ extern const vpps_policy_store vpps_policies_on_disk;
 
 /* The policy of that name: NULL is the default, and with "auto" all are profiled. Fails with ARGUMENT. */
 vpps_status vpps_open_policy(const char *name, const vpps_policy **policy, vpps_profile *profile);
-
-#endif

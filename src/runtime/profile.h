@@ -1,7 +1,6 @@
 /* profile.h - the profile of a choice: its candidates run in turn on the batches that are trained anyway, and the fastest is taken. No
  * batch runs twice or is lost. */
-#ifndef VPPS_PROFILE_H
-#define VPPS_PROFILE_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -57,5 +56,3 @@ void vpps_profile_take(vpps_profile *p, uint32_t i);
 
 /* Takes the choice of an earlier run's text, if that names a candidate. */
 void vpps_profile_resume(vpps_profile *p, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* reads.h - values that lie in the pool are read in few copies: each costs a GPU's host some 10 us. */
-#ifndef VPPS_RUNTIME_READS_H
-#define VPPS_RUNTIME_READS_H
+#pragma once
 
 #include "runtime/device.h"
 
@@ -11,5 +10,3 @@ typedef struct vpps_pool_read {
 
 /* Reads all, in any order; `reads` is sorted by it. Fails with the device's error. */
 vpps_status vpps_read_pool(vpps_device *d, uint32_t n, vpps_pool_read *reads);
-
-#endif

@@ -1,6 +1,5 @@
 /* request.h - results of a step beside the gradients of parameters: values of nodes, and their gradients (vpps_request). */
-#ifndef VPPS_RUNTIME_REQUEST_H
-#define VPPS_RUNTIME_REQUEST_H
+#pragma once
 
 #include "runtime/reads.h"
 
@@ -23,5 +22,3 @@ static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_v
 
 /* Copies what was asked for to the caller, now that the batch is finished. Fails with the device's error. */
 vpps_status vpps_asked_read(vpps_asked *a, vpps_device *d, const vpps_batch *b, const vpps_graph *g, float loss);
-
-#endif

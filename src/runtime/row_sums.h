@@ -1,7 +1,6 @@
 /* row_sums.h - sums of gradients of lookup tables' entries over launches, until the update. A device makes the gradients of one batch in
  * its own memory; the sums are in the host's. */
-#ifndef VPPS_ROW_SUMS_H
-#define VPPS_ROW_SUMS_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -31,5 +30,3 @@ void vpps_row_sums_clear(vpps_row_sums *sums);
 
 /* The sums of a table; n is 0 where there are none. Valid until the next change. */
 vpps_row_segment vpps_row_sums_of(const vpps_row_sums *sums, vpps_param table);
-
-#endif

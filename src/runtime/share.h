@@ -9,8 +9,7 @@
  *   3. rows of lookup tables that were used: to the process that adds them up (row modulo processes), and from there to all;
  *      where tables are shared out they are that process's anyhow
  */
-#ifndef VPPS_SHARE_H
-#define VPPS_SHARE_H
+#pragma once
 
 #include "graph/model.h"
 #include "runtime/comm/comm.h"
@@ -70,5 +69,3 @@ vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 uint64_t vpps_share_model(const vpps_share *s);
 
 vpps_communicator *vpps_share_communicator(const vpps_share *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* snapshot.h - parameters as they were when a batch was over: what handles for inference read while another one trains. There are two
  * copies: the handle that trains fills the one that nobody reads, and then swaps them. So no reader sees half of an update, and publishing
  * does not wait for computations. Used by several threads. */
-#ifndef VPPS_SNAPSHOT_H
-#define VPPS_SNAPSHOT_H
+#pragma once
 
 #include "graph/model.h"
 
@@ -24,5 +23,3 @@ void vpps_snapshot_publish(vpps_snapshot *s);
 uint64_t vpps_snapshot_version(const vpps_snapshot *s);
 const vpps_model *vpps_snapshot_lock(vpps_snapshot *s, uint64_t *version);
 void vpps_snapshot_unlock(vpps_snapshot *s);
-
-#endif

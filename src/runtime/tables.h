@@ -1,8 +1,7 @@
 /* tables.h - lookup tables that are shared out over processes, as a checkpoint has them: whole. A table passes through the first
  * process in pieces, and is never in one place.
  */
-#ifndef VPPS_TABLES_H
-#define VPPS_TABLES_H
+#pragma once
 
 #include "graph/model.h"
 #include "runtime/comm/comm.h"
@@ -29,5 +28,3 @@ vpps_status vpps_tables_done(vpps_communicator *c);
 
 /* In the others: gives the first process what it asks for, until it is done. */
 vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model);
-
-#endif

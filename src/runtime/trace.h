@@ -4,8 +4,7 @@
  * clock and 32 bytes a task. The handle notes the caller's spans and how long the device ran. A batch is noted as a whole or not at all, so
  * that a run of any length leaves a bounded trace of whole batches.
  */
-#ifndef VPPS_TRACE_H
-#define VPPS_TRACE_H
+#pragma once
 
 #include "graph/model.h"
 #include "script/script.h"
@@ -89,5 +88,3 @@ static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
 static inline void vpps_trace_begin_track(const vpps_trace *t, vpps_track *k) {
     vpps_trace_note(k, (vpps_task_note){.kind = VPPS_NOTE_BEGIN, .number = (uint32_t)t->n_launches - 1});
 }
-
-#endif

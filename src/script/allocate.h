@@ -1,6 +1,5 @@
 /* allocate.h - places tensors, each of which lives from one phase to another, in as few words as possible. */
-#ifndef VPPS_SCRIPT_ALLOCATE_H
-#define VPPS_SCRIPT_ALLOCATE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -15,5 +14,3 @@ typedef struct vpps_tensor_life {
 /* Places n tensors from word 0 on; `words` becomes how many words they take, `live` the most words that are live in one phase: no placement
  * takes fewer. False: out of memory. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live);
-
-#endif

@@ -1,8 +1,7 @@
 /* automaton.h - a batching policy that is learned: which type runs next follows from which types are on the frontier (Chen
  * et al. 2023, "ED-Batch", sections 2.2 and 2.3). Tabular Q-learning with N-step bootstrapping on one graph; what is
  * learned serves all graphs with the same types, whatever their sizes. */
-#ifndef VPPS_AUTOMATON_H
-#define VPPS_AUTOMATON_H
+#pragma once
 
 #include "script/walk.h"
 
@@ -68,5 +67,3 @@ uint32_t vpps_best_ratio(vpps_walk *w);
 /* An automaton as bytes. pack: malloc'd; NULL: out of memory. unpack: false: the bytes are no automaton for so many types. */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);
-
-#endif

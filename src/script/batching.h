@@ -1,6 +1,5 @@
 /* batching.h - how a batch may be run together: the level of each vertex, the compiled cell of each type, and the groups of VPs. */
-#ifndef VPPS_SCRIPT_BATCHING_H
-#define VPPS_SCRIPT_BATCHING_H
+#pragma once
 
 #include "script/components.h"
 
@@ -34,5 +33,3 @@ uint64_t vpps_passed_words(const vpps_batching *b);
 static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t axis) {
     return t->cell->flops[axis] + !axis;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* components.h - the connected components of a batch's graph (one for each input as a rule), which need nothing of each other. */
-#ifndef VPPS_SCRIPT_COMPONENTS_H
-#define VPPS_SCRIPT_COMPONENTS_H
+#pragma once
 
 #include "script/needs.h"
 
@@ -12,5 +11,3 @@ typedef struct vpps_components {
 
 /* False: out of memory. */
 bool vpps_find_components(const vpps_batch_needs *n, vpps_arena *arena, vpps_components *out);
-
-#endif

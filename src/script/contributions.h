@@ -1,7 +1,6 @@
 /* contributions.h - what a batch's vertices contribute to gradients: how much to each output and to each entry of a table, and the
  * lists of where it lies. */
-#ifndef VPPS_SCRIPT_CONTRIBUTIONS_H
-#define VPPS_SCRIPT_CONTRIBUTIONS_H
+#pragma once
 
 #include "script/phases.h"
 #include "script/task.h"
@@ -87,5 +86,3 @@ void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entr
 /* Writes where the slice's contributions to entries lie. */
 void vpps_write_entries(const vpps_contributions *all, const uint32_t *offsets, uint32_t slice, vpps_entry_lists *lists,
                         uint32_t *words);
-
-#endif

@@ -1,6 +1,5 @@
 /* cost.h - what a script's tasks cost: operations and bytes, by the cost column of tasks.def. */
-#ifndef VPPS_SCRIPT_COST_H
-#define VPPS_SCRIPT_COST_H
+#pragma once
 
 #include "script/script.h"
 
@@ -15,5 +14,3 @@ void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, const vpps
 
 /* The cost of the whole script. A task that all VPs do together is in every group's list, and counts once. */
 vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model);
-
-#endif

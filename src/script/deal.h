@@ -1,6 +1,5 @@
 /* deal.h - which wave, group and slice each vertex runs in. */
-#ifndef VPPS_SCRIPT_DEAL_H
-#define VPPS_SCRIPT_DEAL_H
+#pragma once
 
 #include "script/batching.h"
 
@@ -14,5 +13,3 @@ bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n
  * slice take the memory of the preceding slice's; its contributions to the other vertices stay until their backward. place[v] before: as
  * above; then: the slice, numbered through all waves, times the number of groups, plus the group. False: out of memory. */
 bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place);
-
-#endif

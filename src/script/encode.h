@@ -1,6 +1,5 @@
 /* encode.h - the words of a script. */
-#ifndef VPPS_SCRIPT_ENCODE_H
-#define VPPS_SCRIPT_ENCODE_H
+#pragma once
 
 #include "script/memory.h"
 
@@ -16,5 +15,3 @@ typedef struct vpps_script_places {
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
                               const vpps_task_plan *machine, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out);
-
-#endif

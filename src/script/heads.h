@@ -1,11 +1,8 @@
 /* heads.h - heads: types that only the loss and other heads read and that are no recurrence, as classifiers. With many classes they keep
  * more words than all vertices below them. Their vertices need little of each other, so that they can run slice by slice. */
-#ifndef VPPS_SCRIPT_HEADS_H
-#define VPPS_SCRIPT_HEADS_H
+#pragma once
 
 #include "script/needs.h"
 
 /* heads[t] becomes: is type t a head? `heads` is all false before. */
 void vpps_find_heads(const vpps_batch_needs *n, bool *heads);
-
-#endif

@@ -1,6 +1,5 @@
 /* learned.h - the automata of a handle: one for each kind of graph that it has seen. */
-#ifndef VPPS_LEARNED_H
-#define VPPS_LEARNED_H
+#pragma once
 
 #include "script/automaton.h"
 
@@ -36,5 +35,3 @@ typedef struct vpps_learned {
  * memory. It lives until the next call. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);
-
-#endif

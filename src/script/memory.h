@@ -1,6 +1,5 @@
 /* memory.h - where a batch's tensors lie in the pool. */
-#ifndef VPPS_SCRIPT_MEMORY_H
-#define VPPS_SCRIPT_MEMORY_H
+#pragma once
 
 #include "script/contributions.h"
 
@@ -18,5 +17,3 @@ typedef struct vpps_placement {
  * memory. */
 bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64_t begin, vpps_arena *arena,
                         vpps_placement *out);
-
-#endif

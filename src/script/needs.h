@@ -1,7 +1,6 @@
 /* needs.h - what the loss or the request needs: which vertices, which gradients of their outputs, and so which compiled cells. Here a
  * strongly connected component of the types' graph is called a part, since components are those of the inputs' graph (components.h). */
-#ifndef VPPS_SCRIPT_NEEDS_H
-#define VPPS_SCRIPT_NEEDS_H
+#pragma once
 
 #include "script/read.h"
 
@@ -37,5 +36,3 @@ static inline uint32_t vpps_types_of_part(const vpps_batch_needs *n, uint32_t pa
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].part == part && n->types[t].needed;
     return count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* phases.h - a batch's tasks: which stage runs over which vertices, and between which two barriers of its group. */
-#ifndef VPPS_SCRIPT_PHASES_H
-#define VPPS_SCRIPT_PHASES_H
+#pragma once
 
 #include "script/steps.h"
 
@@ -36,5 +35,3 @@ static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task
     for (uint32_t d = 1; d <= vpps_cell_of_block(s, b)->n_lists; d++)
         items[d] = vpps_first_member(s, b, t->first + t->n, d) - vpps_first_member(s, b, t->first, d);
 }
-
-#endif

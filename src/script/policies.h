@@ -1,6 +1,5 @@
 /* policies.h - batching policies: in which batch each vertex of a typed graph runs. */
-#ifndef VPPS_POLICIES_H
-#define VPPS_POLICIES_H
+#pragma once
 
 #include "script/automaton.h"
 
@@ -17,5 +16,3 @@ extern const vpps_policy vpps_policies[]; /* the first one is the default; ends 
 
 /* NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);
-
-#endif

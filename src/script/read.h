@@ -1,6 +1,5 @@
 /* read.h - a batch's graph as the scheduler reads it: vertices with what each reads, their types, and the terms of the loss. */
-#ifndef VPPS_SCRIPT_READ_H
-#define VPPS_SCRIPT_READ_H
+#pragma once
 
 #include "base/arena.h"
 #include "script/script.h"
@@ -114,5 +113,3 @@ static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;
 }
-
-#endif

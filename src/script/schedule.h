@@ -1,7 +1,6 @@
 /* schedule.h - the scheduler's values, in the order in which they are made: each is made by one function, which only reads the preceding
  * ones. They lie in one arena and are valid until the batch is scheduled anew. */
-#ifndef VPPS_SCRIPT_SCHEDULE_H
-#define VPPS_SCRIPT_SCHEDULE_H
+#pragma once
 
 #include "script/encode.h"
 
@@ -17,5 +16,3 @@ typedef struct vpps_schedule {
     vpps_placement placement;         /* tensors in the pool */
     vpps_script_places places;        /* where the script has put what the host reads */
 } vpps_schedule;
-
-#endif

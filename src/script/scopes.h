@@ -1,6 +1,5 @@
 /* scopes.h - a batch's vertices as policies see them: a graph of types. */
-#ifndef VPPS_SCOPES_H
-#define VPPS_SCOPES_H
+#pragma once
 
 #include "script/learned.h"
 #include "script/needs.h"
@@ -25,5 +24,3 @@ void vpps_scope_free(vpps_scope *s);
 /* The level of each vertex: chosen by the request's policy in every recurrence of more than one type, else the depth. Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
                                const uint32_t **out);
-
-#endif

@@ -18,8 +18,7 @@
  *   update.c    a script of the update alone
  *   cost.c      what the tasks cost
  */
-#ifndef VPPS_SCRIPT_H
-#define VPPS_SCRIPT_H
+#pragma once
 
 #include "script/header.h"
 #include "script/learned.h"
@@ -134,5 +133,3 @@ uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 /* Prints a script so that a person can read it. `g` may be NULL; else parameters are named, and costs are told. Fails with
  * IO. */
 vpps_status vpps_print_batch(const vpps_batch *b, const vpps_graph *g, FILE *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* steps.h - which vertices run together: a batch's blocks, of one type in one group and slice, and their vertices level by level. */
-#ifndef VPPS_SCRIPT_STEPS_H
-#define VPPS_SCRIPT_STEPS_H
+#pragma once
 
 #include "script/batching.h"
 
@@ -117,5 +116,3 @@ static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vert
 static inline uint32_t vpps_row_of(const vpps_steps *s, const vpps_ordered_vertex *v, const vpps_cell_lookup *l) {
     return l->kind == VPPS_WORD_DROPOUT ? l->value : vpps_word_of(s, v, l->kind, l->value);
 }
-
-#endif

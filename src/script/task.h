@@ -26,8 +26,7 @@
  *   starts[n + 1]                    relative to what follows: offsets of contributions. The first is the entry's own gradient,
  *                                    where an earlier slice has made it.
  */
-#ifndef VPPS_TASK_H
-#define VPPS_TASK_H
+#pragma once
 
 #include "cell/cell.h"
 #include "script/header.h"
@@ -164,5 +163,3 @@ static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_
     }
     return at;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* types.h - the types of a model's vertices, with the compiled cells of each. A type is a cell, or an op called outside cells with certain
  * shapes and parameters. Types are kept from batch to batch; where there get too many, those that were not used for longest are dropped. */
-#ifndef VPPS_TYPES_H
-#define VPPS_TYPES_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -68,5 +67,3 @@ void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs);
 /* The type's cell for these needs, compiled if there is none yet. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
                               vpps_compiled_cell **out);
-
-#endif

@@ -1,6 +1,5 @@
 /* update.h - the optimiser's step: what a script's header says of it, and the script that does nothing else. */
-#ifndef VPPS_SCRIPT_UPDATE_H
-#define VPPS_SCRIPT_UPDATE_H
+#pragma once
 
 #include "script/script.h"
 #include "script/task.h"
@@ -10,5 +9,3 @@ uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *mo
 
 /* The optimiser, its numbers and the guard of a training request, into a header. */
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);
-
-#endif

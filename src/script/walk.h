@@ -1,8 +1,7 @@
 /* walk.h - a graph whose vertices have types, and a walk through it: one batch after the other, all of one type that are
  * ready (Chen et al. 2023, "ED-Batch", algorithm 1). G is what has not run; G^a its vertices of type a, where one
  * comes after another if a path of G, through whatever types, leads there. */
-#ifndef VPPS_WALK_H
-#define VPPS_WALK_H
+#pragma once
 
 #include "base/base.h"
 
@@ -48,5 +47,3 @@ uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 /* |Frontier_a(G)| / |Frontier(G^a)|: 1 where a shortest sequence of batches begins with type a (lemma 2.1). The type must
  * be on the frontier. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);
-
-#endif

@@ -1,6 +1,5 @@
 /* writer.h - the words of a script as they are written, one after the other, and its tasks with barriers between them. */
-#ifndef VPPS_SCRIPT_WRITER_H
-#define VPPS_SCRIPT_WRITER_H
+#pragma once
 
 #include "script/task.h"
 
@@ -27,5 +26,3 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 
 /* The group's last task signals a barrier, and the next one waits until the barrier has been signalled `signals` times. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);
-
-#endif

@@ -1,6 +1,5 @@
 /* lattice_data.h - common parts of the tasks on lattices: the ids of characters and of the words on arcs. */
-#ifndef VPPS_CLI_TASKS_LATTICE_DATA_H
-#define VPPS_CLI_TASKS_LATTICE_DATA_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -19,5 +18,3 @@ vpps_status lattice_number(corpus_split *split);
 
 /* The names of the ids of characters, of words on arcs, or of tags. */
 const vpps_vocab *lattice_names(const corpus *c, const corpus_split *split, int which);
-
-#endif

@@ -1,6 +1,5 @@
 /* tags.h - tags as classes, and how they are measured. */
-#ifndef VPPS_CLI_TASKS_TAGS_H
-#define VPPS_CLI_TASKS_TAGS_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -53,5 +52,3 @@ vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t fi
             "recall", "recall", true, false, NULL                                                                      \
         }                                                                                                              \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* text.h - how a language model is measured. */
-#ifndef VPPS_CLI_TASKS_TEXT_H
-#define VPPS_CLI_TASKS_TEXT_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -10,5 +9,3 @@ vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const
                          measures *m);
 #define TEXT_METRICS                                                                                                   \
     {"perplexity", "perplexity", false, true, "words"}, { "unknown", "unknown words", true, true, NULL }
-
-#endif

@@ -1,6 +1,5 @@
 /* words.h - reading and mapping words, for several tasks. */
-#ifndef VPPS_CLI_TASKS_WORDS_H
-#define VPPS_CLI_TASKS_WORDS_H
+#pragma once
 
 #include "cli/task.h"
 
@@ -28,5 +27,3 @@ vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids,
 
 /* Adds a text to split->text, where an own form (task.h) is predicted: the answer is the text with labels. Fails with MEMORY. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
-
-#endif

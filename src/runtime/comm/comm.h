@@ -7,8 +7,7 @@
  *
  * Except for those on failures, all processes make the same calls in the same order, by one thread of each process at a time.
  */
-#ifndef VPPS_COMM_H
-#define VPPS_COMM_H
+#pragma once
 
 #include "base/base.h"
 
@@ -99,5 +98,3 @@ typedef struct vpps_gpu_stream {
 vpps_status vpps_nccl_open(vpps_communicator **out, vpps_communicator *processes, vpps_gpu_stream stream);
 
 vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms);
-
-#endif

@@ -7,8 +7,7 @@
  * implementation, compiled with its mpicc, would have to be built and installed wherever an MPI is.) The tests compare the
  * bindings with the headers of what is installed.
  */
-#ifndef VPPS_MPI_H
-#define VPPS_MPI_H
+#pragma once
 
 #include "base/base.h"
 
@@ -38,5 +37,3 @@ typedef struct vpps_mpi_binding {
 } vpps_mpi_binding;
 
 extern const vpps_mpi_binding vpps_mpi_open_mpi, vpps_mpi_mpich;
-
-#endif

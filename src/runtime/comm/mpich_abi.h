@@ -1,6 +1,5 @@
 /* mpich_abi.h - the numbers of MPICH's binary interface (www.mpich.org/abi) that are used. */
-#ifndef VPPS_MPICH_ABI_H
-#define VPPS_MPICH_ABI_H
+#pragma once
 
 /* X(theirs, ours, value) */
 #define VPPS_MPICH_CONSTANTS(X)                                                                                        \
@@ -15,5 +14,3 @@ enum {
 #undef X
         MPICH_STATUS_IGNORE = 1
 };
-
-#endif

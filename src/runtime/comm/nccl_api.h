@@ -1,8 +1,7 @@
 /* nccl_api.h - the functions of NCCL that VPPS calls, declared here so that it builds without it (NCCL User Guide, API reference);
  * tests/comm/nccl_declarations.c compares them with its header where there is one. Opened at run time.
  */
-#ifndef VPPS_NCCL_API_H
-#define VPPS_NCCL_API_H
+#pragma once
 
 #include "base/base.h"
 
@@ -47,5 +46,3 @@ typedef struct vpps_nccl_api {
 #undef X
     const char *(*ncclGetErrorString)(unsigned error);
 } vpps_nccl_api;
-
-#endif

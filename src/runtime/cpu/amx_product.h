@@ -8,8 +8,7 @@
  * Architectures Software Developer's Manual, volume 2, TDPBF16PS). A tile of sums has a vector a row: its rows lie in C as they
  * are. Tiles 0 to 3 are sums.
  */
-#ifndef VPPS_CPU_AMX_PRODUCT_H
-#define VPPS_CPU_AMX_PRODUCT_H
+#pragma once
 
 #include "base/base.h"
 #include "runtime/cpu/kernels.h"
@@ -291,5 +290,3 @@ AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const ui
         }
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* avx512_bf16.h - products of packed bf16 tiles by AVX512-BF16 (vdpbf16ps), and packing by it (vcvtne2ps2bf16). */
-#ifndef VPPS_CPU_AVX512_BF16_H
-#define VPPS_CPU_AVX512_BF16_H
+#pragma once
 
 #include "runtime/cpu/kernels.h"
 
@@ -17,5 +16,3 @@ void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const u
 /* Fills in *out. Its `spread` is for another unit: this one has no `product_t`. Fails with DEVICE; the message says why
  * AVX512-BF16 is not to be had. */
 vpps_status vpps_avx512_bf16_find(vpps_bf16_unit *out);
-
-#endif

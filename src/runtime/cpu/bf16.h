@@ -18,8 +18,7 @@
  *
  * Products of two bf16 numbers are exact in fp32, so a multiply-add rounds once whether or not the machine has one.
  */
-#ifndef VPPS_CPU_BF16_H
-#define VPPS_CPU_BF16_H
+#pragma once
 
 #include "runtime/cpu/products.h"
 
@@ -233,5 +232,3 @@ static void product_bf16(uint32_t m, uint32_t n, uint32_t parts, const uint32_t 
             bf16_all(2, m, n, t->depth, t->a, x + t->x_words, from, ld_from, c, ldc);
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* bf16_pack.h - the tiles of packed bf16 operands, made of three steps that whoever includes this defines before it: take_along,
  * take_across and turn (bf16.h in plain vectors, avx512_pack.c by AVX512-BF16), and PACK_INLINE, how a function is inlined
  * there. The operands are those of kernels.h, which they include too. */
-#ifndef VPPS_CPU_BF16_PACK_H
-#define VPPS_CPU_BF16_PACK_H
+#pragma once
 
 /* parts and across are constants where this is inlined. */
 PACK_INLINE void pack_tiles(const vpps_bf16_source *s, const uint32_t parts, const bool across, vpps_bf16_form form,
@@ -33,5 +32,3 @@ PACK_INLINE void pack_operand(const vpps_bf16_source *s, uint32_t parts, vpps_bf
     else
         pack_tiles(s, 2, false, form, depth_tiles, to);
 }
-
-#endif

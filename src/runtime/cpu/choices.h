@@ -1,7 +1,6 @@
 /* choices.h - which instructions make the CPU's products, in what precision, and how: chosen by what trials of a few ms measured on this
  * processor (measure.c), or without them by a table. tuning.c keeps the trials, and makes a resumed run keep its choice. */
-#ifndef VPPS_CPU_CHOICES_H
-#define VPPS_CPU_CHOICES_H
+#pragma once
 
 #include "runtime/cpu/units.h"
 #include "vpps.h"
@@ -59,5 +58,3 @@ bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choi
 enum { VPPS_CHOICE_BYTES = 96 };
 void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
 bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);
-
-#endif

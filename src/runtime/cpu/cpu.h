@@ -22,8 +22,7 @@
  *   entries.c  lookup tables that are shared out over processes
  *   failure.c  how a batch that cannot go on ends
  */
-#ifndef VPPS_CPU_H
-#define VPPS_CPU_H
+#pragma once
 
 #include "cell/program.h"
 #include "runtime/cpu/choices.h"
@@ -442,5 +441,3 @@ void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char 
 
 /* The same for a failure that no task causes. */
 void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message);
-
-#endif

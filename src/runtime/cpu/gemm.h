@@ -4,8 +4,7 @@
  * An element of a product is one chain of multiply-adds over k in rising order, whatever the number of columns and
  * wherever it lies, so how the scheduler groups vectors does not change a bit.
  */
-#ifndef VPPS_CPU_GEMM_H
-#define VPPS_CPU_GEMM_H
+#pragma once
 
 #include "runtime/cpu/math.h"
 
@@ -330,5 +329,3 @@ static void transpose(uint32_t rows, uint32_t cols, const float *a, size_t lda, 
                 for (uint32_t r = i; r < rows && r < i + VECTOR; r++) b[q + r * ldb] = a[r + q * lda];
         }
 }
-
-#endif

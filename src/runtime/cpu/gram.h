@@ -1,6 +1,5 @@
 /* gram.h - products of vectors with each other, for kernels.c: the norm of a sum of outer products follows from them without the sum. */
-#ifndef VPPS_CPU_GRAM_H
-#define VPPS_CPU_GRAM_H
+#pragma once
 
 #include "runtime/cpu/gemm.h"
 
@@ -66,5 +65,3 @@ static void gram(uint32_t n, uint32_t rows, const float *const *x, uint32_t skip
         }
     }
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Results do not depend on how work is divided: an element is the same wherever it lies in a call (blocks of 16, the last one padded), so
  * that the same graph gives the same bits however the scheduler merges or splits vertices.
  */
-#ifndef VPPS_CPU_KERNELS_H
-#define VPPS_CPU_KERNELS_H
+#pragma once
 
 #include "isa/isa.h"
 #include "plan/plan.h"
@@ -184,5 +183,3 @@ VPPS_ISA_TABLE(X)
 /* The fastest of VPPS_ISA_TABLE that this processor has, or the first when portable is true. The environment's VPPS_ISA may ask for one by
  * name; an unknown name, and one that the processor lacks, are ignored. Never NULL. */
 const vpps_kernels *vpps_kernels_choose(bool portable);
-
-#endif

@@ -5,8 +5,7 @@
  * Multiply-adds are explicit, and compilers make no others (-ffp-contract=off): they might in one copy of a loop's body and not in another,
  * so that an element's bits would depend on its place.
  */
-#ifndef VPPS_CPU_MATH_H
-#define VPPS_CPU_MATH_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ VPPS_INLINE float tanh_of(float x) {
 
 /* e^-x may be infinite: then this is 0, as it should. */
 VPPS_INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
-
-#endif

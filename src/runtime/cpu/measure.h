@@ -1,6 +1,5 @@
 /* measure.h - trials of products by this processor's units. */
-#ifndef VPPS_CPU_MEASURE_H
-#define VPPS_CPU_MEASURE_H
+#pragma once
 
 #include "runtime/cpu/choices.h"
 
@@ -13,5 +12,3 @@ uint64_t vpps_cpu_measure_limit_ms(void);
 
 /* Measures all of them, in some ms. Returns how many; 0: out of memory, or they would take far longer, as on an emulated processor. */
 uint32_t vpps_cpu_measure(const vpps_cpu_units *units, vpps_trial *out);
-
-#endif

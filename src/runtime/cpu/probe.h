@@ -1,6 +1,5 @@
 /* probe.h - the trials of this processor's products: made once, and kept in the cache for processors of its kind. */
-#ifndef VPPS_CPU_PROBE_H
-#define VPPS_CPU_PROBE_H
+#pragma once
 
 #include "runtime/cpu/choices.h"
 
@@ -18,5 +17,3 @@ const vpps_probe *vpps_probe_processor(void);
  * text is not that of all trials of these units. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
 uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);
-
-#endif

@@ -1,6 +1,5 @@
 /* processor.h - what this processor is. */
-#ifndef VPPS_CPU_PROCESSOR_H
-#define VPPS_CPU_PROCESSOR_H
+#pragma once
 
 #include "base/base.h"
 
@@ -12,5 +11,3 @@ void vpps_processor_name(char *text, size_t bytes);
 
 /* The same with its revision and microcode, where the system tells them: what was measured on such a processor holds for. */
 void vpps_processor_identity(char *text, size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * An element of a result is one chain of multiply-adds in a fixed order, whatever the number of vectors.
  */
-#ifndef VPPS_CPU_PRODUCTS_H
-#define VPPS_CPU_PRODUCTS_H
+#pragma once
 
 #include "runtime/cpu/gemm.h"
 
@@ -306,5 +305,3 @@ static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uin
         }
     }
 }
-
-#endif

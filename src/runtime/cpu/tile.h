@@ -1,8 +1,7 @@
 /* tile.h - stages over tiles: some vertices at a time, whose values between two steps stay in the core's nearest caches. A slot of
  * the stage's program (cell/program.h) is an array in a tile, item after item: of the rows that the VP owns where rows are shared
  * out, else of whole values. */
-#ifndef VPPS_CPU_TILE_H
-#define VPPS_CPU_TILE_H
+#pragma once
 
 #include "cell/program.h"
 #include "runtime/cpu/cpu.h"
@@ -93,5 +92,3 @@ bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 
 /* Runs all steps over the tile. */
 bool vpps_run_tile(vpps_tile *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* units.h - what this processor can make products with. */
-#ifndef VPPS_CPU_UNITS_H
-#define VPPS_CPU_UNITS_H
+#pragma once
 
 #include "runtime/cpu/kernels.h"
 #include "vpps.h"
@@ -41,5 +40,3 @@ uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MO
 
 /* The unit with those kernels. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);
-
-#endif

@@ -1,6 +1,5 @@
 /* cublas.h - products by cuBLAS on the stream of a driver's machine. The library is opened before the first of them. */
-#ifndef VPPS_CUBLAS_H
-#define VPPS_CUBLAS_H
+#pragma once
 
 #include "runtime/gpu/driver.h"
 
@@ -28,5 +27,3 @@ void vpps_cublas_close(vpps_cublas *b);
 
 /* Asks for n products, in the order of the driver's calls. Fails with DEVICE, STALL. */
 vpps_status vpps_cublas_multiply(vpps_cublas *b, const vpps_gemm *gemms, uint32_t n);
-
-#endif

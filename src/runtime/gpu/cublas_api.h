@@ -1,8 +1,7 @@
 /* cublas_api.h - the functions of cuBLAS that VPPS calls, declared here so that it builds without it (cuBLAS Library, "Using the
  * cuBLAS API"); tests/runtime/cublas_declarations.c compares them with its header where there is one. Opened at run time.
  */
-#ifndef VPPS_CUBLAS_API_H
-#define VPPS_CUBLAS_API_H
+#pragma once
 
 #include "base/base.h"
 
@@ -50,5 +49,3 @@ typedef struct vpps_cublas_api {
 #undef X
     const char *(*cublasGetStatusString)(unsigned status);
 } vpps_cublas_api;
-
-#endif

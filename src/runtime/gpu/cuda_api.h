@@ -2,8 +2,7 @@
  * toolkit, and opened at run time so that it starts without a GPU. Types and values: CUDA Driver API reference
  * manual; tests/runtime/cuda_declarations.c compares them with the toolkit's headers where there are any.
  */
-#ifndef VPPS_CUDA_API_H
-#define VPPS_CUDA_API_H
+#pragma once
 
 #include "base/base.h"
 
@@ -125,5 +124,3 @@ void vpps_cuda_close(vpps_cuda *api);
 
 /* Sets the message "cuda: WHAT: CUDA_ERROR_NAME (code, its text)" and returns DEVICE. */
 vpps_status vpps_cuda_failed(const vpps_cuda *api, const char *what, vpps_cu_result code);
-
-#endif

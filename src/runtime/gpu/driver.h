@@ -4,8 +4,7 @@
  * Addresses are numbers in the machine's own address space. Copies, clears and launches happen in the order of their calls. Only `read`,
  * `wait` and calls that say so wait for them. One thread at a time uses a driver, except for `prepare`.
  */
-#ifndef VPPS_DRIVER_H
-#define VPPS_DRIVER_H
+#pragma once
 
 #include "codegen/compile.h"
 #include "plan/machine.h"
@@ -103,5 +102,3 @@ static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t wa
 static inline uint64_t vpps_driver_limit_ns(uint32_t watchdog_ms) {
     return (uint64_t)vpps_max_u32(watchdog_ms ? watchdog_ms : 10000, 6000) * 10 * 1000000;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* driver_cuda.h - what the parts of the CUDA driver share: driver_cuda.c (the machine, memory, time) and
  * driver_cuda_kernels.c (from source to a launch).
  */
-#ifndef VPPS_DRIVER_CUDA_H
-#define VPPS_DRIVER_CUDA_H
+#pragma once
 
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
@@ -57,5 +56,3 @@ vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char 
 void vpps_cuda_unload(vpps_driver *base, vpps_kernel *kernel);
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes);
-
-#endif

@@ -13,8 +13,7 @@
  *   profile.c      which kernel is the fastest
  *   ahead.c        the next candidate's kernel, made while batches run with another
  */
-#ifndef VPPS_GPU_H
-#define VPPS_GPU_H
+#pragma once
 
 #include "codegen/specialise.h"
 #include "interp_templates/arguments.cuh"
@@ -317,5 +316,3 @@ bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
 /* Waits for the kernel that is on its way, if there is one: some seconds, for a compiler cannot be interrupted. */
 void vpps_gpu_stop_ahead(vpps_gpu *gpu);
-
-#endif

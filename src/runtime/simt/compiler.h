@@ -1,6 +1,5 @@
 /* compiler.h - the host's C++ compiler, as a process. */
-#ifndef VPPS_SIMT_COMPILER_H
-#define VPPS_SIMT_COMPILER_H
+#pragma once
 
 #include "base/base.h"
 
@@ -16,5 +15,3 @@ vpps_status vpps_simt_compile(const char *text, size_t text_bytes, void **librar
  * then file and folder are removed. Fails with what `use` fails with, and with IO. */
 vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size,
                                 vpps_status (*use)(const char *path, void *context), void *context);
-
-#endif

@@ -2,8 +2,7 @@
  * x86-64; elsewhere, or built with -DVPPS_SIMT_UCONTEXT=1, it is POSIX's swapcontext, which is ten times slower.
  * Floating-point modes and signal masks are not switched: kernels change neither.
  */
-#ifndef VPPS_SIMT_FIBER_H
-#define VPPS_SIMT_FIBER_H
+#pragma once
 
 #include "base/base.h"
 
@@ -70,5 +69,3 @@ void vpps_fiber_switch(vpps_fiber *from, vpps_fiber *to);
 
 /* As above, but `from` will never be gone on with. */
 _Noreturn void vpps_fiber_leave(vpps_fiber *from, vpps_fiber *to);
-
-#endif

@@ -1,7 +1,6 @@
 /* kernel.h - a kernel that software SIMT has loaded: between load.c, which makes it, and run.c, which runs it.
  */
-#ifndef VPPS_SIMT_KERNEL_H
-#define VPPS_SIMT_KERNEL_H
+#pragma once
 
 #include "interp_templates/simt_cuda.h"
 #include "runtime/simt/simt.h"
@@ -15,5 +14,3 @@ struct vpps_simt_kernel {
 };
 
 void vpps_simt_grid_destroy(vpps_simt_grid *grid);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Not under ThreadSanitizer, which would need megabytes for each CUDA thread.
  */
-#ifndef VPPS_SIMT_H
-#define VPPS_SIMT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -45,5 +44,3 @@ void vpps_simt_set_patience(uint64_t ns);
 /* Device and pinned memory that vpps_driver_simt has allocated and not yet released, in the whole process: how many
  * pieces. For tests that look for leaks. */
 uint32_t vpps_simt_live_allocations(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* checker.h - inside vpps_verify_batch: what its steps share. See verify.h. */
-#ifndef VPPS_SCRIPT_VERIFY_CHECKER_H
-#define VPPS_SCRIPT_VERIFY_CHECKER_H
+#pragma once
 
 #include "plan/plan.h"
 #include "script/script.h"
@@ -302,5 +301,3 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
 bool vpps_check_end(vpps_checker *c); /* of all streams: is everything done? */
-
-#endif

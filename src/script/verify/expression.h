@@ -7,8 +7,7 @@
  * is done, in the order in which it is written; zeros are no terms; a constant factor is a term's factor. Everything else is
  * equal only when it is the same instruction on equal operands.
  */
-#ifndef VPPS_SCRIPT_VERIFY_EXPRESSION_H
-#define VPPS_SCRIPT_VERIFY_EXPRESSION_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -123,5 +122,3 @@ static inline float vpps_bits_float(uint32_t bits) {
     return f;
 }
 static inline vpps_term vpps_plus(uint32_t x) { return (vpps_term){x, 0x3f800000u}; /* 1.0 */ }
-
-#endif

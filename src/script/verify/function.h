@@ -1,6 +1,5 @@
 /* function.h - what a vertex of the graph computes: a recorded cell, or one op; and its derivative. */
-#ifndef VPPS_SCRIPT_VERIFY_FUNCTION_H
-#define VPPS_SCRIPT_VERIFY_FUNCTION_H
+#pragma once
 
 #include "script/verify/expression.h"
 
@@ -69,5 +68,3 @@ void vpps_function_express(vpps_function *f, vpps_expressions *s);
 /* The gradients that a vertex owes when the node of outputs[k] gets gradient k. */
 void vpps_function_differentiate(vpps_function *f, vpps_expressions *s, uint32_t n_outputs, const uint32_t *outputs,
                                  uint64_t with_gradient, vpps_owed_list *owed);
-
-#endif

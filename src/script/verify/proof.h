@@ -1,6 +1,5 @@
 /* proof.h - inside vpps_check_cell: a compiled cell, and the formulas that its programs make. */
-#ifndef VPPS_SCRIPT_VERIFY_PROOF_H
-#define VPPS_SCRIPT_VERIFY_PROOF_H
+#pragma once
 
 #include "cell/program.h"
 #include "script/verify/checker.h"
@@ -63,5 +62,3 @@ uint32_t vpps_proof_product_formula(vpps_proof *p);
 
 /* Runs all programs: afterwards p->is and p->gradients, and what stages read in p->cell, are there. */
 bool vpps_proof_run(vpps_proof *p);
-
-#endif

@@ -17,8 +17,7 @@
  * instruction is accepted when the words that it reads hold what the graph asks for and barriers alone order all accesses. A wait orders
  * only when it needs every signal that its barrier ever gets: so one run stands for every run.
  */
-#ifndef VPPS_SCRIPT_VERIFY_H
-#define VPPS_SCRIPT_VERIFY_H
+#pragma once
 
 #include "script/script.h"
 
@@ -29,5 +28,3 @@
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients);
-
-#endif
