@@ -30,6 +30,11 @@ vpps_status vpps_fail(vpps_status status, const char *format, ...) {
     return status;
 }
 
+void vpps_name_null(const char *function, const char *names, size_t i) {
+    for (; i > 0; i--) names = strchr(names, ' ') + 1;
+    vpps_fail(VPPS_ARGUMENT, "%s: %.*s is NULL", function, (int)strcspn(names, ","), names);
+}
+
 void vpps_restore_message(const char *text) {
     if (text != message) snprintf(message, sizeof message, "%s", text);
 }
@@ -45,6 +50,16 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
     memcpy(array, &grown, sizeof grown);
     *capacity = wanted;
     return true;
+}
+
+void vpps_free_all(void *const *pointers, size_t n) {
+    for (size_t i = 0; i < n; i++) free(pointers[i]);
+}
+
+void vpps_free_at(void *pointer) {
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
 }
 
 void vpps_drop_cut_character(char *text) {

@@ -31,11 +31,21 @@ uint32_t vpps_process_number(void);
         if (try_status_ != VPPS_OK) return try_status_;                                                                \
     } while (0)
 
-/* Fails with ARGUMENT, naming the public function and the argument, if the pointer is NULL. */
-#define VPPS_NEED(pointer)                                                                                             \
-    do {                                                                                                               \
-        if (!(pointer)) return vpps_fail(VPPS_ARGUMENT, "%s: %s is NULL", __func__, #pointer);                         \
-    } while (0)
+/* Fails with ARGUMENT, naming the public function and the argument, if one of these pointers is NULL. */
+#define VPPS_NEED(...)                                                                                                 \
+    VPPS_TRY(                                                                                                          \
+        vpps_need(__func__, #__VA_ARGS__, (const void *[]){__VA_ARGS__}, VPPS_COUNT(((const void *[]){__VA_ARGS__}))))
+
+/* See VPPS_NEED. Name: the message of pointer i of `names`, which have ", " between them. */
+void vpps_name_null(const char *function, const char *names, size_t i);
+static inline vpps_status vpps_need(const char *function, const char *names, const void *const *pointers, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (pointers[i]) continue;
+        vpps_name_null(function, names, i);
+        return VPPS_ARGUMENT;
+    }
+    return VPPS_OK;
+}
 
 /* The same in a function that returns `value` on failure, not a status. */
 #define VPPS_NEED_OR(value, pointer)                                                                                   \
@@ -70,6 +80,16 @@ bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_byte
 /* False: out of memory, and nothing has changed; see vpps_grow. */
 #define VPPS_RESERVE(array, capacity, needed)                                                                          \
     ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
+
+/* Frees each of these pointers, which may be NULL. */
+#define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
+void vpps_free_all(void *const *pointers, size_t n);
+
+/* A pointer that is freed at the end of its scope, or a variable that close(&variable) closes there. clang's analyzer does not see it: it
+ * reports memory that a function of the same file has allocated. */
+#define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
+#define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
+void vpps_free_at(void *pointer);
 
 /* Reads a whole number up to `most`, in decimal digits alone. False: the text is none, and *out is unchanged. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);

@@ -169,8 +169,7 @@ vpps_status vpps_arrange_cell(vpps_compiled_cell *c) {
         a.members = memory + 4 * n;
         ok = arrange(&a);
     }
-    void *parts[] = {memory, a.operands, a.batches};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(memory, a.operands, a.batches);
     c->arrange_ns = vpps_now_ns() - start;
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

@@ -26,6 +26,5 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c) {
     if (!c) return;
     if (c->device_free) c->device_free(c->device_program);
     vpps_free_programs(c);
-    void *parts[] = {c->name, c->values, c->args, c->contributions, c->outers, c->stages, c->order, c};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(c->name, c->values, c->args, c->contributions, c->outers, c->stages, c->order, c);
 }

@@ -336,9 +336,6 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c) {
         for (uint32_t v = c->n_forward; w.ok && v-- > 0;)
             if (w.needs[v]) backward_of(&w, v);
     }
-    free(w.needs);
-    free(w.first);
-    free(w.recomputed);
-    free(w.parts);
+    VPPS_FREE(w.needs, w.first, w.recomputed, w.parts);
     return w.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

@@ -43,8 +43,7 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
                 ok = vpps_cell_add_arg(&to, map[args[i].value], args[i].element, args[i].matrix);
     }
     if (ok) {
-        free(c->values);
-        free(c->args);
+        VPPS_FREE(c->values, c->args);
         c->values = to.values;
         c->args = to.args;
         c->n_forward = c->n_values = to.n_values;
@@ -54,10 +53,8 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
         for (uint32_t k = 0; k < c->n_outputs; k++)
             if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];
     } else {
-        free(to.values);
-        free(to.args);
+        VPPS_FREE(to.values, to.args);
     }
-    free(recurrent);
-    free(map);
+    VPPS_FREE(recurrent, map);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

@@ -246,8 +246,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};
     }
-    free(of_node);
-    free(args);
+    VPPS_FREE(of_node, args);
     c->n_forward = c->n_values;
     if (!ok) return give_up(out, VPPS_MEMORY, "out of memory");
     return VPPS_OK;

@@ -320,11 +320,9 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
     uint32_t n_order = 0;
     if (p.ok && n) traverse(&p, p.tree.root, order, &n_order);
     for (uint32_t i = 0; i < p.tree.n_nodes && p.orders; i++) {
-        free(p.orders[i].permutation);
-        free(p.orders[i].chosen);
+        VPPS_FREE(p.orders[i].permutation, p.orders[i].chosen);
     }
-    void *parts[] = {p.dropped, p.member, p.below, p.below_2, p.constraints, p.orders};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(p.dropped, p.member, p.below, p.below_2, p.constraints, p.orders);
     vpps_pq_close(&p.tree);
     return p.ok;
 }

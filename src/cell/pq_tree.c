@@ -44,10 +44,7 @@ bool vpps_pq_open(vpps_pq_tree *t, uint32_t n) {
     return ok;
 }
 
-void vpps_pq_close(vpps_pq_tree *t) {
-    void *parts[] = {t->nodes, t->links, t->in_set, t->scratch};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
-}
+void vpps_pq_close(vpps_pq_tree *t) { VPPS_FREE(t->nodes, t->links, t->in_set, t->scratch); }
 
 static uint32_t mark(vpps_pq_tree *t, uint32_t node) {
     uint32_t marked = at(t, node)->kind == VPPS_PQ_LEAF && t->in_set[at(t, node)->leaf];

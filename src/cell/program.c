@@ -334,16 +334,14 @@ vpps_status vpps_make_programs(vpps_compiled_cell *c) {
         mark_last(&b);
         for (uint32_t i = 0; i < c->stages[s].n && b.ok; i++) add_value(&b, i);
     }
-    free(b.slot);
-    free(b.last);
+    VPPS_FREE(b.slot, b.last);
     return b.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
 void vpps_free_programs(vpps_compiled_cell *c) {
     for (uint32_t s = 0; c->programs && s < c->n_stages; s++) {
         vpps_program *p = &c->programs[s];
-        void *parts[] = {p->steps, p->operands, p->slots.at, p->dealt};
-        for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+        VPPS_FREE(p->steps, p->operands, p->slots.at, p->dealt);
     }
     free(c->programs);
     c->programs = NULL;

@@ -105,12 +105,10 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     }
     if (c->n_forward >= c->n_values) n_forward = to.n_values;
     if (!ok) {
-        free(to.values);
-        free(to.args);
+        VPPS_FREE(to.values, to.args);
         return false;
     }
-    free(c->values);
-    free(c->args);
+    VPPS_FREE(c->values, c->args);
     c->values = to.values;
     c->args = to.args;
     c->n_values = to.n_values;
@@ -139,7 +137,6 @@ vpps_status vpps_simplify(vpps_compiled_cell *c) {
         mark(c, used);
         ok = rebuild(c, map, used);
     }
-    free(map);
-    free(used);
+    VPPS_FREE(map, used);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

@@ -477,9 +477,6 @@ vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c) {
         choose_kept(&w);
         ok = place_kept(&w);
     }
-    free(w.recurrent);
-    free(w.leads);
-    free(w.last);
-    free(w.one_pass);
+    VPPS_FREE(w.recurrent, w.leads, w.last, w.one_pass);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

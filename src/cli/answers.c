@@ -16,8 +16,7 @@ vpps_status answers_open(answers *a, const settings *s, const corpus *c) {
 
 void answers_close(answers *a) {
     if (a->file) fclose(a->file);
-    free(a->text);
-    free(a->ends);
+    VPPS_FREE(a->text, a->ends);
     *a = (answers){.file = NULL};
 }
 

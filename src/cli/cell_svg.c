@@ -42,8 +42,7 @@ static char *equation(drawing *d, uint32_t v) {
     char *name = vpps_value_name(d->model, d->c, v), *text = vpps_value_text(d->model, d->c, v), *both = NULL;
     if (!name || !text || asprintf(&both, "%s = %s", name, text) < 0) both = NULL;
     d->failed |= !both;
-    free(name);
-    free(text);
+    VPPS_FREE(name, text);
     return both;
 }
 
@@ -319,9 +318,7 @@ static vpps_status place_cell(const vpps_model *model, const vpps_compiled_cell 
     d.failed = !d.made || !d.read || !d.column;
     for (uint32_t v = 0; !d.failed && v < c->n_values; v++) d.made[v] = d.read[v] = NAN;
     if (!d.failed) draw_cell(&d);
-    free(d.made);
-    free(d.read);
-    free(d.column);
+    VPPS_FREE(d.made, d.read, d.column);
     *y = d.y + MARGIN;
     *width = fmax(*width, d.width);
     return d.failed ? vpps_fail(VPPS_MEMORY, "cell %s: no memory for its picture", c->name) : VPPS_OK;

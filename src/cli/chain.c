@@ -138,8 +138,7 @@ vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *lo
     uint32_t *from = calloc((size_t)n * ch->classes + 1, sizeof *from); /* of word 0 there is none */
     if (room && from) decode(ch, n, logits, room, from, tags);
     const bool ok = room && from;
-    free(room);
-    free(from);
+    VPPS_FREE(room, from);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the tags of %u words", n);
 }
 

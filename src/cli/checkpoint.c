@@ -154,8 +154,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     }
     if (status == VPPS_OK) status = vpps_save(x->handle, path, list.entries, list.n);
     for (int k = 0; k < N_VOCABS; k++) free(words[k]);
-    free(curves_text);
-    free(states_text);
+    VPPS_FREE(curves_text, states_text);
     return status;
 }
 
@@ -391,8 +390,7 @@ static vpps_status take_options(const char *path, settings *s, corpus *c) {
     if (status == VPPS_OK && *now) {
         corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(path), before, now);
     }
-    free(before);
-    free(now);
+    VPPS_FREE(before, now);
     return status;
 }
 
@@ -471,25 +469,21 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
 }
 
 vpps_status checkpoint_curves(const char *path, plot *p) {
-    char *text;
+    VPPS_FREED char *text = NULL;
     VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
     if (!text) return VPPS_OK; /* made before there were any */
-    const vpps_status status = plot_from_text(p, path, text);
-    free(text);
-    return status;
+    return plot_from_text(p, path, text);
 }
 
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {
-    char *text;
+    VPPS_FREED char *text = NULL;
     VPPS_TRY(vpps_checkpoint_metadata(path, "train.carry", &text));
     if (!text)
         return vpps_fail(VPPS_FORMAT,
                          "%s stands in the middle of an epoch, and has no states to carry on: expected a run "
                          "with --carry",
                          path);
-    const vpps_status status = carry_from_text(states, x->handle, path, text);
-    free(text);
-    return status;
+    return carry_from_text(states, x->handle, path, text);
 }
 
 /* ---------------------------------------------------------------- the same run */
@@ -542,8 +536,7 @@ static vpps_status check_lexicon(const char *path, const settings *s, const corp
                            path, s->lexicon);
     }
     vpps_vocab_destroy(now);
-    free(before);
-    free(text);
+    VPPS_FREE(before, text);
     return status;
 }
 

@@ -84,9 +84,7 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
     }
     for (uint32_t i = 0; i < classes; i++) any |= weights[i] > 0;
     if (status == VPPS_OK && !any) status = vpps_fail(VPPS_ARGUMENT, "%s: the weights of all labels are 0", path);
-    free(text);
-    free(copy);
-    free(seen);
+    VPPS_FREE(text, copy, seen);
     return status;
 }
 

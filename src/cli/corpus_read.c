@@ -273,8 +273,7 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
         split->n_examples = kept;
         split->present = kept > 0;
     }
-    free(hashes);
-    free(seen);
+    VPPS_FREE(hashes, seen);
     return status;
 }
 

@@ -98,8 +98,7 @@ static vpps_status read_record(corpus *c, const settings *s, corpus_split *split
     else if (status == VPPS_OK && !empty->n++)
         empty->first = r->number;
     json_decref(object);
-    free(text[0]);
-    free(text[1]);
+    VPPS_FREE(text[0], text[1]);
     return status;
 }
 

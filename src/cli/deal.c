@@ -51,8 +51,7 @@ static bool deal(const team *t, const uint32_t *costs, const uint32_t *examples,
         mine[order[i].at] = least == t->rank;
     }
     const bool ok = order && loads;
-    free(order);
-    free(loads);
+    VPPS_FREE(order, loads);
     return ok;
 }
 

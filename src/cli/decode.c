@@ -81,22 +81,14 @@ static void clear_fetched(fetched *f, const decoder *d) {
 
 static void free_fetched(fetched *f, const decoder *d) {
     clear_fetched(f, d);
-    free(f->list);
-    free(f->nodes);
-    free(f->outs);
-    free(f->values);
+    VPPS_FREE(f->list, f->nodes, f->outs, f->values);
 }
 
 static void close_batch(batch *b) {
     free_fetched(&b->encoded, b->d);
     free_fetched(&b->made[0], b->d);
     free_fetched(&b->made[1], b->d);
-    free(b->sources);
-    free(b->live);
-    free(b->ended);
-    free(b->memory);
-    free(b->choices);
-    free(b->links);
+    VPPS_FREE(b->sources, b->live, b->ended, b->memory, b->choices, b->links);
 }
 
 static vpps_status open_batch(batch *b) {
@@ -349,10 +341,7 @@ bool decoded_create(decoded *out, uint32_t n, size_t total) {
 }
 
 void decoded_destroy(decoded *out) {
-    free(out->of);
-    free(out->first);
-    free(out->words);
-    free(out->scores);
+    VPPS_FREE(out->of, out->first, out->words, out->scores);
     memset(out, 0, sizeof *out);
 }
 

@@ -22,13 +22,7 @@ typedef struct spoken {
     size_t nodes_capacity;
 } spoken;
 
-static void close_spoken(spoken *s) {
-    free(s->nodes);
-    free(s->log_p);
-    free(s->values);
-    free(s->outs);
-    free(s->first);
-}
+static void close_spoken(spoken *s) { VPPS_FREE(s->nodes, s->log_p, s->values, s->outs, s->first); }
 
 static vpps_status no_memory(uint32_t n) { return vpps_fail(VPPS_MEMORY, "no memory for %u translations", n); }
 

@@ -54,8 +54,7 @@ static vpps_status write_parameters(const settings *s, const vpps_safetensors *f
         metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
         status = vpps_safetensors_write(s->save, tensors, *n, metadata, m);
     }
-    free(tensors);
-    free(metadata);
+    VPPS_FREE(tensors, metadata);
     return status;
 }
 

@@ -182,9 +182,7 @@ static vpps_status make_batch(generator *g, uint32_t first, uint32_t n) {
     for (uint32_t live = n; live && status == VPPS_OK;) status = step(g, sentences, n, nodes, outs, &live);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++) status = print_sentence(g, &sentences[i]);
     for (uint32_t i = 0; sentences && i < n; i++) close_sentence(&sentences[i]);
-    free(sentences);
-    free(nodes);
-    free(outs);
+    VPPS_FREE(sentences, nodes, outs);
     return status;
 }
 
@@ -239,9 +237,7 @@ int command_generate(settings *s) {
     const vpps_status status = generate(&g, s);
     if (status != VPPS_OK) report_failure(status);
     answers_close(&g.answers);
-    free(g.prompt);
-    free(g.choices);
-    free(g.logits);
+    VPPS_FREE(g.prompt, g.choices, g.logits);
     session_close(&g.x);
     corpus_close(&g.c);
     return status == VPPS_OK ? 0 : EXIT_RUNTIME;

@@ -217,8 +217,7 @@ vpps_status init_load(session *x, const corpus *c, char **text) {
         *text = NULL;
         status = vpps_fail(VPPS_MEMORY, "no memory for --init");
     }
-    free(missing);
-    free(s.rows);
+    VPPS_FREE(missing, s.rows);
     close_source(&s);
     vpps_safetensors_close(file);
     return status;

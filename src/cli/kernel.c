@@ -41,13 +41,11 @@ typedef struct outcome {
 static vpps_status compile(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report) {
     const outcome *o = context;
-    void *cubin = NULL;
+    VPPS_FREED void *cubin = NULL;
     size_t bytes;
     (void)plan;
-    const vpps_status status = vpps_compile(source, "vpps_kernel", o->planner->machine.arch, description,
-                                            !o->planner->settings->no_cache, &cubin, &bytes, report);
-    free(cubin);
-    return status;
+    return vpps_compile(source, "vpps_kernel", o->planner->machine.arch, description, !o->planner->settings->no_cache,
+                        &cubin, &bytes, report);
 }
 
 static void note_rejected(void *context, const char *line) {

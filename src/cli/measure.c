@@ -18,8 +18,7 @@ static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const
     if (status == VPPS_OK)
         status = team_deal(x->team, costs, split->examples, split->n_examples, own.examples, &own.n_examples);
     if (status == VPPS_OK) status = kind->measure(x, c, &own, stop, m);
-    free(costs);
-    free(own.examples);
+    VPPS_FREE(costs, own.examples);
     return status;
 }
 

@@ -169,10 +169,7 @@ static vpps_status compare(const place_list *outputs, const place_list *inputs, 
 }
 
 static void close_list(place_list *list) {
-    for (size_t i = 0; i < list->n; i++) {
-        free(list->places[i].path);
-        free(list->places[i].target);
-    }
+    for (size_t i = 0; i < list->n; i++) VPPS_FREE(list->places[i].path, list->places[i].target);
     free(list->places);
 }
 

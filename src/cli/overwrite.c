@@ -75,8 +75,7 @@ vpps_status overwrite_check_export(const settings *s, const char *path) {
     if (s->force || !holds_something(path)) return VPPS_OK;
     const bool is_ours = vpps_checkpoint_metadata(path, "network", &name) == VPPS_OK && name,
                is_run = is_ours && vpps_checkpoint_metadata(path, "train.epoch", &epoch) == VPPS_OK && epoch;
-    free(name);
-    free(epoch);
+    VPPS_FREE(name, epoch);
     vpps_restore_message("");
     if (is_ours && !is_run) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "--save %s: the file %s: --force replaces it", path,

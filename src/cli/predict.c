@@ -434,9 +434,7 @@ int command_predict(settings *s) {
     answers_close(&p.answers);
     answer_printer_close(&p.printer);
     fields_close(&p.fields);
-    free(p.plus);
-    free(p.lines);
-    free(p.class_names);
+    VPPS_FREE(p.plus, p.lines, p.class_names);
     session_close(&x);
     corpus_close(&c);
     return status == VPPS_OK ? 0 : EXIT_RUNTIME;

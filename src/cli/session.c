@@ -129,11 +129,7 @@ void session_close(session *x) {
     vpps_handle_destroy(x->handle);
     vpps_graph_destroy(x->graph);
     vpps_model_destroy(x->model);
-    free(x->scores.logits);
-    free(x->scores.nll);
-    free(x->scores.labels);
-    free(x->costs);
-    free(x->rates);
+    VPPS_FREE(x->scores.logits, x->scores.nll, x->scores.labels, x->costs, x->rates);
     memset(x, 0, sizeof *x);
 }
 
@@ -233,10 +229,7 @@ vpps_status session_backward(session *x, vpps_node loss, double counts[2]) {
     }
     for (uint32_t k = 0; status == VPPS_OK && k < n; k++) counts[0] += likeliest_class(outs[k], classes) == labels[k];
     counts[1] += n;
-    free(nodes);
-    free(labels);
-    free(outs);
-    free(values);
+    VPPS_FREE(nodes, labels, outs, values);
     return status;
 }
 
@@ -286,8 +279,7 @@ uint32_t likeliest_class(const float *logits, uint32_t classes) {
 }
 
 void position_logits_free(position_logits *p) {
-    free(p->of);
-    free(p->values);
+    VPPS_FREE(p->of, p->values);
     *p = (position_logits){0};
 }
 
@@ -393,7 +385,6 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
     }
     if (status == VPPS_OK && n_nodes) status = vpps_forward(x->handle, x->graph, n_nodes, nodes, outs);
     for (uint32_t i = 0; i < n_nodes && status == VPPS_OK; i++) x->nonfinite |= !isfinite(*outs[i]);
-    free(nodes);
-    free(outs);
+    VPPS_FREE(nodes, outs);
     return status;
 }

@@ -206,8 +206,7 @@ static vpps_status run_on_sentences(const char *command, const vpps_text *t, FIL
         const vpps_text w = vpps_text_of(t->name, words.text, words.len, "");
         join_labels(t, &w, to);
     }
-    free(sentences.text);
-    free(words.text);
+    VPPS_FREE(sentences.text, words.text);
     return status;
 }
 

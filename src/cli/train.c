@@ -183,10 +183,7 @@ static void close_trainer(trainer *t) {
     progress_end(&t->progress);
     log_close(&t->log);
     plot_free(&t->plot);
-    free(t->order);
-    free(t->costs);
-    free(t->own);
-    free(t->options);
+    VPPS_FREE(t->order, t->costs, t->own, t->options);
     for (size_t i = 0; i < VPPS_COUNT(t->saved_to); i++) free(t->saved_to[i]);
     carry_free(&t->carry, t->session.handle);
     session_close(&t->session);

@@ -369,7 +369,6 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
 
 void vpps_kernel_plan_free(vpps_kernel_plan *plan) {
     vpps_residents_free(&plan->residents);
-    free(plan->first_stage);
-    free(plan->rooms);
+    VPPS_FREE(plan->first_stage, plan->rooms);
     *plan = (vpps_kernel_plan){0};
 }

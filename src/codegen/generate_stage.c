@@ -163,7 +163,6 @@ vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_ce
     }
     if (!ok && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "kernel: out of memory");
     vpps_segments_free(&w.s);
-    void *const parts[] = {loaded, w.part_at, w.item_words, w.copy_at};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(loaded, w.part_at, w.item_words, w.copy_at);
     return status;
 }

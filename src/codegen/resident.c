@@ -190,8 +190,6 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
 }
 
 void vpps_residents_free(vpps_residents *r) {
-    free(r->list);
-    free(r->vectors);
-    free(r->fragments);
+    VPPS_FREE(r->list, r->vectors, r->fragments);
     *r = (vpps_residents){0};
 }

@@ -254,8 +254,7 @@ static bool give_slots(builder *b) {
     }
     for (uint32_t v = 0; v < b->c->n_values && ok; v++)
         if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE) s->slot[v] = before[s->slot[v]];
-    free(slots.at);
-    free(before);
+    VPPS_FREE(slots.at, before);
     return ok;
 }
 
@@ -303,13 +302,11 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
     const bool ok =
         out->memory && out->made_in && out->slot && out->late && out->last_read && b.load && b.read_in && steps.steps;
     const bool made = ok && make(&b, &steps);
-    void *parts[] = {b.load, b.read_in, steps.steps};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(b.load, b.read_in, steps.steps);
     return made ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
 void vpps_segments_free(vpps_segments *s) {
-    void *parts[] = {s->list, s->steps, (void *)s->memory, s->made_in, s->slot, s->last_read, s->late};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(s->list, s->steps, (void *)s->memory, s->made_in, s->slot, s->last_read, s->late);
     *s = (vpps_segments){0};
 }

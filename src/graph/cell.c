@@ -12,8 +12,7 @@ static vpps_status need_recording(const vpps_graph *g, const char *what) {
 vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder) {
     VPPS_NEED(recorder);
     *recorder = NULL;
-    VPPS_NEED(model);
-    VPPS_NEED(name);
+    VPPS_NEED(model, name);
     VPPS_TRY(vpps_check_name("cell_begin", name));
     vpps_graph *g;
     VPPS_TRY(vpps_graph_create(&g, model));

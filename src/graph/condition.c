@@ -164,8 +164,6 @@ vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branche
         sums[k] = vpps_sum(g, n, parts);
     }
     if (sums) result = vpps_source(g, n_values, sums);
-    free(vertices);
-    free(parts);
-    free(sums);
+    VPPS_FREE(vertices, parts, sums);
     return result;
 }

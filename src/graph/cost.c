@@ -203,18 +203,14 @@ static bool open_count(count *c, const vpps_graph *g) {
     return c->used && c->gradient;
 }
 
-static void close_count(count *c) {
-    void *parts[] = {c->gradient, c->inside, c->at, c->operands, c->used, c->first};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
-}
+static void close_count(count *c) { VPPS_FREE(c->gradient, c->inside, c->at, c->operands, c->used, c->first); }
 
 static vpps_status give(const vpps_cost *cost, vpps_cost *out) {
     return vpps_give_struct(out, cost, sizeof *cost, sizeof *cost, "vpps_cost");
 }
 
 vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out) {
-    VPPS_NEED(g);
-    VPPS_NEED(out);
+    VPPS_NEED(g, out);
     VPPS_TRY(give(&(vpps_cost){0}, out));
     VPPS_TRY(vpps_graph_status(g));
     if (g->recording) return vpps_fail(VPPS_STATE, "graph: the cell %s is still being recorded", g->recording->name);

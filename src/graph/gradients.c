@@ -56,8 +56,7 @@ static vpps_status give(const vpps_gradient *gradient, vpps_gradient *out) {
 }
 
 vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vpps_gradient *out) {
-    VPPS_NEED(model);
-    VPPS_NEED(out);
+    VPPS_NEED(model, out);
     VPPS_TRY(give(&(vpps_gradient){0}, out));
     if (!is_param(model, param))
         return vpps_fail(VPPS_ARGUMENT, "gradient: %u is not a parameter; the model has %zu", param, model->n_params);
@@ -79,8 +78,7 @@ static double sum_of_squares(const vpps_parameter_data *p) {
 }
 
 vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param param, double *out) {
-    VPPS_NEED(model);
-    VPPS_NEED(out);
+    VPPS_NEED(model, out);
     *out = 0;
     if (param != VPPS_NO_PARAM && !is_param(model, param))
         return vpps_fail(VPPS_ARGUMENT, "gradient: %u is not a parameter; the model has %zu", param, model->n_params);

@@ -27,18 +27,15 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
-    void *parts[] = {
-        c->name,   c->signatures, c->matrices, c->nodes,   c->axis,   c->over_list, c->imm_pulled,   c->args,
-        c->inputs, c->scattered,  c->pushed,   c->outputs, c->offers, c->otherwise, c->index_limits, c};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(c->name, c->signatures, c->matrices, c->nodes, c->axis, c->over_list, c->imm_pulled, c->args, c->inputs,
+              c->scattered, c->pushed, c->outputs, c->offers, c->otherwise, c->index_limits, c);
 }
 
 void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
     vpps_free_cell(g->recording);
-    void *parts[] = {g->signatures, g->signature_table, g->matrices, g->records, g->record_nodes, g->words, g->vertices,
-                     g->data,       g->node_record,     g->kept,     g->keeps};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(g->signatures, g->signature_table, g->matrices, g->records, g->record_nodes, g->words, g->vertices,
+              g->data, g->node_record, g->kept, g->keeps);
     free(g);
 }
 
@@ -187,9 +184,7 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 }
 
 vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols) {
-    VPPS_NEED(g);
-    VPPS_NEED(rows);
-    VPPS_NEED(cols);
+    VPPS_NEED(g, rows, cols);
     vpps_signature s;
     uint32_t axis;
     if (!find_signature(g, x, &s, &axis)) {

@@ -145,8 +145,7 @@ vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a) {
     } else {
         vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
     }
-    free(r.children);
-    free(r.pull_lists);
+    VPPS_FREE(r.children, r.pull_lists);
     return first;
 }
 
@@ -165,8 +164,7 @@ static vpps_status outputs(vpps_graph *g, uint32_t n, const vpps_vertex *vertice
     VPPS_NEED(g);
     VPPS_TRY(vpps_graph_status(g));
     if (!n) return VPPS_OK;
-    VPPS_NEED(vertices);
-    VPPS_NEED(out);
+    VPPS_NEED(vertices, out);
     for (uint32_t i = 0; i < n; i++) {
         out[i] = of(g, vertices[i], k);
         if (out[i] == VPPS_NO_NODE) return vpps_graph_status(g);

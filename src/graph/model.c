@@ -19,10 +19,7 @@ vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
 void vpps_model_destroy(vpps_model *model) {
     if (!model) return;
     for (size_t i = 0; i < model->n_params; i++) {
-        free(model->params[i].name);
-        free(model->params[i].values);
-        free(model->params[i].gradient);
-        free(model->params[i].entries);
+        VPPS_FREE(model->params[i].name, model->params[i].values, model->params[i].gradient, model->params[i].entries);
         for (int s = 0; s < VPPS_MAX_STATES; s++) free(model->params[i].states[s]);
     }
     free(model->params);
@@ -167,33 +164,26 @@ static vpps_status add(vpps_model *model, vpps_param *out, const char *name, vpp
     *out = (vpps_param)model->n_params++;
     return VPPS_OK;
 out_of_memory:
-    free(p.values);
-    free(p.name);
+    VPPS_FREE(p.values, p.name);
     return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", name);
 }
 
 vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
                             const vpps_init *init) {
-    VPPS_NEED(model);
-    VPPS_NEED(out);
-    VPPS_NEED(name);
+    VPPS_NEED(model, out, name);
     return add(model, out, name, (vpps_parameter_data){.kind = VPPS_MATRIX, .count = 1, .rows = rows, .cols = cols},
                init);
 }
 
 vpps_status vpps_add_vector(vpps_model *model, vpps_param *out, const char *name, uint32_t rows,
                             const vpps_init *init) {
-    VPPS_NEED(model);
-    VPPS_NEED(out);
-    VPPS_NEED(name);
+    VPPS_NEED(model, out, name);
     return add(model, out, name, (vpps_parameter_data){.kind = VPPS_VECTOR, .count = 1, .rows = rows, .cols = 1}, init);
 }
 
 vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const char *name, uint32_t count, uint32_t rows,
                             uint32_t cols, const vpps_init *init) {
-    VPPS_NEED(model);
-    VPPS_NEED(out);
-    VPPS_NEED(name);
+    VPPS_NEED(model, out, name);
     return add(model, out, name, (vpps_parameter_data){.kind = VPPS_LOOKUP, .count = count, .rows = rows, .cols = cols},
                init);
 }
@@ -225,8 +215,7 @@ vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen) {
 uint32_t vpps_param_count(const vpps_model *model) { return model ? (uint32_t)model->n_params : 0; }
 
 vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_param_info *out) {
-    VPPS_NEED(model);
-    VPPS_NEED(out);
+    VPPS_NEED(model, out);
     VPPS_TRY(check_param(model, param));
     const vpps_parameter_data *p = &model->params[param];
     const vpps_param_info info = {.name = p->name,
@@ -241,9 +230,7 @@ vpps_status vpps_param_describe(const vpps_model *model, vpps_param param, vpps_
 }
 
 vpps_status vpps_param_find(const vpps_model *model, const char *name, vpps_param *out) {
-    VPPS_NEED(model);
-    VPPS_NEED(name);
-    VPPS_NEED(out);
+    VPPS_NEED(model, name, out);
     *out = find_name(model, name);
     if (*out != VPPS_NO_PARAM) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "parameter %s: the model has none of this name", name);

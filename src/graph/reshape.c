@@ -98,8 +98,7 @@ static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) 
     } else {
         x = g->recording ? vpps_concat(g, n, nodes) : vpps_input(g, n, 1, data);
     }
-    free(data);
-    free(nodes);
+    VPPS_FREE(data, nodes);
     return x;
 }
 

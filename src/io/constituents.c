@@ -23,9 +23,7 @@ void vpps_constituents_destroy(vpps_constituents *c) {
     if (!c) return;
     vpps_vocab_destroy(c->vocab);
     vpps_vocab_destroy(c->labels);
-    free(c->nodes);
-    free(c->trees);
-    free(c);
+    VPPS_FREE(c->nodes, c->trees, c);
 }
 
 uint32_t vpps_constituents_size(const vpps_constituents *c) { return c ? c->n_trees : 0; }

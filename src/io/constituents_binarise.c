@@ -116,9 +116,7 @@ static vpps_status binarise_tree(binariser *b, uint32_t line) {
 
 vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branching branching, vpps_vocab *labels,
                                        vpps_treebank *tb) {
-    VPPS_NEED(c);
-    VPPS_NEED(labels);
-    VPPS_NEED(tb);
+    VPPS_NEED(c, labels, tb);
     binariser b = {.c = c, .branching = branching, .labels = labels, .tb = tb};
     const vpps_treebank_mark before = vpps_treebank_extent(tb);
     const uint32_t n_labels = vpps_vocab_size(labels);
@@ -127,10 +125,7 @@ vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branchin
         b.tree = vpps_constituents_tree(c, i);
         status = binarise_tree(&b, c->trees[i].line);
     }
-    free(b.parent);
-    free(b.place);
-    free(b.stack);
-    free(b.label);
+    VPPS_FREE(b.parent, b.place, b.stack, b.label);
     if (status != VPPS_OK) {
         vpps_treebank_restore(tb, before);
         vpps_vocab_truncate(labels, n_labels);

@@ -129,8 +129,7 @@ static vpps_status read_lines(bracket_reader *r) {
 }
 
 vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len) {
-    VPPS_NEED(c);
-    VPPS_NEED(name);
+    VPPS_NEED(c, name);
     if (len) VPPS_NEED(text);
     bracket_reader r = {.c = c};
     const size_t n_nodes = c->n_nodes;
@@ -148,12 +147,9 @@ vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, 
 }
 
 vpps_status vpps_constituents_read_file(vpps_constituents *c, const char *path) {
-    VPPS_NEED(c);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(c, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_constituents_read_text(c, path, text, len);
-    free(text);
-    return status;
+    return vpps_constituents_read_text(c, path, text, len);
 }

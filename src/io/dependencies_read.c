@@ -176,28 +176,23 @@ static vpps_status read_trees(tree_reader *r) {
 
 vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                   const vpps_dependencies *dependencies) {
-    VPPS_NEED(s);
-    VPPS_NEED(name);
+    VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
     tree_reader r = {.s = s, .t = &t};
     if (dependencies) r.wanted = *dependencies;
     const vpps_status status = read_trees(&r);
-    free(r.head);
-    free(r.seen);
+    VPPS_FREE(r.head, r.seen);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
     return status;
 }
 
 vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
                                                   const vpps_dependencies *dependencies) {
-    VPPS_NEED(s);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(s, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    const vpps_status status = vpps_sentences_read_dependencies_text(s, path, text, len, dependencies);
-    free(text);
-    return status;
+    return vpps_sentences_read_dependencies_text(s, path, text, len, dependencies);
 }

@@ -17,10 +17,7 @@ vpps_status vpps_edge_lists_create(vpps_edge_lists **out) {
 void vpps_edge_lists_destroy(vpps_edge_lists *e) {
     if (!e) return;
     vpps_vocab_destroy(e->types);
-    free(e->values);
-    free(e->edges);
-    free(e->graphs);
-    free(e);
+    VPPS_FREE(e->values, e->edges, e->graphs, e);
 }
 
 /* ---------------------------------------------------------------- lines */

@@ -272,8 +272,7 @@ bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error
 }
 
 void vpps_json_free(vpps_json *json) {
-    free(json->text);
-    free(json->values);
+    VPPS_FREE(json->text, json->values);
     *json = (vpps_json){0};
 }
 

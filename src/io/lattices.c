@@ -11,11 +11,7 @@ vpps_status vpps_lattices_create(vpps_lattices **out) {
 
 void vpps_lattices_destroy(vpps_lattices *l) {
     if (!l) return;
-    free(l->tags);
-    free(l->first_arcs);
-    free(l->arcs);
-    free(l->ranges);
-    free(l);
+    VPPS_FREE(l->tags, l->first_arcs, l->arcs, l->ranges, l);
 }
 
 uint32_t vpps_lattices_size(const vpps_lattices *l) { return l ? l->n_lattices : 0; }

@@ -27,8 +27,7 @@ static vpps_status read_lexicon(vpps_vocab *words, const vpps_text *t) {
 }
 
 vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len) {
-    VPPS_NEED(words);
-    VPPS_NEED(name);
+    VPPS_NEED(words, name);
     if (len) VPPS_NEED(text);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const uint32_t before = vpps_vocab_size(words);
@@ -38,14 +37,11 @@ vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const ch
 }
 
 vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path) {
-    VPPS_NEED(words);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(words, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_lexicon_read_text(words, path, text, len);
-    free(text);
-    return status;
+    return vpps_lexicon_read_text(words, path, text, len);
 }
 
 /* ---------------------------------------------------------------- lattices
@@ -102,17 +98,14 @@ static vpps_status build_lattice(builder *b, vpps_sentence s, uint32_t line) {
 }
 
 vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon) {
-    VPPS_NEED(l);
-    VPPS_NEED(characters);
-    VPPS_NEED(lexicon);
+    VPPS_NEED(l, characters, lexicon);
     builder b = {.l = l, .characters = vpps_sentences_vocab(characters), .lexicon = lexicon};
     const vpps_lattices_mark before = vpps_lattices_extent(l);
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < vpps_sentences_size(characters) && status == VPPS_OK; i++) {
         status = build_lattice(&b, vpps_sentences_get(characters, i), vpps_sentences_line(characters, i));
     }
-    free(b.text);
-    free(b.starts);
+    VPPS_FREE(b.text, b.starts);
     if (status != VPPS_OK) vpps_lattices_restore(l, before);
     return status;
 }

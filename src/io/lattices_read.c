@@ -91,8 +91,7 @@ static vpps_status read_lattices(number_reader *r) {
 }
 
 vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len) {
-    VPPS_NEED(l);
-    VPPS_NEED(name);
+    VPPS_NEED(l, name);
     if (len) VPPS_NEED(text);
     number_reader r = {.l = l, .text = vpps_text_of(name, text, len, "")};
     r.at = r.counted = r.text.begin;
@@ -105,12 +104,9 @@ vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const ch
 }
 
 vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path) {
-    VPPS_NEED(l);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(l, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_lattices_read_text(l, path, text, len);
-    free(text);
-    return status;
+    return vpps_lattices_read_text(l, path, text, len);
 }

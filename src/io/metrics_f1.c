@@ -83,10 +83,7 @@ vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags) {
 
 void vpps_f1_destroy(vpps_f1 *f) {
     if (!f) return;
-    free(f->tags);
-    free(f->types);
-    free(f->counts);
-    free(f);
+    VPPS_FREE(f->tags, f->types, f->counts, f);
 }
 
 /* ---------------------------------------------------------------- chunks */

@@ -36,11 +36,7 @@ static vpps_status create(vpps_safetensors **out, const char *path) {
 void vpps_safetensors_close(vpps_safetensors *file) {
     if (!file) return;
     vpps_json_free(&file->header);
-    free(file->path);
-    free(file->infos);
-    free(file->by_name);
-    free(file->metadata);
-    free(file->data);
+    VPPS_FREE(file->path, file->infos, file->by_name, file->metadata, file->data);
     if (file->fd >= 0) close(file->fd);
     free(file);
 }
@@ -101,11 +97,9 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     VPPS_TRY(vpps_safetensors_header_length(path, first, got < 8 ? got : (uint64_t)info.st_size, &header_bytes));
     *data_bytes = (uint64_t)info.st_size - 8 - header_bytes;
     file->data_at = 8 + header_bytes;
-    char *header;
+    VPPS_FREED char *header = NULL;
     VPPS_TRY(read_block(fd, path, header_bytes, &header));
-    vpps_status status = vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
-    free(header);
-    return status;
+    return vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
 }
 
 /* How the tensors' bytes of an opened file are held. */
@@ -283,9 +277,7 @@ vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t 
 }
 
 vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out) {
-    VPPS_NEED(path);
-    VPPS_NEED(key);
-    VPPS_NEED(out);
+    VPPS_NEED(path, key, out);
     vpps_safetensors *file;
     *out = NULL;
     VPPS_TRY(open_file(&file, path, CONTENT_NONE));

@@ -22,12 +22,7 @@ void vpps_sentences_destroy(vpps_sentences *s) {
     if (!s) return;
     vpps_vocab_destroy(s->vocab);
     vpps_vocab_destroy(s->tag_vocab);
-    free(s->words);
-    free(s->tags);
-    free(s->heads);
-    free(s->lines);
-    free(s->ends);
-    free(s);
+    VPPS_FREE(s->words, s->tags, s->heads, s->lines, s->ends, s);
 }
 
 uint32_t vpps_sentences_size(const vpps_sentences *s) { return s ? s->n_sentences : 0; }

@@ -340,20 +340,16 @@ bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wa
 
 vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns) {
-    VPPS_NEED(s);
-    VPPS_NEED(name);
+    VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
     vpps_columns_seen seen;
     return vpps_sentences_read_columns_seen(s, name, text, len, columns, &seen);
 }
 
 vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns) {
-    VPPS_NEED(s);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(s, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    const vpps_status status = vpps_sentences_read_columns_text(s, path, text, len, columns);
-    free(text);
-    return status;
+    return vpps_sentences_read_columns_text(s, path, text, len, columns);
 }

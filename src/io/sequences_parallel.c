@@ -66,10 +66,7 @@ vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sent
                                                const char *source_text, size_t source_len, const char *target_name,
                                                const char *target_text, size_t target_len,
                                                const vpps_parallel *parallel) {
-    VPPS_NEED(source);
-    VPPS_NEED(target);
-    VPPS_NEED(source_name);
-    VPPS_NEED(target_name);
+    VPPS_NEED(source, target, source_name, target_name);
     if (source_len) VPPS_NEED(source_text);
     if (target_len) VPPS_NEED(target_text);
     static const vpps_parallel defaults = {0};
@@ -90,10 +87,7 @@ vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sent
 
 vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target, const char *source_path,
                                                const char *target_path, const vpps_parallel *parallel) {
-    VPPS_NEED(source);
-    VPPS_NEED(target);
-    VPPS_NEED(source_path);
-    VPPS_NEED(target_path);
+    VPPS_NEED(source, target, source_path, target_path);
     char *source_text, *target_text;
     size_t source_len, target_len;
     VPPS_TRY(vpps_file_read_all(source_path, &source_text, &source_len));

@@ -131,15 +131,13 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 }
 
 vpps_status vpps_sentences_read_tagged_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
-    VPPS_NEED(s);
-    VPPS_NEED(name);
+    VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
     return vpps_sentences_read_barred_text(s, name, text, len, &(vpps_bars){1, 1, 2});
 }
 
 vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *name, const char *text, size_t len) {
-    VPPS_NEED(s);
-    VPPS_NEED(name);
+    VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
@@ -151,8 +149,7 @@ vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const char *nam
 
 vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                            const vpps_lines *lines) {
-    VPPS_NEED(s);
-    VPPS_NEED(name);
+    VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
     static const vpps_lines defaults = {0};
     const vpps_text t = vpps_text_of(name, text, len, "");
@@ -164,34 +161,25 @@ vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, 
 }
 
 vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path) {
-    VPPS_NEED(s);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(s, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_sentences_read_tagged_text(s, path, text, len);
-    free(text);
-    return status;
+    return vpps_sentences_read_tagged_text(s, path, text, len);
 }
 
 vpps_status vpps_sentences_read_labelled_file(vpps_sentences *s, const char *path) {
-    VPPS_NEED(s);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(s, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_sentences_read_labelled_text(s, path, text, len);
-    free(text);
-    return status;
+    return vpps_sentences_read_labelled_text(s, path, text, len);
 }
 
 vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines) {
-    VPPS_NEED(s);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(s, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_sentences_read_lines_text(s, path, text, len, lines);
-    free(text);
-    return status;
+    return vpps_sentences_read_lines_text(s, path, text, len, lines);
 }

@@ -79,9 +79,7 @@ vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words)
 void vpps_spellings_destroy(vpps_spellings *s) {
     if (!s) return;
     vpps_vocab_destroy(s->vocab);
-    free(s->characters);
-    free(s->ends);
-    free(s);
+    VPPS_FREE(s->characters, s->ends, s);
 }
 
 const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t word, uint32_t *n) {

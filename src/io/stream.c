@@ -145,8 +145,7 @@ void vpps_stream_close(vpps_stream *s) {
     if (!s) return;
     if (s->state) s->codec->close(s->state);
     if (s->fd >= 0) close(s->fd); /* the file was only read: the result of close does not matter */
-    free(s->shown);
-    free(s);
+    VPPS_FREE(s->shown, s);
 }
 
 const char *vpps_stream_name(const vpps_stream *s) { return s->name; }

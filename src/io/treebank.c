@@ -20,9 +20,7 @@ vpps_status vpps_treebank_create(vpps_treebank **out) {
 void vpps_treebank_destroy(vpps_treebank *tb) {
     if (!tb) return;
     vpps_vocab_destroy(tb->vocab);
-    free(tb->nodes);
-    free(tb->trees);
-    free(tb);
+    VPPS_FREE(tb->nodes, tb->trees, tb);
 }
 
 uint32_t vpps_treebank_size(const vpps_treebank *tb) { return tb ? tb->n_trees : 0; }
@@ -111,8 +109,7 @@ static vpps_status write_nodes(const vpps_treebank *tb, vpps_tree tree, FILE *fi
 }
 
 vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FILE *file) {
-    VPPS_NEED(tb);
-    VPPS_NEED(file);
+    VPPS_NEED(tb, file);
     int32_t *stack = NULL;
     if (i >= tb->n_trees) {
         return vpps_fail(VPPS_ARGUMENT, "treebank: expected a tree below %u, found %u", tb->n_trees, i);

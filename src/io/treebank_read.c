@@ -91,8 +91,7 @@ static vpps_status read_tree(reader *r) {
 }
 
 vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const char *text, size_t len) {
-    VPPS_NEED(tb);
-    VPPS_NEED(name);
+    VPPS_NEED(tb, name);
     if (len) VPPS_NEED(text);
     reader r = {.tb = tb};
     const vpps_treebank_mark before = vpps_treebank_extent(tb);
@@ -104,12 +103,9 @@ vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const c
 }
 
 vpps_status vpps_treebank_read_file(vpps_treebank *tb, const char *path) {
-    VPPS_NEED(tb);
-    VPPS_NEED(path);
-    char *text;
+    VPPS_NEED(tb, path);
+    VPPS_FREED char *text = NULL;
     size_t len;
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
-    vpps_status status = vpps_treebank_read_text(tb, path, text, len);
-    free(text);
-    return status;
+    return vpps_treebank_read_text(tb, path, text, len);
 }

@@ -10,8 +10,7 @@ uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, siz
 }
 
 vpps_status vpps_vectors_describe(const char *path, vpps_vectors_info *info) {
-    VPPS_NEED(path);
-    VPPS_NEED(info);
+    VPPS_NEED(path, info);
     vpps_stream *s;
     *info = (vpps_vectors_info){0};
     VPPS_TRY(vpps_stream_open(&s, path));
@@ -50,9 +49,7 @@ vpps_status vpps_vectors_read_stream(vpps_stream *s, const vpps_vocab *words, ui
 
 vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words, uint32_t size, float *values,
                               vpps_vectors_found *found) {
-    VPPS_NEED(path);
-    VPPS_NEED(words);
-    VPPS_NEED(values);
+    VPPS_NEED(path, words, values);
     vpps_stream *s;
     VPPS_TRY(vpps_stream_open(&s, path));
     const vpps_status status = vpps_vectors_read_stream(s, words, size, values, found);

@@ -269,8 +269,6 @@ vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *
     fasttext_reader r = {.s = s, .t = t};
     (void)info;
     const vpps_status status = read_model(&r);
-    free(r.parts);
-    free(r.n_rows);
-    free(r.row);
+    VPPS_FREE(r.parts, r.n_rows, r.row);
     return status;
 }

@@ -65,9 +65,7 @@ void vpps_vocab_destroy(vpps_vocab *v) {
         next = b->next;
         free(b);
     }
-    free(v->words);
-    free(v->slots);
-    free(v);
+    VPPS_FREE(v->words, v->slots, v);
 }
 
 /* The slot of a word: the one that holds it, or the empty one where it belongs. n_slots is not 0. */
@@ -145,8 +143,7 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
 }
 
 vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t *id) {
-    VPPS_NEED(v);
-    VPPS_NEED(id);
+    VPPS_NEED(v, id);
     if (len) VPPS_NEED(word);
     if (len == 0) return vpps_fail(VPPS_ARGUMENT, "vocabulary: expected a word, found an empty string");
     if (memchr(word, '\0', len) || memchr(word, '\n', len)) {
@@ -166,8 +163,7 @@ void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by) {
     block **last = &by->blocks;
     while (*last) last = &(*last)->next;
     *last = v->blocks;
-    free(v->words);
-    free(v->slots);
+    VPPS_FREE(v->words, v->slots);
     *v = *by;
     free(by);
 }
@@ -218,8 +214,7 @@ static vpps_status add_lines(vpps_vocab *v, const char *text) {
 }
 
 vpps_status vpps_vocab_from_text(vpps_vocab **out, const char *text) {
-    VPPS_NEED(out);
-    VPPS_NEED(text);
+    VPPS_NEED(out, text);
     vpps_vocab *v;
     *out = NULL;
     VPPS_TRY(vpps_vocab_create(&v));

@@ -12,8 +12,7 @@ static vpps_status new_ids(const vpps_vocab *v, uint32_t **ids) {
 }
 
 vpps_status vpps_treebank_counts(const vpps_treebank *tb, uint32_t **counts) {
-    VPPS_NEED(tb);
-    VPPS_NEED(counts);
+    VPPS_NEED(tb, counts);
     VPPS_TRY(new_ids(vpps_treebank_vocab(tb), counts));
     for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
         const vpps_tree tree = vpps_treebank_tree(tb, i);
@@ -25,16 +24,14 @@ vpps_status vpps_treebank_counts(const vpps_treebank *tb, uint32_t **counts) {
 }
 
 vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **counts) {
-    VPPS_NEED(s);
-    VPPS_NEED(counts);
+    VPPS_NEED(s, counts);
     VPPS_TRY(new_ids(s->vocab, counts));
     for (size_t i = 0; i < s->n_words; i++) (*counts)[s->words[i]]++;
     return VPPS_OK;
 }
 
 vpps_status vpps_vocab_cut(vpps_vocab **out, const vpps_vocab *all, const uint32_t *counts, uint32_t min_count) {
-    VPPS_NEED(out);
-    VPPS_NEED(all);
+    VPPS_NEED(out, all);
     vpps_vocab *v;
     uint32_t id;
     *out = NULL;
@@ -53,9 +50,7 @@ vpps_status vpps_vocab_cut(vpps_vocab **out, const vpps_vocab *all, const uint32
 }
 
 vpps_status vpps_vocab_map(const vpps_vocab *from, const vpps_vocab *to, uint32_t missing, uint32_t **ids) {
-    VPPS_NEED(from);
-    VPPS_NEED(to);
-    VPPS_NEED(ids);
+    VPPS_NEED(from, to, ids);
     VPPS_TRY(new_ids(from, ids));
     for (uint32_t w = 0; w < vpps_vocab_size(from); w++) {
         const char *word = vpps_vocab_word(from, w);

@@ -54,9 +54,7 @@ static bool make_list(tensor_list *list, const vpps_model *model) {
 
 static void free_list(tensor_list *list, size_t n) {
     for (size_t i = 0; i < n; i++) free(list->names[i]);
-    free(list->names);
-    free(list->tensors);
-    free(list->tables);
+    VPPS_FREE(list->names, list->tensors, list->tables);
 }
 
 static size_t list_tensors(const vpps_model *model, tensor_list *list) {

@@ -15,9 +15,7 @@ static vpps_value number_of(uint32_t place) {
 }
 
 void vpps_keeper_free(vpps_keeper *k) {
-    free(k->values);
-    free(k->copies);
-    free(k->nodes);
+    VPPS_FREE(k->values, k->copies, k->nodes);
     *k = (vpps_keeper){0};
 }
 

@@ -175,8 +175,7 @@ vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, 
     vpps_core_place *by_cpu = calloc(n + 1u, sizeof *by_cpu);
     bool *flags = calloc(4 * (size_t)n + 1, sizeof *flags);
     if (!by_cpu || !flags) {
-        free(by_cpu);
-        free(flags);
+        VPPS_FREE(by_cpu, flags);
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u CPUs", n);
     }
     reader r = {root, by_cpu, flags, flags + n, flags + 2 * (size_t)n, flags + 3 * (size_t)n, n};

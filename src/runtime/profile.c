@@ -32,8 +32,7 @@ char *vpps_recall(const vpps_memory *m) {
         memcpy(text, bytes, size);
         text[size] = 0;
     }
-    free(bytes);
-    free(shapes);
+    VPPS_FREE(bytes, shapes);
     return text;
 }
 

@@ -30,12 +30,9 @@ vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model) {
 void vpps_row_sums_destroy(vpps_row_sums *sums) {
     if (!sums) return;
     for (size_t p = 0; sums->tables && p < sums->model->n_params; p++) {
-        free(sums->tables[p].place);
-        free(sums->tables[p].rows);
-        free(sums->tables[p].gradients);
+        VPPS_FREE(sums->tables[p].place, sums->tables[p].rows, sums->tables[p].gradients);
     }
-    free(sums->tables);
-    free(sums);
+    VPPS_FREE(sums->tables, sums);
 }
 
 static size_t words_of(const vpps_row_sums *sums, vpps_param table) {

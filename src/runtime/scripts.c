@@ -123,8 +123,7 @@ vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, con
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_disassemble"));
-    VPPS_NEED(g);
-    VPPS_NEED(file);
+    VPPS_NEED(g, file);
     const vpps_batch *b;
     VPPS_TRY(vpps_handle_batch(h, g, loss, &b));
     return vpps_print_batch(b, g, file);

@@ -85,8 +85,7 @@ static vpps_status need_groups(vpps_handle *h) {
     vpps_param_group *groups = malloc((n + 1) * sizeof *groups);
     vpps_param_step *steps = malloc((n + 1) * sizeof *steps);
     if (!groups || !steps) {
-        free(groups);
-        free(steps);
+        VPPS_FREE(groups, steps);
         return vpps_fail(VPPS_MEMORY, "parameters' groups: out of memory");
     }
     for (size_t p = 0; p < n; p++)

@@ -138,9 +138,8 @@ void vpps_share_close(vpps_share *s) {
         if (s->sums) free(s->sums[p].words);
     }
     for (uint32_t t = 0; s->slots && t < s->n_tables; t++) free(s->slots[t]);
-    void *const parts[] = {s->dense, s->tables, s->headers, s->parcels, s->rows,  s->come,
-                           s->sums,  s->out,    s->counts,  s->cursors, s->slots, s};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(s->dense, s->tables, s->headers, s->parcels, s->rows, s->come, s->sums, s->out, s->counts, s->cursors,
+              s->slots, s);
 }
 
 bool *vpps_share_dense(vpps_share *s) { return s->dense; }

@@ -48,8 +48,7 @@ vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room,
         for (uint32_t k = count_of(&o, c->size, q); k > 0; k--, from += words, to += c->size * words)
             memcpy(to, from, words * sizeof *to);
     }
-    free(scratch);
-    free(parcels);
+    VPPS_FREE(scratch, parcels);
     return status;
 }
 

@@ -22,8 +22,7 @@ static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t
 
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
     VPPS_TRY(vpps_handle_check(h, "vpps_handle_trials"));
-    VPPS_NEED(n);
-    VPPS_NEED(done);
+    VPPS_NEED(n, done);
     const uint32_t room = *n;
     if (room) VPPS_NEED(out);
     const vpps_device_table *table = h->device->table;

@@ -28,10 +28,7 @@ vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps) 
 void vpps_trace_destroy(vpps_trace *t) {
     if (!t) return;
     for (uint32_t v = 0; v < t->n_tracks; v++) free(t->tracks[v].notes);
-    free(t->tracks);
-    free(t->launches);
-    free(t->spans);
-    free(t);
+    VPPS_FREE(t->tracks, t->launches, t->spans, t);
 }
 
 /* Groups have tasks of their own, so VPs may note fewer than there was room for. */

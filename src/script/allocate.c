@@ -108,11 +108,7 @@ static bool open_sweep(sweep *s, vpps_tensor_life *all, uint32_t n) {
     return ok;
 }
 
-static void close_sweep(sweep *s) {
-    free(s->by_first);
-    free(s->apart);
-    free(s->holes);
-}
+static void close_sweep(sweep *s) { VPPS_FREE(s->by_first, s->apart, s->holes); }
 
 static uint64_t largest_live_set(const sweep *s) {
     uint64_t live = 0, largest = 0;

@@ -15,8 +15,7 @@ const char *vpps_encoding_name(vpps_encoding encoding) { return encodings[encodi
 const char *vpps_encoding_text(vpps_encoding encoding) { return encodings[encoding].text; }
 
 void vpps_automaton_free(vpps_automaton *a) {
-    void *parts[] = {a->states, a->words, a->q, a->table};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(a->states, a->words, a->q, a->table);
     *a = (vpps_automaton){0};
 }
 
@@ -274,8 +273,7 @@ static bool learn(vpps_automaton *a, const vpps_typed_graph *g) {
                  .reward = malloc(n * sizeof *l.reward)};
     const bool ok = vpps_walk_open(&l.walk, g) && l.state && l.chosen && l.reward && learn_encoding(&l);
     vpps_walk_close(&l.walk);
-    void *parts[] = {l.state, l.chosen, l.followed, l.reward, l.best_q};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(l.state, l.chosen, l.followed, l.reward, l.best_q);
     return ok;
 }
 

@@ -16,10 +16,7 @@ void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_arena_free(&b->schedule->arena);
     vpps_row_marks_free(&b->schedule->marks);
-    free(b->schedule);
-    free(b->script);
-    free(b->cells);
-    free(b);
+    VPPS_FREE(b->schedule, b->script, b->cells, b);
 }
 
 static vpps_status check_graph(const vpps_graph *g) {

@@ -6,8 +6,7 @@
 #include <stdio.h>
 
 void vpps_scope_free(vpps_scope *s) {
-    void *parts[] = {s->vertices, s->types, s->names, s->key};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(s->vertices, s->types, s->names, s->key);
     vpps_typed_graph_free(&s->graph);
     *s = (vpps_scope){0};
 }
@@ -181,8 +180,7 @@ static vpps_status close_maker(maker *m, bool ok) {
             g->types[v] = m->of_type[g->types[v] == VPPS_NONE ? m->r->n_types : g->types[v]];
         ok = describe(m);
     }
-    free(m->numbers);
-    free(m->of_type);
+    VPPS_FREE(m->numbers, m->of_type);
     if (ok) return VPPS_OK;
     vpps_scope_free(m->out);
     return vpps_no_memory();

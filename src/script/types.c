@@ -10,14 +10,12 @@ static void free_type(vpps_type *type) {
     if (!type) return;
     for (uint32_t i = 0; i < type->n_compiled; i++) vpps_compiled_cell_free(type->compiled[i]);
     vpps_compiled_cell_free(type->base);
-    void *parts[] = {type->key, type->params, type->params_reach, type->compiled, type};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(type->key, type->params, type->params_reach, type->compiled, type);
 }
 
 void vpps_types_free(vpps_types *t) {
     for (uint32_t i = 0; i < t->n_types; i++) free_type(t->types[i]);
-    void *parts[] = {t->types, t->table, t->of_cell, t->key};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(t->types, t->table, t->of_cell, t->key);
     *t = (vpps_types){0};
 }
 

@@ -2,8 +2,7 @@
 #include "script/walk.h"
 
 void vpps_typed_graph_free(vpps_typed_graph *g) {
-    void *parts[] = {g->types, g->first, g->sources};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(g->types, g->first, g->sources);
     *g = (vpps_typed_graph){0};
 }
 
@@ -71,9 +70,8 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g) {
 }
 
 void vpps_walk_close(vpps_walk *w) {
-    void *parts[] = {w->first_reader, w->readers,  w->waiting,   w->next,  w->heads,      w->ready, w->left,
-                     w->depths,       w->blockers, w->unblocked, w->stack, w->depth_sums, w->words};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(w->first_reader, w->readers, w->waiting, w->next, w->heads, w->ready, w->left, w->depths, w->blockers,
+              w->unblocked, w->stack, w->depth_sums, w->words);
 }
 
 static void make_ready(vpps_walk *w, uint32_t v) {

@@ -163,18 +163,17 @@ static vpps_status answer_json(answers *a, const corpus_split *split, const said
 }
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    position_logits p;
+    VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
     size_t at = 0;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+    VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));
+    for (uint32_t i = first; i < first + n; i++) {
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
         const char *label = x->settings->sentence_label;
         const said y = {c, p.of + at, label, label ? root_of(&sentence) : 0};
-        status = a->json ? answer_json(a, split, &y, &sentence) : answer_lines(a, split, &y, sentence.n_words);
+        VPPS_TRY(a->json ? answer_json(a, split, &y, &sentence) : answer_lines(a, split, &y, sentence.n_words));
         at += sentence.n_words;
     }
-    position_logits_free(&p);
-    return status;
+    return VPPS_OK;
 }
 
 const task task_dependencies = {

@@ -72,7 +72,7 @@ static void add_clause(sentence *s, const char *mark, const char *relation, uint
 
 vpps_status dependencies_generate(vpps_sentences *to, const vpps_dependencies *how, uint64_t seed, uint32_t n) {
     static sentence s;
-    char *text = NULL;
+    VPPS_FREED char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
     if (!f) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
@@ -88,8 +88,6 @@ vpps_status dependencies_generate(vpps_sentences *to, const vpps_dependencies *h
         fputc('\n', f);
     }
     const bool bad = fclose(f) != 0;
-    const vpps_status status = bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
-                                            : vpps_sentences_read_dependencies_text(to, "generated", text, bytes, how);
-    free(text);
-    return status;
+    return bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
+                        : vpps_sentences_read_dependencies_text(to, "generated", text, bytes, how);
 }

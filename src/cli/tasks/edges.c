@@ -180,17 +180,16 @@ static vpps_status answer_json(answers *a, const corpus *c, const float *const *
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     const bool of_graph = whole(x->settings);
-    position_logits p;
+    VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
     size_t at = 0;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+    VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));
+    for (uint32_t i = first; i < first + n; i++) {
         const uint32_t n_nodes = vpps_sentences_get(split->sentences, i).n_words;
-        status =
-            a->json ? answer_json(a, c, p.of + at, n_nodes, of_graph) : answer_lines(a, c, split, p.of + at, of_graph);
+        VPPS_TRY(a->json ? answer_json(a, c, p.of + at, n_nodes, of_graph)
+                         : answer_lines(a, c, split, p.of + at, of_graph));
         at += of_graph ? 1 : n_nodes;
     }
-    position_logits_free(&p);
-    return status;
+    return VPPS_OK;
 }
 
 #define EDGES_TASK(label_of, of)                                                                                       \

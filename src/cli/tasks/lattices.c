@@ -16,15 +16,13 @@
 
 /* Once: what a checkpoint has, or the file. */
 static vpps_status read_lexicon(corpus *c, const char *path) {
-    char *text;
+    VPPS_FREED char *text = NULL;
     size_t len;
     if (c->vocab[VOCAB_LEXICON]) return VPPS_OK;
     VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_LEXICON]));
     VPPS_TRY(vpps_file_read_all(path, &text, &len));
     corpus_note_encoding(c, path, text, len);
-    const vpps_status status = vpps_lexicon_read_text(c->vocab[VOCAB_LEXICON], path, text, len);
-    free(text);
-    return status;
+    return vpps_lexicon_read_text(c->vocab[VOCAB_LEXICON], path, text, len);
 }
 
 /* A lexicon of another language or encoding finds nothing. */

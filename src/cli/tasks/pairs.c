@@ -219,8 +219,7 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
             status = add_to_bleu(b, split, split->examples + i, n, &d, ids, hypothesis);
         decoded_destroy(&d);
     }
-    free(hypothesis);
-    free(ids);
+    VPPS_FREE(hypothesis, ids);
     return status;
 }
 

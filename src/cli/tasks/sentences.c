@@ -50,7 +50,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
  * Graves 2016, section 3.1, whose network is given all signs at once; here they are a sentence's words. */
 static vpps_status generate_parity(vpps_sentences *to, uint64_t seed, uint32_t n) {
     enum { MOST_SIGNS = 16 };
-    char *text = NULL;
+    VPPS_FREED char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
     if (!f) return vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n);
@@ -64,10 +64,8 @@ static vpps_status generate_parity(vpps_sentences *to, uint64_t seed, uint32_t n
         fputc('\n', f);
     }
     const bool bad = fclose(f) != 0;
-    const vpps_status status = bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
-                                            : vpps_sentences_read_labelled_text(to, "generated", text, bytes);
-    free(text);
-    return status;
+    return bad || !text ? vpps_fail(VPPS_MEMORY, "no memory for %u sentences", n)
+                        : vpps_sentences_read_labelled_text(to, "generated", text, bytes);
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
@@ -120,14 +118,14 @@ static const char *gold_label(const corpus_split *split, uint32_t i) {
 
 /* In the form that is read: the label (before it, with a->gold, that of the text), a tab, the sentence. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    position_logits p;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
-    for (uint32_t i = 0; i < n && status == VPPS_OK; i++) {
+    VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
+    VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));
+    for (uint32_t i = 0; i < n; i++) {
         const char *gold = gold_label(split, first + i);
         if (a->json) {
             json_t *o = answer_class(a, p.of[i], c->classes);
             if (a->gold) json_object_set_new(o, "gold", gold ? answer_text(gold, strlen(gold)) : json_null());
-            status = answers_end_json(a, o);
+            VPPS_TRY(answers_end_json(a, o));
             continue;
         }
         if (a->gold) fprintf(a->file, "%s\t", gold ? gold : "_");
@@ -137,10 +135,9 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
             fprintf(a->file, "%c%s", k ? ' ' : '\t',
                     vpps_vocab_word(vpps_sentences_vocab(split->sentences), sentence.words[k]));
         }
-        status = answers_end(a);
+        VPPS_TRY(answers_end(a));
     }
-    position_logits_free(&p);
-    return status;
+    return VPPS_OK;
 }
 
 const task task_sentences = {

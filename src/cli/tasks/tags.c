@@ -81,9 +81,7 @@ static vpps_status open_counter(tag_counter *t, const corpus *c, const vpps_voca
 static void close_counter(tag_counter *t) {
     vpps_f1_destroy(t->f1);
     vpps_vocab_destroy(t->tags);
-    free(t->ids);
-    free(t->own_gold);
-    free(t->own_predicted);
+    VPPS_FREE(t->ids, t->own_gold, t->own_predicted);
 }
 
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
@@ -172,8 +170,7 @@ static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence
                                      : vpps_fail(VPPS_MEMORY, "no memory for %u tags", x->n);
     for (uint32_t k = 0; status == VPPS_OK && k < x->n; k++) of[k] = log_p + (size_t)k * c->classes;
     if (status == VPPS_OK) status = answer_json(a, c, x, of, tags);
-    free(log_p);
-    free(of);
+    VPPS_FREE(log_p, of);
     return status;
 }
 
@@ -212,17 +209,15 @@ static vpps_status answer(answers *a, const corpus *c, const tags_sentence *sent
 
 vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,
                          tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i)) {
-    position_logits p = {0};
-    tag_chain chain;
-    vpps_status status = open_chain(x, c, &chain);
-    if (status == VPPS_OK) status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
+    VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
+    VPPS_CLOSED_BY(chain_close) tag_chain chain = {0};
+    VPPS_TRY(open_chain(x, c, &chain));
+    VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));
     size_t at = 0;
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+    for (uint32_t i = first; i < first + n; i++) {
         const tags_sentence sentence = sentence_of(c, split, i);
-        status = answer(a, c, &sentence, &chain, p.of + at);
+        VPPS_TRY(answer(a, c, &sentence, &chain, p.of + at));
         at += sentence.n;
     }
-    position_logits_free(&p);
-    chain_close(&chain);
-    return status;
+    return VPPS_OK;
 }

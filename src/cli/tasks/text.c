@@ -188,15 +188,14 @@ static vpps_status answer_json(answers *a, const corpus *c, const corpus_split *
 }
 
 static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    position_logits p;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_LABELLED, &p);
+    VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
+    VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_LABELLED, &p));
     size_t at = 0;
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
-        status = answer_json(a, c, split, i, p.of + at);
+    for (uint32_t i = first; i < first + n; i++) {
+        VPPS_TRY(answer_json(a, c, split, i, p.of + at));
         at += vpps_sentences_get(split->sentences, i).n_words;
     }
-    position_logits_free(&p);
-    return status;
+    return VPPS_OK;
 }
 
 /* Each line's own perplexity before it. */

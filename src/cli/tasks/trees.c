@@ -267,16 +267,15 @@ static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, cons
 }
 
 static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
-    position_logits p;
+    VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
     size_t at = 0;
-    vpps_status status = session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p);
-    for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
+    VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));
+    for (uint32_t i = first; i < first + n; i++) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
-        status = answer_json(a, c, tree, vpps_treebank_vocab(split->bank), p.of + at);
+        VPPS_TRY(answer_json(a, c, tree, vpps_treebank_vocab(split->bank), p.of + at));
         at += tree.n_nodes;
     }
-    position_logits_free(&p);
-    return status;
+    return VPPS_OK;
 }
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {

@@ -26,11 +26,9 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
 vpps_status task_need_sentences(vpps_sentences **s) { return *s ? VPPS_OK : vpps_sentences_create(s); }
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
-    char *text;
+    VPPS_FREED char *text = NULL;
     VPPS_TRY(vpps_vocab_to_text(from, &text));
-    const vpps_status status = vpps_vocab_from_text(out, text);
-    free(text);
-    return status;
+    return vpps_vocab_from_text(out, text);
 }
 
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
@@ -51,15 +49,13 @@ void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, u
 
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count,
                            bool ends) {
-    uint32_t *counts;
+    VPPS_FREED uint32_t *counts = NULL;
     VPPS_TRY(vpps_sentences_counts(sentences, &counts));
     const vpps_vocab *words = vpps_sentences_vocab(sentences);
     const uint32_t end = vpps_vocab_find(words, END_WORD, sizeof END_WORD - 1);
     task_note_cut(c, words, counts, min_count);
     if (end != VPPS_NO_WORD && ends) counts[end] = UINT32_MAX;
-    const vpps_status status = vpps_vocab_cut(out, words, counts, min_count);
-    free(counts);
-    return status;
+    return vpps_vocab_cut(out, words, counts, min_count);
 }
 
 vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,

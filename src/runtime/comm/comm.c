@@ -30,11 +30,7 @@ vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, u
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for %u processes", size);
 }
 
-void vpps_comm_free(vpps_communicator *c) {
-    free(c->hosts);
-    free(c->parcels);
-    free(c->scratch);
-}
+void vpps_comm_free(vpps_communicator *c) { VPPS_FREE(c->hosts, c->parcels, c->scratch); }
 
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
     char own[VPPS_HOST_BYTES] = "";

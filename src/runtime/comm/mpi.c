@@ -337,9 +337,7 @@ static void mpi_close(vpps_communicator *c) {
     mpi_row *m = (mpi_row *)c;
     stop_beating(m);
     if (m->mpi) m->binding->close(m->mpi);
-    free(m->messages);
-    free(m->heard_ns);
-    free(m->waiting);
+    VPPS_FREE(m->messages, m->heard_ns, m->waiting);
     vpps_comm_free(c);
     free(m);
 }

@@ -120,8 +120,7 @@ static void close_binding(vpps_mpi *m) {
     m->MPI_Finalized(&finalized);
     if (!finalized) m->MPI_Comm_free(&m->comm);
     if (!finalized && m->initialized) m->MPI_Finalize();
-    free(m->requests);
-    free(m);
+    VPPS_FREE(m->requests, m);
 }
 
 static int start(vpps_mpi *m, bool receive, void *data, int bytes, int peer, int tag) {

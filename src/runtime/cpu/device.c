@@ -144,18 +144,8 @@ static void cpu_destroy(vpps_device *d) {
         if (vp->has_thread) pthread_join(vp->thread, NULL);
         vpps_unmap_pages(vp->scratch, vp->scratch_floats * sizeof(float));
         vpps_unmap_pages(vp->vectors, vp->vector_capacity * sizeof *vp->vectors);
-        free(vp->packed);
-        free(vp->pointers);
-        free(vp->terms);
-        free(vp->bf16_terms);
-        free(vp->sums);
-        free(vp->grams);
-        free(vp->d_at);
-        free(vp->live);
-        free(vp->touched);
-        free(vp->by_update);
-        free(vp->copy_of);
-        free(vp->copies);
+        VPPS_FREE(vp->packed, vp->pointers, vp->terms, vp->bf16_terms, vp->sums, vp->grams, vp->d_at, vp->live,
+                  vp->touched, vp->by_update, vp->copy_of, vp->copies);
     }
     vpps_entries_close(cpu->entries);
     vpps_row_sums_destroy(cpu->row_sums);
@@ -163,18 +153,10 @@ static void cpu_destroy(vpps_device *d) {
     vpps_unmap_pages(cpu->pool_memory, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
     vpps_free_matrices(cpu);
-    free(cpu->plan.values);
-    free(cpu->counters);
+    VPPS_FREE(cpu->plan.values, cpu->counters);
     vpps_meetings_close(cpu);
-    free(cpu->norms);
-    free(cpu->places.at);
-    free(cpu->chosen);
-    free(cpu->uses);
-    free(cpu->vectors);
-    free(cpu->views);
-    free(cpu->segments);
-    free(cpu->vps);
-    free(cpu);
+    VPPS_FREE(cpu->norms, cpu->places.at, cpu->chosen, cpu->uses, cpu->vectors, cpu->views, cpu->segments, cpu->vps,
+              cpu);
 }
 
 static vpps_status make_vps(vpps_cpu *cpu) {

@@ -94,17 +94,8 @@ void vpps_entries_close(vpps_entries *e) {
         if (e->asked) free(e->asked[p].offsets);
         if (e->answers) free(e->answers[p]);
     }
-    free(e->tables);
-    free(e->script);
-    free(e->found);
-    free(e->wanted);
-    free(e->asked);
-    free(e->first);
-    free(e->answers);
-    free(e->answers_capacity);
-    free(e->requests);
-    free(e->parcels);
-    free(e);
+    VPPS_FREE(e->tables, e->script, e->found, e->wanted, e->asked, e->first, e->answers, e->answers_capacity,
+              e->requests, e->parcels, e);
 }
 
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost) {

@@ -54,10 +54,7 @@ vpps_status vpps_meetings_open(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-void vpps_meetings_close(vpps_cpu *cpu) {
-    free(cpu->meetings.all);
-    free(cpu->meetings.signals);
-}
+void vpps_meetings_close(vpps_cpu *cpu) { VPPS_FREE(cpu->meetings.all, cpu->meetings.signals); }
 
 /* ---------------------------------------------------------------- scripts */
 

@@ -50,14 +50,8 @@ static bool lay_out(const vpps_compiled_cell *c, const vpps_program *p, uint32_t
 
 static void free_tiles(void *program) {
     tile_cell *t = program;
-    for (uint32_t i = 0; t && i < t->n; i++) {
-        free(t->layouts[i].slots);
-        free(t->layouts[i].own);
-    }
-    for (uint32_t i = 0; t && i < t->n_placed; i++) {
-        free(t->placed[i].steps);
-        free(t->placed[i].operands);
-    }
+    for (uint32_t i = 0; t && i < t->n; i++) VPPS_FREE(t->layouts[i].slots, t->layouts[i].own);
+    for (uint32_t i = 0; t && i < t->n_placed; i++) VPPS_FREE(t->placed[i].steps, t->placed[i].operands);
     if (t) free(t->placed);
     if (t) free(t->layouts);
     free(t);

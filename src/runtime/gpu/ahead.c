@@ -39,11 +39,7 @@ static void *work(void *context) {
     return NULL;
 }
 
-static void release(vpps_gpu_ahead *a) {
-    free(a->cells);
-    free(a->list);
-    free(a);
-}
+static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->cells, a->list, a); }
 
 static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
     const vpps_gpu_kernel *k = gpu->trained;

@@ -360,8 +360,7 @@ static void gpu_destroy(vpps_device *d) {
     }
     vpps_gpu_layout_free(&gpu->layout);
     vpps_row_sums_destroy(gpu->row_sums);
-    void *const parts[] = {gpu->rescued, gpu->dense, gpu->segments, gpu->rows, gpu};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(gpu->rescued, gpu->dense, gpu->segments, gpu->rows, gpu);
 }
 
 /* Where launches tell how they ended: in the host's memory, written by the kernel, or in the device's, to be copied. */

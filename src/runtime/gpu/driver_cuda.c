@@ -206,8 +206,7 @@ static void cuda_close(vpps_driver *base) {
         next = k->next;
         free(k);
     }
-    free(d->memory.at);
-    free(d->pinned.at);
+    VPPS_FREE(d->memory.at, d->pinned.at);
     vpps_cuda_close(&d->cuda);
     free(d);
 }

@@ -46,8 +46,7 @@ static vpps_status take_piece(piece **list, size_t bytes, char **out) {
     piece *p = malloc(sizeof *p);
     char *memory = padded > bytes ? aligned_alloc(ALIGNMENT, padded) : NULL;
     if (!p || !memory) {
-        free(p);
-        free(memory);
+        VPPS_FREE(p, memory);
         return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory: %zu bytes", bytes);
     }
     memset(memory, UNWRITTEN, padded);
@@ -63,8 +62,7 @@ static void give_piece(piece **list, const void *memory) {
         piece *p = *at;
         if (p->memory != memory) continue;
         *at = p->next;
-        free(p->memory);
-        free(p);
+        VPPS_FREE(p->memory, p);
         atomic_fetch_sub(&live_allocations, 1);
         return;
     }

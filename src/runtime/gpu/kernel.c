@@ -43,9 +43,7 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
     for (vpps_gpu_kernel *k = gpu->kernels, *next; k; k = next) {
         next = k->next;
         unload(gpu, k);
-        free(k->cells);
-        free(k->number);
-        free(k);
+        VPPS_FREE(k->cells, k->number, k);
     }
     gpu->kernels = gpu->kernel = gpu->trained = NULL;
 }

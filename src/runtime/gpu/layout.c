@@ -106,7 +106,6 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
 }
 
 void vpps_gpu_layout_free(vpps_gpu_layout *layout) {
-    free(layout->plan.values);
-    free(layout->matrix_at);
+    VPPS_FREE(layout->plan.values, layout->matrix_at);
     *layout = (vpps_gpu_layout){0};
 }

@@ -208,8 +208,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;
-    free(latest);
-    free(begun);
+    VPPS_FREE(latest, begun);
     if (!listed) return no_memory(gpu);
     VPPS_TRY(place_factors(gpu));
     p->places = write_addresses(gpu, batch);

@@ -45,12 +45,10 @@ static vpps_status make_library(const vpps_cache_key *key, void **library, size_
 }
 
 static vpps_status load(vpps_simt_kernel *kernel, const vpps_cache_key *key, bool *cached, double *seconds) {
-    void *library;
+    VPPS_FREED void *library = NULL;
     size_t size;
     VPPS_TRY(make_library(key, &library, &size, cached, seconds));
-    vpps_status status = vpps_simt_with_file("kernel.so", library, size, open_file, kernel);
-    free(library);
-    return status;
+    return vpps_simt_with_file("kernel.so", library, size, open_file, kernel);
 }
 
 vpps_status vpps_simt_check(void) {

@@ -363,12 +363,7 @@ static vpps_status run_to_end(vpps_simt_grid *g) {
 void vpps_simt_grid_destroy(vpps_simt_grid *g) {
     if (!g) return;
     vpps_fiber_stacks_destroy(&g->stacks);
-    free(g->threads);
-    free(g->warps);
-    free(g->ctas);
-    free(g->shared);
-    free(g->order);
-    free(g);
+    VPPS_FREE(g->threads, g->warps, g->ctas, g->shared, g->order, g);
 }
 
 /* A grid of that shape: the last run's if it had the same. */

@@ -10,8 +10,7 @@ void vpps_expressions_clear(vpps_expressions *s) {
 }
 
 void vpps_expressions_free(vpps_expressions *s) {
-    void *parts[] = {s->at, s->terms, s->scratch, s->table};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(s->at, s->terms, s->scratch, s->table);
     *s = (vpps_expressions){0};
 }
 

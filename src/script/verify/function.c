@@ -50,8 +50,7 @@ static bool open_function(vpps_function *f, const vpps_graph *g, const vpps_para
 }
 
 void vpps_function_free(vpps_function *f) {
-    void *parts[] = {f->nodes, f->args, f->value, f->gradient, f->dropout, f->reads, f->trained};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(f->nodes, f->args, f->value, f->gradient, f->dropout, f->reads, f->trained);
     *f = (vpps_function){0};
 }
 

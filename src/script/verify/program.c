@@ -384,7 +384,6 @@ bool vpps_proof_run(vpps_proof *p) {
     const bool ok = p->read_until && p->stored && p->listed && p->stays && p->contributed && p->cell->stages;
     if (!ok) p->check->status = VPPS_MEMORY;
     const bool proved = ok && run_program(p);
-    void *parts[] = {p->read_until, p->stored, p->listed, p->stays, p->contributed};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(p->read_until, p->stored, p->listed, p->stays, p->contributed);
     return proved;
 }

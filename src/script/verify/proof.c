@@ -247,8 +247,7 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
         }
     }
     if (want.failed || have.failed) p->s->failed = true;
-    free(want.at);
-    free(have.at);
+    VPPS_FREE(want.at, have.at);
     return ok;
 }
 
@@ -279,7 +278,6 @@ bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record) 
     if (!ok && c->status == VPPS_OK) c->status = VPPS_MEMORY;
     cell->record = record;
     vpps_function_free(&f);
-    free(p.is);
-    free(p.gradients);
+    VPPS_FREE(p.is, p.gradients);
     return ok;
 }

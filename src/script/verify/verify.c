@@ -266,12 +266,8 @@ vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compile
     if (!good && status != VPPS_SCRIPT) status = vpps_fail(VPPS_MEMORY, "verify: out of memory");
     vpps_check_close_pool(c);
     vpps_expressions_free(&c->expressions);
-    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) {
-        free(c->checked[i].stages);
-        free(c->checked[i].reads);
-    }
+    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) VPPS_FREE(c->checked[i].stages, c->checked[i].reads);
     for (uint32_t i = 0; i < c->n_memory; i++) free(c->memory[i]);
-    void *parts[] = {c->terms, c->tensors, c->memory, c};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(c->terms, c->tensors, c->memory, c);
     return status;
 }

@@ -21,8 +21,7 @@ bool vpps_check_open_pool(vpps_checker *c) {
 
 void vpps_check_close_pool(vpps_checker *c) {
     vpps_reader_sets *sets = &c->sets;
-    void *parts[] = {sets->readers, sets->first, sets->table, sets->scratch};
-    for (size_t i = 0; i < VPPS_COUNT(parts); i++) free(parts[i]);
+    VPPS_FREE(sets->readers, sets->first, sets->table, sets->scratch);
     *sets = (vpps_reader_sets){0};
 }
 
