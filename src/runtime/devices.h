@@ -1,6 +1,5 @@
 /* devices.h - the table of devices, and which of them a name means. */
-#ifndef VPPS_DEVICES_H
-#define VPPS_DEVICES_H
+#pragma once
 
 #include "runtime/device.h"
 
@@ -16,5 +15,3 @@ const vpps_device_table *vpps_device_found(void);
 /* The device that a handle takes by that name, "auto" included. Fails with DEVICE: the name is unknown; the message has those that are
  * known. */
 vpps_status vpps_device_meant(const char *name, const vpps_device_table **out);
-
-#endif
