@@ -40,7 +40,7 @@ CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)
 
 # The CPU kernels are compiled once an instruction set and chosen between at run time.
 # Optimised builds under a sanitizer take minutes for these files alone; then clang must not mind what stays scalar.
-KERNEL_FLAGS  := $(if $(SANITIZE),-O1 -Wno-pass-failed,-O3) -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp-simd
+KERNEL_FLAGS  := $(if $(SANITIZE),-O1 -Wno-pass-failed,-O3 -fno-var-tracking) -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp-simd
 KERNEL_ISAS   := $(if $(filter x86_64,$(ARCH)),generic avx2 avx512,$(if $(filter aarch64,$(ARCH)),neon,generic))
 FLAGS_avx2    := -mavx2 -mfma
 FLAGS_avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
@@ -54,6 +54,8 @@ KERNELS   := src/runtime/cpu/kernels.c
 LIB_SRC   := $(filter-out $(KERNELS) src/cli/%,$(SRC))
 HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src/runtime/share.c \
                src/runtime/cpu/avx512_bf16.c src/runtime/cpu/avx512_pack.c, $(LIB_SRC))
+BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% fuzz/% graph/test_ops.c runtime/test_bf16.c), \
+               $(wildcard tests/*/*.c))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
@@ -120,6 +122,10 @@ $(OBJ)/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(dir $(OBJ
 # Graphs, the scheduler and the encoder are the host's hot path; and a product by vectors is only that with its loops unrolled.
 $(call objects,$(HOT)): $(OBJ)/%.o: %.c $(dir $(OBJ))flags
 	$(call compile,$(INCLUDES) $(subst -O2,-O3,$(filter -O2,$(CFLAGS))))
+
+# These tests compute little: optimising them takes longer than it saves.
+$(call objects,$(BRIEF)): $(OBJ)/%.o: %.c $(dir $(OBJ))flags
+	$(call compile,$(INCLUDES) $(subst -O2,-O0,$(filter -O2,$(CFLAGS))))
 
 # The networks see the public headers only.
 $(OBJ)/models/%.o: models/%.c $(dir $(OBJ))flags
