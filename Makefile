@@ -294,9 +294,10 @@ sanitized-check: $(COMMAND) test-programs
 	    LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
 	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
 
-check-kernels: ## kernels of every network, for sm_90 (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
-	$(submake) all
-	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=14400 BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh
+MORE_KERNELS = $(addprefix $(BUILD)/tests/gpu_test_gpu_,agreement cublas faults)
+check-kernels: ## kernels of every network, for sm_90, and kernels on software SIMT that make test leaves out (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
+	$(submake) all $(MORE_KERNELS)
+	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=14400 BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)
 
 GPU_MODEL ?= ../shared/tools/gpumodel
 check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU; gpu-check rehearsed on it: some minutes

@@ -37,6 +37,17 @@ int gpu_main(const char *name) {
     return test_run(suite);
 }
 
+/* Does make check-kernels have a share of the checks? */
+static bool are_shared(void) { return gpu_is_simulated() && !test_full() && !test_kernels("all"); }
+
+int gpu_first(int everyday) { return are_shared() && test_kernels("networks") ? everyday : 0; }
+
+int gpu_end(const char *name, int everyday, int n) {
+    if (!are_shared() || test_kernels("networks")) return n;
+    TEST_LEFT_OUT("%d of %d %s: make check-kernels has them", n - everyday, n, name);
+    return everyday;
+}
+
 void gpu_drive_by(vpps_handle *h, const vpps_driver_table *driver, const vpps_options *options) {
     h->device->table->destroy(h->device);
     TEST_OK(vpps_gpu_create(&h->device, &vpps_device_simt, driver, h->model, options, &h->plan));

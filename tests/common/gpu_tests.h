@@ -21,6 +21,12 @@ int gpu_main(const char *suite);
 /* The arguments of TEST_GROUP for tests that run on other devices, too: TEST_AGAIN(test, GPU, GPU + 1) adds them. */
 #define GPU_GROUP "gpu", .seconds = 120, .left_out = gpu_left_out()
 
+/* TEST_EACH from 0 to n. Software SIMT spends most of a test's time in the compiler: there make test runs the checks below `everyday`, make
+ * check-kernels the others. */
+#define GPU_EACH(name, everyday, n) TEST_EACH(name, gpu_first(everyday), gpu_end(#name, everyday, n))
+int gpu_first(int everyday);
+int gpu_end(const char *name, int everyday, int n);
+
 /* Gives a handle's GPU device another driver: software SIMT's with other functions. */
 struct vpps_driver_table;
 void gpu_drive_by(vpps_handle *h, const struct vpps_driver_table *driver, const vpps_options *options);

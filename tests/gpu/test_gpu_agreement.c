@@ -17,8 +17,8 @@ enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
 
 /* ---------------------------------------------------------------- random graphs over all operations */
 
-/* Compiling is most of a case's time, so that everyday's are few and long. */
-enum { RANDOM_CASES = 40, EVERYDAY_CASES = 2, EVERYDAY_FIRST = 18, EVERYDAY_IN_BF16 = 2 };
+/* Compiling is most of a case's time, so that the usual ones are few and long. */
+enum { RANDOM_CASES = 40, USUAL_CASES = 2, USUAL_FIRST = 18, USUAL_IN_BF16 = 2 };
 
 static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
     static const uint32_t sizes[ZOO_LAYOUTS][RG_SIZES] = {
@@ -36,11 +36,11 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
 TEST_GROUP("random", .seconds = 300);
 
 /* In fp32 many in each layout, else one in each. */
-TEST_EACH(random_graphs_agree, 0, test_everyday("random", ZOO_LAYOUTS + EVERYDAY_IN_BF16, ZOO_LAYOUTS + RANDOM_CASES)) {
+GPU_EACH(random_graphs_agree, 1, test_everyday("random", ZOO_LAYOUTS + USUAL_IN_BF16, ZOO_LAYOUTS + RANDOM_CASES)) {
     const bool fp32 = _i < ZOO_LAYOUTS;
     const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
-    const uint32_t first = !fp32 ? 5000 + (uint32_t)_i : test_full() ? 0 : EVERYDAY_FIRST + layout;
-    const uint32_t cases = !fp32 ? 1 : test_full() ? RANDOM_CASES : test_scaled(EVERYDAY_CASES);
+    const uint32_t first = !fp32 ? 5000 + (uint32_t)_i : test_full() ? 0 : USUAL_FIRST + layout;
+    const uint32_t cases = !fp32 ? 1 : test_full() ? RANDOM_CASES : test_scaled(USUAL_CASES);
     uint32_t n_usable = 0;
     uint64_t seen = 0;
     for (uint32_t i = first; i < first + cases; i++) {
@@ -65,7 +65,7 @@ typedef struct shapes {
     gpu_layout layouts[3];
 } shapes;
 
-/* Sizes, VPs, rows and threads, each with most of the others. The first layouts are everyday's. */
+/* Sizes, VPs, rows and threads, each with most of the others. The first layouts are the usual ones. */
 static const shapes all_shapes[] = {
     {{31, 512, 33, 1}, VPPS_SGD, {{1, 256, 1, 1}, {16, 256, 8, 1}, {64, 256, 1, 4}}},
     {{33, 100, 1, 31}, VPPS_MOMENTUM, {{2, 512, 5, 1}, {5, 384, 1, 1}}},
@@ -75,7 +75,7 @@ static const shapes all_shapes[] = {
 
 TEST_GROUP("shapes", .seconds = 300);
 
-TEST_EACH(shapes_agree, 0, VPPS_COUNT(all_shapes)) {
+GPU_EACH(shapes_agree, 1, VPPS_COUNT(all_shapes)) {
     const uint32_t chains[] = {_i % 2 ? 3 : 1, 3}; /* as many of them: one kernel for both batches */
     const shapes *s = &all_shapes[_i];
     episode x;
@@ -189,7 +189,7 @@ TEST_EACH(long_scripts_agree, 0, test_everyday("long", 1, ZOO_LAYOUTS)) {
 
 TEST_GROUP("optimizers", .seconds = 300);
 
-TEST_EACH(optimizers_agree, 0, VPPS_ADAMW + 1) {
+GPU_EACH(optimizers_agree, 2, VPPS_ADAMW + 1) {
     static const uint32_t size[] = {31, 33, 40, 7}, chains[] = {3, 3, 3};
     const gpu_layout *layout = &zoo_layouts[_i % ZOO_LAYOUTS];
     episode x;
@@ -299,7 +299,7 @@ static const struct {
 
 TEST_GROUP("trees", .seconds = 300);
 
-TEST_EACH(tree_lstms_agree, 0, test_everyday("trees", 7, VPPS_COUNT(trees_cases))) {
+GPU_EACH(tree_lstms_agree, 4, test_everyday("trees", 7, VPPS_COUNT(trees_cases))) {
     enum { MOST = 50, SIMULATED = 20, EVERYDAY = 6, IN_BF16 = 4 };
     const vpps_precision precision = trees_cases[_i].precision;
     const gpu_layout *layout = &trees_cases[_i].layout;

@@ -40,7 +40,7 @@ static const char *text_of(const vpps_options *o, int number) {
 TEST_GROUP("cublas", .seconds = 300);
 
 /* With values of several columns, lists and shared matrices. */
-TEST_EACH(random_graphs_agree, 0, test_everyday("random", N_PRECISIONS, N_ALL)) {
+GPU_EACH(random_graphs_agree, 1, test_everyday("random", N_PRECISIONS, N_ALL)) {
     enum { CASES = 2 };
     static const uint32_t sizes[RG_SIZES] = {33, 5, 16, 1};
     const uint32_t n = test_scaled(CASES);
@@ -57,7 +57,7 @@ TEST_EACH(random_graphs_agree, 0, test_everyday("random", N_PRECISIONS, N_ALL)) 
     }
 }
 
-TEST_EACH(shapes_agree, 0, test_everyday("shapes", N_PRECISIONS, N_ALL)) {
+GPU_EACH(shapes_agree, 1, test_everyday("shapes", N_PRECISIONS, N_ALL)) {
     static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* as many: one kernel */
     episode x;
     gpu_zoo zoo = zoo_of(size, 5);

@@ -167,7 +167,7 @@ static bool is_right(const float *values, where kind) {
 
 TEST_GROUP("faults", .seconds = 120, .before = train_without_faults, .after = forget_rights);
 
-TEST_EACH(a_planted_fault_is_caught, 0, VPPS_COUNT(faults)) {
+GPU_EACH(a_planted_fault_is_caught, 8, VPPS_COUNT(faults)) {
     const struct fault *fault = &faults[_i];
     char message[VPPS_MESSAGE_BYTES];
     size_t n;

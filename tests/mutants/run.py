@@ -113,6 +113,7 @@ class Worker:
         """Exit status (124: it took too long) and output."""
         env = {**os.environ, "BUILD": "build", "VPPS": "build/vpps", "MAKE": "make", "TEST_LIMIT": str(int(seconds))}
         env.pop("MAKEFLAGS", None)
+        env.setdefault("VPPS_TEST_KERNELS", "all")  # also what make check-kernels has, not make test
         env.setdefault("VPPS_DATA", str((TOP / "../shared/data").resolve()))
         p = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True, text=True, errors="replace")

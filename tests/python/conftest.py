@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(session, config, items):
     """What looks at all tests comes after them, and is left out where only some are run."""
     last = [i for i in items if "functions_used" in getattr(i, "fixturenames", ())]
     items[:] = [i for i in items if i not in last]
-    if config.args == ["tests/python"] and not config.option.keyword:
+    if config.args == ["tests/python"] and not config.option.keyword and config.option.markexpr in ("", "not packages"):
         items += last
 
 

@@ -103,6 +103,7 @@ def test_the_fields_loss_is_that_of_all_taggings(example, rng):
     assert loss == pytest.approx(np.mean(losses), rel=1e-4)
 
 
+@pytest.mark.packages
 def test_hugging_face(example, monkeypatch, tmp_path):
     pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
     pytest.importorskip("tokenizers")
@@ -154,6 +155,7 @@ def test_checkpoint_in_numpy(example, tmp_path):
     assert np.abs(here - there).max() < 1e-5
 
 
+@pytest.mark.packages
 def test_notebook(root, monkeypatch, tmp_path):
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     matplotlib.use("Agg")

@@ -439,6 +439,7 @@ def test_metrics(tmp_path, rng):
     assert list(vpps.progress(range(3), disable=True)) == [0, 1, 2]
 
 
+@pytest.mark.packages
 def test_tensorboard(tmp_path):
     pytest.importorskip("tensorboardX")
     with vpps.Metrics(tmp_path, tensorboard=True) as metrics:
