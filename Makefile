@@ -233,7 +233,7 @@ test: ## install what is missing, build and run every test
 # Tests run beside each other, the longest first, so that none is left alone at the end; after them, one by one, the scripts that call
 # make in the build folder.
 CLI_TESTS  := $(wildcard tests/cli/test_*.sh)
-PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh
+PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh tests/python/test_packages.sh
 MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh tests/build/test_bench_% $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
 BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
 LONGEST     = tests/python/test_python.sh tests/cli/test_processes.sh tests/cli/test_tasks.sh tests/cli/test_cli.sh \
@@ -254,8 +254,9 @@ examples: ## build and run every example of examples/, each to what it says that
 	$(submake) all
 	$(Q)BUILD=$(BUILD) tests/examples/test_examples.sh
 	$(Q)BUILD=$(BUILD) VPPS_EXAMPLES=full tests/python/test_python.sh
+	$(Q)BUILD=$(BUILD) VPPS_EXAMPLES=full tests/python/test_packages.sh
 
-check-package: ## build the Debian package and the wheel for Python, install and use them: some minutes
+check-package: ## build the Debian package and the wheel for Python, install and use them; Python's types, and its tests of large packages: some minutes
 	$(Q)tools/setup.sh build test deb
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh $(PACKAGE_SH)
 

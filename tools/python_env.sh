@@ -15,6 +15,9 @@ env=${BUILD:-build}/python-env needed='cffi setuptools>=77 wheel numpy pytest sa
 more='mypy types-tqdm tensorboardX matplotlib tokenizers datasets'
 python3 -c 'import venv, sys; sys.exit(sys.version_info < (3, 9))' 2> /dev/null ||
     { echo "no Python from 3.9 on with venv" >&2; exit 1; }
+mkdir -p "${BUILD:-build}"
+exec 9> "$env.lock"
+flock 9 # tests that run beside each other ask for it
 install() { timeout 300 "$env/bin/pip" --quiet --disable-pip-version-check install --no-compile "$@"; }
 if [ "$(cat "$env/wanted" 2> /dev/null)" != "$needed" ]; then
     rm -rf "$env"
