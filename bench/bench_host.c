@@ -82,16 +82,18 @@ static vpps_status measure_gpu(workload *w) {
 
 static double note_ns(void) {
     enum { RUNS = 101, NOTES = 500 };
-    static vpps_task_note notes[NOTES];
+    vpps_task_note *notes = NULL;
     double ns[RUNS];
+    if (!VPPS_RESERVE(notes, NOTES)) return 0;
     for (int r = 0; r < RUNS; r++) {
-        vpps_track track = {notes, 0, NOTES};
+        vpps_track track = {notes, 0};
         const uint64_t begin = vpps_now_ns();
         for (uint32_t i = 0; i < NOTES; i++)
             vpps_trace_note(&track, (vpps_task_note){.kind = VPPS_TASK_STAGE, .stage = i, .number = i});
         ns[r] = (double)(vpps_now_ns() - begin) / NOTES;
     }
     sort_doubles(ns, RUNS);
+    VPPS_FREE_ARRAYS(notes);
     return ns[0];
 }
 

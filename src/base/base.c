@@ -39,17 +39,28 @@ void vpps_restore_message(const char *text) {
     if (text != message) snprintf(message, sizeof message, "%s", text);
 }
 
-bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes) {
-    size_t wanted = *capacity ? *capacity : 16;
-    while (wanted < needed) wanted += wanted / 2 + 1;
-    if (wanted > SIZE_MAX / element_bytes) return false;
-    void *old, *grown;
+/* Elements have malloc's alignment. */
+enum { ARRAY_HEAD = 2 * sizeof(size_t) };
+
+static void *head_of(void *array) { return array ? (char *)array - ARRAY_HEAD : NULL; }
+
+bool vpps_grow(void *array, size_t needed, size_t element_bytes) {
+    void *old;
     memcpy(&old, array, sizeof old);
-    grown = realloc(old, wanted * element_bytes);
-    if (!grown) return false;
+    size_t wanted = old ? vpps_capacity(old) : 16;
+    while (wanted < needed) wanted += wanted / 2 + 1;
+    if (wanted > (SIZE_MAX - ARRAY_HEAD) / element_bytes) return false;
+    size_t *head = realloc(head_of(old), ARRAY_HEAD + wanted * element_bytes);
+    if (!head) return false;
+    head[0] = wanted;
+    head[1] = 0; /* where free() looks for a size: it refuses an array */
+    void *grown = head + 2;
     memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
     return true;
+}
+
+void vpps_free_arrays(void *const *arrays, size_t n) {
+    for (size_t i = 0; i < n; i++) free(head_of(arrays[i]));
 }
 
 void vpps_free_all(void *const *pointers, size_t n) {

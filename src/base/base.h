@@ -73,13 +73,16 @@ vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t
 static inline uint32_t vpps_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t vpps_max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Makes room for `needed` elements of `element_bytes` in *array (capacity *capacity elements), doubling; keeps the
- * content. False: out of memory, and nothing has changed. */
-bool vpps_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
+/* A growable array is a pointer, NULL at first, whose capacity lies in front of its first element: VPPS_FREE_ARRAYS frees it, never
+ * free(). Reserve makes room for `needed` elements and keeps the content. False: out of memory, and nothing has changed. */
+#define VPPS_RESERVE(array, needed)                                                                                    \
+    (((array) && (needed) <= vpps_capacity(array)) || vpps_grow(&(array), (needed), sizeof(*(array))))
+static inline size_t vpps_capacity(const void *array) { return array ? ((const size_t *)array)[-2] : 0; }
+bool vpps_grow(void *array, size_t needed, size_t element_bytes);
 
-/* False: out of memory, and nothing has changed; see vpps_grow. */
-#define VPPS_RESERVE(array, capacity, needed)                                                                          \
-    ((needed) <= (capacity) || vpps_grow(&(array), &(capacity), (needed), sizeof(*(array))))
+/* Frees each of these growable arrays, which may be NULL. */
+#define VPPS_FREE_ARRAYS(...) vpps_free_arrays((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
+void vpps_free_arrays(void *const *arrays, size_t n);
 
 /* Frees each of these pointers, which may be NULL. */
 #define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))

@@ -12,7 +12,6 @@ typedef struct arranger {
     uint32_t n_operands; /* words in use */
     vpps_layout_batch *batches;
     uint32_t n_batches, n_forward;
-    size_t operands_capacity, batches_capacity;
 } arranger;
 
 static bool is_operation(const vpps_cell_value *x) {
@@ -75,8 +74,8 @@ static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
 
 static bool add_batch(arranger *a, const uint32_t *members, uint32_t width) {
     const uint32_t n_operands = 1 + a->c->values[members[0]].n_args, first = a->n_operands;
-    if (!VPPS_RESERVE(a->operands, a->operands_capacity, first + (size_t)n_operands * width) ||
-        !VPPS_RESERVE(a->batches, a->batches_capacity, a->n_batches + 1u)) {
+    if (!VPPS_RESERVE(a->operands, first + (size_t)n_operands * width) ||
+        !VPPS_RESERVE(a->batches, a->n_batches + 1u)) {
         return false;
     }
     for (uint32_t o = 0; o < n_operands; o++)
@@ -169,7 +168,8 @@ vpps_status vpps_arrange_cell(vpps_compiled_cell *c) {
         a.members = memory + 4 * n;
         ok = arrange(&a);
     }
-    VPPS_FREE(memory, a.operands, a.batches);
+    VPPS_FREE_ARRAYS(a.operands, a.batches);
+    free(memory);
     c->arrange_ns = vpps_now_ns() - start;
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

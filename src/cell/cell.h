@@ -265,11 +265,10 @@ typedef struct vpps_compiled_cell {
     uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, by pass */
     vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
     uint64_t arrange_ns;                /* planning took */
-    size_t values_capacity, args_capacity, contributions_capacity, outers_capacity, stages_capacity, order_capacity;
-    uint64_t last_used;            /* in which batch: types.h */
-    bool superseded;               /* another compiled cell of the type does all that this one does, and more */
-    struct vpps_program *programs; /* of each stage: program.h */
-    void *device_program;          /* what the device made of it; freed by device_free */
+    uint64_t last_used;                 /* in which batch: types.h */
+    bool superseded;                    /* another compiled cell of the type does all that this one does, and more */
+    struct vpps_program *programs;      /* of each stage: program.h */
+    void *device_program;               /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 

@@ -26,5 +26,6 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c) {
     if (!c) return;
     if (c->device_free) c->device_free(c->device_program);
     vpps_free_programs(c);
-    VPPS_FREE(c->name, c->values, c->args, c->contributions, c->outers, c->stages, c->order, c);
+    VPPS_FREE_ARRAYS(c->values, c->args, c->contributions, c->outers, c->stages, c->order);
+    VPPS_FREE(c->name, c);
 }

@@ -19,7 +19,6 @@ typedef struct work {
     uint32_t *recomputed; /* the recomputation of a forward value, or VPPS_NONE */
     part *parts;
     uint32_t n_parts;
-    size_t parts_capacity;
     bool ok;
 } work;
 
@@ -37,7 +36,7 @@ static uint64_t asked_outputs(const vpps_compiled_cell *c, uint32_t v) {
 
 static void add_part(work *w, uint32_t of, uint32_t value, vpps_param matrix) {
     if (!w->needs[of]) return;
-    w->ok = w->ok && value != VPPS_NONE && VPPS_RESERVE(w->parts, w->parts_capacity, w->n_parts + 1u);
+    w->ok = w->ok && value != VPPS_NONE && VPPS_RESERVE(w->parts, w->n_parts + 1u);
     if (!w->ok) return;
     w->parts[w->n_parts] = (part){value, w->first[of], matrix};
     w->first[of] = w->n_parts++;
@@ -125,7 +124,7 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
 static void contribute(work *w, const vpps_cell_value *to, uint32_t value) {
     vpps_compiled_cell *c = w->c;
     if (value == VPPS_NONE) return;
-    w->ok = w->ok && VPPS_RESERVE(c->contributions, c->contributions_capacity, c->n_contributions + 1u);
+    w->ok = w->ok && VPPS_RESERVE(c->contributions, c->n_contributions + 1u);
     if (!w->ok) return;
     const bool lookup = to->kind == VPPS_VALUE_LOOKUP;
     c->contributions[c->n_contributions++] =
@@ -135,7 +134,7 @@ static void contribute(work *w, const vpps_cell_value *to, uint32_t value) {
 static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
     vpps_compiled_cell *c = w->c;
     if (!trained(w, param)) return;
-    w->ok = w->ok && VPPS_RESERVE(c->outers, c->outers_capacity, c->n_outers + 1u);
+    w->ok = w->ok && VPPS_RESERVE(c->outers, c->n_outers + 1u);
     if (w->ok) c->outers[c->n_outers++] = (vpps_cell_outer){param, dy, x};
 }
 
@@ -336,6 +335,7 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c) {
         for (uint32_t v = c->n_forward; w.ok && v-- > 0;)
             if (w.needs[v]) backward_of(&w, v);
     }
-    VPPS_FREE(w.needs, w.first, w.recomputed, w.parts);
+    VPPS_FREE_ARRAYS(w.parts);
+    VPPS_FREE(w.needs, w.first, w.recomputed);
     return w.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

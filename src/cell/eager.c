@@ -43,17 +43,15 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
                 ok = vpps_cell_add_arg(&to, map[args[i].value], args[i].element, args[i].matrix);
     }
     if (ok) {
-        VPPS_FREE(c->values, c->args);
+        VPPS_FREE_ARRAYS(c->values, c->args);
         c->values = to.values;
         c->args = to.args;
         c->n_forward = c->n_values = to.n_values;
         c->n_args = to.n_args;
-        c->values_capacity = to.values_capacity;
-        c->args_capacity = to.args_capacity;
         for (uint32_t k = 0; k < c->n_outputs; k++)
             if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];
     } else {
-        VPPS_FREE(to.values, to.args);
+        VPPS_FREE_ARRAYS(to.values, to.args);
     }
     VPPS_FREE(recurrent, map);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);

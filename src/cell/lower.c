@@ -2,14 +2,14 @@
 #include "cell/cell.h"
 
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v) {
-    if (!VPPS_RESERVE(c->values, c->values_capacity, c->n_values + 1u)) return VPPS_NONE;
+    if (!VPPS_RESERVE(c->values, c->n_values + 1u)) return VPPS_NONE;
     v.first_arg = c->n_args;
     c->values[c->n_values] = v;
     return c->n_values++;
 }
 
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix) {
-    if (!VPPS_RESERVE(c->args, c->args_capacity, c->n_args + 1u)) return false;
+    if (!VPPS_RESERVE(c->args, c->n_args + 1u)) return false;
     c->args[c->n_args++] = (vpps_cell_arg){value, element, matrix};
     c->values[c->n_values - 1].n_args++;
     return true;

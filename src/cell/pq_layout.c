@@ -20,14 +20,12 @@ typedef struct planner {
     vpps_pq_tree tree;
     const vpps_layout_batch *batches;
     uint32_t n_batches;
-    uint64_t *dropped; /* of each batch, bits of its operands */
-    uint32_t *member;  /* of each value: which of the operand at hand it is */
-    uint64_t *below;   /* of each node: members below it, of the operand at hand */
-    uint64_t *below_2; /* the same of the other operand of a pair */
-    size_t below_capacity, below_2_capacity;
+    uint64_t *dropped;     /* of each batch, bits of its operands */
+    uint32_t *member;      /* of each value: which of the operand at hand it is */
+    uint64_t *below;       /* of each node: members below it, of the operand at hand */
+    uint64_t *below_2;     /* the same of the other operand of a pair */
     uint64_t *constraints; /* members that must be consecutive */
     uint32_t n_constraints;
-    size_t constraints_capacity;
     ordered *orders; /* of each node */
     bool ok;         /* false: out of memory */
 } planner;
@@ -124,7 +122,7 @@ static subtree whole(const vpps_pq_tree *t, uint32_t node) { return (subtree){no
 /* ---------------------------------------------------------------- step 2: broadcast */
 
 static void add_constraint(planner *p, uint64_t members) {
-    p->ok = p->ok && VPPS_RESERVE(p->constraints, p->constraints_capacity, p->n_constraints + 1u);
+    p->ok = p->ok && VPPS_RESERVE(p->constraints, p->n_constraints + 1u);
     if (p->ok) p->constraints[p->n_constraints++] = members;
 }
 
@@ -148,7 +146,7 @@ static bool broadcast(planner *p, uint32_t batch) {
     p->n_constraints = 0;
     for (uint32_t o = 0; o < b->n_operands && p->ok; o++) {
         if (!is_constrained(p, batch, o)) continue;
-        p->ok = VPPS_RESERVE(p->below, p->below_capacity, p->tree.n_nodes);
+        p->ok = VPPS_RESERVE(p->below, p->tree.n_nodes);
         if (p->ok) list_constraints(p, find_subtree(p, operand(b, o), b->width, p->below));
     }
     for (uint32_t o = 0; o < b->n_operands && p->ok; o++) {
@@ -240,8 +238,7 @@ static bool relate(planner *p, subtree a, subtree b) {
 
 static void relate_all(planner *p) {
     p->orders = calloc(p->tree.n_nodes + (size_t)1, sizeof *p->orders);
-    p->ok = p->ok && p->orders && VPPS_RESERVE(p->below, p->below_capacity, p->tree.n_nodes) &&
-            VPPS_RESERVE(p->below_2, p->below_2_capacity, p->tree.n_nodes);
+    p->ok = p->ok && p->orders && VPPS_RESERVE(p->below, p->tree.n_nodes) && VPPS_RESERVE(p->below_2, p->tree.n_nodes);
     for (uint32_t i = 0; i < p->tree.n_nodes && p->ok; i++) p->orders[i].parent = i;
     for (uint32_t i = 0; i < p->n_batches && p->ok; i++) {
         const vpps_layout_batch *b = &p->batches[i];
@@ -322,7 +319,8 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
     for (uint32_t i = 0; i < p.tree.n_nodes && p.orders; i++) {
         VPPS_FREE(p.orders[i].permutation, p.orders[i].chosen);
     }
-    VPPS_FREE(p.dropped, p.member, p.below, p.below_2, p.constraints, p.orders);
+    VPPS_FREE_ARRAYS(p.below, p.below_2, p.constraints);
+    VPPS_FREE(p.dropped, p.member, p.orders);
     vpps_pq_close(&p.tree);
     return p.ok;
 }

@@ -14,10 +14,7 @@ static bool is_partial(const vpps_pq_tree *t, uint32_t node) { return !is_full(t
 /* Makes a node over n children; with one child returns that one; NONE: out of memory. `children` may lie in scratch. */
 static uint32_t make(vpps_pq_tree *t, vpps_pq_kind kind, const uint32_t *children, uint32_t n) {
     if (n == 1) return children[0];
-    if (!VPPS_RESERVE(t->nodes, t->nodes_capacity, t->n_nodes + 1u) ||
-        !VPPS_RESERVE(t->links, t->links_capacity, t->n_links + (size_t)n)) {
-        return NONE;
-    }
+    if (!VPPS_RESERVE(t->nodes, t->n_nodes + 1u) || !VPPS_RESERVE(t->links, t->n_links + (size_t)n)) { return NONE; }
     vpps_pq_node node = {.kind = (uint8_t)(n == 2 ? VPPS_PQ_Q : kind), .first = t->n_links, .n = n};
     for (uint32_t i = 0; i < n; i++) {
         node.size += at(t, children[i])->size;
@@ -31,7 +28,7 @@ static uint32_t make(vpps_pq_tree *t, vpps_pq_kind kind, const uint32_t *childre
 bool vpps_pq_open(vpps_pq_tree *t, uint32_t n) {
     *t = (vpps_pq_tree){.n_elements = n, .in_set = calloc(n + (size_t)1, 1)};
     uint32_t *leaves = malloc((n + (size_t)1) * sizeof *leaves);
-    bool ok = t->in_set && leaves && VPPS_RESERVE(t->nodes, t->nodes_capacity, n + (size_t)1);
+    bool ok = t->in_set && leaves && VPPS_RESERVE(t->nodes, n + (size_t)1);
     for (uint32_t i = 0; i < n && ok; i++) {
         t->nodes[t->n_nodes++] = (vpps_pq_node){.kind = VPPS_PQ_LEAF, .leaf = i, .size = 1};
         leaves[i] = i;
@@ -44,7 +41,10 @@ bool vpps_pq_open(vpps_pq_tree *t, uint32_t n) {
     return ok;
 }
 
-void vpps_pq_close(vpps_pq_tree *t) { VPPS_FREE(t->nodes, t->links, t->in_set, t->scratch); }
+void vpps_pq_close(vpps_pq_tree *t) {
+    VPPS_FREE_ARRAYS(t->nodes, t->links, t->scratch);
+    free(t->in_set);
+}
 
 static uint32_t mark(vpps_pq_tree *t, uint32_t node) {
     uint32_t marked = at(t, node)->kind == VPPS_PQ_LEAF && t->in_set[at(t, node)->leaf];
@@ -63,7 +63,7 @@ void vpps_pq_mark(vpps_pq_tree *t, const uint32_t *set, uint32_t n) {
  * Children are put together on the scratch stack; what is pushed is taken off again by who began. */
 
 static bool push(vpps_pq_tree *t, uint32_t node) {
-    if (node == NONE || !VPPS_RESERVE(t->scratch, t->scratch_capacity, t->n_scratch + 1u)) return false;
+    if (node == NONE || !VPPS_RESERVE(t->scratch, t->n_scratch + 1u)) return false;
     t->scratch[t->n_scratch++] = node;
     return true;
 }

@@ -25,7 +25,6 @@ typedef struct vpps_pq_tree {
     uint8_t *in_set;   /* of each element */
     uint32_t *scratch; /* a stack of children that are being put together */
     uint32_t n_scratch;
-    size_t nodes_capacity, links_capacity, scratch_capacity;
 } vpps_pq_tree;
 
 typedef enum vpps_pq_result {

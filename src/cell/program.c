@@ -19,7 +19,7 @@ uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_
         other->taken = true;
         return i;
     }
-    if (!VPPS_RESERVE(slots->at, slots->capacity, slots->n + 1u)) return VPPS_NONE;
+    if (!VPPS_RESERVE(slots->at, slots->n + 1u)) return VPPS_NONE;
     slots->at[slots->n] = slot;
     return slots->n++;
 }
@@ -38,7 +38,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
     uint32_t i = 0;
     while (i < p->n_dealt && p->dealt[i] != rows) i++;
     if (i < p->n_dealt) return (uint16_t)(i + 1);
-    b->ok = b->ok && i < UINT16_MAX && VPPS_RESERVE(p->dealt, p->dealt_capacity, i + 1u);
+    b->ok = b->ok && i < UINT16_MAX && VPPS_RESERVE(p->dealt, i + 1u);
     if (!b->ok) return 0;
     p->dealt[p->n_dealt++] = rows;
     return (uint16_t)p->n_dealt;
@@ -103,7 +103,7 @@ static vpps_operand contributed(builder *b, uint32_t v, uint32_t j) {
 
 static vpps_program_step *add_step(builder *b, vpps_step_kind kind, vpps_operand to) {
     vpps_program *p = b->p;
-    b->ok = b->ok && VPPS_RESERVE(p->steps, p->steps_capacity, p->n + 1u);
+    b->ok = b->ok && VPPS_RESERVE(p->steps, p->n + 1u);
     if (!b->ok) return NULL;
     p->steps[p->n] = (vpps_program_step){.kind = (uint8_t)kind, .axis = to.axis, .to = to, .first = p->n_operands};
     return &p->steps[p->n++];
@@ -112,7 +112,7 @@ static vpps_program_step *add_step(builder *b, vpps_step_kind kind, vpps_operand
 /* Of the step that was added last. */
 static void add_operand(builder *b, vpps_operand o) {
     vpps_program *p = b->p;
-    b->ok = b->ok && VPPS_RESERVE(p->operands, p->operands_capacity, p->n_operands + 1u);
+    b->ok = b->ok && VPPS_RESERVE(p->operands, p->n_operands + 1u);
     if (!b->ok) return;
     p->operands[p->n_operands++] = o;
     p->steps[p->n - 1].n++;
@@ -341,7 +341,7 @@ vpps_status vpps_make_programs(vpps_compiled_cell *c) {
 void vpps_free_programs(vpps_compiled_cell *c) {
     for (uint32_t s = 0; c->programs && s < c->n_stages; s++) {
         vpps_program *p = &c->programs[s];
-        VPPS_FREE(p->steps, p->operands, p->slots.at, p->dealt);
+        VPPS_FREE_ARRAYS(p->steps, p->operands, p->slots.at, p->dealt);
     }
     free(c->programs);
     c->programs = NULL;

@@ -84,7 +84,6 @@ typedef struct vpps_slot {
 typedef struct vpps_slots {
     vpps_slot *at;
     uint32_t n;
-    size_t capacity;
 } vpps_slots;
 
 typedef struct vpps_program {
@@ -95,7 +94,6 @@ typedef struct vpps_program {
     bool rows; /* rows are shared out: a VP does the rows it owns, of all vertices; else all rows of its own vertices */
     uint32_t *dealt; /* numbers of rows that are dealt to the VPs of a group */
     uint32_t n_dealt;
-    size_t steps_capacity, operands_capacity, dealt_capacity;
 } vpps_program;
 
 /* Makes c->programs, one for each stage. Fails with MEMORY. */

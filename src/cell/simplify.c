@@ -105,16 +105,14 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     }
     if (c->n_forward >= c->n_values) n_forward = to.n_values;
     if (!ok) {
-        VPPS_FREE(to.values, to.args);
+        VPPS_FREE_ARRAYS(to.values, to.args);
         return false;
     }
-    VPPS_FREE(c->values, c->args);
+    VPPS_FREE_ARRAYS(c->values, c->args);
     c->values = to.values;
     c->args = to.args;
     c->n_values = to.n_values;
     c->n_args = to.n_args;
-    c->values_capacity = to.values_capacity;
-    c->args_capacity = to.args_capacity;
     c->n_forward = n_forward;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];

@@ -245,10 +245,7 @@ static bool list_stages(work *w) {
         c->n_stages += n_of[part];
     }
     c->first_stage[VPPS_PARTS] = c->n_stages;
-    if (!VPPS_RESERVE(c->order, c->order_capacity, c->n_values + 1u) ||
-        !VPPS_RESERVE(c->stages, c->stages_capacity, c->n_stages + 1u)) {
-        return false;
-    }
+    if (!VPPS_RESERVE(c->order, c->n_values + 1u) || !VPPS_RESERVE(c->stages, c->n_stages + 1u)) { return false; }
     memset(c->stages, 0, c->n_stages * sizeof *c->stages);
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];

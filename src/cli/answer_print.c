@@ -37,9 +37,9 @@ vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, i
 
 void answer_printer_close(answer_printer *p) {
     for (size_t i = 0; i < p->n_columns; i++) free(p->columns[i]);
-    free(p->columns);
+    VPPS_FREE_ARRAYS(p->columns);
     p->columns = NULL;
-    p->n_columns = p->capacity = 0;
+    p->n_columns = 0;
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -205,7 +205,7 @@ static bool has_column(const answer_printer *p, const char *name) {
 static vpps_status add_column(answer_printer *p, const char *name) {
     if (has_column(p, name)) return VPPS_OK;
     char *copy = strdup(name);
-    if (!copy || !VPPS_RESERVE(p->columns, p->capacity, p->n_columns + 1)) {
+    if (!copy || !VPPS_RESERVE(p->columns, p->n_columns + 1)) {
         free(copy);
         return vpps_fail(VPPS_MEMORY, "no memory for a table's columns");
     }

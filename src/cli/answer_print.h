@@ -25,7 +25,7 @@ typedef struct answer_printer {
     bool numbered; /* the table's columns have no names */
     bool begun;
     char **columns; /* of the table */
-    size_t n_columns, capacity;
+    size_t n_columns;
 } answer_printer;
 
 /* The form of what is printed, for examples of that form. Fails with ARGUMENT where they do not go together. */

@@ -16,7 +16,8 @@ vpps_status answers_open(answers *a, const settings *s, const corpus *c) {
 
 void answers_close(answers *a) {
     if (a->file) fclose(a->file);
-    VPPS_FREE(a->text, a->ends);
+    VPPS_FREE_ARRAYS(a->ends);
+    free(a->text);
     *a = (answers){.file = NULL};
 }
 
@@ -27,7 +28,7 @@ void answers_clear(answers *a) {
 
 vpps_status answers_end(answers *a) {
     const long end = ftell(a->file);
-    if (fflush(a->file) != 0 || end < 0 || !VPPS_RESERVE(a->ends, a->capacity, a->n + 1)) return no_memory();
+    if (fflush(a->file) != 0 || end < 0 || !VPPS_RESERVE(a->ends, a->n + 1)) return no_memory();
     a->ends[a->n++] = (size_t)end;
     return VPPS_OK;
 }

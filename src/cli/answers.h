@@ -17,7 +17,7 @@ typedef struct answers {
     char *text;
     size_t bytes;
     size_t *ends; /* of answer i in text */
-    size_t n, capacity;
+    size_t n;
 } answers;
 
 /* Fails with MEMORY. Close in any case. */

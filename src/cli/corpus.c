@@ -78,7 +78,8 @@ void corpus_clear_split(corpus_split *split) {
         vpps_vocab_destroy(split->numbers[k]);
     }
     for (size_t k = 0; k < split->n_files; k++) VPPS_FREE(split->files[k].name, split->files[k].target);
-    VPPS_FREE(split->files, split->text, split->stream, split->starts, split->examples);
+    VPPS_FREE_ARRAYS(split->files);
+    VPPS_FREE(split->text, split->stream, split->starts, split->examples);
     vpps_treebank_destroy(split->bank);
     vpps_constituents_destroy(split->constituents);
     vpps_sentences_destroy(split->sentences);
@@ -94,9 +95,9 @@ void corpus_close(corpus *c) {
     for (int i = 0; i < N_SPLITS; i++) corpus_clear_split(&c->split[i]);
     for (int k = 0; k < N_VOCABS; k++) vpps_vocab_destroy(c->vocab[k]);
     corpus_scratch *x = &c->scratch;
-    VPPS_FREE(x->nodes, x->arcs, x->words, x->tags, x->target, x->characters, x->spellings, x->edges);
+    VPPS_FREE_ARRAYS(x->nodes, x->arcs, x->words, x->tags, x->target, x->characters, x->spellings, x->edges);
     for (uint32_t i = 0; i < c->n_texts; i++) free(c->texts[i]);
     for (size_t i = 0; i < c->n_notes; i++) free(c->notes[i]);
-    free(c->notes);
+    VPPS_FREE_ARRAYS(c->notes);
     memset(c, 0, sizeof *c);
 }

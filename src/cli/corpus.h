@@ -25,7 +25,7 @@ typedef struct corpus_file {
 typedef struct corpus_split {
     bool present;
     corpus_file *files; /* none: generated */
-    size_t files_capacity, n_files;
+    size_t n_files;
     uint64_t content; /* a hash of the files' text, wherever they lie */
     vpps_treebank *bank;
     vpps_constituents *constituents; /* trees with names, until all files are read: then they become the bank */
@@ -54,8 +54,6 @@ typedef struct corpus_scratch {
     uint32_t *words, *tags, *target, *characters;
     net_spelling *spellings;
     net_edge *edges;
-    size_t edges_capacity, nodes_capacity, arcs_capacity, words_capacity, tags_capacity, target_capacity,
-        characters_capacity, spellings_capacity;
 } corpus_scratch;
 
 typedef struct corpus {
@@ -68,7 +66,7 @@ typedef struct corpus {
     char *texts[OPTIONS_MAX]; /* options that a checkpoint gave as text; settings point to them */
     uint32_t n_texts;
     char **notes; /* corpus_notes.h */
-    size_t notes_capacity, n_notes;
+    size_t n_notes;
 } corpus;
 
 extern const char *const vocab_names[N_VOCABS]; /* in a checkpoint's metadata */

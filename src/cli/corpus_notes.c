@@ -10,7 +10,7 @@
 void corpus_note(corpus *c, const char *format, ...) {
     va_list arguments;
     char *line = NULL;
-    if (!VPPS_RESERVE(c->notes, c->notes_capacity, c->n_notes + 1)) return;
+    if (!VPPS_RESERVE(c->notes, c->n_notes + 1)) return;
     va_start(arguments, format);
     if (vasprintf(&line, format, arguments) >= 0) c->notes[c->n_notes++] = line;
     va_end(arguments);

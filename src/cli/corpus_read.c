@@ -51,7 +51,7 @@ static vpps_status split_words(const settings *s, task_text *text) {
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
 
 static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
-    if (!VPPS_RESERVE(split->files, split->files_capacity, split->n_files + 1)) {
+    if (!VPPS_RESERVE(split->files, split->n_files + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
     }
     corpus_file *file = &split->files[split->n_files++];

@@ -117,7 +117,7 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
 
 static vpps_status add_path(data_list *list, const char *path, size_t len) {
     char *copy = strndup(path, len);
-    if (!copy || !VPPS_RESERVE(list->paths, list->capacity, list->n + 1)) {
+    if (!copy || !VPPS_RESERVE(list->paths, list->n + 1)) {
         free(copy);
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
     }
@@ -166,7 +166,7 @@ vpps_status data_list_open(data_list *list, const char *path, const char *ending
 
 void data_list_close(data_list *list) {
     for (size_t i = 0; i < list->n; i++) free(list->paths[i]);
-    free(list->paths);
+    VPPS_FREE_ARRAYS(list->paths);
     *list = (data_list){0};
 }
 

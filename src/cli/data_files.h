@@ -11,7 +11,7 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
 
 typedef struct data_list {
     char **paths; /* without the ending */
-    size_t capacity, n;
+    size_t n;
 } data_list;
 
 /* The files that `path`, from data_file, is: itself, or, of a folder, all files with the ending in it and in the folders

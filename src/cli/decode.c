@@ -19,7 +19,6 @@ typedef struct fetched {
     float **outs;
     float *values;
     size_t n, n_nodes, n_values;
-    size_t list_capacity, nodes_capacity, outs_capacity, values_capacity;
 } fetched;
 
 /* Hypotheses share their beginnings: each word knows the one before it. */
@@ -70,7 +69,7 @@ typedef struct batch {
     vpps_node *memory;  /* one source's */
     candidate *choices; /* one source's, from good to bad */
     link *links;
-    size_t n_links, memory_capacity, links_capacity;
+    size_t n_links;
 } batch;
 
 /* Forgets the values of an earlier pass. */
@@ -81,14 +80,15 @@ static void clear_fetched(fetched *f, const decoder *d) {
 
 static void free_fetched(fetched *f, const decoder *d) {
     clear_fetched(f, d);
-    VPPS_FREE(f->list, f->nodes, f->outs, f->values);
+    VPPS_FREE_ARRAYS(f->list, f->nodes, f->outs, f->values);
 }
 
 static void close_batch(batch *b) {
     free_fetched(&b->encoded, b->d);
     free_fetched(&b->made[0], b->d);
     free_fetched(&b->made[1], b->d);
-    VPPS_FREE(b->sources, b->live, b->ended, b->memory, b->choices, b->links);
+    VPPS_FREE_ARRAYS(b->memory, b->links);
+    VPPS_FREE(b->sources, b->live, b->ended, b->choices);
 }
 
 static vpps_status open_batch(batch *b) {
@@ -110,7 +110,7 @@ static vpps_status open_batch(batch *b) {
 /* ---------------------------------------------------------------- values between the device and the host */
 
 static vpps_status add_value(fetched *f, value v) {
-    if (VPPS_RESERVE(f->list, f->list_capacity, f->n + 1)) return f->list[f->n++] = v, VPPS_OK;
+    if (VPPS_RESERVE(f->list, f->n + 1)) return f->list[f->n++] = v, VPPS_OK;
     return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
 }
 
@@ -119,7 +119,7 @@ static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     value v = {.at = f->n_values};
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_node_shape(g, x, &v.rows, &v.cols));
-    if (!VPPS_RESERVE(f->nodes, f->nodes_capacity, f->n_nodes + 1))
+    if (!VPPS_RESERVE(f->nodes, f->n_nodes + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
     VPPS_TRY(add_value(f, v));
     f->nodes[f->n_nodes++] = x;
@@ -139,8 +139,7 @@ static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
 
 static vpps_status fetch(fetched *f, const decoder *d) {
     if (!f->n) return VPPS_OK; /* encoders of nothing */
-    if (!VPPS_RESERVE(f->values, f->values_capacity, f->n_values + 1) ||
-        !VPPS_RESERVE(f->outs, f->outs_capacity, f->n_nodes + 1)) {
+    if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
     }
     for (size_t i = 0, k = 0; i < f->n; i++)
@@ -200,7 +199,7 @@ static vpps_status add_steps(batch *b, const fetched *from, fetched *to) {
     clear_fetched(to, b->d);
     for (const source *s = b->sources; s < b->sources + b->n; s++) {
         if (!s->n_live) continue;
-        if (!VPPS_RESERVE(b->memory, b->memory_capacity, s->n_memory)) {
+        if (!VPPS_RESERVE(b->memory, s->n_memory)) {
             return vpps_fail(VPPS_MEMORY, "no memory for the %u vectors of a source", s->n_memory);
         }
         for (uint32_t k = 0; k < s->n_memory; k++) b->memory[k] = give_back(&b->encoded, s->memory + k, b->d);
@@ -260,7 +259,7 @@ static void end(const batch *b, source *s, const hypothesis *h, uint64_t length)
 }
 
 static vpps_status keep(batch *b, source *s, const candidate *c) {
-    if (!VPPS_RESERVE(b->links, b->links_capacity, b->n_links + 1)) {
+    if (!VPPS_RESERVE(b->links, b->n_links + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for the words of hypotheses");
     }
     b->links[b->n_links] = (link){c->from.last, c->word};

@@ -19,10 +19,12 @@ typedef struct spoken {
     float *values, **outs;
     size_t n;      /* words */
     size_t *first; /* of each source, and one after the last */
-    size_t nodes_capacity;
 } spoken;
 
-static void close_spoken(spoken *s) { VPPS_FREE(s->nodes, s->log_p, s->values, s->outs, s->first); }
+static void close_spoken(spoken *s) {
+    VPPS_FREE_ARRAYS(s->nodes);
+    VPPS_FREE(s->log_p, s->values, s->outs, s->first);
+}
 
 static vpps_status no_memory(uint32_t n) { return vpps_fail(VPPS_MEMORY, "no memory for %u translations", n); }
 
@@ -38,7 +40,7 @@ static vpps_status add(spoken *s, uint32_t n, decode_example *example, void *con
         VPPS_TRY(example(context, i, &x));
         VPPS_TRY(d->net->encode(d->instance, d->graph, &x, &encoded));
         const uint64_t limit = decode_most_words(d, &x);
-        if (limit > UINT32_MAX || !VPPS_RESERVE(s->nodes, s->nodes_capacity, s->n + limit + n)) return no_memory(n);
+        if (limit > UINT32_MAX || !VPPS_RESERVE(s->nodes, s->n + limit + n)) return no_memory(n);
         net_greedy g = {.end_word = d->end_word, .limit = (uint32_t)limit, .words = s->nodes + s->n};
         VPPS_TRY(d->net->greedy(d->instance, d->graph, &encoded, &g));
         s->log_p[i] = g.log_p;

@@ -18,7 +18,7 @@ enum { DEFAULT_WORDS = 100 };
 typedef struct sentence {
     uint64_t random;
     uint32_t *words; /* the prompt's, then those drawn */
-    size_t n, capacity;
+    size_t n;
     double log_probability; /* of those drawn, without temperature and --top-p */
     uint32_t fed;           /* words that the network has read */
     uint32_t begin;         /* what it reads first: the end of the preceding sentence */
@@ -114,7 +114,7 @@ static vpps_status take_word(generator *g, sentence *s, const float *logits) {
         s->ended = true;
         return VPPS_OK;
     }
-    if (!VPPS_RESERVE(s->words, s->capacity, s->n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
+    if (!VPPS_RESERVE(s->words, s->n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
     s->words[s->n++] = word;
     s->ended = s->n - g->n_prompt >= g->max_words;
     return VPPS_OK;
@@ -142,15 +142,13 @@ static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node
 
 static vpps_status open_sentence(const generator *g, sentence *s, uint64_t number) {
     *s = (sentence){.random = vpps_mix64(vpps_mix64(g->s->drawn_seed) + number), .begin = g->end_word};
-    if (!VPPS_RESERVE(s->words, s->capacity, (size_t)g->n_prompt + 1)) {
-        return vpps_fail(VPPS_MEMORY, "no memory for a sentence");
-    }
+    if (!VPPS_RESERVE(s->words, (size_t)g->n_prompt + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for a sentence"); }
     for (; s->n < g->n_prompt; s->n++) s->words[s->n] = g->prompt[s->n];
     return VPPS_OK;
 }
 
 static void close_sentence(sentence *s) {
-    free(s->words);
+    VPPS_FREE_ARRAYS(s->words);
     for (int i = 0; i < NET_STATES; i++) free(s->states[i]);
 }
 

@@ -31,7 +31,7 @@ vpps_status lines_end(line_reader *r) { return r->filter ? filter_end(r->filter,
 void lines_close(line_reader *r) {
     filter_close(r->filter);
     if (r->stream) vpps_stream_close(r->stream);
-    if (!r->lent) free(r->buffer);
+    if (!r->lent) VPPS_FREE_ARRAYS(r->buffer);
     *r = (line_reader){0};
 }
 
@@ -92,11 +92,11 @@ vpps_status lines_fill(line_reader *r) {
     r->searched -= r->begin;
     r->begin = 0;
     r->end = there;
-    if (!VPPS_RESERVE(r->buffer, r->capacity, there + READ_BYTES)) {
+    if (!VPPS_RESERVE(r->buffer, there + READ_BYTES)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu bytes of input", there);
     }
     size_t n;
-    VPPS_TRY(read_some(r, r->buffer + r->end, r->capacity - r->end, &n));
+    VPPS_TRY(read_some(r, r->buffer + r->end, vpps_capacity(r->buffer) - r->end, &n));
     r->end += n;
     r->ended = n == 0;
     return VPPS_OK;

@@ -11,7 +11,7 @@ typedef struct line_reader {
     bool is_regular;     /* a file that never waits for a writer */
     size_t limit;        /* bytes of a line at most */
     char *buffer;
-    size_t capacity, begin, end, searched;
+    size_t begin, end, searched;
     uint64_t number; /* of the latest line, from 1 */
     bool ended, skipping;
     bool crlf; /* the latest line ended in CR LF */

@@ -20,7 +20,7 @@ typedef struct place {
 
 typedef struct place_list {
     place *places;
-    size_t n, capacity;
+    size_t n;
 } place_list;
 
 static const char *last_part(const char *target) {
@@ -88,7 +88,7 @@ static bool is_inside(const place *output, const place *folder) {
 }
 
 static vpps_status add_place(place_list *list, const char *option, const char *path) {
-    if (!VPPS_RESERVE(list->places, list->capacity, list->n + 1)) {
+    if (!VPPS_RESERVE(list->places, list->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
     }
     place *p = &list->places[list->n++];
@@ -170,7 +170,7 @@ static vpps_status compare(const place_list *outputs, const place_list *inputs, 
 
 static void close_list(place_list *list) {
     for (size_t i = 0; i < list->n; i++) VPPS_FREE(list->places[i].path, list->places[i].target);
-    free(list->places);
+    VPPS_FREE_ARRAYS(list->places);
 }
 
 vpps_status output_files_check(const settings *s) {

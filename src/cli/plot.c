@@ -25,7 +25,7 @@ static const char loss_colour[] = "#009e73";
 static vpps_status add_point(plot_curve *curve, double x, double y) {
     const plot_point point = {(float)x, (float)y};
     if (!isfinite(point.y)) return VPPS_OK; /* nor is what no float can hold */
-    if (!VPPS_RESERVE(curve->points, curve->capacity, curve->n + 1)) {
+    if (!VPPS_RESERVE(curve->points, curve->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
     }
     curve->points[curve->n++] = point;
@@ -76,8 +76,8 @@ vpps_status plot_measures(plot *p, int split, double epoch, const measures *m) {
 }
 
 void plot_free(plot *p) {
-    free(p->loss.points);
-    for (int i = 0; i < PLOT_CURVES; i++) free(p->measures[i].points);
+    VPPS_FREE_ARRAYS(p->loss.points);
+    for (int i = 0; i < PLOT_CURVES; i++) VPPS_FREE_ARRAYS(p->measures[i].points);
     memset(p, 0, sizeof *p);
 }
 
@@ -230,9 +230,9 @@ static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
     }
     char style[96];
     snprintf(style, sizeof style, "stroke='%s' stroke-opacity='0.35'", loss_colour);
-    draw_curve(f, a, &(plot_curve){raw, n, n}, style);
+    draw_curve(f, a, &(plot_curve){raw, n}, style);
     snprintf(style, sizeof style, "stroke='%s' stroke-width='2'", loss_colour);
-    draw_curve(f, a, &(plot_curve){smooth, n, n}, style);
+    draw_curve(f, a, &(plot_curve){smooth, n}, style);
 }
 
 static void draw_measures(FILE *f, const panel *a, const plot *p) {

@@ -9,7 +9,7 @@ typedef struct plot_point {
 
 typedef struct plot_curve {
     plot_point *points;
-    size_t n, capacity;
+    size_t n;
 } plot_curve;
 
 /* The curves of a run: the training loss of every batch; the task's first metrics on dev and test, those that are shares

@@ -40,7 +40,7 @@ typedef struct predictor {
     record_reader reader;
     field_reader fields;
     waiting *lines;
-    size_t n_lines, capacity;
+    size_t n_lines;
     uint32_t n_examples;
     size_t pieces;
     char *plus;        /* the first line of CoNLL-U Plus, which names the columns; NULL: there is none */
@@ -270,7 +270,7 @@ static vpps_status take_record(predictor *p, line_kind kind, const record *r) {
         tell_only_name(p);
         return VPPS_OK;
     }
-    if (!VPPS_RESERVE(p->lines, p->capacity, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
+    if (!VPPS_RESERVE(p->lines, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
     /* a batch is no larger for its last line, unless that is its only one */
     const size_t pieces = kind == LINE_WHOLE ? count_pieces(p->s, r->text, r->len) : 0;
     if (p->n_examples && p->pieces + pieces > BATCH_PIECES) VPPS_TRY(run_batch(p));
@@ -360,7 +360,7 @@ static vpps_status predict_whole(predictor *p) {
         const uint32_t n = vpps_min_u32(p->s->batch, split->n_examples - i);
         answers_clear(&p->answers);
         VPPS_TRY(answer(p, i, n));
-        if (!VPPS_RESERVE(p->lines, p->capacity, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u examples", n);
+        if (!VPPS_RESERVE(p->lines, n)) return vpps_fail(VPPS_MEMORY, "no memory for %u examples", n);
         for (uint32_t k = 0; k < n; k++) p->lines[k] = (waiting){.example = k};
         p->n_lines = n;
         VPPS_TRY(print_answers(p, n));
@@ -434,7 +434,8 @@ int command_predict(settings *s) {
     answers_close(&p.answers);
     answer_printer_close(&p.printer);
     fields_close(&p.fields);
-    VPPS_FREE(p.plus, p.lines, p.class_names);
+    VPPS_FREE_ARRAYS(p.lines);
+    VPPS_FREE(p.plus, p.class_names);
     session_close(&x);
     corpus_close(&c);
     return status == VPPS_OK ? 0 : EXIT_RUNTIME;

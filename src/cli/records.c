@@ -18,7 +18,7 @@ void records_of(record_reader *r, const char *name, const char *text, size_t len
 
 void records_close(record_reader *r) {
     lines_close(&r->lines);
-    free(r->joined);
+    VPPS_FREE_ARRAYS(r->joined);
     *r = (record_reader){.form = INPUT_TEXT};
 }
 
@@ -41,8 +41,7 @@ static void join(record_reader *r, const char *line, size_t len) {
         r->first = r->lines.number;
         r->joined_len = 0;
     }
-    r->whole = r->whole && r->joined_len + len <= r->lines.limit &&
-               VPPS_RESERVE(r->joined, r->capacity, r->joined_len + len + 1);
+    r->whole = r->whole && r->joined_len + len <= r->lines.limit && VPPS_RESERVE(r->joined, r->joined_len + len + 1);
     if (!r->whole) return;
     if (len) memcpy(r->joined + r->joined_len, line, len);
     r->joined_len += len;
@@ -51,7 +50,7 @@ static void join(record_reader *r, const char *line, size_t len) {
 
 /* A field's line end is CR LF, as it was. */
 static void put_back_cr(record_reader *r) {
-    r->whole = VPPS_RESERVE(r->joined, r->capacity, r->joined_len + 1);
+    r->whole = VPPS_RESERVE(r->joined, r->joined_len + 1);
     if (!r->whole) return;
     r->joined[r->joined_len - 1] = '\r';
     r->joined[r->joined_len++] = '\n';

@@ -17,7 +17,7 @@ typedef struct record_reader {
     line_reader lines;
     input_form form;
     char *joined; /* lines of the record that has begun */
-    size_t joined_len, capacity;
+    size_t joined_len;
     uint64_t first;          /* the number of its first line */
     bool open, whole, blank; /* it has begun; it is not too long; a blank line comes after it */
     csv_state state;

@@ -129,7 +129,8 @@ void session_close(session *x) {
     vpps_handle_destroy(x->handle);
     vpps_graph_destroy(x->graph);
     vpps_model_destroy(x->model);
-    VPPS_FREE(x->scores.logits, x->scores.nll, x->scores.labels, x->costs, x->rates);
+    VPPS_FREE_ARRAYS(x->scores.logits, x->scores.nll, x->scores.labels, x->costs);
+    free(x->rates);
     memset(x, 0, sizeof *x);
 }
 
@@ -147,10 +148,9 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
         /* one more than needed, so that an example without positions has arrays, too */
-        if (!VPPS_RESERVE(x->scores.logits, x->logits_capacity, at + positions + 1) ||
-            !VPPS_RESERVE(x->scores.nll, x->nll_capacity, at + positions + i + 1) ||
-            !VPPS_RESERVE(x->scores.labels, x->labels_capacity, at + positions + 1) ||
-            !VPPS_RESERVE(x->costs, x->costs_capacity, i + 1)) {
+        if (!VPPS_RESERVE(x->scores.logits, at + positions + 1) ||
+            !VPPS_RESERVE(x->scores.nll, at + positions + i + 1) ||
+            !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1)) {
             return vpps_fail(VPPS_MEMORY, "no memory for a batch of %zu positions", at + positions);
         }
         vpps_node *cost = &x->costs[x->n_costs];
@@ -328,10 +328,10 @@ static vpps_status predict_chains(const session *x, corpus *c, const corpus_spli
 }
 
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                            net_heads heads, int32_t **predicted, size_t *capacity) {
+                            net_heads heads, int32_t **predicted) {
     position_logits p;
     vpps_status status = session_logits(x, c, split, examples, n, heads, &p);
-    if (status == VPPS_OK && !VPPS_RESERVE(*predicted, *capacity, p.n)) {
+    if (status == VPPS_OK && !VPPS_RESERVE(*predicted, p.n)) {
         status = vpps_fail(VPPS_MEMORY, "no memory for %u predictions", p.n);
     }
     if (status == VPPS_OK && x->chain)
@@ -346,11 +346,10 @@ vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split
                                 session_see *see, void *context) {
     const uint32_t batch = x->settings->batch;
     int32_t *predicted = NULL;
-    size_t capacity = 0;
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
-        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted, &capacity);
+        status = session_predict(x, c, split, split->examples + i, n, NET_HEADS_ALL, &predicted);
         size_t at = 0;
         for (uint32_t j = i; status == VPPS_OK && j < i + n; j++) {
             uint32_t positions = 0;
@@ -358,7 +357,7 @@ vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split
             at += positions;
         }
     }
-    free(predicted);
+    VPPS_FREE_ARRAYS(predicted);
     return status;
 }
 

@@ -60,7 +60,7 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
  * other in *predicted, which is made to fit (*capacity) and freed by the caller. With x->chain, which wants NET_HEADS_ALL, the likeliest
  * classes of an example's positions together. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
-                            net_heads heads, int32_t **predicted, size_t *capacity);
+                            net_heads heads, int32_t **predicted);
 
 /* Sees the classes that example i of a split is predicted to have, one a position; *positions: how many there are. */
 typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,

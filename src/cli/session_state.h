@@ -28,7 +28,6 @@ typedef struct session {
     net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
     vpps_node *costs;  /* of its examples, those that have one (net_scores) */
     uint32_t n_costs;
-    size_t logits_capacity, nll_capacity, labels_capacity, costs_capacity;
     uint32_t n_positions;          /* of scores */
     vpps_param class_weights;      /* with --class-weights: a frozen vector */
     carry *carry;                  /* what examples that are added begin with, and leave; NULL: nothing */

@@ -88,7 +88,7 @@ typedef struct cached_file {
 
 typedef struct file_list {
     cached_file *files;
-    size_t n, capacity;
+    size_t n;
 } file_list;
 
 /* Last used first; names decide where clocks are too coarse. */
@@ -108,7 +108,7 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
         if (tidy && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS) unlinkat(folder, name, 0);
         return VPPS_OK;
     }
-    if (!VPPS_RESERVE(list->files, list->capacity, list->n + 1)) {
+    if (!VPPS_RESERVE(list->files, list->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for a list of the kernel cache");
     }
     cached_file *file = &list->files[list->n++];
@@ -273,7 +273,7 @@ static vpps_status prune(int folder, const char *path, uint64_t limit) {
             status = fail_io(path, "an old entry cannot be removed");
         }
     }
-    free(list.files);
+    VPPS_FREE_ARRAYS(list.files);
     return status;
 }
 
@@ -368,7 +368,7 @@ vpps_status vpps_cache_list(bool (*see)(const vpps_cache_entry *entry, void *con
     for (size_t i = 0; i < list.n && status == VPPS_OK && more; i++) {
         status = show_file(fd, &list.files[i], see, context, &more);
     }
-    free(list.files);
+    VPPS_FREE_ARRAYS(list.files);
     close(fd);
     return status;
 }
@@ -391,7 +391,7 @@ vpps_status vpps_cache_clear(uint32_t *removed, uint64_t *bytes) {
             status = fail_io(path, "an entry cannot be removed");
         }
     }
-    free(list.files);
+    VPPS_FREE_ARRAYS(list.files);
     close(fd);
     return status;
 }

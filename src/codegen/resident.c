@@ -69,14 +69,14 @@ vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed
 
 static bool add_vector(vpps_residents *r, vpps_param vector, uint32_t rows) {
     if (vector == VPPS_NO_PARAM || vpps_resident_vector_of(r, vector)) return true;
-    if (!VPPS_RESERVE(r->vectors, r->vectors_capacity, r->n_vectors + 1u)) return false;
+    if (!VPPS_RESERVE(r->vectors, r->n_vectors + 1u)) return false;
     r->vectors[r->n_vectors++] = (vpps_resident_vector){.vector = vector, .rows = rows};
     return true;
 }
 
 static bool add_fragment(vpps_residents *r, const vpps_fragment *f) {
     if (vpps_resident_fragment(r, f)) return true;
-    if (!VPPS_RESERVE(r->fragments, r->fragments_capacity, r->n_fragments + 1u) || !r->fragments) return false;
+    if (!VPPS_RESERVE(r->fragments, r->n_fragments + 1u) || !r->fragments) return false;
     r->fragments[r->n_fragments++] = *f;
     return true;
 }
@@ -127,9 +127,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
             if (there) there->is_short &= is_short;
             if (there) continue;
             const vpps_parameter_data *m = &model->params[p];
-            if (!VPPS_RESERVE(r->list, r->capacity, r->n + 1u)) {
-                return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
-            }
+            if (!VPPS_RESERVE(r->list, r->n + 1u)) { return vpps_fail(VPPS_MEMORY, "kernel: out of memory"); }
             const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows);
             vpps_resident *made = &r->list[r->n++];
             *made = vpps_lay_out_rows(rows, transposed ? m->rows : m->cols, transposed, threads);
@@ -190,6 +188,6 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
 }
 
 void vpps_residents_free(vpps_residents *r) {
-    VPPS_FREE(r->list, r->vectors, r->fragments);
+    VPPS_FREE_ARRAYS(r->list, r->vectors, r->fragments);
     *r = (vpps_residents){0};
 }

@@ -44,12 +44,10 @@ typedef struct vpps_kernel_room {
 typedef struct vpps_residents {
     uint32_t parts; /* bf16 numbers whose sum an operand of products is: set by who adds; 0: it is in fp32 */
     vpps_fragment *fragments;
-    size_t fragments_capacity;
     uint32_t n_fragments;
     vpps_resident *list;
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
-    size_t capacity, vectors_capacity;
 } vpps_residents;
 
 /* Blocks of lanes that share out so many rows of a VP, alike for all matrices of so many rows. */

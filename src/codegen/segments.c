@@ -96,7 +96,7 @@ static bool lies_over_read(const builder *b, uint32_t v) {
 static uint32_t add_segment(builder *b, vpps_segment_kind kind, uint32_t v) {
     vpps_segments *s = b->s;
     const vpps_cell_value *x = &b->c->values[v];
-    b->ok = b->ok && VPPS_RESERVE(s->list, s->list_capacity, s->n + 1u);
+    b->ok = b->ok && VPPS_RESERVE(s->list, s->n + 1u);
     if (!b->ok) return 0;
     s->list[s->n] = (vpps_segment){(uint8_t)kind, x->axis, vpps_is_dealt(s, v), vpps_value_words(x), 0, 0};
     return s->n++;
@@ -254,12 +254,13 @@ static bool give_slots(builder *b) {
     }
     for (uint32_t v = 0; v < b->c->n_values && ok; v++)
         if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE) s->slot[v] = before[s->slot[v]];
-    VPPS_FREE(slots.at, before);
+    VPPS_FREE_ARRAYS(slots.at);
+    free(before);
     return ok;
 }
 
 static bool list_steps(vpps_segments *s, const placing *from) {
-    if (!VPPS_RESERVE(s->steps, s->steps_capacity, from->n + 1u)) return false;
+    if (!VPPS_RESERVE(s->steps, from->n + 1u)) return false;
     s->n_steps = 0;
     for (uint32_t g = 0; g < s->n; g++) {
         s->list[g].first = s->n_steps;
@@ -307,6 +308,7 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
 }
 
 void vpps_segments_free(vpps_segments *s) {
-    VPPS_FREE(s->list, s->steps, (void *)s->memory, s->made_in, s->slot, s->last_read, s->late);
+    VPPS_FREE_ARRAYS(s->list, s->steps);
+    VPPS_FREE((void *)s->memory, s->made_in, s->slot, s->last_read, s->late);
     *s = (vpps_segments){0};
 }

@@ -48,7 +48,6 @@ typedef struct vpps_segments {
     uint32_t *last_read; /* of every value with a slot: the number after the last segment that reads it */
     uint8_t *late;       /* of every value: it must not be stored by the segment that makes it */
     uint32_t floats[VPPS_AXES]; /* of an item */
-    size_t list_capacity, steps_capacity;
 } vpps_segments;
 
 /* Makes the segments of a stage. Fails with MEMORY. Free with vpps_segments_free in any case. */

@@ -182,9 +182,7 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     }
     if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "input: a cell takes data by vpps_pull, not by vpps_input");
     if (!vpps_graph_holds(g, g->n_data + n, "numbers of inputs")) return VPPS_NO_NODE;
-    if (!VPPS_RESERVE(g->data, g->data_capacity, g->n_data + n)) {
-        return vpps_graph_fail(g, VPPS_MEMORY, "input: out of memory");
-    }
+    if (!VPPS_RESERVE(g->data, g->n_data + n)) { return vpps_graph_fail(g, VPPS_MEMORY, "input: out of memory"); }
     memcpy(g->data + g->n_data, data, n * sizeof *data);
     uint32_t at = (uint32_t)g->n_data;
     g->n_data += n;
@@ -261,9 +259,7 @@ vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t o
                          uint32_t handle) {
     vpps_signature s = signature_of(VPPS_OP_LOOKUP);
     if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "kept: a cell takes values by vpps_pull, not by vpps_kept");
-    if (!VPPS_RESERVE(g->kept, g->kept_capacity, g->n_kept + 1)) {
-        return vpps_graph_fail(g, VPPS_MEMORY, "kept: out of memory");
-    }
+    if (!VPPS_RESERVE(g->kept, g->n_kept + 1)) { return vpps_graph_fail(g, VPPS_MEMORY, "kept: out of memory"); }
     s.rows = rows;
     s.cols = cols;
     const vpps_node x = vpps_make_node(g, &s, NULL, 0, NULL, offset, false);
@@ -409,7 +405,7 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
     /* the arguments side by side: in the graph's word store's spare room, which is not in use yet */
-    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + 2 * ((size_t)n + 1))) {
+    if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1))) {
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
     }
     vpps_node *args = g->words + g->n_words + n + 1;

@@ -47,7 +47,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s, where the same was %u x %u", what, input.rows,
                                input.cols, c->name, known->rows, known->cols);
     }
-    if (!VPPS_RESERVE(c->inputs, c->inputs_capacity, c->n_inputs + 1u)) {
+    if (!VPPS_RESERVE(c->inputs, c->n_inputs + 1u)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->inputs[c->n_inputs] = input;
@@ -148,8 +148,7 @@ bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number)
     return true;
 }
 
-static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint32_t **outputs, uint32_t *n,
-                              size_t *capacity) {
+static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint32_t **outputs, uint32_t *n) {
     vpps_signature s;
     uint32_t axis;
     if (!vpps_node_signature(g, what, x, &s, &axis)) return vpps_graph_status(g);
@@ -158,7 +157,7 @@ static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint
                         what, g->recording->name);
         return vpps_graph_status(g);
     }
-    if (*n + 1u > *capacity && !vpps_grow(outputs, capacity, *n + 1u, sizeof **outputs)) {
+    if (!VPPS_RESERVE(*outputs, *n + 1u)) {
         vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", g->recording->name);
         return vpps_graph_status(g);
     }
@@ -168,7 +167,7 @@ static vpps_status add_output(vpps_graph *g, const char *what, vpps_node x, uint
 
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
     vpps_cell_data *c = g->recording;
-    return add_output(g, "scatter", x, &c->scattered, &c->n_scattered, &c->scattered_capacity);
+    return add_output(g, "scatter", x, &c->scattered, &c->n_scattered);
 }
 
 /* Fails if the cell has a condition: its outputs then need a value for the case that the condition does not hold. */
@@ -192,7 +191,7 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     VPPS_TRY(need_recording(g, "push"));
     VPPS_TRY(need_no_condition(g, "push"));
     vpps_cell_data *c = g->recording;
-    return add_output(g, "push", x, &c->pushed, &c->n_pushed, &c->pushed_capacity);
+    return add_output(g, "push", x, &c->pushed, &c->n_pushed);
 }
 
 /* What the pulled index that node t uses must be below: a lookup's rows, a loss's classes. */
@@ -258,8 +257,7 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     c->index_limits = malloc((c->n_indices + 1u) * sizeof *c->index_limits);
     c->outputs = calloc(c->n_scattered + c->n_pushed + 1u, sizeof *c->outputs);
     c->offers = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->offers);
-    if (!c->index_limits || !c->outputs || !c->offers ||
-        !VPPS_RESERVE(model->cells, model->cells_capacity, model->n_cells + 1)) {
+    if (!c->index_limits || !c->outputs || !c->offers || !VPPS_RESERVE(model->cells, model->n_cells + 1)) {
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->signatures = recorder->signatures;
@@ -302,7 +300,7 @@ vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out) {
 
 void vpps_free_cells(vpps_model *model) {
     for (size_t i = 0; i < model->n_cells; i++) vpps_free_cell(model->cells[i]);
-    free(model->cells);
+    VPPS_FREE_ARRAYS(model->cells);
 }
 
 /* ---------------------------------------------------------------- vertices */
@@ -365,9 +363,7 @@ vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k) {
 
 static inline vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
     if (!vpps_graph_holds(g, g->n_vertices + (uint64_t)1, "vertices")) return VPPS_NO_VERTEX;
-    if (!VPPS_RESERVE(g->vertices, g->vertices_capacity, g->n_vertices + 1)) {
-        return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
-    }
+    if (!VPPS_RESERVE(g->vertices, g->n_vertices + 1)) { return fail_vertex(g, VPPS_MEMORY, "graph: out of memory"); }
     g->vertices[g->n_vertices] = v;
     return (vpps_vertex)g->n_vertices++;
 }
@@ -378,9 +374,7 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     if (g->recording) return fail_vertex(g, VPPS_STATE, "source: a cell is being recorded");
     if (!vpps_graph_holds(g, g->n_words + (uint64_t)n + 1, "words")) return VPPS_NO_VERTEX;
-    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n + 1)) {
-        return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
-    }
+    if (!VPPS_RESERVE(g->words, g->n_words + n + 1)) { return fail_vertex(g, VPPS_MEMORY, "graph: out of memory"); }
     for (uint32_t i = 0; i < n; i++) {
         if (nodes[i] >= g->n_nodes) {
             vpps_graph_fail(g, VPPS_ARGUMENT, "source: %u is not a node; the graph has %u", nodes[i], g->n_nodes);
@@ -597,9 +591,9 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     uint64_t size = c->n_of_axis[0];
     for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_axis[d] * members[d - 1];
     if (!vpps_graph_holds(g, g->n_words + list_words + inputs + a->n_indices, "words")) return VPPS_NO_VERTEX;
-    if (!VPPS_RESERVE(g->words, g->words_capacity, g->n_words + list_words + inputs + a->n_indices) ||
-        !VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
-        !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + (size_t)c->n_outputs)) {
+    if (!VPPS_RESERVE(g->words, g->n_words + list_words + inputs + a->n_indices) ||
+        !VPPS_RESERVE(g->records, g->n_records + 1) ||
+        !VPPS_RESERVE(g->node_record, g->n_nodes + (size_t)c->n_outputs)) {
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     }
     if (g->size + size >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");

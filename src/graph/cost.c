@@ -17,7 +17,6 @@ typedef struct count {
     uint8_t *used;     /* entry by entry, one parameter after the other: was it counted already? */
     size_t *first;     /* each parameter's first entry in `used` */
     vpps_cost cost;
-    size_t inside_capacity, at_capacity, operands_capacity;
 } count;
 
 /* An op. The gradients of its n operands are in count->operands. */
@@ -102,7 +101,7 @@ static bool count_node(count *c, uint32_t r) {
     const vpps_op_node *node = &g->record_nodes[g->records[r].at];
     const vpps_signature *s = &g->signatures[node->signature];
     const vpps_node *args = g->words + node->args;
-    if (!VPPS_RESERVE(c->operands, c->operands_capacity, node->n_args + 1u) || !c->operands) return false;
+    if (!VPPS_RESERVE(c->operands, node->n_args + 1u) || !c->operands) return false;
     for (uint32_t k = 0; k < node->n_args; k++) c->operands[k] = c->gradient[args[k]];
     const vpps_signature *first = node->n_args ? vpps_plain_signature(g, args[0]) : s;
     const op_view op = {.s = s,
@@ -133,13 +132,13 @@ static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
     size_t at = 0, n_read = 0;
-    if (!VPPS_RESERVE(c->at, c->at_capacity, n + 1u) || !c->at) return false;
+    if (!VPPS_RESERVE(c->at, n + 1u) || !c->at) return false;
     for (uint32_t i = 0; i < n; i++) {
         c->at[i] = at;
         at += vpps_members(v->members, axis_of(cell, i < cell->n_inputs ? VPPS_CELL_INPUT | i : i - cell->n_inputs));
         if (i < cell->n_inputs) n_read = at;
     }
-    if (!VPPS_RESERVE(c->inside, c->inside_capacity, at + 1)) return false;
+    if (!VPPS_RESERVE(c->inside, at + 1)) return false;
     for (size_t i = 0; i < n_read; i++) c->inside[i] = c->gradient[v->inputs[i]];
     return true;
 }
@@ -159,7 +158,7 @@ static bool count_inside(count *c, const vertex_view *v, uint32_t t, uint32_t me
         const bool own = axis && cell->axis[t] && !cell->over_list[t]; /* its own member's value, not all of them */
         const uint32_t n = own ? 1 : vpps_members(v->members, axis), number = a & ~VPPS_CELL_INPUT;
         const uint8_t *from = c->inside + c->at[a & VPPS_CELL_INPUT ? number : cell->n_inputs + number];
-        if (!VPPS_RESERVE(c->operands, c->operands_capacity, op.n + (size_t)n + 1)) return false;
+        if (!VPPS_RESERVE(c->operands, op.n + (size_t)n + 1)) return false;
         memcpy(c->operands + op.n, from + (own ? member : 0), n);
         op.n += n;
         op.members = s->op == VPPS_OP_WEIGHTED_SUM && i == 0 ? 0 : op.members + n;
@@ -203,7 +202,10 @@ static bool open_count(count *c, const vpps_graph *g) {
     return c->used && c->gradient;
 }
 
-static void close_count(count *c) { VPPS_FREE(c->gradient, c->inside, c->at, c->operands, c->used, c->first); }
+static void close_count(count *c) {
+    VPPS_FREE_ARRAYS(c->inside, c->at, c->operands);
+    VPPS_FREE(c->gradient, c->used, c->first);
+}
 
 static vpps_status give(const vpps_cost *cost, vpps_cost *out) {
     return vpps_give_struct(out, cost, sizeof *cost, sizeof *cost, "vpps_cost");

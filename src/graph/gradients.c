@@ -5,8 +5,7 @@
 
 vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient) {
     const size_t n = vpps_param_elems(p);
-    if (!VPPS_RESERVE(p->gradient, p->gradient_capacity, n))
-        return vpps_fail(VPPS_MEMORY, "gradient of %s: out of memory", p->name);
+    if (!VPPS_RESERVE(p->gradient, n)) return vpps_fail(VPPS_MEMORY, "gradient of %s: out of memory", p->name);
     p->has_gradient = has_gradient;
     if (!has_gradient) memset(p->gradient, 0, n * sizeof *p->gradient);
     return VPPS_OK;
@@ -26,8 +25,7 @@ vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const 
                                       const float *gradients) {
     const size_t words = (size_t)p->rows * p->cols;
     numbered_entry *order = malloc((n + (size_t)1) * sizeof *order);
-    if (!order || !VPPS_RESERVE(p->gradient, p->gradient_capacity, n * words + 1) ||
-        !VPPS_RESERVE(p->entries, p->entries_capacity, n + (size_t)1)) {
+    if (!order || !VPPS_RESERVE(p->gradient, n * words + 1) || !VPPS_RESERVE(p->entries, n + (size_t)1)) {
         free(order);
         return vpps_fail(VPPS_MEMORY, "gradient of %s: out of memory", p->name);
     }

@@ -27,15 +27,17 @@ vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model) {
 
 void vpps_free_cell(vpps_cell_data *c) {
     if (!c) return;
-    VPPS_FREE(c->name, c->signatures, c->matrices, c->nodes, c->axis, c->over_list, c->imm_pulled, c->args, c->inputs,
-              c->scattered, c->pushed, c->outputs, c->offers, c->otherwise, c->index_limits, c);
+    VPPS_FREE_ARRAYS(c->signatures, c->matrices, c->nodes, c->axis, c->over_list, c->imm_pulled, c->args, c->inputs,
+                     c->scattered, c->pushed, c->otherwise);
+    VPPS_FREE(c->name, c->outputs, c->offers, c->index_limits, c);
 }
 
 void vpps_graph_destroy(vpps_graph *g) {
     if (!g) return;
     vpps_free_cell(g->recording);
-    VPPS_FREE(g->signatures, g->signature_table, g->matrices, g->records, g->record_nodes, g->words, g->vertices,
-              g->data, g->node_record, g->kept, g->keeps);
+    VPPS_FREE_ARRAYS(g->signatures, g->matrices, g->records, g->record_nodes, g->words, g->vertices, g->data,
+                     g->node_record, g->kept, g->keeps);
+    free(g->signature_table);
     free(g);
 }
 
@@ -113,8 +115,8 @@ static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matri
         uint32_t index = g->signature_table[at] - 1;
         if (same_signature(g, &g->signatures[index], s, matrices)) return index;
     }
-    if (!VPPS_RESERVE(g->signatures, g->signatures_capacity, g->n_signatures + 1u) ||
-        !VPPS_RESERVE(g->matrices, g->matrices_capacity, g->n_matrices + s->n_matrices)) {
+    if (!VPPS_RESERVE(g->signatures, g->n_signatures + 1u) ||
+        !VPPS_RESERVE(g->matrices, g->n_matrices + s->n_matrices)) {
         goto out_of_memory;
     }
     s->first_matrix = (uint32_t)g->n_matrices;
@@ -198,11 +200,9 @@ vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, ui
 static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n, const vpps_node *args, uint32_t imm,
                                    bool imm_pulled, uint32_t axis, bool over_list) {
     vpps_cell_data *c = g->recording;
-    if (!VPPS_RESERVE(c->nodes, c->nodes_capacity, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->axis, c->axis_capacity, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->over_list, c->over_list_capacity, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->imm_pulled, c->imm_pulled_capacity, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->args, c->args_capacity, (size_t)c->n_args + n)) {
+    if (!VPPS_RESERVE(c->nodes, c->n_nodes + 1u) || !VPPS_RESERVE(c->axis, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->over_list, c->n_nodes + 1u) || !VPPS_RESERVE(c->imm_pulled, c->n_nodes + 1u) ||
+        !VPPS_RESERVE(c->args, (size_t)c->n_args + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
     }
     c->nodes[c->n_nodes] = (vpps_op_node){signature, c->n_args, n, imm};
@@ -252,10 +252,8 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     if (g->recording) return add_template_node(g, signature, n, args, imm, imm_pulled, axis, false);
     if (g->size >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!vpps_graph_holds(g, g->n_words + (uint64_t)n, "words")) return VPPS_NO_NODE;
-    if (!VPPS_RESERVE(g->records, g->records_capacity, g->n_records + 1) ||
-        !VPPS_RESERVE(g->record_nodes, g->record_nodes_capacity, g->n_record_nodes + 1) ||
-        !VPPS_RESERVE(g->node_record, g->node_record_capacity, g->n_nodes + 1u) ||
-        !VPPS_RESERVE(g->words, g->words_capacity, g->n_words + n)) {
+    if (!VPPS_RESERVE(g->records, g->n_records + 1) || !VPPS_RESERVE(g->record_nodes, g->n_record_nodes + 1) ||
+        !VPPS_RESERVE(g->node_record, g->n_nodes + 1u) || !VPPS_RESERVE(g->words, g->n_words + n)) {
         return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
     }
     g->node_record[g->n_nodes] = (uint32_t)g->n_records;

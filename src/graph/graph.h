@@ -148,8 +148,6 @@ typedef struct vpps_cell_data {
      * number) */
     bool gathered[VPPS_AXES];
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
-    size_t nodes_capacity, axis_capacity, over_list_capacity, imm_pulled_capacity, args_capacity, inputs_capacity,
-        scattered_capacity, pushed_capacity, otherwise_capacity; /* while recording */
 } vpps_cell_data;
 
 /* The record of an applied cell begins with the members of its lists; without any, with a word that is not used. */
@@ -225,9 +223,6 @@ struct vpps_graph {
     size_t n_keeps;
 
     vpps_cell_data *recording; /* of a recorder: the cell; else NULL */
-
-    size_t signatures_capacity, matrices_capacity, records_capacity, record_nodes_capacity, words_capacity,
-        vertices_capacity, data_capacity, node_record_capacity, kept_capacity, keeps_capacity;
 };
 
 /* Frees a cell; NULL is allowed. */

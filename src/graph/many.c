@@ -16,7 +16,6 @@ static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
 typedef struct row {
     uint32_t members[VPPS_CELL_LISTS];
     vpps_vertex *children; /* those of all lists after those gathered by number */
-    size_t children_capacity;
     const vpps_node **pull_lists;
 } row;
 
@@ -70,7 +69,7 @@ static const vpps_vertex *take_children(const vpps_applications *a, const vpps_c
     const vpps_vertex *numbered = a->n_children ? a->children + (size_t)i * a->n_children : NULL;
     uint64_t all = a->n_children;
     for (uint32_t d = 0; d < a->n_lists; d++) all += c->gathered[d + 1] ? r->members[d] : 0;
-    if (all >= UINT32_MAX || !VPPS_RESERVE(r->children, r->children_capacity, all + 1)) return NULL;
+    if (all >= UINT32_MAX || !VPPS_RESERVE(r->children, all + 1)) return NULL;
     if (a->n_children) memcpy(r->children, numbered, a->n_children * sizeof *numbered);
     *n = a->n_children;
     for (uint32_t d = 0; d < a->n_lists; d++) {
@@ -145,7 +144,8 @@ vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a) {
     } else {
         vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
     }
-    VPPS_FREE(r.children, r.pull_lists);
+    VPPS_FREE_ARRAYS(r.children);
+    free(r.pull_lists);
     return first;
 }
 

@@ -19,10 +19,11 @@ vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
 void vpps_model_destroy(vpps_model *model) {
     if (!model) return;
     for (size_t i = 0; i < model->n_params; i++) {
-        VPPS_FREE(model->params[i].name, model->params[i].values, model->params[i].gradient, model->params[i].entries);
+        VPPS_FREE_ARRAYS(model->params[i].gradient, model->params[i].entries);
+        VPPS_FREE(model->params[i].name, model->params[i].values);
         for (int s = 0; s < VPPS_MAX_STATES; s++) free(model->params[i].states[s]);
     }
-    free(model->params);
+    VPPS_FREE_ARRAYS(model->params);
     vpps_free_cells(model);
     free(model);
 }
@@ -151,7 +152,7 @@ static vpps_status add(vpps_model *model, vpps_param *out, const char *name, vpp
     if ((unsigned)init->kind > VPPS_INIT_VALUES || (init->kind == VPPS_INIT_VALUES && !init->values)) {
         return vpps_fail(VPPS_ARGUMENT, "parameter %s: unknown initialiser, or no values given", name);
     }
-    if (!VPPS_RESERVE(model->params, model->capacity, model->n_params + 1)) goto out_of_memory;
+    if (!VPPS_RESERVE(model->params, model->n_params + 1)) goto out_of_memory;
     if (p.kind == VPPS_LOOKUP) {
         p.rank = model->rank;
         p.shards = model->shards;

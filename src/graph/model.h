@@ -29,19 +29,18 @@ typedef struct vpps_parameter_data {
     uint32_t *entries; /* their numbers, ascending */
     uint32_t n_entries;
     bool has_gradient;
-    size_t gradient_capacity, entries_capacity;
 } vpps_parameter_data;
 
 struct vpps_model {
     vpps_parameter_data *params;
-    size_t n_params, capacity;
+    size_t n_params;
     uint64_t random;     /* state of the initialisers' stream */
     uint64_t batches;    /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
     atomic_uint handles; /* alive; of these, that train: at most one */
     atomic_uint trainers;
     uint32_t rank, shards;         /* of lookup tables to be declared */
     struct vpps_cell_data **cells; /* graph.h */
-    size_t n_cells, cells_capacity;
+    size_t n_cells;
 };
 
 /* Is it a name: not empty, UTF-8, without control characters? `what` has it, for the message. Fails with ARGUMENT. */

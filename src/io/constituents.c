@@ -23,7 +23,8 @@ void vpps_constituents_destroy(vpps_constituents *c) {
     if (!c) return;
     vpps_vocab_destroy(c->vocab);
     vpps_vocab_destroy(c->labels);
-    VPPS_FREE(c->nodes, c->trees, c);
+    VPPS_FREE_ARRAYS(c->nodes, c->trees);
+    free(c);
 }
 
 uint32_t vpps_constituents_size(const vpps_constituents *c) { return c ? c->n_trees : 0; }

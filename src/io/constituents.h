@@ -7,12 +7,11 @@ struct vpps_constituents {
     vpps_vocab *vocab, *labels;
     vpps_labels form;
     vpps_constituent *nodes; /* of all trees, one after the other */
-    size_t nodes_capacity, n_nodes;
+    size_t n_nodes;
     struct vpps_constituent_range {
         size_t first_node;
         uint32_t n_nodes, n_leaves, line;
     } * trees;
-    size_t trees_capacity;
     uint32_t n_trees;
 };
 

@@ -17,11 +17,9 @@ typedef struct binariser {
     size_t first;     /* node where the binary tree begins */
     uint32_t *parent; /* of each node of the tree; UINT32_MAX: the root */
     uint32_t *place;  /* which child it is, from 0 */
-    size_t parent_capacity, place_capacity;
-    int32_t *stack; /* roots of complete subtrees, in the binary tree */
-    size_t stack_capacity, depth;
+    int32_t *stack;   /* roots of complete subtrees, in the binary tree */
+    size_t depth;
     char *label; /* room to join labels */
-    size_t label_capacity;
 } binariser;
 
 static vpps_status fail_memory(const binariser *b) {
@@ -30,8 +28,7 @@ static vpps_status fail_memory(const binariser *b) {
 
 static vpps_status find_parents(binariser *b) {
     const uint32_t n = b->tree.n_nodes;
-    if (!VPPS_RESERVE(b->parent, b->parent_capacity, n) || !VPPS_RESERVE(b->place, b->place_capacity, n) ||
-        !VPPS_RESERVE(b->stack, b->stack_capacity, n)) {
+    if (!VPPS_RESERVE(b->parent, n) || !VPPS_RESERVE(b->place, n) || !VPPS_RESERVE(b->stack, n)) {
         return fail_memory(b);
     }
     for (uint32_t i = n; i-- > 0;) {
@@ -57,7 +54,7 @@ static vpps_status join_labels(binariser *b, uint32_t top, uint32_t bottom, cons
     for (uint32_t i = top + 1; i-- > bottom;) {
         const char *label = vpps_vocab_word(b->c->labels, b->tree.nodes[i].label);
         const size_t n = strlen(label);
-        if (!VPPS_RESERVE(b->label, b->label_capacity, len + n + 2)) return fail_memory(b);
+        if (!VPPS_RESERVE(b->label, len + n + 2)) return fail_memory(b);
         if (i < top) b->label[len++] = '+';
         memcpy(b->label + len, label, n);
         len += n;
@@ -125,7 +122,7 @@ vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps_branchin
         b.tree = vpps_constituents_tree(c, i);
         status = binarise_tree(&b, c->trees[i].line);
     }
-    VPPS_FREE(b.parent, b.place, b.stack, b.label);
+    VPPS_FREE_ARRAYS(b.parent, b.place, b.stack, b.label);
     if (status != VPPS_OK) {
         vpps_treebank_restore(tb, before);
         vpps_vocab_truncate(labels, n_labels);

@@ -15,7 +15,6 @@ typedef struct bracket_reader {
     vpps_constituents *c;
     vpps_brackets text;
     open_node *stack;
-    size_t stack_capacity;
 } bracket_reader;
 
 /* What a node is, before it is known whether it is a leaf. */
@@ -49,7 +48,7 @@ static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node)
 
 /* Appends a node whose subtree begins at node `first`. A tree's nodes are counted in 32 bits. */
 static vpps_status add_node(vpps_constituents *c, vpps_constituent node, size_t first, size_t tree_first) {
-    if (c->n_nodes - tree_first >= UINT32_MAX || !VPPS_RESERVE(c->nodes, c->nodes_capacity, c->n_nodes + 1)) {
+    if (c->n_nodes - tree_first >= UINT32_MAX || !VPPS_RESERVE(c->nodes, c->n_nodes + 1)) {
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at %zu nodes", c->n_nodes);
     }
     node.n_nodes = (uint32_t)(c->n_nodes - first + 1);
@@ -68,7 +67,7 @@ static vpps_status read_leaf(bracket_reader *r, const new_node *node, size_t tre
 }
 
 static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth) {
-    if (!VPPS_RESERVE(r->stack, r->stack_capacity, *depth + 1)) {
+    if (!VPPS_RESERVE(r->stack, *depth + 1)) {
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at depth %zu", *depth);
     }
     r->stack[(*depth)++] = (open_node){label, 0, r->c->n_nodes};
@@ -110,7 +109,7 @@ static vpps_status read_tree(bracket_reader *r, uint32_t *n_leaves) {
 }
 
 static vpps_status add_tree(vpps_constituents *c, size_t first, uint32_t n_leaves, uint32_t line) {
-    if (c->n_trees == UINT32_MAX || !VPPS_RESERVE(c->trees, c->trees_capacity, (size_t)c->n_trees + 1)) {
+    if (c->n_trees == UINT32_MAX || !VPPS_RESERVE(c->trees, (size_t)c->n_trees + 1)) {
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at %u trees", c->n_trees);
     }
     c->trees[c->n_trees++] = (struct vpps_constituent_range){first, (uint32_t)(c->n_nodes - first), n_leaves, line};
@@ -136,7 +135,7 @@ vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, 
     const uint32_t n_trees = c->n_trees, n_words = vpps_vocab_size(c->vocab), n_labels = vpps_vocab_size(c->labels);
     vpps_status status = vpps_brackets_open(&r.text, name, text, len);
     if (status == VPPS_OK) status = read_lines(&r);
-    free(r.stack);
+    VPPS_FREE_ARRAYS(r.stack);
     if (status != VPPS_OK) {
         c->n_nodes = n_nodes;
         c->n_trees = n_trees;

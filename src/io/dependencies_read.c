@@ -18,9 +18,7 @@ typedef struct tree_reader {
     size_t first;      /* number of the sentence's first word */
     uint32_t line;     /* of it; 0: it has none yet */
     const char **head; /* where the HEAD of each word of the sentence stands */
-    size_t head_capacity;
     bool *seen;
-    size_t seen_capacity;
     column label; /* of the sentence; at NULL: none yet */
 } tree_reader;
 
@@ -94,7 +92,7 @@ static vpps_status read_word(tree_reader *r, const vpps_line *line) {
         return vpps_text_fail(r->t, c[DEPREL].at, "a relation", NULL);
     const char *colon = r->wanted.cut_subtypes ? memchr(c[DEPREL].at, ':', c[DEPREL].len) : NULL;
     if (colon > c[DEPREL].at) c[DEPREL].len = (size_t)(colon - c[DEPREL].at);
-    if (!VPPS_RESERVE(r->head, r->head_capacity, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
+    if (!VPPS_RESERVE(r->head, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
     if (!r->line) {
         r->line = line->number;
         r->first = r->s->n_words;
@@ -129,7 +127,7 @@ static vpps_status check_heads(const tree_reader *r, const uint32_t *heads, size
 
 /* Every word leads to a root: from each, marks what leads there, as far as it is not marked already. */
 static vpps_status check_circles(tree_reader *r, const uint32_t *heads, size_t n) {
-    if (!VPPS_RESERVE(r->seen, r->seen_capacity, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
+    if (!VPPS_RESERVE(r->seen, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
     memset(r->seen, 0, (n + 1) * sizeof *r->seen);
     for (size_t k = 1; k <= n; k++) {
         size_t steps = 0, at = k;
@@ -183,7 +181,7 @@ vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char 
     tree_reader r = {.s = s, .t = &t};
     if (dependencies) r.wanted = *dependencies;
     const vpps_status status = read_trees(&r);
-    VPPS_FREE(r.head, r.seen);
+    VPPS_FREE_ARRAYS(r.head, r.seen);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
     return status;
 }

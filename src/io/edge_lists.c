@@ -17,7 +17,8 @@ vpps_status vpps_edge_lists_create(vpps_edge_lists **out) {
 void vpps_edge_lists_destroy(vpps_edge_lists *e) {
     if (!e) return;
     vpps_vocab_destroy(e->types);
-    VPPS_FREE(e->values, e->edges, e->graphs, e);
+    VPPS_FREE_ARRAYS(e->values, e->edges, e->graphs);
+    free(e);
 }
 
 /* ---------------------------------------------------------------- lines */
@@ -87,7 +88,7 @@ static vpps_status begin_graph(graph_reader *r, const char *at, const vpps_line 
     const word label = next_label(r, &at, line, VPPS_GRAPH_LABELS);
     r->label = VPPS_NO_WORD;
     if (label.at) VPPS_TRY(vpps_vocab_add_unchecked(r->nodes->tag_vocab, label.at, label.len, &r->label));
-    if (!VPPS_RESERVE(e->graphs, e->graphs_capacity, (size_t)graphs_so_far(r) + 1)) return fail_memory(r);
+    if (!VPPS_RESERVE(e->graphs, (size_t)graphs_so_far(r) + 1)) return fail_memory(r);
     e->graphs[graphs_so_far(r)] = (struct vpps_edge_list){r->nodes->n_words, e->n_edges, 0};
     return expect_end(r, at, line);
 }
@@ -101,7 +102,7 @@ static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *l
     const word label = next_label(r, &at, line, VPPS_NODE_LABELS);
     r->nodes->line = line->number;
     VPPS_TRY(vpps_sentences_add_word(r->nodes, w.at, w.len, label.at, label.len));
-    if (!VPPS_RESERVE(e->values, e->values_capacity, (n + 1) * e->numbers + 1)) return fail_memory(r);
+    if (!VPPS_RESERVE(e->values, (n + 1) * e->numbers + 1)) return fail_memory(r);
     for (uint32_t i = 0; i < e->numbers; i++) {
         const char *before = at;
         if (next_word(&at, line->end, &w) && vpps_text_number(w.at, w.at + w.len, &e->values[n * e->numbers + i]))
@@ -138,7 +139,7 @@ static vpps_status read_edge(graph_reader *r, const char *at, const vpps_line *l
     if (!next_word(&at, line->end, &w)) w = (word){"-", 1};
     edge = (vpps_edge){ends[0], ends[1], 0};
     VPPS_TRY(vpps_vocab_add_unchecked(e->types, w.at, w.len, &edge.type));
-    if (!VPPS_RESERVE(e->edges, e->edges_capacity, e->n_edges + 1)) return fail_memory(r);
+    if (!VPPS_RESERVE(e->edges, e->n_edges + 1)) return fail_memory(r);
     e->edges[e->n_edges++] = edge;
     return expect_end(r, at, line);
 }

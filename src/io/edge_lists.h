@@ -29,7 +29,7 @@ typedef struct vpps_edge_lists {
         size_t first_node, first_edge;
         uint32_t n_edges;
     } * graphs;
-    size_t values_capacity, edges_capacity, graphs_capacity, n_edges;
+    size_t n_edges;
     uint32_t numbers; /* the caller sets it before anything is read */
 } vpps_edge_lists;
 

@@ -7,14 +7,19 @@
 /* Where no size is known, the buffer grows until the end is met; a regular file takes two reads. */
 static vpps_status read_to_end(vpps_stream *stream, const char *path, char **bytes, size_t *n_bytes) {
     const size_t size = vpps_stream_size(stream);
-    size_t wanted = size ? size + 1 : 65536, capacity = 0, got = 0;
+    size_t wanted = size ? size + 1 : 65536, got = 0;
+    bool ended;
     do {
-        if (!VPPS_RESERVE(*bytes, capacity, *n_bytes + wanted)) {
+        char *grown = realloc(*bytes, *n_bytes + wanted);
+        if (!grown) {
             return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(path), *n_bytes);
         }
-        VPPS_TRY(vpps_stream_read(stream, *bytes + *n_bytes, wanted, &got));
+        *bytes = grown;
+        VPPS_TRY(vpps_stream_read(stream, grown + *n_bytes, wanted, &got));
         *n_bytes += got;
-    } while (got == wanted);
+        ended = got < wanted;
+        wanted = *n_bytes;
+    } while (!ended);
     return VPPS_OK;
 }
 

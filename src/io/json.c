@@ -175,7 +175,7 @@ static bool take_value(parser *p, size_t number, int level);
 
 /* A new value's number; 0: out of memory (the first value of all is made by vpps_json_parse). */
 static size_t add_value(parser *p) {
-    if (!VPPS_RESERVE(p->out->values, p->out->capacity, p->out->n + 1)) {
+    if (!VPPS_RESERVE(p->out->values, p->out->n + 1)) {
         p->memory = true;
         fail(p, "memory");
         return 0;
@@ -272,7 +272,8 @@ bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error
 }
 
 void vpps_json_free(vpps_json *json) {
-    VPPS_FREE(json->text, json->values);
+    VPPS_FREE_ARRAYS(json->values);
+    free(json->text);
     *json = (vpps_json){0};
 }
 

@@ -26,7 +26,7 @@ typedef struct vpps_json_value {
 typedef struct vpps_json {
     char *text; /* holds all strings */
     vpps_json_value *values;
-    size_t n, capacity;
+    size_t n;
 } vpps_json;
 
 typedef struct vpps_json_error {

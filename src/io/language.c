@@ -38,7 +38,7 @@ typedef struct generator {
     vpps_vocab *words; /* of the language: common ones, then names */
     uint32_t n_common;
     uint32_t *ids; /* of all classes, one after the other */
-    size_t ids_capacity, class_ends[N_CLASSES];
+    size_t class_ends[N_CLASSES];
     uint64_t random;
     uint32_t n; /* words of the sentence; more than MAX_WORDS: it is not to be used */
     token tokens[MAX_WORDS + 1];
@@ -50,7 +50,7 @@ static vpps_status add_words(generator *g, symbol kind, uint32_t piece, char wor
     const char *list = piece < VPPS_COUNT(classes[kind]) ? classes[kind][piece] : NULL;
     if (!list) {
         size_t *n = &g->class_ends[kind];
-        if (!VPPS_RESERVE(g->ids, g->ids_capacity, *n + 1)) return vpps_fail(VPPS_MEMORY, "language: out of memory");
+        if (!VPPS_RESERVE(g->ids, *n + 1)) return vpps_fail(VPPS_MEMORY, "language: out of memory");
         return vpps_vocab_add(g->words, word, len, &g->ids[(*n)++]);
     }
     const char *end = list + strlen(list), *text;
@@ -245,6 +245,6 @@ vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translati
         if (lexicon) vpps_vocab_truncate(lexicon, lexicon_before);
     }
     vpps_vocab_destroy(g.words);
-    free(g.ids);
+    VPPS_FREE_ARRAYS(g.ids);
     return status;
 }

@@ -11,7 +11,8 @@ vpps_status vpps_lattices_create(vpps_lattices **out) {
 
 void vpps_lattices_destroy(vpps_lattices *l) {
     if (!l) return;
-    VPPS_FREE(l->tags, l->first_arcs, l->arcs, l->ranges, l);
+    VPPS_FREE_ARRAYS(l->tags, l->first_arcs, l->arcs, l->ranges);
+    free(l);
 }
 
 uint32_t vpps_lattices_size(const vpps_lattices *l) { return l ? l->n_lattices : 0; }
@@ -56,22 +57,20 @@ static vpps_status fail_memory(const vpps_lattices *l) {
 }
 
 vpps_status vpps_lattices_begin(vpps_lattices *l, uint32_t line) {
-    if (l->n_lattices == UINT32_MAX || !VPPS_RESERVE(l->ranges, l->ranges_capacity, (size_t)l->n_lattices + 1)) {
-        return fail_memory(l);
-    }
+    if (l->n_lattices == UINT32_MAX || !VPPS_RESERVE(l->ranges, (size_t)l->n_lattices + 1)) { return fail_memory(l); }
     l->ranges[l->n_lattices] = (struct vpps_lattice_range){l->n_nodes, l->n_arcs, 0, line};
     return VPPS_OK;
 }
 
 vpps_status vpps_lattices_add_tag(vpps_lattices *l, uint32_t tag) {
-    if (!VPPS_RESERVE(l->tags, l->tags_capacity, l->n_nodes + 1)) return fail_memory(l);
+    if (!VPPS_RESERVE(l->tags, l->n_nodes + 1)) return fail_memory(l);
     l->tags[l->n_nodes++] = tag;
     l->tag_ids = vpps_max_u32(l->tag_ids, tag + 1);
     return VPPS_OK;
 }
 
 vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from, uint32_t id) {
-    if (!VPPS_RESERVE(l->arcs, l->arcs_capacity, l->n_arcs + 1)) return fail_memory(l);
+    if (!VPPS_RESERVE(l->arcs, l->n_arcs + 1)) return fail_memory(l);
     const bool is_character = from + 1 == node;
     uint32_t *ids = is_character ? &l->character_ids : &l->word_ids;
     *ids = vpps_max_u32(*ids, id + 1);
@@ -82,7 +81,7 @@ vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from
 vpps_status vpps_lattices_end_node(vpps_lattices *l, uint32_t node) {
     const struct vpps_lattice_range *r = &l->ranges[l->n_lattices];
     const size_t at = r->first_node + l->n_lattices + node, n_arcs = l->n_arcs - r->first_arc;
-    if (n_arcs > UINT32_MAX || !VPPS_RESERVE(l->first_arcs, l->first_arcs_capacity, at + 2)) return fail_memory(l);
+    if (n_arcs > UINT32_MAX || !VPPS_RESERVE(l->first_arcs, at + 2)) return fail_memory(l);
     if (node == 0) l->first_arcs[at] = 0;
     l->first_arcs[at + 1] = (uint32_t)n_arcs;
     return VPPS_OK;

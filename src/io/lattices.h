@@ -5,16 +5,14 @@
 
 struct vpps_lattices {
     uint32_t *tags; /* a number a node */
-    size_t tags_capacity, n_nodes;
+    size_t n_nodes;
     uint32_t *first_arcs; /* a number a node, and one more a lattice; counted from the lattice's first arc */
-    size_t first_arcs_capacity;
     vpps_lattice_arc *arcs;
-    size_t arcs_capacity, n_arcs;
+    size_t n_arcs;
     struct vpps_lattice_range {
         size_t first_node, first_arc;
         uint32_t n_nodes, line;
     } * ranges;
-    size_t ranges_capacity;
     uint32_t n_lattices;
     uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest */
 };

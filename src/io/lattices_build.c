@@ -52,20 +52,18 @@ vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path) {
 typedef struct builder {
     vpps_lattices *l;
     const vpps_vocab *characters, *lexicon;
-    char *text; /* of the sentence */
-    size_t text_capacity;
+    char *text;     /* of the sentence */
     size_t *starts; /* starts[i]: where character i begins in text; one more for its end */
-    size_t starts_capacity;
 } builder;
 
 static vpps_status join_characters(builder *b, vpps_sentence s) {
     size_t bytes = 0;
-    if (!VPPS_RESERVE(b->starts, b->starts_capacity, (size_t)s.n_words + 1))
+    if (!VPPS_RESERVE(b->starts, (size_t)s.n_words + 1))
         return vpps_fail(VPPS_MEMORY, "lattices: out of memory for a sentence of %u characters", s.n_words);
     for (uint32_t i = 0; i < s.n_words; i++) {
         const char *character = vpps_vocab_word(b->characters, s.words[i]);
         const size_t len = strlen(character);
-        if (!VPPS_RESERVE(b->text, b->text_capacity, bytes + len))
+        if (!VPPS_RESERVE(b->text, bytes + len))
             return vpps_fail(VPPS_MEMORY, "lattices: out of memory at %zu bytes of a sentence", bytes);
         memcpy(b->text + bytes, character, len);
         b->starts[i] = bytes;
@@ -105,7 +103,7 @@ vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characte
     for (uint32_t i = 0; i < vpps_sentences_size(characters) && status == VPPS_OK; i++) {
         status = build_lattice(&b, vpps_sentences_get(characters, i), vpps_sentences_line(characters, i));
     }
-    VPPS_FREE(b.text, b.starts);
+    VPPS_FREE_ARRAYS(b.text, b.starts);
     if (status != VPPS_OK) vpps_lattices_restore(l, before);
     return status;
 }

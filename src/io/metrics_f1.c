@@ -15,10 +15,8 @@ typedef struct tag_parts {
 struct vpps_f1 {
     tag_parts *tags; /* by id */
     uint32_t n_tags;
-    const char **types; /* names, inside the words of the vocabulary */
-    size_t types_capacity;
+    const char **types;     /* names, inside the words of the vocabulary */
     vpps_f1_counts *counts; /* by type */
-    size_t counts_capacity;
     uint32_t n_types;
     uint64_t tokens, right;
 };
@@ -29,8 +27,7 @@ static vpps_status find_type(vpps_f1 *f, const char *name, uint32_t *type) {
     for (*type = 0; *type < f->n_types; (*type)++) {
         if (strcmp(f->types[*type], name) == 0) return VPPS_OK;
     }
-    if (!VPPS_RESERVE(f->types, f->types_capacity, (size_t)f->n_types + 1) ||
-        !VPPS_RESERVE(f->counts, f->counts_capacity, (size_t)f->n_types + 1)) {
+    if (!VPPS_RESERVE(f->types, (size_t)f->n_types + 1) || !VPPS_RESERVE(f->counts, (size_t)f->n_types + 1)) {
         return vpps_fail(VPPS_MEMORY, "F1: out of memory at %u types", f->n_types);
     }
     f->types[f->n_types] = name;
@@ -83,7 +80,8 @@ vpps_status vpps_f1_create(vpps_f1 **out, const vpps_vocab *tags) {
 
 void vpps_f1_destroy(vpps_f1 *f) {
     if (!f) return;
-    VPPS_FREE(f->tags, f->types, f->counts, f);
+    VPPS_FREE_ARRAYS(f->types, f->counts);
+    VPPS_FREE(f->tags, f);
 }
 
 /* ---------------------------------------------------------------- chunks */

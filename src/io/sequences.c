@@ -22,7 +22,8 @@ void vpps_sentences_destroy(vpps_sentences *s) {
     if (!s) return;
     vpps_vocab_destroy(s->vocab);
     vpps_vocab_destroy(s->tag_vocab);
-    VPPS_FREE(s->words, s->tags, s->heads, s->lines, s->ends, s);
+    VPPS_FREE_ARRAYS(s->words, s->tags, s->heads, s->lines, s->ends);
+    free(s);
 }
 
 uint32_t vpps_sentences_size(const vpps_sentences *s) { return s ? s->n_sentences : 0; }
@@ -90,9 +91,8 @@ vpps_status vpps_sentences_begin_trees(vpps_sentences *s, vpps_sentences_kind ki
 vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t len, const char *tag, size_t tag_len) {
     const bool tagged = s->kind == VPPS_TAGGED;
     const size_t n = s->n_words + 1;
-    if (!VPPS_RESERVE(s->words, s->words_capacity, n) || (tagged && !VPPS_RESERVE(s->tags, s->tags_capacity, n)) ||
-        (s->has_heads && !VPPS_RESERVE(s->heads, s->heads_capacity, n)) ||
-        (has_lines(s) && !VPPS_RESERVE(s->lines, s->lines_capacity, n))) {
+    if (!VPPS_RESERVE(s->words, n) || (tagged && !VPPS_RESERVE(s->tags, n)) ||
+        (s->has_heads && !VPPS_RESERVE(s->heads, n)) || (has_lines(s) && !VPPS_RESERVE(s->lines, n))) {
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", s->n_words);
     }
     VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, len, &s->words[s->n_words]));
@@ -105,7 +105,7 @@ vpps_status vpps_sentences_add_word(vpps_sentences *s, const char *word, size_t 
 
 vpps_status vpps_sentences_end(vpps_sentences *s, uint32_t line, uint32_t label) {
     if (s->n_sentences == UINT32_MAX || s->n_words - first_word(s, s->n_sentences) > UINT32_MAX ||
-        !VPPS_RESERVE(s->ends, s->ends_capacity, (size_t)s->n_sentences + 1)) {
+        !VPPS_RESERVE(s->ends, (size_t)s->n_sentences + 1)) {
         return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %u sentences", s->n_sentences);
     }
     s->ends[s->n_sentences++] = (struct vpps_sentence_end){s->n_words, line, label};

@@ -12,13 +12,12 @@ struct vpps_sentences {
     uint32_t *words, *tags;        /* of all sentences, one after the other; tags only when tagged, */
     uint32_t *heads;               /* only of dependency trees */
     uint32_t *lines;               /* the words' lines, where there are tags or heads */
-    size_t words_capacity, tags_capacity, heads_capacity, lines_capacity, n_words;
+    size_t n_words;
     uint32_t line; /* of the words that are added next; 0: none */
     struct vpps_sentence_end {
         size_t end; /* in words; a sentence begins where the preceding one ends */
         uint32_t line, label;
     } * ends;
-    size_t ends_capacity;
     uint32_t n_sentences;
     vpps_sentences_kind kind; /* means nothing before the first sentence */
     bool has_heads;           /* neither */

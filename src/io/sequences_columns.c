@@ -22,7 +22,7 @@ typedef struct column_reader {
     uint32_t last_columns; /* those of the preceding sentence, where they vary */
     bool all_begin_hash;   /* no line after here begins otherwise */
     size_t *hash_words;    /* the words whose lines begin with '#' */
-    size_t hash_capacity, n_hash;
+    size_t n_hash;
     vpps_columns_seen seen;
 } column_reader;
 
@@ -216,7 +216,7 @@ static vpps_status check_count(const column_reader *r, const vpps_line *line, ui
 
 static vpps_status add_word(column_reader *r, const vpps_line *line, column word, column tag) {
     if (*line->begin == '#') {
-        if (!VPPS_RESERVE(r->hash_words, r->hash_capacity, r->n_hash + 1)) {
+        if (!VPPS_RESERVE(r->hash_words, r->n_hash + 1)) {
             return vpps_fail(VPPS_MEMORY, "sentences: out of memory at %zu words", r->s->n_words);
         }
         r->hash_words[r->n_hash++] = r->s->n_words;
@@ -318,7 +318,7 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
     column_reader r = {.s = s, .t = &t};
     if (columns) r.wanted = *columns;
     const vpps_status status = read_text(&r);
-    free(r.hash_words);
+    VPPS_FREE_ARRAYS(r.hash_words);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
     *seen = r.seen;
     seen->tag = r.wanted.tag;

@@ -6,7 +6,7 @@
 struct vpps_spellings {
     vpps_vocab *vocab;
     uint32_t *characters; /* of all words, one after the other */
-    size_t capacity, n_characters;
+    size_t n_characters;
     size_t *ends; /* of each word, in characters */
     uint32_t n_words;
 };
@@ -40,7 +40,7 @@ uint32_t vpps_utf8_character(const char *text, size_t len) {
 static vpps_status spell(vpps_spellings *s, const char *word) {
     for (size_t left = strlen(word), n; left > 0; word += n, left -= n) {
         n = vpps_utf8_character(word, left);
-        if (!VPPS_RESERVE(s->characters, s->capacity, s->n_characters + 1)) {
+        if (!VPPS_RESERVE(s->characters, s->n_characters + 1)) {
             return vpps_fail(VPPS_MEMORY, "spellings: out of memory at %zu characters", s->n_characters);
         }
         VPPS_TRY(vpps_vocab_add_unchecked(s->vocab, word, n, &s->characters[s->n_characters]));
@@ -79,7 +79,8 @@ vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words)
 void vpps_spellings_destroy(vpps_spellings *s) {
     if (!s) return;
     vpps_vocab_destroy(s->vocab);
-    VPPS_FREE(s->characters, s->ends, s);
+    VPPS_FREE_ARRAYS(s->characters);
+    VPPS_FREE(s->ends, s);
 }
 
 const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t word, uint32_t *n) {

@@ -21,7 +21,7 @@ struct vpps_stream {
     void *state;
     bool inside; /* compressed data, which must go on */
     char *shown; /* by peek, the bytes from shown_at on */
-    size_t shown_capacity, shown_at, shown_end;
+    size_t shown_at, shown_end;
     unsigned char piece[]; /* a file's */
 };
 
@@ -145,7 +145,8 @@ void vpps_stream_close(vpps_stream *s) {
     if (!s) return;
     if (s->state) s->codec->close(s->state);
     if (s->fd >= 0) close(s->fd); /* the file was only read: the result of close does not matter */
-    VPPS_FREE(s->shown, s);
+    VPPS_FREE_ARRAYS(s->shown);
+    free(s);
 }
 
 const char *vpps_stream_name(const vpps_stream *s) { return s->name; }
@@ -171,7 +172,7 @@ vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_
         s->shown_end = there;
         size_t more = n - there;
         if (more < PIECE_BYTES) more = PIECE_BYTES;
-        if (!VPPS_RESERVE(s->shown, s->shown_capacity, there + more)) {
+        if (!VPPS_RESERVE(s->shown, there + more)) {
             return vpps_fail(VPPS_MEMORY, "%s%s: out of memory at %zu bytes", VPPS_PATH_ARGS(s->name), n);
         }
         VPPS_TRY(take(s, s->shown + there, more, &more));

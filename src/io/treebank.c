@@ -20,7 +20,8 @@ vpps_status vpps_treebank_create(vpps_treebank **out) {
 void vpps_treebank_destroy(vpps_treebank *tb) {
     if (!tb) return;
     vpps_vocab_destroy(tb->vocab);
-    VPPS_FREE(tb->nodes, tb->trees, tb);
+    VPPS_FREE_ARRAYS(tb->nodes, tb->trees);
+    free(tb);
 }
 
 uint32_t vpps_treebank_size(const vpps_treebank *tb) { return tb ? tb->n_trees : 0; }
@@ -58,7 +59,7 @@ vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_no
     if (tb->n_nodes - first >= INT32_MAX) {
         return vpps_fail(VPPS_MEMORY, "treebank: a tree has more than %d nodes", INT32_MAX);
     }
-    if (VPPS_UNLIKELY(!VPPS_RESERVE(tb->nodes, tb->nodes_capacity, tb->n_nodes + 1))) {
+    if (VPPS_UNLIKELY(!VPPS_RESERVE(tb->nodes, tb->n_nodes + 1))) {
         return vpps_fail(VPPS_MEMORY, "treebank: out of memory at %zu nodes", tb->n_nodes);
     }
     *index = (int32_t)(tb->n_nodes - first);
@@ -68,7 +69,7 @@ vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_no
 }
 
 vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line) {
-    if (tb->n_trees == UINT32_MAX || !VPPS_RESERVE(tb->trees, tb->trees_capacity, (size_t)tb->n_trees + 1)) {
+    if (tb->n_trees == UINT32_MAX || !VPPS_RESERVE(tb->trees, (size_t)tb->n_trees + 1)) {
         return vpps_fail(VPPS_MEMORY, "treebank: out of memory at %u trees", tb->n_trees);
     }
     uint32_t n_nodes = (uint32_t)(tb->n_nodes - first);
@@ -80,9 +81,9 @@ vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t lin
 #define CLOSE (-1)
 
 static vpps_status write_nodes(const vpps_treebank *tb, vpps_tree tree, FILE *file, int32_t **stack) {
-    size_t capacity = 0, depth = 1;
+    size_t depth = 1;
     bool first = true;
-    if (!VPPS_RESERVE(*stack, capacity, 1)) return vpps_fail(VPPS_MEMORY, "treebank: out of memory");
+    if (!VPPS_RESERVE(*stack, 1)) return vpps_fail(VPPS_MEMORY, "treebank: out of memory");
     (*stack)[0] = (int32_t)tree.n_nodes - 1;
     while (depth > 0) {
         int32_t at = (*stack)[--depth];
@@ -97,7 +98,7 @@ static vpps_status write_nodes(const vpps_treebank *tb, vpps_tree tree, FILE *fi
             fprintf(file, " %s)", vpps_vocab_word(tb->vocab, node->word));
             continue;
         }
-        if (!VPPS_RESERVE(*stack, capacity, depth + 3)) {
+        if (!VPPS_RESERVE(*stack, depth + 3)) {
             return vpps_fail(VPPS_MEMORY, "treebank: out of memory at depth %zu", depth);
         }
         (*stack)[depth++] = CLOSE;
@@ -115,7 +116,7 @@ vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FILE *file)
         return vpps_fail(VPPS_ARGUMENT, "treebank: expected a tree below %u, found %u", tb->n_trees, i);
     }
     vpps_status status = write_nodes(tb, vpps_treebank_tree(tb, i), file, &stack);
-    free(stack);
+    VPPS_FREE_ARRAYS(stack);
     if (status == VPPS_OK && ferror(file)) status = vpps_fail(VPPS_IO, "treebank: tree %u cannot be written", i);
     return status;
 }

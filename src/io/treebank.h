@@ -6,12 +6,11 @@
 struct vpps_treebank {
     vpps_vocab *vocab;
     vpps_tree_node *nodes; /* of all trees, one after the other */
-    size_t nodes_capacity, n_nodes;
+    size_t n_nodes;
     struct vpps_tree_range {
         size_t first_node;
         uint32_t n_nodes, n_leaves, line;
     } * trees;
-    size_t trees_capacity;
     uint32_t n_trees;
     uint32_t classes;
 };

@@ -18,7 +18,6 @@ typedef struct reader {
     vpps_treebank *tb;
     vpps_brackets text;
     open_node *stack;
-    size_t stack_capacity;
 } reader;
 
 /* label := -1 .. 999, written as printf's %d would, so that text is unchanged by reading and writing. */
@@ -76,7 +75,7 @@ static vpps_status read_tree(reader *r) {
         int32_t label = -1, leaf = -1;
         VPPS_TRY(read_label(r, &label));
         if (vpps_brackets_peek(&r->text) == '(') {
-            if (VPPS_UNLIKELY(!VPPS_RESERVE(r->stack, r->stack_capacity, depth + 1))) {
+            if (VPPS_UNLIKELY(!VPPS_RESERVE(r->stack, depth + 1))) {
                 return vpps_fail(VPPS_MEMORY, "%s%s:%u: out of memory at depth %zu", VPPS_PATH_ARGS(r->text.text.name),
                                  line, depth);
             }
@@ -97,7 +96,7 @@ vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const c
     const vpps_treebank_mark before = vpps_treebank_extent(tb);
     vpps_status status = vpps_brackets_open(&r.text, name, text, len);
     while (status == VPPS_OK && vpps_brackets_next_tree(&r.text)) status = read_tree(&r);
-    free(r.stack);
+    VPPS_FREE_ARRAYS(r.stack);
     if (status != VPPS_OK) vpps_treebank_restore(tb, before);
     return status;
 }

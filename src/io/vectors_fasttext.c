@@ -40,7 +40,7 @@ typedef struct fasttext_reader {
     vpps_vectors_target *t;
     fasttext_header h;
     part *parts;
-    size_t parts_capacity, n_parts;
+    size_t n_parts;
     uint32_t *n_rows; /* of each word */
     float *row;
 } fasttext_reader;
@@ -121,7 +121,7 @@ static vpps_status read_header(fasttext_reader *r) {
 /* ---------------------------------------------------------------- rows of words */
 
 static vpps_status add_part(fasttext_reader *r, uint64_t row, uint32_t id) {
-    if (!VPPS_RESERVE(r->parts, r->parts_capacity, r->n_parts + 1)) {
+    if (!VPPS_RESERVE(r->parts, r->n_parts + 1)) {
         return vpps_fail(VPPS_MEMORY, "vectors: out of memory at %zu n-grams", r->n_parts);
     }
     r->parts[r->n_parts++] = (part){row, id};
@@ -160,14 +160,13 @@ static vpps_status add_ngrams(fasttext_reader *r, const char *text, size_t len, 
 /* The n-grams of all words that the vocabulary has; its own <unk> is no word. */
 static vpps_status add_all_ngrams(fasttext_reader *r) {
     char *text = NULL;
-    size_t capacity = 0;
     vpps_status status = VPPS_OK;
     if (r->h.max_n == 0 || r->h.bucket == 0) return VPPS_OK;
     for (uint32_t id = 0; id < r->t->found.words && status == VPPS_OK; id++) {
         const char *word = vpps_vocab_word(r->t->words, id);
         const size_t len = strlen(word);
         if (strcmp(word, "<unk>") == 0 || strcmp(word, "</s>") == 0) continue;
-        if (!VPPS_RESERVE(text, capacity, len + 2)) {
+        if (!VPPS_RESERVE(text, len + 2)) {
             status = vpps_fail(VPPS_MEMORY, "vectors: out of memory for a word of %zu bytes", len);
             break;
         }
@@ -176,7 +175,7 @@ static vpps_status add_all_ngrams(fasttext_reader *r) {
         text[len + 1] = '>';
         status = add_ngrams(r, text, len + 2, id);
     }
-    free(text);
+    VPPS_FREE_ARRAYS(text);
     return status;
 }
 
@@ -269,6 +268,7 @@ vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *
     fasttext_reader r = {.s = s, .t = t};
     (void)info;
     const vpps_status status = read_model(&r);
-    VPPS_FREE(r.parts, r.n_rows, r.row);
+    VPPS_FREE_ARRAYS(r.parts);
+    VPPS_FREE(r.n_rows, r.row);
     return status;
 }

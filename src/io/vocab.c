@@ -24,7 +24,6 @@ typedef struct slot {
 
 struct vpps_vocab {
     entry *words; /* by id */
-    size_t words_capacity;
     uint32_t n_words;
     slot *slots;      /* linear probing, at most half full */
     uint32_t n_slots; /* 0, or a power of two */
@@ -65,7 +64,8 @@ void vpps_vocab_destroy(vpps_vocab *v) {
         next = b->next;
         free(b);
     }
-    VPPS_FREE(v->words, v->slots, v);
+    VPPS_FREE_ARRAYS(v->words);
+    VPPS_FREE(v->slots, v);
 }
 
 /* The slot of a word: the one that holds it, or the empty one where it belongs. n_slots is not 0. */
@@ -131,8 +131,7 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
         }
     }
     const char *kept = NULL;
-    if ((v->n_words < v->n_slots / 2 || grow_slots(v)) &&
-        VPPS_RESERVE(v->words, v->words_capacity, (size_t)v->n_words + 1)) {
+    if ((v->n_words < v->n_slots / 2 || grow_slots(v)) && VPPS_RESERVE(v->words, (size_t)v->n_words + 1)) {
         kept = keep_text(v, word, len);
     }
     if (!kept) return vpps_fail(VPPS_MEMORY, "vocabulary: out of memory at %u words", v->n_words);
@@ -163,7 +162,8 @@ void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by) {
     block **last = &by->blocks;
     while (*last) last = &(*last)->next;
     *last = v->blocks;
-    VPPS_FREE(v->words, v->slots);
+    VPPS_FREE_ARRAYS(v->words);
+    free(v->slots);
     *v = *by;
     free(by);
 }

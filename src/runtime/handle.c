@@ -128,7 +128,8 @@ void vpps_handle_destroy(vpps_handle *h) {
     vpps_learned_free(&h->learned);
     vpps_keeper_free(&h->keeper);
     vpps_trace_destroy(h->trace);
-    VPPS_FREE(h->groups, h->steps, h->asked.nodes, h->asked.reads);
+    VPPS_FREE_ARRAYS(h->asked.nodes, h->asked.reads);
+    VPPS_FREE(h->groups, h->steps);
     vpps_snapshot_drop(h->snapshot);
     if (!h->infers) atomic_fetch_sub(&h->model->trainers, 1);
     atomic_fetch_sub(&h->model->handles, 1);

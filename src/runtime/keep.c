@@ -61,8 +61,7 @@ vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *ou
     if (g->recording) return vpps_fail(VPPS_STATE, "keep: the cell %s is being recorded", g->recording->name);
     const vpps_signature *s = vpps_plain_signature(g, x);
     if (!s) return vpps_fail(VPPS_ARGUMENT, "keep: %u is not a node; the graph has %u", x, g->n_nodes);
-    if (!VPPS_RESERVE(g->keeps, g->keeps_capacity, g->n_keeps + 1))
-        return vpps_fail(VPPS_MEMORY, "keep: out of memory");
+    if (!VPPS_RESERVE(g->keeps, g->n_keeps + 1)) return vpps_fail(VPPS_MEMORY, "keep: out of memory");
     vpps_kept_value *v;
     VPPS_TRY(add_value(h, s->rows, s->cols, &v));
     g->keeps[g->n_keeps++] = (vpps_kept_node){ *out = v->value, h->number, x};
@@ -160,8 +159,7 @@ vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_reques
     vpps_keeper *k = &h->keeper;
     uint32_t n = k->n_read = request->n_outputs;
     if (!g->n_keeps) return VPPS_OK;
-    if (!VPPS_RESERVE(k->nodes, k->nodes_capacity, n + g->n_keeps) ||
-        !VPPS_RESERVE(k->copies, k->copies_capacity, g->n_keeps)) {
+    if (!VPPS_RESERVE(k->nodes, n + g->n_keeps) || !VPPS_RESERVE(k->copies, g->n_keeps)) {
         return vpps_fail(VPPS_MEMORY, "keep: out of memory for %zu values", g->n_keeps);
     }
     if (n) memcpy(k->nodes, request->outputs, n * sizeof *k->nodes);

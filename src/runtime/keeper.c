@@ -15,12 +15,12 @@ static vpps_value number_of(uint32_t place) {
 }
 
 void vpps_keeper_free(vpps_keeper *k) {
-    VPPS_FREE(k->values, k->copies, k->nodes);
+    VPPS_FREE_ARRAYS(k->values, k->copies, k->nodes);
     *k = (vpps_keeper){0};
 }
 
 bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words) {
-    if (!VPPS_RESERVE(k->values, k->values_capacity, 1)) return false;
+    if (!VPPS_RESERVE(k->values, 1)) return false;
     k->values[0] = (vpps_kept_value){.offset = first};
     k->n_values = 1;
     k->first = first;
@@ -39,7 +39,7 @@ static uint32_t room_after(const vpps_keeper *k, uint32_t i) {
 static uint32_t take_place(vpps_keeper *k) {
     const uint32_t place = k->released;
     if (place) return k->released = k->values[place].after, place;
-    if (k->n_values >> PLACE_BITS || !VPPS_RESERVE(k->values, k->values_capacity, k->n_values + 1u)) return 0;
+    if (k->n_values >> PLACE_BITS || !VPPS_RESERVE(k->values, k->n_values + 1u)) return 0;
     return k->n_values++;
 }
 

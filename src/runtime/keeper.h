@@ -32,7 +32,6 @@ typedef struct vpps_keeper {
     /* Of the request at hand: nodes that the host reads, then those that are kept. */
     vpps_node *nodes;
     uint32_t n_read;
-    size_t values_capacity, copies_capacity, nodes_capacity;
 } vpps_keeper;
 
 void vpps_keeper_free(vpps_keeper *k);

@@ -32,7 +32,7 @@ vpps_status vpps_asked_take(vpps_asked *a, const vpps_request *given, vpps_node 
     if (loss == VPPS_NO_NODE && vpps_asked_nodes(a))
         return vpps_fail(VPPS_ARGUMENT, "backward: the request names nodes, but no loss is given");
     const size_t n = own->n_values + (size_t)own->n_gradients;
-    if (!VPPS_RESERVE(a->nodes, a->nodes_capacity, n + 1) || !VPPS_RESERVE(a->reads, a->reads_capacity, n + 1))
+    if (!VPPS_RESERVE(a->nodes, n + 1) || !VPPS_RESERVE(a->reads, n + 1))
         return vpps_fail(VPPS_MEMORY, "backward: out of memory for the request");
     a->n_values = append(a->nodes, own->n_values, own->values, loss);
     a->n_gradients = append(a->nodes + a->n_values, own->n_gradients, own->gradients, loss);

@@ -12,7 +12,6 @@ typedef struct vpps_asked {
     vpps_node *nodes;
     uint32_t n_values, n_gradients;
     vpps_pool_read *reads; /* room for all of them; vpps_forward uses it, too */
-    size_t nodes_capacity, reads_capacity;
 } vpps_asked;
 
 /* Takes over a caller's request for a step on `loss`; NULL: for nothing. Fails with ARGUMENT, MEMORY. */

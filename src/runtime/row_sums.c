@@ -6,7 +6,6 @@ typedef struct table_sums {
     uint32_t *rows;
     float *gradients;
     uint32_t n;
-    size_t rows_capacity, gradients_capacity;
 } table_sums;
 
 struct vpps_row_sums {
@@ -30,7 +29,8 @@ vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model) {
 void vpps_row_sums_destroy(vpps_row_sums *sums) {
     if (!sums) return;
     for (size_t p = 0; sums->tables && p < sums->model->n_params; p++) {
-        VPPS_FREE(sums->tables[p].place, sums->tables[p].rows, sums->tables[p].gradients);
+        VPPS_FREE_ARRAYS(sums->tables[p].rows, sums->tables[p].gradients);
+        free(sums->tables[p].place);
     }
     VPPS_FREE(sums->tables, sums);
 }
@@ -43,8 +43,8 @@ static size_t words_of(const vpps_row_sums *sums, vpps_param table) {
 static bool make_room(const vpps_row_sums *sums, vpps_param table, uint32_t n) {
     table_sums *t = &sums->tables[table];
     if (!t->place) t->place = calloc(sums->model->params[table].count, sizeof *t->place);
-    return t->place && VPPS_RESERVE(t->rows, t->rows_capacity, t->n + (size_t)n) &&
-           VPPS_RESERVE(t->gradients, t->gradients_capacity, (t->n + (size_t)n) * words_of(sums, table));
+    return t->place && VPPS_RESERVE(t->rows, t->n + (size_t)n) &&
+           VPPS_RESERVE(t->gradients, (t->n + (size_t)n) * words_of(sums, table));
 }
 
 static void add_segment(const vpps_row_sums *sums, const vpps_row_segment *s) {

@@ -15,7 +15,7 @@ typedef struct header {
 /* Rows of tables on their way to a process or from it: for each table their numbers, then their gradients. */
 typedef struct rows_parcel {
     uint32_t *words;
-    size_t n_words, capacity;
+    size_t n_words;
 } rows_parcel;
 
 typedef struct slot {
@@ -133,9 +133,9 @@ vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const cha
 void vpps_share_close(vpps_share *s) {
     if (!s) return;
     for (uint32_t p = 0; p < s->c->size; p++) {
-        if (s->rows) free(s->rows[p].words);
-        if (s->come) free(s->come[p].words);
-        if (s->sums) free(s->sums[p].words);
+        if (s->rows) VPPS_FREE_ARRAYS(s->rows[p].words);
+        if (s->come) VPPS_FREE_ARRAYS(s->come[p].words);
+        if (s->sums) VPPS_FREE_ARRAYS(s->sums[p].words);
     }
     for (uint32_t t = 0; s->slots && t < s->n_tables; t++) free(s->slots[t]);
     VPPS_FREE(s->dense, s->tables, s->headers, s->parcels, s->rows, s->come, s->sums, s->out, s->counts, s->cursors,
@@ -220,7 +220,7 @@ static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
 static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
     r->n_words = 0;
     for (uint32_t t = 0; t < s->n_tables; t++) r->n_words += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
-    return VPPS_RESERVE(r->words, r->capacity, r->n_words + 1);
+    return VPPS_RESERVE(r->words, r->n_words + 1);
 }
 
 /* Where a table's rows lie in a parcel: their numbers; after them their gradients. */
@@ -301,9 +301,7 @@ static vpps_status no_memory(void) {
 /* The sums of all processes' rows are the batch's segments from here on. */
 static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const uint32_t *counts) {
     batch->n_segments = 0;
-    if (!VPPS_RESERVE(batch->segments, batch->segments_capacity, (size_t)s->c->size * s->n_tables + 1)) {
-        return no_memory();
-    }
+    if (!VPPS_RESERVE(batch->segments, (size_t)s->c->size * s->n_tables + 1)) { return no_memory(); }
     for (uint32_t p = 0; p < s->c->size; p++) {
         const uint32_t *had = counts + (size_t)p * s->n_tables;
         for (uint32_t t = 0; t < s->n_tables; t++) {

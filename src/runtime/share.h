@@ -35,7 +35,6 @@ typedef struct vpps_shared_batch {
     double loss;
     vpps_row_segment *
         segments; /* the caller's array, which may grow; afterwards rows and gradients are the share's, until the next batch */
-    size_t segments_capacity;
     uint32_t n_segments;
     bool keep_rows; /* tables are shared out: each process goes on with its own rows */
 

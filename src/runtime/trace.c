@@ -27,8 +27,9 @@ vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps) 
 
 void vpps_trace_destroy(vpps_trace *t) {
     if (!t) return;
-    for (uint32_t v = 0; v < t->n_tracks; v++) free(t->tracks[v].notes);
-    VPPS_FREE(t->tracks, t->launches, t->spans, t);
+    for (uint32_t v = 0; v < t->n_tracks; v++) VPPS_FREE_ARRAYS(t->tracks[v].notes);
+    VPPS_FREE_ARRAYS(t->launches, t->spans);
+    VPPS_FREE(t->tracks, t);
 }
 
 /* Groups have tasks of their own, so VPs may note fewer than there was room for. */
@@ -43,10 +44,10 @@ static bool has_room(vpps_trace *t, uint64_t tasks) {
     const uint64_t notes = 2 * tasks + 1; /* a task, the wait before it */
     const uint64_t events = 1 + notes * t->n_tracks;
     if (t->full || count_events(t) + events > t->limit) return false;
-    bool room = VPPS_RESERVE(t->launches, t->launches_capacity, t->n_launches + 1);
+    bool room = VPPS_RESERVE(t->launches, t->n_launches + 1);
     for (uint32_t v = 0; v < t->n_tracks && room; v++) {
         vpps_track *k = &t->tracks[v];
-        room = VPPS_RESERVE(k->notes, k->capacity, k->n + notes);
+        room = VPPS_RESERVE(k->notes, k->n + notes);
     }
     return room;
 }
@@ -70,7 +71,7 @@ void vpps_trace_landed(vpps_trace *t, uint64_t device_ns) {
 
 void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns) {
     if (!t || t->full) return;
-    if (!VPPS_RESERVE(t->spans, t->spans_capacity, t->n_spans + 1)) return;
+    if (!VPPS_RESERVE(t->spans, t->n_spans + 1)) return;
     vpps_span_note *span = &t->spans[t->n_spans++];
     snprintf(span->name, sizeof span->name, "%s", name);
     span->begin_ns = begin_ns;

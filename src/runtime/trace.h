@@ -25,7 +25,7 @@ enum {
 
 typedef struct vpps_track {
     _Alignas(64) vpps_task_note *notes; /* a cache line each: VPs write to them */
-    size_t n, capacity;
+    size_t n;
 } vpps_track;
 
 /* A batch on the device. */
@@ -52,9 +52,9 @@ typedef struct vpps_trace {
     vpps_track *tracks; /* of each VP */
     uint32_t n_tracks;
     vpps_launch_note *launches;
-    size_t n_launches, launches_capacity;
+    size_t n_launches;
     vpps_span_note *spans;
-    size_t n_spans, spans_capacity;
+    size_t n_spans;
     vpps_span_note open[VPPS_OPEN_SPANS]; /* begun and not ended */
     uint32_t n_open;
 } vpps_trace;
@@ -80,7 +80,7 @@ static inline vpps_track *vpps_trace_track(vpps_trace *t, uint32_t vp) {
 
 /* A note of what ends now. */
 static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
-    if (k->n == k->capacity) return; /* there is room for all of a script's */
+    if (k->n == vpps_capacity(k->notes)) return; /* there is room for all of a script's */
     note.end_ns = vpps_now_ns();
     k->notes[k->n++] = note;
 }

@@ -139,7 +139,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_TRY(vpps_handle_whole(h));
     for (uint32_t i = 0; i < n; i++)
         if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
-    if (!VPPS_RESERVE(h->asked.reads, h->asked.reads_capacity, (size_t)n + 1))
+    if (!VPPS_RESERVE(h->asked.reads, (size_t)n + 1))
         return vpps_fail(VPPS_MEMORY, "forward: out of memory for %u values", n);
     vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
     VPPS_TRY(vpps_keep_ask(h, g, &request));

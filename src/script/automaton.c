@@ -15,7 +15,8 @@ const char *vpps_encoding_name(vpps_encoding encoding) { return encodings[encodi
 const char *vpps_encoding_text(vpps_encoding encoding) { return encodings[encoding].text; }
 
 void vpps_automaton_free(vpps_automaton *a) {
-    VPPS_FREE(a->states, a->words, a->q, a->table);
+    VPPS_FREE_ARRAYS(a->states, a->words, a->q);
+    free(a->table);
     *a = (vpps_automaton){0};
 }
 
@@ -97,8 +98,7 @@ static bool fill_table(vpps_automaton *a, uint32_t size) {
 /* Appends a state; its values are not set. */
 static bool append_state(vpps_automaton *a, const frontier *f) {
     const size_t end = a->n_values + (size_t)f->n_words;
-    if (!VPPS_RESERVE(a->states, a->states_capacity, a->n_states + 1u) ||
-        !VPPS_RESERVE(a->words, a->words_capacity, end) || !VPPS_RESERVE(a->q, a->q_capacity, end)) {
+    if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end)) {
         return false;
     }
     a->states[a->n_states++] = (vpps_state){a->n_values, f->n, f->n_words};
@@ -156,7 +156,6 @@ typedef struct learner {
     vpps_walk walk;
     uint32_t *state, *chosen; /* of each batch of a trial: its state, the value that was followed */
     uint32_t *followed;       /* of each state: the value that this trial follows, or NONE */
-    size_t followed_capacity;
     double *reward;
     float *best_q; /* those of the fewest batches so far, and how many there were */
     uint32_t best_states, best_values;
@@ -198,9 +197,9 @@ static bool keep(learner *l, bool followed) {
 /* The choice of this trial in a state: random with the given probability, and then the same each time the state recurs. So a trial is the
  * run of one automaton, which is kept if it is the best so far. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
-    const size_t known = l->followed_capacity;
-    if (!VPPS_RESERVE(l->followed, l->followed_capacity, state + (size_t)1)) return false;
-    for (size_t i = known; i < l->followed_capacity; i++) l->followed[i] = NONE;
+    const size_t known = vpps_capacity(l->followed);
+    if (!VPPS_RESERVE(l->followed, state + (size_t)1)) return false;
+    for (size_t i = known; i < vpps_capacity(l->followed); i++) l->followed[i] = NONE;
     if (l->followed[state] == NONE) {
         const vpps_state *s = &l->a->states[state];
         const bool random = (double)vpps_random_unit(&l->random) < explore;
@@ -214,7 +213,7 @@ static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) 
 static bool go_through(learner *l, double explore) {
     vpps_walk *w = &l->walk;
     vpps_walk_restart(w);
-    for (size_t i = 0; i < l->followed_capacity; i++) l->followed[i] = NONE;
+    for (size_t i = 0; i < vpps_capacity(l->followed); i++) l->followed[i] = NONE;
     while (w->n_left) {
         const uint32_t t = w->n_batches;
         if (!find_state(l, &l->state[t]) || !follow(l, l->state[t], explore, &l->chosen[t])) return false;
@@ -273,7 +272,8 @@ static bool learn(vpps_automaton *a, const vpps_typed_graph *g) {
                  .reward = malloc(n * sizeof *l.reward)};
     const bool ok = vpps_walk_open(&l.walk, g) && l.state && l.chosen && l.reward && learn_encoding(&l);
     vpps_walk_close(&l.walk);
-    VPPS_FREE(l.state, l.chosen, l.followed, l.reward, l.best_q);
+    VPPS_FREE_ARRAYS(l.followed);
+    VPPS_FREE(l.state, l.chosen, l.reward, l.best_q);
     return ok;
 }
 

@@ -43,7 +43,6 @@ typedef struct vpps_automaton {
     uint32_t n_values; /* words of all states */
     uint32_t *table;   /* hash table of numbers of states + 1 */
     uint32_t table_size;
-    size_t states_capacity, words_capacity, q_capacity;
 } vpps_automaton;
 
 enum {

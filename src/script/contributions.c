@@ -132,7 +132,7 @@ static bool open_tables(counter *c) {
     const size_t n = c->s->reading->g->model->n_params;
     vpps_row_marks *m = c->marks;
     m->stamp++;
-    if (!VPPS_RESERVE(m->tables, m->capacity, n)) return false;
+    if (!VPPS_RESERVE(m->tables, n)) return false;
     while (m->n < n) m->tables[m->n++] = NULL;
     return VPPS_TAKE_ZEROS(c->arena, c->of_table, n);
 }
@@ -218,7 +218,7 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
 
 void vpps_row_marks_free(vpps_row_marks *m) {
     for (size_t p = 0; p < m->n; p++) free(m->tables[p]);
-    free(m->tables);
+    VPPS_FREE_ARRAYS(m->tables);
     *m = (vpps_row_marks){0};
 }
 

@@ -13,9 +13,9 @@ typedef struct vpps_row_mark {
 /* The rows of tables, from batch to batch. */
 typedef struct vpps_row_marks {
     vpps_row_mark *
-        *tables; /* for each parameter, a mark for each row; NULL: no batch has trained the parameter as a table */
-    size_t n, capacity; /* parameters */
-    uint32_t stamp;     /* the batch's */
+        *tables;    /* for each parameter, a mark for each row; NULL: no batch has trained the parameter as a table */
+    size_t n;       /* parameters */
+    uint32_t stamp; /* the batch's */
 } vpps_row_marks;
 
 void vpps_row_marks_free(vpps_row_marks *m);

@@ -532,7 +532,7 @@ vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contribut
                  .r = tasks->steps->reading,
                  .machine = machine,
                  .request = request,
-                 .to = {.words = b->script, .capacity = b->script_capacity}};
+                 .to = {.words = b->script}};
     if (!open_encoder(&e, arena)) return vpps_no_memory();
     *out = (vpps_script_places){e.output_at, e.gradient_at, placed->end + count_constants(&e)};
     if (out->pool_words > machine->pool_words) return VPPS_POOL;
@@ -541,7 +541,6 @@ vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contribut
     encode(&e, (uint32_t)out->pool_words);
     b->script = e.to.words;
     b->script_words = e.to.n;
-    b->script_capacity = e.to.capacity;
     b->n_tasks = e.to.n_tasks;
     return e.to.failed ? vpps_fail(VPPS_MEMORY, "schedule: out of memory, or a script of more than 2^32 words")
                        : VPPS_OK;

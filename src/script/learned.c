@@ -6,7 +6,7 @@ void vpps_learned_free(vpps_learned *l) {
         free(l->all[i].key);
         vpps_automaton_free(&l->all[i].automaton);
     }
-    free(l->all);
+    VPPS_FREE_ARRAYS(l->all);
     *l = (vpps_learned){0};
 }
 
@@ -34,7 +34,7 @@ const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *
         if (l->all[i].key_bytes == kind->key_bytes && !memcmp(l->all[i].key, kind->key, kind->key_bytes))
             return &l->all[i].automaton;
     vpps_learned_one next = {.key = malloc(kind->key_bytes), .key_bytes = kind->key_bytes};
-    if (!next.key || !VPPS_RESERVE(l->all, l->capacity, l->n + 1u) ||
+    if (!next.key || !VPPS_RESERVE(l->all, l->n + 1u) ||
         (!recall(l, g, kind, &next.automaton) && !learn(l, g, kind, &next.automaton))) {
         free(next.key);
         return NULL;

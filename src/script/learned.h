@@ -26,7 +26,6 @@ typedef struct vpps_learned_one {
 typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
-    size_t capacity;
     const vpps_policy_store *store; /* NULL: none */
     uint64_t learn_ns;              /* learning took */
 } vpps_learned;

@@ -16,7 +16,8 @@ void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_arena_free(&b->schedule->arena);
     vpps_row_marks_free(&b->schedule->marks);
-    VPPS_FREE(b->schedule, b->script, b->cells, b);
+    VPPS_FREE_ARRAYS(b->script, b->cells);
+    VPPS_FREE(b->schedule, b);
 }
 
 static vpps_status check_graph(const vpps_graph *g) {
@@ -137,7 +138,7 @@ static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
     for (uint32_t t = 0; t < batching->needs->reading->n_types; t++) {
         vpps_compiled_cell *cell = batching->types[t].cell;
         if (!cell) continue;
-        if (!VPPS_RESERVE(b->cells, b->cells_capacity, b->n_cells + 1u)) return vpps_no_memory();
+        if (!VPPS_RESERVE(b->cells, b->n_cells + 1u)) return vpps_no_memory();
         b->cells[b->n_cells++] = cell;
     }
     return VPPS_OK;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 void vpps_scope_free(vpps_scope *s) {
-    VPPS_FREE(s->vertices, s->types, s->names, s->key);
+    VPPS_FREE_ARRAYS(s->types);
+    VPPS_FREE(s->vertices, s->names, s->key);
     vpps_typed_graph_free(&s->graph);
     *s = (vpps_scope){0};
 }
@@ -71,14 +72,13 @@ typedef struct maker {
     vpps_scope *out;
     uint32_t *numbers; /* of the batch's vertices in the scope, or VPPS_NONE */
     uint32_t *of_type; /* the scope's numbers of types, or VPPS_NONE */
-    size_t types_capacity;
 } maker;
 
 static uint32_t add_type(maker *m, uint32_t type) {
     vpps_scope *s = m->out;
     uint32_t *number = &m->of_type[type == VPPS_NONE ? m->r->n_types : type];
     if (*number != VPPS_NONE) return *number;
-    if (!VPPS_RESERVE(s->types, m->types_capacity, s->graph.n_types + 1u)) return VPPS_NONE;
+    if (!VPPS_RESERVE(s->types, s->graph.n_types + 1u)) return VPPS_NONE;
     s->types[s->graph.n_types] = type;
     return *number = s->graph.n_types++;
 }

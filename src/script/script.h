@@ -97,10 +97,9 @@ struct vpps_schedule;
 
 typedef struct vpps_batch {
     uint32_t *script; /* the result */
-    size_t script_words, script_capacity;
+    size_t script_words;
     vpps_compiled_cell **cells; /* of the script's blocks, by number */
     uint32_t n_cells;
-    size_t cells_capacity;
     vpps_step_part part;
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes;   /* of the graph */

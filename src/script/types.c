@@ -10,12 +10,14 @@ static void free_type(vpps_type *type) {
     if (!type) return;
     for (uint32_t i = 0; i < type->n_compiled; i++) vpps_compiled_cell_free(type->compiled[i]);
     vpps_compiled_cell_free(type->base);
-    VPPS_FREE(type->key, type->params, type->params_reach, type->compiled, type);
+    VPPS_FREE_ARRAYS(type->params, type->compiled);
+    VPPS_FREE(type->key, type->params_reach, type);
 }
 
 void vpps_types_free(vpps_types *t) {
     for (uint32_t i = 0; i < t->n_types; i++) free_type(t->types[i]);
-    VPPS_FREE(t->types, t->table, t->of_cell, t->key);
+    VPPS_FREE_ARRAYS(t->types, t->of_cell, t->key);
+    free(t->table);
     *t = (vpps_types){0};
 }
 
@@ -46,7 +48,7 @@ static void put(vpps_types *t, uint32_t index) {
 }
 
 static bool insert(vpps_types *t, vpps_type *type) {
-    if (!VPPS_RESERVE(t->types, t->types_capacity, t->n_types + 1u)) return false;
+    if (!VPPS_RESERVE(t->types, t->n_types + 1u)) return false;
     if (2 * (t->n_types + 1) > t->table_size) {
         const uint32_t size = t->table_size ? 2 * t->table_size : 64;
         uint32_t *table = calloc(size, sizeof *table);
@@ -123,7 +125,7 @@ static bool note_param(vpps_type *type, vpps_param p) {
     if (p == VPPS_NO_PARAM) return true;
     for (uint32_t i = 0; i < type->n_params; i++)
         if (type->params[i] == p) return true;
-    if (!VPPS_RESERVE(type->params, type->params_capacity, type->n_params + 1u)) return false;
+    if (!VPPS_RESERVE(type->params, type->n_params + 1u)) return false;
     type->params[type->n_params++] = p;
     return true;
 }
@@ -210,9 +212,7 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
 vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t cell, uint32_t *out) {
     *out = cell < t->n_of_cell ? t->of_cell[cell] : VPPS_NONE;
     if (*out != VPPS_NONE) return VPPS_OK;
-    if (!VPPS_RESERVE(t->of_cell, t->of_cell_capacity, model->n_cells)) {
-        return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
-    }
+    if (!VPPS_RESERVE(t->of_cell, model->n_cells)) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
     for (; t->n_of_cell < model->n_cells; t->n_of_cell++) t->of_cell[t->n_of_cell] = VPPS_NONE;
     vpps_compiled_cell *base;
     VPPS_TRY(vpps_lower_cell(model->cells[cell], false, &base));
@@ -233,7 +233,7 @@ vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_no
     const bool list = as_list(s, node->n_args);
     const uint32_t n_shapes = 2 * (list ? 1 : node->n_args), imm = s->op == VPPS_OP_SLICE ? node->imm : 0;
     const uint32_t words = 8 + n_shapes + s->n_matrices;
-    if (!VPPS_RESERVE(t->key, t->key_capacity, words)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
+    if (!VPPS_RESERVE(t->key, words)) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     uint32_t *key = t->key;
     key[0] = 2;
     key[1] = s->op | (uint32_t)list << 8;
@@ -323,7 +323,7 @@ vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type 
     vpps_compiled_cell *c;
     VPPS_TRY(lower_again(type, needs->training, &c));
     vpps_status status = vpps_compile_cell(model, c, needs);
-    if (status == VPPS_OK && !VPPS_RESERVE(type->compiled, type->compiled_capacity, type->n_compiled + 1u))
+    if (status == VPPS_OK && !VPPS_RESERVE(type->compiled, type->n_compiled + 1u))
         status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     if (status != VPPS_OK) {
         vpps_compiled_cell_free(c);

@@ -21,7 +21,6 @@ typedef struct vpps_type {
     uint32_t n_compiled;
     uint32_t last_part; /* in the last batch: see vpps_type_needs */
     uint64_t last_differentiable;
-    size_t params_capacity, compiled_capacity;
 } vpps_type;
 
 /* The number of groups that most batches have, and how many batches in a row wanted fewer. */
@@ -36,12 +35,10 @@ typedef struct vpps_types {
     uint32_t table_size;
     uint32_t *of_cell; /* types of the model's cells, or VPPS_NONE */
     size_t n_of_cell;
-    size_t types_capacity, of_cell_capacity;
     uint64_t n_batches;  /* scheduled so far */
     uint32_t n_compiled; /* cells, of all types */
     uint32_t most;       /* types and compiled cells, in all; 0: as many as is usual */
     uint32_t *key;
-    size_t key_capacity;
     uint64_t compile_ns;
     vpps_usual_groups usual[2]; /* of batches that infer, that train */
 } vpps_types;

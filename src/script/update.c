@@ -47,7 +47,7 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, c
         .tables = VPPS_TASK_HEADER_WORDS,
     };
     vpps_describe_step(&h, request);
-    vpps_writer to = {.words = b->script, .capacity = b->script_capacity};
+    vpps_writer to = {.words = b->script};
     vpps_write_room(&to, VPPS_TASK_HEADER_WORDS);
     const uint32_t starts = vpps_write_room(&to, n_groups + 1), steps = vpps_write_room(&to, n_steps);
     if (n_steps && !to.failed) memcpy(to.words + steps, request->steps, n_steps * sizeof *to.words);
@@ -59,7 +59,6 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, c
     }
     b->script = to.words;
     b->script_words = h.words = (uint32_t)to.n;
-    b->script_capacity = to.capacity;
     if (to.failed) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     to.words[starts + n_groups] = h.words;
     memcpy(to.words, &h, sizeof h);

@@ -3,7 +3,7 @@
 
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n) {
     const uint64_t at = w->n;
-    w->failed = w->failed || at + n >= UINT32_MAX || !VPPS_RESERVE(w->words, w->capacity, (size_t)(at + n));
+    w->failed = w->failed || at + n >= UINT32_MAX || !VPPS_RESERVE(w->words, (size_t)(at + n));
     if (!w->failed) w->n = (size_t)(at + n);
     return (uint32_t)at;
 }

@@ -5,7 +5,7 @@
 
 typedef struct vpps_writer {
     uint32_t *words;
-    size_t n, capacity;
+    size_t n;
     bool failed; /* out of memory, or more than 2^32 words: then nothing is written any more */
     uint32_t n_tasks;
     /* of the group at hand */

@@ -16,11 +16,11 @@ enum { MAX_CASES = 1024, MAX_TENSORS = 3, MEMBERS = 5, LONGEST = 1 << 15, GAP = 
 /* Words that grow: a script, or a pool (whose words are floats' bits). */
 typedef struct words {
     uint32_t *at;
-    size_t n, capacity;
+    size_t n;
 } words;
 
 static uint32_t append(words *w, uint32_t word) {
-    if (!VPPS_RESERVE(w->at, w->capacity, w->n + 1)) ck_abort_msg("out of memory");
+    if (!VPPS_RESERVE(w->at, w->n + 1)) ck_abort_msg("out of memory");
     w->at[w->n] = word;
     return (uint32_t)w->n++;
 }
@@ -328,7 +328,7 @@ static void run_on(const device *d, const batch *b, words *pool, bool cut) {
     }
     const vpps_arguments a = {.pool = (uintptr_t)pool->at, .script = (uintptr_t)script.at};
     TEST_OK(vpps_simt_run(d->simt, d->machine->n_vps, d->machine->threads, 0, &a, sizeof a, (uint32_t)state | 1));
-    free(script.at);
+    VPPS_FREE_ARRAYS(script.at);
 }
 
 /* ---------------------------------------------------------------- comparing */
@@ -431,9 +431,9 @@ static void check_batch(const device *d, const batch *b, const words *like, word
         run_on(d, b, &in_pieces, true);
         ck_assert_msg(first_difference(pool, &in_pieces) == pool->n, "%s: %s differs when it is cut", d->name,
                       name_of(&b->cases[0]));
-        free(in_pieces.at);
+        VPPS_FREE_ARRAYS(in_pieces.at);
     }
-    free(want.at);
+    VPPS_FREE_ARRAYS(want.at);
 }
 
 /* On the device, beside the CPU's first kernels. */
@@ -443,8 +443,8 @@ static void check_on(const device *d, const batch *b) {
     copy_words(&like, &b->pool);
     if (d->cpu != first.cpu) run_on(&first, b, &like, false);
     check_batch(d, b, d->cpu != first.cpu ? &like : NULL, &pool);
-    free(like.at);
-    free(pool.at);
+    VPPS_FREE_ARRAYS(like.at);
+    VPPS_FREE_ARRAYS(pool.at);
 }
 
 /* ---------------------------------------------------------------- cases */
@@ -535,7 +535,7 @@ static void check_device(const device *d) {
         add_steps(b, decays);
         check_on(d, b);
     }
-    free(b->pool.at);
+    VPPS_FREE_ARRAYS(b->pool.at);
     free(b);
 }
 

@@ -8,7 +8,7 @@ static void *need(void *p) {
 }
 
 static uint32_t add_node(flat_graph *f, const vpps_signature *s, const vpps_param *matrices, uint32_t imm) {
-    if (!VPPS_RESERVE(f->nodes, f->nodes_capacity, f->n_nodes + 1u)) abort();
+    if (!VPPS_RESERVE(f->nodes, f->n_nodes + 1u)) abort();
     f->nodes[f->n_nodes] = (flat_node){*s, matrices, (uint32_t)f->n_args, 0, imm};
     if (s->op == VPPS_OP_DROPOUT) { /* elements are numbered in the order of the nodes */
         f->nodes[f->n_nodes].imm = (uint32_t)f->dropout_elems;
@@ -24,7 +24,7 @@ static uint32_t add_plain(flat_graph *f, vpps_op op, uint32_t rows, uint32_t col
 
 /* An argument more for the last node. */
 static void add_arg(flat_graph *f, uint32_t arg) {
-    if (!VPPS_RESERVE(f->args, f->args_capacity, f->n_args + 1)) abort();
+    if (!VPPS_RESERVE(f->args, f->n_args + 1)) abort();
     f->args[f->n_args++] = arg;
     f->nodes[f->n_nodes - 1].n_args++;
 }
@@ -156,8 +156,8 @@ flat_graph *flatten(const vpps_graph *g) {
 
 void flat_graph_free(flat_graph *f) {
     if (!f) return;
-    free(f->nodes);
-    free(f->args);
+    VPPS_FREE_ARRAYS(f->nodes);
+    VPPS_FREE_ARRAYS(f->args);
     free(f->of);
     free(f);
 }

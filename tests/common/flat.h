@@ -21,7 +21,6 @@ typedef struct flat_graph {
     size_t n_args;
     uint32_t *of; /* of every node of the graph: the one here */
     uint64_t dropout_elems;
-    size_t nodes_capacity, args_capacity;
 } flat_graph;
 
 /* The graph has no error. */

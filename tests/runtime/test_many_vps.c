@@ -99,7 +99,7 @@ TEST_EACH(only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes)) {
     ck_assert_int_eq(vpps_are_meetings(w.words, signals), _i == 0);
     w.words[VPPS_TASK_HEADER_WORDS + GROUPS] -= 4; /* the last task is cut short */
     ck_assert(!vpps_are_meetings(w.words, signals));
-    free(w.words);
+    VPPS_FREE_ARRAYS(w.words);
 }
 
 /* ---------------------------------------------------------------- how many, in how many groups */

@@ -6,7 +6,7 @@ static bool find_sites(editor *e) {
     e->n_sites = 0;
     for (uint32_t g = 0; g < editor_header(e)->n_groups; g++) {
         for (uint32_t at = starts[g]; at < starts[g + 1]; at += VPPS_TASK_WORDS) {
-            if (!VPPS_RESERVE(e->sites, e->sites_capacity, e->n_sites + 1)) return false;
+            if (!VPPS_RESERVE(e->sites, e->n_sites + 1)) return false;
             e->sites[e->n_sites++] = (site){at, g};
         }
     }
@@ -15,15 +15,15 @@ static bool find_sites(editor *e) {
 
 bool editor_open(editor *e, const subject *of, uint64_t seed) {
     *e = (editor){.of = of, .random = seed};
-    if (!VPPS_RESERVE(e->script, e->capacity, of->words + 64)) return false;
+    if (!VPPS_RESERVE(e->script, of->words + 64)) return false;
     memcpy(e->script, of->script, of->words * sizeof *e->script);
     e->words = of->words;
     return find_sites(e);
 }
 
 void editor_close(editor *e) {
-    free(e->script);
-    free(e->sites);
+    VPPS_FREE_ARRAYS(e->script);
+    VPPS_FREE_ARRAYS(e->sites);
 }
 
 /* So many words more after address `at`. */
@@ -38,7 +38,7 @@ static bool finish(editor *e, uint32_t at, int32_t words) {
 
 bool editor_insert(editor *e, uint32_t at, const vpps_task *task) {
     const vpps_task copy = *task; /* it may be one of the script */
-    if (!VPPS_RESERVE(e->script, e->capacity, e->words + VPPS_TASK_WORDS)) return false;
+    if (!VPPS_RESERVE(e->script, e->words + VPPS_TASK_WORDS)) return false;
     memmove(editor_task(e, at + VPPS_TASK_WORDS), editor_task(e, at), (e->words - at) * sizeof *e->script);
     *editor_task(e, at) = copy;
     return finish(e, at, VPPS_TASK_WORDS);

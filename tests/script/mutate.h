@@ -13,9 +13,9 @@ typedef struct site {
 typedef struct editor {
     const subject *of;
     uint32_t *script;
-    size_t words, capacity;
+    size_t words;
     site *sites;
-    size_t n_sites, sites_capacity;
+    size_t n_sites;
     uint64_t random;
 } editor;
 

@@ -5,15 +5,17 @@
 
 static uint32_t below(uint64_t *random, uint32_t n) { return vpps_random_below(random, n); }
 
+/* As a growable array. */
 static void *copy(const void *from, size_t n, size_t bytes) {
-    void *to = malloc((n + 1) * bytes);
-    if (to && n) memcpy(to, from, n * bytes);
+    void *to = NULL;
+    if (vpps_grow(&to, n + 1, bytes) && n) memcpy(to, from, n * bytes);
     return to;
 }
 
 vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c) {
-    vpps_compiled_cell *to = copy(c, 1, sizeof *c);
+    vpps_compiled_cell *to = malloc(sizeof *to);
     if (!to) return NULL;
+    *to = *c;
     to->name = strdup(c->name);
     to->values = copy(c->values, c->n_values, sizeof *c->values);
     to->args = copy(c->args, c->n_args, sizeof *c->args);

@@ -16,7 +16,7 @@ typedef struct network_batch {
     vpps_model *model;
     vpps_graph *g;
     vpps_node *logits, *losses; /* of positions with a known label */
-    size_t n, logits_capacity, losses_capacity;
+    size_t n;
 } network_batch;
 
 static void open_batch(network_batch *b, const char *name, uint32_t words, uint32_t characters, uint32_t classes) {
@@ -32,8 +32,8 @@ static void open_batch(network_batch *b, const char *name, uint32_t words, uint3
 }
 
 static void close_batch(network_batch *b) {
-    free(b->logits);
-    free(b->losses);
+    VPPS_FREE_ARRAYS(b->logits);
+    VPPS_FREE_ARRAYS(b->losses);
     b->net->destroy(b->data);
     vpps_graph_destroy(b->g);
     vpps_model_destroy(b->model);
@@ -41,8 +41,8 @@ static void close_batch(network_batch *b) {
 
 static void add_example(network_batch *b, const net_example *x) {
     const uint32_t n = net_positions(b->net->kind, x);
-    ck_assert(VPPS_RESERVE(b->logits, b->logits_capacity, b->n + n));
-    ck_assert(VPPS_RESERVE(b->losses, b->losses_capacity, b->n + n));
+    ck_assert(VPPS_RESERVE(b->logits, b->n + n));
+    ck_assert(VPPS_RESERVE(b->losses, b->n + n));
     vpps_node *logits = b->logits + b->n, *losses = b->losses + b->n;
     TEST_OK(b->net->add(b->data, b->g, x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = losses}));
     for (uint32_t i = 0; i < n; i++) {

@@ -268,7 +268,7 @@ typedef struct subject {
     vpps_handle *handle;
     vpps_graph *g;
     vpps_node *losses;
-    size_t n_losses, capacity;
+    size_t n_losses;
     const vpps_batch *batch;
 } subject;
 
@@ -292,7 +292,7 @@ static void add_example(subject *s, const net_example *x) {
     vpps_node *nodes = malloc(2 * (size_t)n * sizeof *nodes + 1);
     ck_assert_ptr_nonnull(nodes);
     TEST_OK(s->net->add(s->data, s->g, x, NET_HEADS_LABELLED, &(net_scores){.logits = nodes, .nll = nodes + n}));
-    ck_assert(VPPS_RESERVE(s->losses, s->capacity, s->n_losses + n));
+    ck_assert(VPPS_RESERVE(s->losses, s->n_losses + n));
     for (uint32_t i = 0; i < n; i++)
         if (nodes[n + i] != VPPS_NO_NODE) s->losses[s->n_losses++] = nodes[n + i];
     free(nodes);
@@ -303,7 +303,7 @@ static void schedule(subject *s) {
 }
 
 static void close_subject(subject *s) {
-    free(s->losses);
+    VPPS_FREE_ARRAYS(s->losses);
     s->net->destroy(s->data);
     vpps_handle_destroy(s->handle);
     vpps_graph_destroy(s->g);

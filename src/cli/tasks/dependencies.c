@@ -58,9 +58,8 @@ static bool label_of(const corpus_split *split, uint32_t i, uint32_t k, uint32_t
 static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
     corpus_scratch *scratch = &c->scratch;
-    VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, sentence.words, sentence.n_words,
-                           split->ids[VOCAB_WORDS]));
-    VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, sentence.words, sentence.n_words, NULL));
+    VPPS_TRY(task_copy_ids(&scratch->words, sentence.words, sentence.n_words, split->ids[VOCAB_WORDS]));
+    VPPS_TRY(task_copy_ids(&scratch->tags, sentence.words, sentence.n_words, NULL));
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {

@@ -75,7 +75,7 @@ static uint32_t class_of_label(const corpus_split *split, uint32_t label) {
 static vpps_status copy_edges(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const struct vpps_edge_list *g = &split->edge_lists->graphs[i];
     corpus_scratch *scratch = &c->scratch;
-    if (!VPPS_RESERVE(scratch->edges, scratch->edges_capacity, (size_t)g->n_edges + 1))
+    if (!VPPS_RESERVE(scratch->edges, (size_t)g->n_edges + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for %u edges", g->n_edges);
     x->edges = scratch->edges;
     for (uint32_t k = 0; k < g->n_edges; k++) {
@@ -90,8 +90,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     const vpps_sentence nodes = vpps_sentences_get(split->sentences, i);
     const vpps_edge_lists *e = split->edge_lists;
     corpus_scratch *scratch = &c->scratch;
-    VPPS_TRY(
-        task_copy_ids(&scratch->words, &scratch->words_capacity, nodes.words, nodes.n_words, split->ids[VOCAB_WORDS]));
+    VPPS_TRY(task_copy_ids(&scratch->words, nodes.words, nodes.n_words, split->ids[VOCAB_WORDS]));
     VPPS_TRY(copy_edges(c, split, i, x));
     x->sentence = (vpps_sentence){.words = scratch->words, .n_words = nodes.n_words};
     x->numbers = e->numbers ? e->values + e->graphs[i].first_node * e->numbers : NULL;
@@ -99,7 +98,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     if (x->label != VPPS_NO_WORD) /* c->classes: a label that training did not have */
         x->label = vpps_min_u32(class_of_label(split, x->label), c->classes);
     if (!nodes.tags) return VPPS_OK;
-    VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, nodes.tags, nodes.n_words, NULL));
+    VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));
     for (uint32_t k = 0; k < nodes.n_words; k++) {
         if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* is anything labelled? */
         scratch->tags[k] = class_of_label(split, nodes.tags[k]);

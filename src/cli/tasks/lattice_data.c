@@ -69,7 +69,7 @@ vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, ne
     scratch->lattice = vpps_lattices_get(split->lattices, i);
     vpps_lattice *l = &scratch->lattice;
     const uint32_t n_arcs = l->first_arc[l->n_nodes];
-    if (!VPPS_RESERVE(scratch->arcs, scratch->arcs_capacity, (size_t)n_arcs + 1)) {
+    if (!VPPS_RESERVE(scratch->arcs, (size_t)n_arcs + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for a lattice of %u arcs", n_arcs);
     }
     for (uint32_t a = 0; a < n_arcs; a++) {

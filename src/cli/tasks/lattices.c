@@ -96,10 +96,9 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     VPPS_TRY(lattice_example(c, split, i, x));
     const uint32_t n = x->lattice->n_nodes;
     if (split->ids[VOCAB_CLASSES]) {
-        VPPS_TRY(
-            task_copy_ids(&scratch->tags, &scratch->tags_capacity, x->lattice->tags, n, split->ids[VOCAB_CLASSES]));
+        VPPS_TRY(task_copy_ids(&scratch->tags, x->lattice->tags, n, split->ids[VOCAB_CLASSES]));
     } else {
-        VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, x->lattice->tags, n, NULL));
+        VPPS_TRY(task_copy_ids(&scratch->tags, x->lattice->tags, n, NULL));
         for (uint32_t k = 0; k < n; k++) scratch->tags[k] = VPPS_NO_WORD;
     }
     scratch->lattice.tags = scratch->tags;

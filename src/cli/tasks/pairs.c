@@ -140,11 +140,10 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
         VPPS_TRY(lattice_example(c, split, i, x));
     } else {
         const vpps_sentence source = vpps_sentences_get(split->sentences, i);
-        VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, source.words, source.n_words,
-                               split->ids[VOCAB_WORDS]));
+        VPPS_TRY(task_copy_ids(&scratch->words, source.words, source.n_words, split->ids[VOCAB_WORDS]));
         x->sentence = (vpps_sentence){.words = scratch->words, .n_words = source.n_words};
     }
-    if (!VPPS_RESERVE(scratch->target, scratch->target_capacity, (size_t)target.n_words + 1)) {
+    if (!VPPS_RESERVE(scratch->target, (size_t)target.n_words + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for a translation of %u words", target.n_words);
     }
     scratch->target[0] = end_word(c);
@@ -200,7 +199,6 @@ static vpps_status add_to_bleu(vpps_bleu *b, const corpus_split *split, const ui
 static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, const volatile int *stop, vpps_bleu *b) {
     const uint32_t batch = x->settings->batch;
     uint32_t *ids, *hypothesis = NULL;
-    size_t capacity = 0;
     VPPS_TRY(vpps_vocab_map(c->vocab[VOCAB_CLASSES], vpps_sentences_vocab(split->target), VPPS_NO_WORD, &ids));
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < split->n_examples && status == VPPS_OK && !(stop && *stop); i += batch) {
@@ -212,14 +210,15 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
             status = VPPS_OK;
             continue;
         }
-        if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, capacity, d.first[n] + 1)) {
+        if (status == VPPS_OK && !VPPS_RESERVE(hypothesis, d.first[n] + 1)) {
             status = vpps_fail(VPPS_MEMORY, "no memory for %zu words", d.first[n]);
         }
         if (status == VPPS_OK && hypothesis)
             status = add_to_bleu(b, split, split->examples + i, n, &d, ids, hypothesis);
         decoded_destroy(&d);
     }
-    VPPS_FREE(hypothesis, ids);
+    VPPS_FREE_ARRAYS(hypothesis);
+    free(ids);
     return status;
 }
 

@@ -87,8 +87,7 @@ static uint32_t label_of(const corpus_split *split, uint32_t i) {
 static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
     corpus_scratch *scratch = &c->scratch;
-    VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, sentence.words, sentence.n_words,
-                           split->ids[VOCAB_WORDS]));
+    VPPS_TRY(task_copy_ids(&scratch->words, sentence.words, sentence.n_words, split->ids[VOCAB_WORDS]));
     x->sentence = (vpps_sentence){.words = scratch->words, .n_words = sentence.n_words};
     x->label = label_of(split, i);
     return VPPS_OK;

@@ -69,8 +69,8 @@ static vpps_status spell(corpus *c, const corpus_split *split, const vpps_senten
         vpps_spellings_word(split->spellings, sentence->words[k], &n);
         n_characters += n;
     }
-    if (!VPPS_RESERVE(scratch->characters, scratch->characters_capacity, n_characters + 1) ||
-        !VPPS_RESERVE(scratch->spellings, scratch->spellings_capacity, (size_t)sentence->n_words + 1)) {
+    if (!VPPS_RESERVE(scratch->characters, n_characters + 1) ||
+        !VPPS_RESERVE(scratch->spellings, (size_t)sentence->n_words + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu characters", n_characters);
     }
     uint32_t *at = scratch->characters;
@@ -87,12 +87,10 @@ static vpps_status spell(corpus *c, const corpus_split *split, const vpps_senten
 static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
     corpus_scratch *scratch = &c->scratch;
-    VPPS_TRY(task_copy_ids(&scratch->words, &scratch->words_capacity, sentence.words, sentence.n_words,
-                           split->ids[VOCAB_WORDS]));
+    VPPS_TRY(task_copy_ids(&scratch->words, sentence.words, sentence.n_words, split->ids[VOCAB_WORDS]));
     x->sentence = (vpps_sentence){.words = scratch->words, .n_words = sentence.n_words};
     if (sentence.tags) {
-        VPPS_TRY(task_copy_ids(&scratch->tags, &scratch->tags_capacity, sentence.tags, sentence.n_words,
-                               split->ids[VOCAB_CLASSES]));
+        VPPS_TRY(task_copy_ids(&scratch->tags, sentence.tags, sentence.n_words, split->ids[VOCAB_CLASSES]));
         x->sentence.tags = scratch->tags;
     }
     return spell(c, split, &sentence, x);

@@ -68,7 +68,6 @@ typedef struct tag_counter {
     uint32_t *ids;
     vpps_f1 *f1; /* NULL: the tags are no chunks */
     uint32_t *own_gold, *own_predicted;
-    size_t gold_capacity, predicted_capacity;
     accuracy words;
     const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n);
 } tag_counter;
@@ -81,16 +80,15 @@ static vpps_status open_counter(tag_counter *t, const corpus *c, const vpps_voca
 static void close_counter(tag_counter *t) {
     vpps_f1_destroy(t->f1);
     vpps_vocab_destroy(t->tags);
-    VPPS_FREE(t->ids, t->own_gold, t->own_predicted);
+    free(t->ids);
+    VPPS_FREE_ARRAYS(t->own_gold, t->own_predicted);
 }
 
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
     tag_counter *t = context;
     const uint32_t *gold = t->gold(split, i, n);
-    VPPS_TRY(task_copy_ids(&t->own_gold, &t->gold_capacity, gold, *n, t->ids));
-    if (!VPPS_RESERVE(t->own_predicted, t->predicted_capacity, (size_t)*n + 1)) {
-        return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n);
-    }
+    VPPS_TRY(task_copy_ids(&t->own_gold, gold, *n, t->ids));
+    if (!VPPS_RESERVE(t->own_predicted, (size_t)*n + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n); }
     for (uint32_t k = 0; k < *n; k++) {
         t->own_predicted[k] = (uint32_t)predicted[k];
         /* tags that the network does not know have the numbers after its own */

@@ -125,7 +125,7 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
 static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const vpps_tree tree = vpps_treebank_tree(split->bank, i);
     corpus_scratch *scratch = &c->scratch;
-    if (!VPPS_RESERVE(scratch->nodes, scratch->nodes_capacity, tree.n_nodes)) {
+    if (!VPPS_RESERVE(scratch->nodes, tree.n_nodes)) {
         return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
     }
     for (uint32_t k = 0; k < tree.n_nodes; k++) {
@@ -280,9 +280,9 @@ static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint
 
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     int32_t *predicted = NULL;
-    size_t capacity = 0, at = 0;
+    size_t at = 0;
     if (a->json) return predict_json(x, c, split, first, n, a);
-    vpps_status status = session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted, &capacity);
+    vpps_status status = session_predict(x, c, split, split->examples + first, n, NET_HEADS_ALL, &predicted);
     for (uint32_t i = first; i < first + n && status == VPPS_OK; i++) {
         const vpps_tree tree = vpps_treebank_tree(split->bank, i);
         if (a->gold) status = print_gold(a, tree, vpps_treebank_vocab(split->bank), x->settings->output == OUTPUT_TREE);
@@ -295,7 +295,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         if (status == VPPS_OK) status = answers_end(a);
         at += tree.n_nodes;
     }
-    free(predicted);
+    VPPS_FREE_ARRAYS(predicted);
     return status;
 }
 

@@ -63,8 +63,8 @@ vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from,
     return vpps_vocab_map(from, to, missing, &split->ids[which]);
 }
 
-vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map) {
-    if (!VPPS_RESERVE(*out, *capacity, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
+vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map) {
+    if (!VPPS_RESERVE(*out, (size_t)n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %u words", n);
     for (uint32_t i = 0; i < n; i++) (*out)[i] = map ? map[ids[i]] : ids[i];
     return VPPS_OK;
 }

@@ -23,7 +23,7 @@ vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from,
                          uint32_t missing);
 
 /* n ids by a map (NULL: as they are) into *out, which grows. Fails with MEMORY. */
-vpps_status task_copy_ids(uint32_t **out, size_t *capacity, const uint32_t *ids, uint32_t n, const uint32_t *map);
+vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map);
 
 /* Adds a text to split->text, where an own form (task.h) is predicted: the answer is the text with labels. Fails with MEMORY. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);

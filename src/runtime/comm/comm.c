@@ -30,7 +30,10 @@ vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, u
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for %u processes", size);
 }
 
-void vpps_comm_free(vpps_communicator *c) { VPPS_FREE(c->hosts, c->parcels, c->scratch); }
+void vpps_comm_free(vpps_communicator *c) {
+    VPPS_FREE_ARRAYS(c->scratch);
+    VPPS_FREE(c->hosts, c->parcels);
+}
 
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
     char own[VPPS_HOST_BYTES] = "";
@@ -49,7 +52,7 @@ static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
     const uint32_t rank = c->rank;
     const size_t first = part_of(c, n, rank), own = part_of(c, n, rank + 1) - first;
     vpps_parcel *out = c->parcels, *in = c->parcels + c->size;
-    if (!VPPS_RESERVE(c->scratch, c->scratch_capacity, (size_t)c->size * own + 1)) {
+    if (!VPPS_RESERVE(c->scratch, (size_t)c->size * own + 1)) {
         return vpps_fail(VPPS_MEMORY, "communicator: out of memory for a sum of %zu elements", n);
     }
     for (uint32_t p = 0; p < c->size; p++) {

@@ -53,7 +53,6 @@ struct vpps_communicator {
     bool ended; /* another process has reported the failure, and ends the run */
     uint64_t sent_bytes;
     float *scratch;
-    size_t scratch_capacity;
     vpps_parcel *parcels; /* 2 * size, of comm.c's own exchanges */
 };
 

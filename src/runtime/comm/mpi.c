@@ -35,7 +35,7 @@ typedef struct mpi_row {
     const vpps_mpi_binding *binding;
     vpps_mpi *mpi;
     message *messages; /* of the binding's requests */
-    size_t n_messages, messages_capacity;
+    size_t n_messages;
     note told, there;     /* must stay as they are while they are sent */
     uint64_t *heard_ns;   /* of each process: when it last said that it is there */
     bool *waiting;        /* of each process: it has said so */
@@ -251,7 +251,7 @@ static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, u
     enum { MOST = 1 << 30 };
     for (size_t at = 0, count; at < parcel->bytes; at += count) {
         count = parcel->bytes - at < MOST ? parcel->bytes - at : MOST;
-        if (!VPPS_RESERVE(m->messages, m->messages_capacity, m->n_messages + 1)) {
+        if (!VPPS_RESERVE(m->messages, m->n_messages + 1)) {
             return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
         }
         m->messages[m->n_messages++] = (message){peer, receives};
@@ -337,7 +337,8 @@ static void mpi_close(vpps_communicator *c) {
     mpi_row *m = (mpi_row *)c;
     stop_beating(m);
     if (m->mpi) m->binding->close(m->mpi);
-    VPPS_FREE(m->messages, m->heard_ns, m->waiting);
+    VPPS_FREE_ARRAYS(m->messages);
+    VPPS_FREE(m->heard_ns, m->waiting);
     vpps_comm_free(c);
     free(m);
 }

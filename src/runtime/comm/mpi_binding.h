@@ -44,7 +44,7 @@ struct vpps_mpi {
     handle comm;
     bool initialized; /* by open */
     handle *requests;
-    size_t n_requests, requests_capacity;
+    size_t n_requests;
     handle told; /* the request of the latest tell */
 #define X(name, parameters) int(*name) parameters;
     CALLS(X)
@@ -120,11 +120,12 @@ static void close_binding(vpps_mpi *m) {
     m->MPI_Finalized(&finalized);
     if (!finalized) m->MPI_Comm_free(&m->comm);
     if (!finalized && m->initialized) m->MPI_Finalize();
-    VPPS_FREE(m->requests, m);
+    VPPS_FREE_ARRAYS(m->requests);
+    free(m);
 }
 
 static int start(vpps_mpi *m, bool receive, void *data, int bytes, int peer, int tag) {
-    if (!VPPS_RESERVE(m->requests, m->requests_capacity, m->n_requests + 1)) return OUT_OF_MEMORY;
+    if (!VPPS_RESERVE(m->requests, m->n_requests + 1)) return OUT_OF_MEMORY;
     handle *request = &m->requests[m->n_requests++];
     return receive ? m->MPI_Irecv(data, bytes, m->k.type_byte, peer, tag, m->comm, request)
                    : m->MPI_Isend(data, bytes, m->k.type_byte, peer, tag, m->comm, request);

@@ -100,29 +100,21 @@ struct vpps_vp {
     float *scratch; /* tiles */
     size_t scratch_floats;
     const float **pointers; /* vectors of products, members of lists */
-    size_t pointers_capacity;
-    uint32_t *live; /* vertices of a task whose condition holds */
-    size_t live_capacity;
-    uint32_t *d_at; /* of a cell's outer products: their vectors in `pointers` */
-    size_t d_at_capacity;
+    uint32_t *live;         /* vertices of a task whose condition holds */
+    uint32_t *d_at;         /* of a cell's outer products: their vectors in `pointers` */
     vpps_product_term *terms;
-    size_t terms_capacity;
     vpps_bf16_term *bf16_terms;
-    size_t bf16_terms_capacity;
-    double *sums; /* of squares, of an outer product's two values */
-    size_t sums_capacity;
-    double *grams; /* products of an outer product's vectors with each other */
-    size_t grams_capacity;
+    double *sums;      /* of squares, of an outer product's two values */
+    double *grams;     /* products of an outer product's vectors with each other */
     uint64_t tile;     /* number of the tile at hand, from 1 on */
     uint32_t *vectors; /* its vectors in bf16 */
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* by key: vpps_pack_vectors */
-    size_t packed_capacity;
     uint32_t *touched; /* of each parameter: the sum of gradients (cpu->sum) that the VP's part of its gradient is of */
     uint32_t *by_update; /* of each parameter: launch that left the gradient to the update */
     size_t *copy_of;     /* of each such parameter: where in `copies` its gradient's vectors x begin, or NO_COPY */
     float *copies;       /* of vectors x that the update itself changes */
-    size_t n_copies, copies_capacity;
+    size_t n_copies;
     uint32_t copied; /* launch that `copies` is of */
     uint32_t shared; /* launch whose gradients are those of all processes */
     uint32_t met[2]; /* meetings of its group, and of all VPs, that it has come to in this launch */
@@ -139,7 +131,6 @@ typedef struct vpps_meetings {
     size_t n_counters;
     bool taken;        /* the script's barriers are meetings; else they are `counters` */
     uint32_t *signals; /* that each barrier gets */
-    size_t signals_capacity;
 } vpps_meetings;
 
 struct vpps_cpu {
@@ -179,12 +170,10 @@ struct vpps_cpu {
     const uint32_t *script;
     vpps_task_header task_header;
     vpps_block_view *views;
-    size_t views_capacity;
     /* Of each matrix: outer products of the batch that add to its gradient; 1: the update may make it. */
     uint32_t *uses;
     uint64_t *vectors;          /* of each matrix: that the batch multiplies with its transpose, in tasks of enough */
     vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
-    size_t segments_capacity;
     uint32_t n_segments;
     vpps_share *share; /* NULL: there is one process */
     vpps_counter arrived,

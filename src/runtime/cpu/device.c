@@ -144,8 +144,9 @@ static void cpu_destroy(vpps_device *d) {
         if (vp->has_thread) pthread_join(vp->thread, NULL);
         vpps_unmap_pages(vp->scratch, vp->scratch_floats * sizeof(float));
         vpps_unmap_pages(vp->vectors, vp->vector_capacity * sizeof *vp->vectors);
-        VPPS_FREE(vp->packed, vp->pointers, vp->terms, vp->bf16_terms, vp->sums, vp->grams, vp->d_at, vp->live,
-                  vp->touched, vp->by_update, vp->copy_of, vp->copies);
+        VPPS_FREE_ARRAYS(vp->packed, vp->pointers, vp->terms, vp->bf16_terms, vp->sums, vp->grams, vp->d_at, vp->live,
+                         vp->copies);
+        VPPS_FREE(vp->touched, vp->by_update, vp->copy_of);
     }
     vpps_entries_close(cpu->entries);
     vpps_row_sums_destroy(cpu->row_sums);
@@ -155,8 +156,8 @@ static void cpu_destroy(vpps_device *d) {
     vpps_free_matrices(cpu);
     VPPS_FREE(cpu->plan.values, cpu->counters);
     vpps_meetings_close(cpu);
-    VPPS_FREE(cpu->norms, cpu->places.at, cpu->chosen, cpu->uses, cpu->vectors, cpu->views, cpu->segments, cpu->vps,
-              cpu);
+    VPPS_FREE_ARRAYS(cpu->views, cpu->segments);
+    VPPS_FREE(cpu->norms, cpu->places.at, cpu->chosen, cpu->uses, cpu->vectors, cpu->vps, cpu);
 }
 
 static vpps_status make_vps(vpps_cpu *cpu) {
@@ -261,7 +262,7 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
 /* The rows that the script trains, table by table. */
 static vpps_status make_segments(vpps_cpu *cpu) {
     cpu->n_segments = cpu->task_header.n_tables;
-    if (!VPPS_RESERVE(cpu->segments, cpu->segments_capacity, cpu->n_segments + 1u)) {
+    if (!VPPS_RESERVE(cpu->segments, cpu->n_segments + 1u)) {
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", cpu->n_segments);
     }
     for (uint32_t i = 0; i < cpu->n_segments; i++) {
@@ -274,7 +275,7 @@ static vpps_status make_segments(vpps_cpu *cpu) {
 /* Blocks with their arrays found. */
 static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
     const uint32_t n_blocks = cpu->task_header.n_blocks;
-    if (!VPPS_RESERVE(cpu->views, cpu->views_capacity, n_blocks + 1u)) {
+    if (!VPPS_RESERVE(cpu->views, n_blocks + 1u)) {
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u blocks", n_blocks);
     }
     for (uint32_t i = 0; i < n_blocks; i++) {

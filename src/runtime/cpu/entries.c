@@ -24,7 +24,7 @@ typedef struct request {
 /* Entries of one process. */
 typedef struct entry_list {
     uint32_t *offsets;
-    size_t n, capacity, words;
+    size_t n, words;
 } entry_list;
 
 /* An entry that is looked up: the process that has it, and its place among the entries that come from there. */
@@ -44,14 +44,12 @@ struct vpps_entries {
     table *tables;
     uint32_t n_tables;
     uint32_t *script;
-    size_t script_capacity;
     looked_up *found; /* by offset, at its hash or after it; a power of two, more than half of it empty: NO_OFFSET */
     size_t found_size, n_found;
     entry_list *wanted, *asked; /* of each process; by each process */
     uint32_t *first;            /* offset of what comes from each process */
     float **answers;            /* to each process */
-    size_t *answers_capacity;
-    request *requests; /* out and in, of each process */
+    request *requests;          /* out and in, of each process */
     vpps_parcel *parcels;
     uint64_t fetch_ns, sent_bytes;
 };
@@ -79,23 +77,21 @@ vpps_status vpps_entries_open(vpps_entries **out, const vpps_cpu *cpu, vpps_comm
     e->asked = calloc(c->size, sizeof *e->asked);
     e->first = calloc(c->size, sizeof *e->first);
     e->answers = calloc(c->size, sizeof *e->answers);
-    e->answers_capacity = calloc(c->size, sizeof *e->answers_capacity);
     e->requests = calloc(2 * (size_t)c->size, sizeof *e->requests);
     e->parcels = calloc(2 * (size_t)c->size, sizeof *e->parcels);
-    const bool ok = e->wanted && e->asked && e->first && e->answers && e->answers_capacity && e->requests &&
-                    e->parcels && list_tables(e, cpu);
+    const bool ok = e->wanted && e->asked && e->first && e->answers && e->requests && e->parcels && list_tables(e, cpu);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cpu: out of memory for tables of %u processes", c->size);
 }
 
 void vpps_entries_close(vpps_entries *e) {
     if (!e) return;
     for (uint32_t p = 0; p < e->c->size; p++) {
-        if (e->wanted) free(e->wanted[p].offsets);
-        if (e->asked) free(e->asked[p].offsets);
-        if (e->answers) free(e->answers[p]);
+        if (e->wanted) VPPS_FREE_ARRAYS(e->wanted[p].offsets);
+        if (e->asked) VPPS_FREE_ARRAYS(e->asked[p].offsets);
+        if (e->answers) VPPS_FREE_ARRAYS(e->answers[p]);
     }
-    VPPS_FREE(e->tables, e->script, e->found, e->wanted, e->asked, e->first, e->answers, e->answers_capacity,
-              e->requests, e->parcels, e);
+    VPPS_FREE_ARRAYS(e->script);
+    VPPS_FREE(e->tables, e->found, e->wanted, e->asked, e->first, e->answers, e->requests, e->parcels, e);
 }
 
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost) {
@@ -104,7 +100,7 @@ void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost) {
 }
 
 uint32_t *vpps_entries_script(vpps_entries *e, const vpps_batch *batch) {
-    if (!VPPS_RESERVE(e->script, e->script_capacity, batch->script_words)) return NULL;
+    if (!VPPS_RESERVE(e->script, batch->script_words)) return NULL;
     return memcpy(e->script, batch->script, batch->script_words * sizeof *e->script);
 }
 
@@ -161,7 +157,7 @@ static vpps_status want(vpps_entries *e, uint32_t offset) {
     const table *t = find_table(e, offset, &row);
     if (!t) return vpps_fail(VPPS_SCRIPT, "script: it looks up word %u, which is no entry of a table", offset);
     entry_list *list = &e->wanted[owner_of(e, row)];
-    if (!VPPS_RESERVE(list->offsets, list->capacity, list->n + 1)) return no_memory();
+    if (!VPPS_RESERVE(list->offsets, list->n + 1)) return no_memory();
     *x = (looked_up){offset, owner_of(e, row), (uint32_t)list->words};
     list->offsets[list->n++] = offset;
     list->words += t->words;
@@ -235,7 +231,7 @@ static vpps_status exchange_offsets(vpps_entries *e) {
     for (uint32_t p = 0; p < size; p++) {
         entry_list *asked = &e->asked[p];
         asked->n = e->requests[size + p].n;
-        if (!VPPS_RESERVE(asked->offsets, asked->capacity, asked->n + 1)) return no_memory();
+        if (!VPPS_RESERVE(asked->offsets, asked->n + 1)) return no_memory();
         e->parcels[p] = (vpps_parcel){e->wanted[p].offsets, e->requests[p].n * sizeof *asked->offsets};
         e->parcels[size + p] = (vpps_parcel){asked->offsets, asked->n * sizeof *asked->offsets};
     }
@@ -272,7 +268,7 @@ static vpps_status exchange_values(vpps_entries *e, float *pool) {
         }
         if (p == rank) continue;
         VPPS_TRY(copy_entries(e, &e->asked[p], p, NULL));
-        if (!VPPS_RESERVE(e->answers[p], e->answers_capacity[p], e->asked[p].words + 1)) return no_memory();
+        if (!VPPS_RESERVE(e->answers[p], e->asked[p].words + 1)) return no_memory();
         VPPS_TRY(copy_entries(e, &e->asked[p], p, e->answers[p]));
         e->parcels[p] = (vpps_parcel){e->answers[p], e->asked[p].words * sizeof(float)};
     }

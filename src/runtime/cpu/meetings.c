@@ -54,7 +54,10 @@ vpps_status vpps_meetings_open(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-void vpps_meetings_close(vpps_cpu *cpu) { VPPS_FREE(cpu->meetings.all, cpu->meetings.signals); }
+void vpps_meetings_close(vpps_cpu *cpu) {
+    VPPS_FREE_ARRAYS(cpu->meetings.signals);
+    free(cpu->meetings.all);
+}
 
 /* ---------------------------------------------------------------- scripts */
 
@@ -120,7 +123,7 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
     vpps_meetings *m = &cpu->meetings;
     m->taken = false;
     if (cpu->n_vps < VPPS_LEAST_TREE) return VPPS_OK;
-    if (!VPPS_RESERVE(m->signals, m->signals_capacity, vpps_task_header_of(script)->n_barriers + 1u))
+    if (!VPPS_RESERVE(m->signals, vpps_task_header_of(script)->n_barriers + 1u))
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u barriers", vpps_task_header_of(script)->n_barriers);
     if (!vpps_are_meetings(script, m->signals)) return VPPS_OK;
     m->taken = true;

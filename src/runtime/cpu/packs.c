@@ -109,12 +109,12 @@ static bool need_words(vpps_vp *vp, size_t words) {
 
 /* Room for words under the key, where there is none of this tile yet; then *at. False: out of memory. */
 static bool find_room(vpps_vp *vp, uint32_t key, size_t words, bool *known, size_t *at) {
-    const size_t before = vp->packed_capacity;
+    const size_t before = vpps_capacity(vp->packed);
     vpps_packed once = {0}, *p = &once;
     if (key != VPPS_NONE) {
-        if (!VPPS_RESERVE(vp->packed, vp->packed_capacity, (size_t)key + 1)) return false;
-        if (vp->packed_capacity > before)
-            memset(vp->packed + before, 0, (vp->packed_capacity - before) * sizeof *vp->packed);
+        if (!VPPS_RESERVE(vp->packed, (size_t)key + 1)) return false;
+        const size_t after = vpps_capacity(vp->packed);
+        if (after > before) memset(vp->packed + before, 0, (after - before) * sizeof *vp->packed);
         p = &vp->packed[key];
     }
     *known = p->tile == vp->tile;

@@ -246,10 +246,8 @@ static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t
 }
 
 static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats, size_t grams) {
-    return VPPS_RESERVE(vp->grams, vp->grams_capacity, grams) &&
-           VPPS_RESERVE(vp->pointers, vp->pointers_capacity, pointers) &&
-           VPPS_RESERVE(vp->sums, vp->sums_capacity, 2 * outers) && VPPS_RESERVE(vp->d_at, vp->d_at_capacity, outers) &&
-           vpps_vp_scratch(vp, floats);
+    return VPPS_RESERVE(vp->grams, grams) && VPPS_RESERVE(vp->pointers, pointers) &&
+           VPPS_RESERVE(vp->sums, 2 * outers) && VPPS_RESERVE(vp->d_at, outers) && vpps_vp_scratch(vp, floats);
 }
 
 /* Does an outer product read a vector or a table's entry, which the update changes? */
@@ -308,9 +306,7 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
     const uint32_t k = view->cell->values[x].rows, cols = view->cell->values[x].cols;
     uint32_t first;
     const uint32_t n = vectors_of(view, x, 0, view->block->n, &first);
-    if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, n) ||
-        !VPPS_RESERVE(vp->copies, vp->copies_capacity, vp->n_copies + (size_t)n * k))
-        return false;
+    if (!VPPS_RESERVE(vp->pointers, n) || !VPPS_RESERVE(vp->copies, vp->n_copies + (size_t)n * k)) return false;
     point(vp->cpu, view, x, first, n / cols, vp->pointers);
     for (uint32_t i = 0; i < n; i++, vp->n_copies += k)
         memcpy(vp->copies + vp->n_copies, vp->pointers[i], k * sizeof *vp->copies);

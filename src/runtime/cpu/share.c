@@ -72,14 +72,12 @@ static vpps_status exchange(vpps_cpu *cpu) {
                                .vote = cpu->device.vote,
                                .loss = cpu->loss,
                                .segments = cpu->segments,
-                               .segments_capacity = cpu->segments_capacity,
                                .n_segments = cpu->n_segments,
                                .keep_rows = cpu->entries != NULL,
                                .reduce = reduce,
                                .device = cpu};
     const vpps_status status = vpps_share_exchange(cpu->share, &batch);
     cpu->segments = batch.segments;
-    cpu->segments_capacity = batch.segments_capacity;
     VPPS_TRY(status);
     cpu->n_segments = batch.n_segments;
     cpu->loss = batch.loss;

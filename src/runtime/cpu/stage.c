@@ -42,7 +42,7 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
 static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     vpps_vp *vp = t->vp;
     uint32_t n = 0;
-    if (!VPPS_RESERVE(vp->live, vp->live_capacity, *end - *first + 1u)) return false;
+    if (!VPPS_RESERVE(vp->live, *end - *first + 1u)) return false;
     for (uint32_t v = *first; v < *end; v++)
         if (holds(t, v)) vp->live[n++] = v;
     if (n == *end - *first || (n && t->c->n_lists)) return true;

@@ -112,7 +112,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     for (; k < s->n; k++) {
         const vpps_operand *x = operands_of(t, s) + k;
         const uint32_t n = x->access == VPPS_ACCESS_MEMBERS ? members_of(t, x->axis, at->vertex) : 1;
-        if (!VPPS_RESERVE(vp->pointers, vp->pointers_capacity, (size_t)o->n_list + n + 1)) return false;
+        if (!VPPS_RESERVE(vp->pointers, (size_t)o->n_list + n + 1)) return false;
         const vpps_span span = vpps_span_of(t, x, false);
         const uint32_t first = number_of(t, x, s->axis, at);
         for (uint32_t m = 0; m < n; m++) vp->pointers[o->n_list++] = vpps_span_at(&span, first + m);
@@ -207,7 +207,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     o->u = s->run.of.u.whole;
     const bool dot = is_dot(s, x, &to), scale = is_scale(s, x, &from[1]);
     const uint32_t list = dot && x[1].axis ? 1 : 0; /* the tensor that members have */
-    if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->vp->pointers_capacity, t->n[s->axis] + 1u)) return false;
+    if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);
         if (m == end) continue;

@@ -6,7 +6,7 @@ static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_st
     return t->p->operands + s->first;
 }
 
-static bool need_pointers(vpps_vp *vp, size_t n) { return VPPS_RESERVE(vp->pointers, vp->pointers_capacity, n); }
+static bool need_pointers(vpps_vp *vp, size_t n) { return VPPS_RESERVE(vp->pointers, n); }
 
 static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
     return t->p->rows ? vpps_blocks_of(t->vp->cpu, matrix, t->member, t->c->needs.group)
@@ -94,7 +94,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
     vpps_vp *vp = t->vp;
     const vpps_cpu_precision *precision = &vp->cpu->precision;
     const vpps_operand *o = operands_of(t, s);
-    if (!VPPS_RESERVE(vp->bf16_terms, vp->bf16_terms_capacity, s->n)) return false;
+    if (!VPPS_RESERVE(vp->bf16_terms, s->n)) return false;
     for (uint32_t i = 0, end; i < p->n; i = end) {
         end = run_end(&p->from, &p->c, i, p->n);
         for (uint32_t k = 0; k < s->n; k++) {
@@ -153,7 +153,7 @@ static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t 
     uint32_t share, most = 0;
     const uint32_t first_vp = first_vp_of(t, &share);
     for (uint32_t i = 0; i < s->n; i++) most += copies ? share : blocks_of(t, o[i].matrix).n;
-    if (!need_pointers(vp, (size_t)n * s->n) || !VPPS_RESERVE(vp->terms, vp->terms_capacity, most + 1u)) return false;
+    if (!need_pointers(vp, (size_t)n * s->n) || !VPPS_RESERVE(vp->terms, most + 1u)) return false;
     *n_terms = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const float **pointers = vp->pointers + (size_t)i * n;
@@ -194,8 +194,7 @@ static bool multiply_transposed_bf16(const vpps_tile *t, const vpps_program_step
     const bool copies = want_copies(t, s);
     uint32_t share, n_terms = 0;
     const uint32_t first_vp = first_vp_of(t, &share), n_values = t->c->n_values;
-    if (!need_pointers(vp, n) || !VPPS_RESERVE(vp->bf16_terms, vp->bf16_terms_capacity, (size_t)s->n * share))
-        return false;
+    if (!need_pointers(vp, n) || !VPPS_RESERVE(vp->bf16_terms, (size_t)s->n * share)) return false;
     for (uint32_t i = 0; i < s->n; i++) {
         const vpps_operand *o = operands_of(t, s) + i;
         const uint32_t first = vpps_rows_of_vp(cpu, o->matrix, first_vp).first;

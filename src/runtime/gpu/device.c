@@ -360,7 +360,8 @@ static void gpu_destroy(vpps_device *d) {
     }
     vpps_gpu_layout_free(&gpu->layout);
     vpps_row_sums_destroy(gpu->row_sums);
-    VPPS_FREE(gpu->rescued, gpu->dense, gpu->segments, gpu->rows, gpu);
+    VPPS_FREE_ARRAYS(gpu->segments, gpu->rows);
+    VPPS_FREE(gpu->rescued, gpu->dense, gpu);
 }
 
 /* Where launches tell how they ended: in the host's memory, written by the kernel, or in the device's, to be copied. */

@@ -206,7 +206,7 @@ static void cuda_close(vpps_driver *base) {
         next = k->next;
         free(k);
     }
-    VPPS_FREE(d->memory.at, d->pinned.at);
+    VPPS_FREE_ARRAYS(d->memory.at, d->pinned.at);
     vpps_cuda_close(&d->cuda);
     free(d);
 }
@@ -231,7 +231,7 @@ static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *addr
     CUDA_DRIVER(d);
     vpps_cu_address at;
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (!VPPS_RESERVE(d->memory.at, d->memory.room, d->memory.n + 1))
+    if (!VPPS_RESERVE(d->memory.at, d->memory.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
     const vpps_cu_result code = d->cuda.cuMemAlloc_v2(&at, bytes ? bytes : 1);
     if (code != VPPS_CU_SUCCESS) {
@@ -253,7 +253,7 @@ static void cuda_release(vpps_driver *base, uint64_t address) {
 static vpps_status cuda_allocate_host(vpps_driver *base, size_t bytes, void **out) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (!VPPS_RESERVE(d->pinned.at, d->pinned.room, d->pinned.n + 1))
+    if (!VPPS_RESERVE(d->pinned.at, d->pinned.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
     const vpps_cu_result code = d->cuda.cuMemHostAlloc(out, bytes ? bytes : 1, 0);
     if (code == VPPS_CU_OUT_OF_MEMORY) return vpps_fail(VPPS_MEMORY, "cuda: no %zu bytes of pinned memory", bytes);

@@ -16,7 +16,7 @@ struct vpps_kernel {
 /* What is allocated: addresses on the device, or pointers to pinned memory. */
 typedef struct holdings {
     uint64_t *at;
-    size_t n, room;
+    size_t n;
 } holdings;
 
 typedef struct cuda_driver {

@@ -48,9 +48,7 @@ typedef struct vpps_gpu_kernel {
     uint32_t groups;
     const vpps_compiled_cell **cells; /* that it has */
     uint32_t n_cells;
-    size_t cells_capacity;
     uint32_t *number; /* of each cell of the batch: among those */
-    size_t number_capacity;
     vpps_kernel_plan plan;
     vpps_kernel *loaded; /* NULL: none yet */
     vpps_launch_shape shape;
@@ -99,7 +97,6 @@ typedef struct vpps_gpu_products {
     uint32_t
         *words; /* for the device: addresses for the calls; from word `places` on, of each OUTER, where vectors go */
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
-    size_t cells_capacity, factors_capacity, uses_capacity, gemms_capacity, words_capacity;
 } vpps_gpu_products;
 
 /* A batch whose outcome has not been taken yet. */
@@ -147,11 +144,9 @@ typedef struct vpps_gpu {
     vpps_row_sums *row_sums;    /* of tables' entries */
     double sum_loss;            /* of the launches that add up */
     vpps_row_segment *segments; /* rows of tables with gradients: of this process, then of all */
-    size_t segments_capacity;
     uint32_t n_segments;
     float *rows, *staged; /* this process's rows; other gradients on their way */
-    size_t rows_capacity, staged_capacity;
-    uint64_t start_ns; /* when the batch was launched */
+    uint64_t start_ns;    /* when the batch was launched */
 
     vpps_task_header header;    /* of the latest batch */
     vpps_gpu_flight flights[2]; /* the oldest first */

@@ -41,8 +41,7 @@ static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
         const vpps_table *t = vpps_table_at(script, i);
         words += (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
     }
-    if (!VPPS_RESERVE(gpu->rows, gpu->rows_capacity, words + 1) ||
-        !VPPS_RESERVE(gpu->segments, gpu->segments_capacity, h->n_tables + 1u)) {
+    if (!VPPS_RESERVE(gpu->rows, words + 1) || !VPPS_RESERVE(gpu->segments, h->n_tables + 1u)) {
         return no_memory(gpu);
     }
     float *to = gpu->rows;
@@ -67,7 +66,7 @@ vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu) {
 
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu) {
     const uint32_t n = (uint32_t)gpu->model->n_params;
-    if (!VPPS_RESERVE(gpu->segments, gpu->segments_capacity, n + 1u)) return no_memory(gpu);
+    if (!VPPS_RESERVE(gpu->segments, n + 1u)) return no_memory(gpu);
     gpu->n_segments = 0;
     for (uint32_t p = 0; p < n; p++) {
         const vpps_row_segment s = vpps_row_sums_of(gpu->row_sums, p);

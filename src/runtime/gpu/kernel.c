@@ -43,7 +43,8 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
     for (vpps_gpu_kernel *k = gpu->kernels, *next; k; k = next) {
         next = k->next;
         unload(gpu, k);
-        VPPS_FREE(k->cells, k->number, k);
+        VPPS_FREE_ARRAYS(k->cells, k->number);
+        free(k);
     }
     gpu->kernels = gpu->kernel = gpu->trained = NULL;
 }
@@ -142,8 +143,7 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_kernel *k = gpu->kernel = kernel_of(gpu, training, gpu->header.n_groups);
     if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     if (training) gpu->trained = k;
-    if (!VPPS_RESERVE(k->number, k->number_capacity, batch->n_cells + 1u) ||
-        !VPPS_RESERVE(k->cells, k->cells_capacity, k->n_cells + batch->n_cells + 1u)) {
+    if (!VPPS_RESERVE(k->number, batch->n_cells + 1u) || !VPPS_RESERVE(k->cells, k->n_cells + batch->n_cells + 1u)) {
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     }
     if (!has_cells(k, batch)) drop_superseded(gpu, k);

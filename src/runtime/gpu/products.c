@@ -45,13 +45,13 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
-    if (!VPPS_RESERVE(p->first_factor, p->cells_capacity, batch->n_cells + 1u)) return no_memory(gpu);
+    if (!VPPS_RESERVE(p->first_factor, batch->n_cells + 1u)) return no_memory(gpu);
     for (uint32_t i = 0; i < batch->n_cells; i++) {
         p->first_factor[i] = n;
         n += vpps_packed_operands(batch->cells[i]);
     }
     p->n_factors = n;
-    if (!VPPS_RESERVE(p->factors, p->factors_capacity, n + 1u)) return no_memory(gpu);
+    if (!VPPS_RESERVE(p->factors, n + 1u)) return no_memory(gpu);
     memset(p->factors, 0, n * sizeof *p->factors);
     for (uint32_t i = 0; i < batch->n_cells; i++) {
         for (uint32_t k = 0; k < vpps_packed_operands(batch->cells[i]); k++) {
@@ -182,8 +182,8 @@ static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
     uint64_t uses = 0, places = 0;
     for (uint32_t i = 0; i < batch->n_cells; i++) uses += batch->cells[i]->n_outers;
     for (const vpps_task *t = NULL; (t = next_outer(batch, t));) places += vpps_packed_operands(cell_of(batch, t));
-    if (!VPPS_RESERVE(p->uses, p->uses_capacity, uses + 1) || !VPPS_RESERVE(p->gemms, p->gemms_capacity, uses + 1) ||
-        !VPPS_RESERVE(p->words, p->words_capacity, ADDRESS_WORDS * uses + places + 1))
+    if (!VPPS_RESERVE(p->uses, uses + 1) || !VPPS_RESERVE(p->gemms, uses + 1) ||
+        !VPPS_RESERVE(p->words, ADDRESS_WORDS * uses + places + 1))
         return no_memory(gpu);
     p->n_uses = p->n_gemms = 0;
     return VPPS_OK;
@@ -251,7 +251,6 @@ void vpps_gpu_close_products(vpps_gpu *gpu) {
     vpps_gpu_products *p = &gpu->products;
     if (gpu->driver) vpps_cublas_close(p->cublas);
     if (gpu->driver) vpps_gpu_release(gpu, &p->packed);
-    void *const lists[] = {p->first_factor, p->factors, p->uses, p->gemms, p->words};
-    for (size_t i = 0; i < VPPS_COUNT(lists); i++) free(lists[i]);
+    VPPS_FREE_ARRAYS(p->first_factor, p->factors, p->uses, p->gemms, p->words);
     *p = (vpps_gpu_products){0};
 }

@@ -42,7 +42,7 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
 void vpps_gpu_close_share(vpps_gpu *gpu) {
     if (gpu->gpus) vpps_communicator_close(gpu->gpus);
     vpps_share_close(gpu->share);
-    free(gpu->staged);
+    VPPS_FREE_ARRAYS(gpu->staged);
 }
 
 uint32_t vpps_gpu_number(const vpps_communicator *c) {
@@ -65,7 +65,7 @@ static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t addr
         c->sent_bytes += gpu->gpus->sent_bytes - sent;
         return VPPS_OK;
     }
-    if (!VPPS_RESERVE(gpu->staged, gpu->staged_capacity, words)) return no_memory(gpu);
+    if (!VPPS_RESERVE(gpu->staged, words)) return no_memory(gpu);
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
     VPPS_TRY(c->table->allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));
@@ -105,13 +105,11 @@ vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *lo
                                 .vote = gpu->device.vote,
                                 .loss = *loss,
                                 .segments = gpu->segments,
-                                .segments_capacity = gpu->segments_capacity,
                                 .n_segments = gpu->n_segments,
                                 .reduce = reduce,
                                 .device = gpu};
     const vpps_status status = vpps_share_exchange(gpu->share, &shared);
     gpu->segments = shared.segments;
-    gpu->segments_capacity = shared.segments_capacity;
     VPPS_TRY(status);
     gpu->n_segments = shared.n_segments;
     memcpy(gpu->dense, vpps_share_dense(gpu->share), gpu->model->n_params * sizeof *gpu->dense);

@@ -190,17 +190,19 @@ vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size
 static vpps_status read_file(const char *path, void **bytes, size_t *size) {
     FILE *f = fopen(path, "rbe");
     if (!f) return vpps_fail(VPPS_IO, "software SIMT: %s: %s", path, strerror(errno));
+    char *content = NULL, *grown;
     size_t room = 0;
-    char *content = NULL;
-    bool enough = true;
     *size = 0;
     do {
-        enough = VPPS_RESERVE(content, room, *size + 65536);
-        if (enough) *size += fread(content + *size, 1, room - *size, f);
-    } while (enough && !feof(f) && !ferror(f));
+        room = 2 * room + 65536;
+        grown = realloc(content, room);
+        if (!grown) break;
+        content = grown;
+        *size += fread(content + *size, 1, room - *size, f);
+    } while (!feof(f) && !ferror(f));
     const bool failed = ferror(f);
     fclose(f);
-    if (enough && !failed) {
+    if (grown && !failed) {
         *bytes = content;
         return VPPS_OK;
     }

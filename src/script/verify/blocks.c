@@ -74,7 +74,7 @@ uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) 
                           offset, end, c->plan->batch, c->pool_words);
         return VPPS_NONE;
     }
-    if (!VPPS_RESERVE(c->tensors, c->tensors_capacity, c->n_tensors + 1u)) {
+    if (!VPPS_RESERVE(c->tensors, c->n_tensors + 1u)) {
         c->status = VPPS_MEMORY;
         return VPPS_NONE;
     }

@@ -39,7 +39,6 @@ typedef struct vpps_checked_cell {
     vpps_stage_info *stages;
     vpps_stage_read *reads;
     uint32_t n_reads;
-    size_t reads_capacity;
 } vpps_checked_cell;
 
 /* ---- blocks */
@@ -106,9 +105,7 @@ typedef struct vpps_reader_sets {
     vpps_reader *readers;
     uint32_t *first, *table;
     uint32_t n, table_size;
-    size_t readers_capacity, first_capacity;
     vpps_reader *scratch;
-    size_t scratch_capacity;
 } vpps_reader_sets;
 
 typedef struct vpps_term_of_loss {
@@ -153,7 +150,6 @@ typedef struct vpps_checker {
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
-    size_t terms_capacity;
 
     /* compiled cells and blocks */
     vpps_expressions expressions;
@@ -168,7 +164,6 @@ typedef struct vpps_checker {
     uint32_t *first_term; /* by output: its terms of the loss, in `terms` sorted by output; n_outputs + 1 */
     vpps_tensor *tensors;
     uint32_t n_tensors;
-    size_t tensors_capacity;
     uint64_t *ran, *taken; /* bits */
     uint64_t n_ran, n_taken;
     uint32_t **due_entries; /* by parameter: contributions to each entry */
@@ -197,7 +192,6 @@ typedef struct vpps_checker {
 
     void **memory;
     uint32_t n_memory;
-    size_t memory_capacity;
 } vpps_checker;
 
 /* ---- verify.c */

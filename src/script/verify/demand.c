@@ -107,31 +107,31 @@ static bool find_whole(vpps_checker *c) {
  * product of the factors on the way from the loss, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
-    size_t capacity = 0, depth = 0;
-    bool ok = VPPS_RESERVE(stack, capacity, 1);
+    size_t depth = 0;
+    bool ok = VPPS_RESERVE(stack, 1);
     if (ok) stack[depth++] = (vpps_term_of_loss){.node = c->request->loss, .factor = 1};
     while (ok && depth) {
         const vpps_term_of_loss top = stack[--depth];
         uint32_t record, node;
         float first, others;
         if (!vpps_check_resolve(c->g, top.node, &record, &node)) {
-            free(stack);
+            VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss is made of node %u, which is none", top.node);
         }
         const vpps_record_view view = vpps_check_view(c->g, record);
         if (!c->whole[record] && factors_of(&view, &first, &others)) {
-            ok = VPPS_RESERVE(stack, capacity, depth + view.n_args);
+            ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
         } else if (2 * (size_t)c->n_terms >= c->words) { /* the script has two words for each */
-            free(stack);
+            VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {
-            ok = VPPS_RESERVE(c->terms, c->terms_capacity, c->n_terms + 1u);
+            ok = VPPS_RESERVE(c->terms, c->n_terms + 1u);
             if (ok) c->terms[c->n_terms++] = top;
         }
     }
-    free(stack);
+    VPPS_FREE_ARRAYS(stack);
     if (!ok) c->status = VPPS_MEMORY;
     return ok;
 }

@@ -10,7 +10,8 @@ void vpps_expressions_clear(vpps_expressions *s) {
 }
 
 void vpps_expressions_free(vpps_expressions *s) {
-    VPPS_FREE(s->at, s->terms, s->scratch, s->table);
+    VPPS_FREE_ARRAYS(s->at, s->terms, s->scratch);
+    free(s->table);
     *s = (vpps_expressions){0};
 }
 
@@ -55,8 +56,7 @@ static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *
     uint32_t at = (uint32_t)hash(&x, terms) & (s->table_size - 1);
     for (; s->table[at]; at = (at + 1) & (s->table_size - 1))
         if (same(s, &s->at[s->table[at] - 1], &x, terms)) return s->table[at] - 1;
-    if (s->n_terms + x.n > UINT32_MAX || !VPPS_RESERVE(s->at, s->capacity, s->n + 1u) ||
-        !VPPS_RESERVE(s->terms, s->terms_capacity, s->n_terms + x.n)) {
+    if (s->n_terms + x.n > UINT32_MAX || !VPPS_RESERVE(s->at, s->n + 1u) || !VPPS_RESERVE(s->terms, s->n_terms + x.n)) {
         return fail(s);
     }
     x.first = (uint32_t)s->n_terms;
@@ -68,7 +68,7 @@ static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *
 }
 
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n) {
-    if (VPPS_RESERVE(s->scratch, s->scratch_capacity, n + 1u)) return s->scratch;
+    if (VPPS_RESERVE(s->scratch, n + 1u)) return s->scratch;
     s->failed = true;
     return NULL;
 }

@@ -56,7 +56,7 @@ typedef struct vpps_expressions {
     vpps_term *terms, *scratch;
     uint32_t *table; /* hash table of numbers + 1 */
     uint32_t n, table_size;
-    size_t n_terms, capacity, terms_capacity, scratch_capacity;
+    size_t n_terms;
     bool failed; /* out of memory; all numbers are VPPS_NONE from then on */
 } vpps_expressions;
 

@@ -5,7 +5,7 @@
 
 static void add_owed(vpps_owed_list *list, vpps_owed owed) {
     if (owed.dy == VPPS_NONE || list->failed) return;
-    if (VPPS_RESERVE(list->at, list->capacity, list->n + 1u)) {
+    if (VPPS_RESERVE(list->at, list->n + 1u)) {
         list->at[list->n++] = owed;
     } else {
         list->failed = true;

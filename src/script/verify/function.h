@@ -46,7 +46,6 @@ typedef struct vpps_owed {
 typedef struct vpps_owed_list {
     vpps_owed *at;
     uint32_t n;
-    size_t capacity;
     bool failed;
 } vpps_owed_list;
 

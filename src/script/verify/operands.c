@@ -67,7 +67,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
     vpps_stage_info *info = &cell->stages[p->stage];
     for (uint32_t i = info->first; i < info->first + info->n; i++)
         if (cell->reads[i].value == value && cell->reads[i].extent == extent) return true;
-    if (!VPPS_RESERVE(cell->reads, cell->reads_capacity, cell->n_reads + 1u)) {
+    if (!VPPS_RESERVE(cell->reads, cell->n_reads + 1u)) {
         p->check->status = VPPS_MEMORY;
         return false;
     }

@@ -247,7 +247,7 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
         }
     }
     if (want.failed || have.failed) p->s->failed = true;
-    VPPS_FREE(want.at, have.at);
+    VPPS_FREE_ARRAYS(want.at, have.at);
     return ok;
 }
 

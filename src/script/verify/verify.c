@@ -18,8 +18,7 @@ void vpps_check_record(vpps_checker *c, const char *format, ...) {
 
 void *vpps_check_zeros(vpps_checker *c, uint64_t n, size_t bytes) {
     void *block = NULL;
-    if (n < SIZE_MAX / bytes && VPPS_RESERVE(c->memory, c->memory_capacity, c->n_memory + 1u))
-        block = calloc(n ? n : 1, bytes);
+    if (n < SIZE_MAX / bytes && VPPS_RESERVE(c->memory, c->n_memory + 1u)) block = calloc(n ? n : 1, bytes);
     if (block)
         c->memory[c->n_memory++] = block;
     else
@@ -266,8 +265,12 @@ vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compile
     if (!good && status != VPPS_SCRIPT) status = vpps_fail(VPPS_MEMORY, "verify: out of memory");
     vpps_check_close_pool(c);
     vpps_expressions_free(&c->expressions);
-    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) VPPS_FREE(c->checked[i].stages, c->checked[i].reads);
+    for (uint32_t i = 0; i < c->n_cells && c->checked; i++) {
+        free(c->checked[i].stages);
+        VPPS_FREE_ARRAYS(c->checked[i].reads);
+    }
     for (uint32_t i = 0; i < c->n_memory; i++) free(c->memory[i]);
-    VPPS_FREE(c->terms, c->tensors, c->memory, c);
+    VPPS_FREE_ARRAYS(c->terms, c->tensors, c->memory);
+    free(c);
     return status;
 }

@@ -10,7 +10,7 @@ bool vpps_check_open_pool(vpps_checker *c) {
     c->pool = vpps_check_zeros(c, c->pool_words, sizeof *c->pool);
     sets->table_size = 64;
     sets->table = calloc(sets->table_size, sizeof *sets->table);
-    if (!c->pool || !sets->table || !VPPS_RESERVE(sets->first, sets->first_capacity, 2)) {
+    if (!c->pool || !sets->table || !VPPS_RESERVE(sets->first, 2)) {
         c->status = VPPS_MEMORY;
         return false;
     }
@@ -21,7 +21,8 @@ bool vpps_check_open_pool(vpps_checker *c) {
 
 void vpps_check_close_pool(vpps_checker *c) {
     vpps_reader_sets *sets = &c->sets;
-    VPPS_FREE(sets->readers, sets->first, sets->table, sets->scratch);
+    VPPS_FREE_ARRAYS(sets->readers, sets->first, sets->scratch);
+    free(sets->table);
     *sets = (vpps_reader_sets){0};
 }
 
@@ -82,8 +83,7 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
         if (set_size(s, set) == n && !memcmp(s->readers + s->first[set], readers, n * sizeof *readers)) return set;
     }
     const size_t first = s->first[s->n];
-    if (first + n > UINT32_MAX || !VPPS_RESERVE(s->readers, s->readers_capacity, first + n) ||
-        !VPPS_RESERVE(s->first, s->first_capacity, s->n + 2u)) {
+    if (first + n > UINT32_MAX || !VPPS_RESERVE(s->readers, first + n) || !VPPS_RESERVE(s->first, s->n + 2u)) {
         return VPPS_NONE;
     }
     memcpy(s->readers + first, readers, n * sizeof *readers);
@@ -96,7 +96,7 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
-    if (!VPPS_RESERVE(s->scratch, s->scratch_capacity, n + 1u)) return VPPS_NONE;
+    if (!VPPS_RESERVE(s->scratch, n + 1u)) return VPPS_NONE;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         const vpps_reader r = s->readers[s->first[set] + i];
