@@ -37,7 +37,7 @@ void vpps_graph_destroy(vpps_graph *g) {
     vpps_free_cell(g->recording);
     VPPS_FREE_ARRAYS(g->signatures, g->matrices, g->records, g->record_nodes, g->words, g->vertices, g->data,
                      g->node_record, g->kept, g->keeps);
-    free(g->signature_table);
+    vpps_index_free(&g->signature_index);
     free(g);
 }
 
@@ -83,51 +83,23 @@ static bool same_signature(const vpps_graph *g, const vpps_signature *a, const v
            (!a->n_matrices || !memcmp(g->matrices + a->first_matrix, b_matrices, a->n_matrices * sizeof *b_matrices));
 }
 
-static void insert_signature(vpps_graph *g, uint32_t index) {
-    const vpps_signature *s = &g->signatures[index];
-    uint32_t mask = g->signature_table_size - 1;
-    uint32_t at = (uint32_t)hash_signature(s, g->matrices + s->first_matrix) & mask;
-    while (g->signature_table[at]) at = (at + 1) & mask;
-    g->signature_table[at] = index + 1;
-}
-
-static bool rebuild_signature_table(vpps_graph *g, uint32_t size) {
-    if (size != g->signature_table_size) {
-        uint32_t *table = realloc(g->signature_table, size * sizeof *table);
-        if (!table) return false;
-        g->signature_table = table;
-        g->signature_table_size = size;
-    }
-    memset(g->signature_table, 0, size * sizeof *g->signature_table);
-    for (uint32_t i = 0; i < g->n_signatures; i++) insert_signature(g, i);
-    return true;
-}
-
 /* The signature's index, new or known; UINT32_MAX (and the graph fails) when out of memory. `matrices` has
  * s->n_matrices members; s->first_matrix is set here. */
 static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices) {
-    if (g->n_signatures * 2 >= g->signature_table_size) {
-        uint32_t size = g->signature_table_size ? g->signature_table_size * 2 : 128;
-        if (!rebuild_signature_table(g, size)) goto out_of_memory;
-    }
-    uint32_t mask = g->signature_table_size - 1;
-    for (uint32_t at = (uint32_t)hash_signature(s, matrices) & mask; g->signature_table[at]; at = (at + 1) & mask) {
-        uint32_t index = g->signature_table[at] - 1;
-        if (same_signature(g, &g->signatures[index], s, matrices)) return index;
-    }
+    const uint64_t hash = hash_signature(s, matrices);
+    for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&g->signature_index, hash, &at)) != UINT32_MAX;)
+        if (same_signature(g, &g->signatures[i], s, matrices)) return i;
     if (!VPPS_RESERVE(g->signatures, g->n_signatures + 1u) ||
-        !VPPS_RESERVE(g->matrices, g->n_matrices + s->n_matrices)) {
-        goto out_of_memory;
+        !VPPS_RESERVE(g->matrices, g->n_matrices + s->n_matrices) ||
+        !vpps_index_add(&g->signature_index, hash, g->n_signatures)) {
+        vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
+        return UINT32_MAX;
     }
     s->first_matrix = (uint32_t)g->n_matrices;
     if (s->n_matrices) memcpy(g->matrices + g->n_matrices, matrices, s->n_matrices * sizeof *matrices);
     g->n_matrices += s->n_matrices;
     g->signatures[g->n_signatures] = *s;
-    insert_signature(g, g->n_signatures);
     return g->n_signatures++;
-out_of_memory:
-    vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
-    return UINT32_MAX;
 }
 
 /* Bounds the table for programs that use ever new shapes. */
@@ -146,7 +118,7 @@ void vpps_graph_clear(vpps_graph *g) {
     if (g->n_signatures > SPARE_SIGNATURES) {
         g->n_signatures = 0;
         g->n_matrices = 0;
-        rebuild_signature_table(g, g->signature_table_size);
+        vpps_index_clear(&g->signature_index);
     }
 }
 

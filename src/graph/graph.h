@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "base/index.h"
 #include "graph/model.h"
 
 /* ---- the table of operations; its columns of instructions are in isa/isa.h */
@@ -199,8 +199,7 @@ struct vpps_graph {
 
     vpps_signature *signatures;
     uint32_t n_signatures;
-    uint32_t *signature_table; /* hash table of indices + 1 */
-    uint32_t signature_table_size;
+    vpps_index signature_index;
     vpps_param *matrices;
     size_t n_matrices;
 

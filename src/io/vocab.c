@@ -1,7 +1,7 @@
-/* vocab.c - words to dense ids: a hash table with open addressing over words that never move. */
+/* vocab.c - words to dense ids: an index of words that never move. */
 #include "vocab.h"
 
-#include "base/base.h"
+#include "base/index.h"
 
 #define BLOCK_BYTES 65536u
 
@@ -16,17 +16,10 @@ typedef struct entry {
     uint64_t hash;
 } entry;
 
-/* The hash's other half is kept beside the id, so that a slot of another word is passed without touching that word. */
-typedef struct slot {
-    uint32_t tag;     /* upper half of the word's hash; the lower half chose the slot */
-    uint32_t id_plus; /* id + 1; 0: empty */
-} slot;
-
 struct vpps_vocab {
     entry *words; /* by id */
     uint32_t n_words;
-    slot *slots;      /* linear probing, at most half full */
-    uint32_t n_slots; /* 0, or a power of two */
+    vpps_index ids;
     block *blocks;
     char *free_text; /* the rest of the newest block */
     size_t free_bytes;
@@ -65,41 +58,16 @@ void vpps_vocab_destroy(vpps_vocab *v) {
         free(b);
     }
     VPPS_FREE_ARRAYS(v->words);
-    VPPS_FREE(v->slots, v);
+    vpps_index_free(&v->ids);
+    free(v);
 }
 
-/* The slot of a word: the one that holds it, or the empty one where it belongs. n_slots is not 0. */
-static slot *find_slot(const vpps_vocab *v, const char *text, size_t len, uint64_t hash) {
-    uint32_t mask = v->n_slots - 1, at = (uint32_t)hash & mask, tag = (uint32_t)(hash >> 32);
-    for (; v->slots[at].id_plus; at = (at + 1) & mask) {
-        if (v->slots[at].tag != tag) continue;
-        const entry *w = &v->words[v->slots[at].id_plus - 1];
-        if (w->len == len && memcmp(w->text, text, len) == 0) break;
+static uint32_t find(const vpps_vocab *v, const char *text, size_t len, uint64_t hash) {
+    for (uint32_t at = vpps_index_first(hash), id; (id = vpps_index_next(&v->ids, hash, &at)) != UINT32_MAX;) {
+        const entry *w = &v->words[id];
+        if (w->len == len && memcmp(w->text, text, len) == 0) return id;
     }
-    return &v->slots[at];
-}
-
-/* Fills the (cleared) slots from the words. */
-static void index_words(vpps_vocab *v) {
-    uint32_t mask = v->n_slots - 1;
-    for (uint32_t id = 0; id < v->n_words; id++) {
-        uint64_t hash = v->words[id].hash;
-        uint32_t at = (uint32_t)hash & mask;
-        while (v->slots[at].id_plus) at = (at + 1) & mask;
-        v->slots[at] = (slot){(uint32_t)(hash >> 32), id + 1};
-    }
-}
-
-static bool grow_slots(vpps_vocab *v) {
-    if (v->n_slots > UINT32_MAX / 2) return false;
-    uint32_t wanted = v->n_slots ? v->n_slots * 2 : 64;
-    slot *slots = calloc(wanted, sizeof *slots);
-    if (!slots) return false;
-    free(v->slots);
-    v->slots = slots;
-    v->n_slots = wanted;
-    index_words(v);
-    return true;
+    return VPPS_NO_WORD;
 }
 
 /* A NUL-terminated copy that stays where it is for the vocabulary's life; NULL: out of memory. */
@@ -123,21 +91,13 @@ static const char *keep_text(vpps_vocab *v, const char *text, size_t len) {
 
 vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len, uint32_t *id) {
     uint64_t hash = hash_word(word, len);
-    if (VPPS_LIKELY(v->n_slots)) {
-        const slot *found = find_slot(v, word, len, hash);
-        if (VPPS_LIKELY(found->id_plus)) {
-            *id = found->id_plus - 1;
-            return VPPS_OK;
-        }
-    }
-    const char *kept = NULL;
-    if ((v->n_words < v->n_slots / 2 || grow_slots(v)) && VPPS_RESERVE(v->words, (size_t)v->n_words + 1)) {
-        kept = keep_text(v, word, len);
-    }
-    if (!kept) return vpps_fail(VPPS_MEMORY, "vocabulary: out of memory at %u words", v->n_words);
+    *id = find(v, word, len, hash);
+    if (VPPS_LIKELY(*id != VPPS_NO_WORD)) return VPPS_OK;
+    const char *kept = VPPS_RESERVE(v->words, (size_t)v->n_words + 1) ? keep_text(v, word, len) : NULL;
+    if (!kept || !vpps_index_add(&v->ids, hash, v->n_words))
+        return vpps_fail(VPPS_MEMORY, "vocabulary: out of memory at %u words", v->n_words);
     *id = v->n_words++;
     v->words[*id] = (entry){kept, len, hash};
-    *find_slot(v, word, len, hash) = (slot){(uint32_t)(hash >> 32), *id + 1};
     return VPPS_OK;
 }
 
@@ -154,8 +114,8 @@ vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size) {
     if (size >= v->n_words) return;
     v->n_words = size; /* the text of forgotten words stays in its block until the vocabulary goes */
-    memset(v->slots, 0, v->n_slots * sizeof *v->slots);
-    index_words(v);
+    vpps_index_clear(&v->ids);
+    for (uint32_t id = 0; id < size; id++) vpps_index_add(&v->ids, v->words[id].hash, id);
 }
 
 void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by) {
@@ -163,15 +123,13 @@ void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by) {
     while (*last) last = &(*last)->next;
     *last = v->blocks;
     VPPS_FREE_ARRAYS(v->words);
-    free(v->slots);
+    vpps_index_free(&v->ids);
     *v = *by;
     free(by);
 }
 
 uint32_t vpps_vocab_find(const vpps_vocab *v, const char *word, size_t len) {
-    if (!v || !word || !v->n_slots) return VPPS_NO_WORD;
-    const slot *found = find_slot(v, word, len, hash_word(word, len));
-    return found->id_plus ? found->id_plus - 1 : VPPS_NO_WORD;
+    return v && word ? find(v, word, len, hash_word(word, len)) : VPPS_NO_WORD;
 }
 
 uint32_t vpps_vocab_size(const vpps_vocab *v) { return v ? v->n_words : 0; }

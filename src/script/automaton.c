@@ -16,7 +16,7 @@ const char *vpps_encoding_text(vpps_encoding encoding) { return encodings[encodi
 
 void vpps_automaton_free(vpps_automaton *a) {
     VPPS_FREE_ARRAYS(a->states, a->words, a->q);
-    free(a->table);
+    vpps_index_free(&a->numbers);
     *a = (vpps_automaton){0};
 }
 
@@ -64,35 +64,21 @@ static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
         f->words[f->n_words++] = (uint32_t)((uint64_t)(w->n_left - 1) * PHASES / w->graph->n);
 }
 
-static uint32_t hash_words(const uint32_t *words, uint32_t n) {
-    uint64_t h = n;
-    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h ^ words[i]) + i;
-    return (uint32_t)h;
-}
+#define NONE UINT32_MAX
 
-/* The state's place in the table, or the empty one that it would have. */
-static uint32_t *slot_of(const vpps_automaton *a, const uint32_t *words, uint32_t n_words) {
-    const uint32_t mask = a->table_size - 1;
-    for (uint32_t at = hash_words(words, n_words) & mask;; at = (at + 1) & mask) {
-        if (!a->table[at]) return &a->table[at];
-        const vpps_state *s = &a->states[a->table[at] - 1];
-        if (s->n_words == n_words && !memcmp(a->words + s->first, words, n_words * sizeof *words)) return &a->table[at];
-    }
-}
-
-/* The number of the state, from 1; 0: the state is unknown. */
+/* The number of the state; NONE: the state is unknown. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
-    return a->table_size ? *slot_of(a, f->words, f->n_words) : 0;
+    const uint64_t hash = vpps_hash_words(f->words, f->n_words);
+    for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&a->numbers, hash, &at)) != UINT32_MAX;) {
+        const vpps_state *s = &a->states[i];
+        if (s->n_words == f->n_words && !memcmp(a->words + s->first, f->words, f->n_words * sizeof *f->words)) return i;
+    }
+    return NONE;
 }
 
-static bool fill_table(vpps_automaton *a, uint32_t size) {
-    uint32_t *table = calloc(size, sizeof *table);
-    if (!table) return false;
-    free(a->table);
-    a->table = table;
-    a->table_size = size;
-    for (uint32_t i = 0; i < a->n_states; i++) *slot_of(a, a->words + a->states[i].first, a->states[i].n_words) = i + 1;
-    return true;
+static bool note_state(vpps_automaton *a, uint32_t i) {
+    const vpps_state *s = &a->states[i];
+    return vpps_index_add(&a->numbers, vpps_hash_words(a->words + s->first, s->n_words), i);
 }
 
 /* Appends a state; its values are not set. */
@@ -105,9 +91,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     memcpy(a->words + a->n_values, f->words, f->n_words * sizeof *f->words);
     memset(a->q + a->n_values, 0, f->n_words * sizeof *a->q);
     a->n_values = (uint32_t)end;
-    if (2 * (a->n_states + 1) > a->table_size) return fill_table(a, a->table_size ? 2 * a->table_size : 64);
-    *slot_of(a, f->words, f->n_words) = a->n_states;
-    return true;
+    return note_state(a, a->n_states - 1);
 }
 
 /* Number of the best value of a state. */
@@ -139,7 +123,7 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
     frontier f = {.words = w->words};
     encode(a->encoding, w, &f);
     const uint32_t state = find(a, &f);
-    return state ? a->words[best_of(a, &a->states[state - 1])] : vpps_best_ratio(w);
+    return state == NONE ? vpps_best_ratio(w) : a->words[best_of(a, &a->states[state])];
 }
 
 /* ---------------------------------------------------------------- learning
@@ -149,7 +133,6 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
 static const double alpha = 1, discount = 0.9, rate = 0.2, explore_first = 0.8, explore_factor = 0.99,
                     explore_last = 0.05;
 enum { BOOTSTRAP = 10 };
-#define NONE UINT32_MAX
 
 typedef struct learner {
     vpps_automaton *a;
@@ -170,8 +153,8 @@ static bool find_state(learner *l, uint32_t *out) {
     frontier f = {.words = w->words};
     encode(a->encoding, w, &f);
     const uint32_t known = find(a, &f);
-    *out = known ? known - 1 : a->n_states;
-    if (known) return true;
+    *out = known == NONE ? a->n_states : known;
+    if (known != NONE) return true;
     if (!append_state(a, &f)) return false;
     const vpps_state *s = &a->states[*out];
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -261,7 +244,9 @@ static bool learn_encoding(learner *l) {
     a->n_states = l->best_states;
     a->n_values = l->best_values;
     if (a->n_values) memcpy(a->q, l->best_q, a->n_values * sizeof *a->q);
-    return fill_table(a, a->table_size ? a->table_size : 1);
+    vpps_index_clear(&a->numbers);
+    for (uint32_t i = 0; i < a->n_states; i++) note_state(a, i);
+    return true;
 }
 
 static bool learn(vpps_automaton *a, const vpps_typed_graph *g) {
@@ -339,7 +324,7 @@ static size_t unpack_state(vpps_automaton *a, uint32_t *at, size_t left) {
     if (left < n) return 0;
     for (uint32_t i = 0; i < f.n; i++)
         if (f.words[i] >= a->n_types) return 0;
-    if (find(a, &f) || !append_state(a, &f)) return 0;
+    if (find(a, &f) != NONE || !append_state(a, &f)) return 0;
     memcpy(a->q + a->n_values - f.n_words, f.words + f.n_words, f.n * sizeof *at);
     return n;
 }

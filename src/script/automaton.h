@@ -3,6 +3,7 @@
  * learned serves all graphs with the same types, whatever their sizes. */
 #pragma once
 
+#include "base/index.h"
 #include "script/walk.h"
 
 /* Encodings, each of which says what a state knows of a frontier: X(id, name, trials at most, text). The paper has the first, the fourth
@@ -40,9 +41,8 @@ typedef struct vpps_automaton {
     uint32_t n_states;
     uint32_t *words;
     float *q;
-    uint32_t n_values; /* words of all states */
-    uint32_t *table;   /* hash table of numbers of states + 1 */
-    uint32_t table_size;
+    uint32_t n_values;  /* words of all states */
+    vpps_index numbers; /* of states, by their words */
 } vpps_automaton;
 
 enum {

@@ -17,49 +17,23 @@ static void free_type(vpps_type *type) {
 void vpps_types_free(vpps_types *t) {
     for (uint32_t i = 0; i < t->n_types; i++) free_type(t->types[i]);
     VPPS_FREE_ARRAYS(t->types, t->of_cell, t->key);
-    free(t->table);
+    vpps_index_free(&t->indices);
     *t = (vpps_types){0};
 }
 
 /* ---------------------------------------------------------------- keys */
 
-static uint64_t hash_words(const uint32_t *words, uint32_t n) {
-    uint64_t h = n;
-    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h ^ words[i]) + i;
-    return h;
-}
-
 static uint32_t find(const vpps_types *t, uint64_t hash, const uint32_t *key, uint32_t words) {
-    const uint32_t mask = t->table_size - 1;
-    for (uint32_t at = (uint32_t)hash & mask; t->table_size && t->table[at]; at = (at + 1) & mask) {
-        const vpps_type *type = t->types[t->table[at] - 1];
-        if (type->hash == hash && type->key_words == words && !memcmp(type->key, key, words * sizeof *key))
-            return t->table[at] - 1;
+    for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&t->indices, hash, &at)) != UINT32_MAX;) {
+        const vpps_type *type = t->types[i];
+        if (type->hash == hash && type->key_words == words && !memcmp(type->key, key, words * sizeof *key)) return i;
     }
     return VPPS_NONE;
 }
 
-/* There is a free place. */
-static void put(vpps_types *t, uint32_t index) {
-    const uint32_t mask = t->table_size - 1;
-    uint32_t at = (uint32_t)t->types[index]->hash & mask;
-    while (t->table[at]) at = (at + 1) & mask;
-    t->table[at] = index + 1;
-}
-
 static bool insert(vpps_types *t, vpps_type *type) {
-    if (!VPPS_RESERVE(t->types, t->n_types + 1u)) return false;
-    if (2 * (t->n_types + 1) > t->table_size) {
-        const uint32_t size = t->table_size ? 2 * t->table_size : 64;
-        uint32_t *table = calloc(size, sizeof *table);
-        if (!table) return false;
-        free(t->table);
-        t->table = table;
-        t->table_size = size;
-        for (uint32_t i = 0; i < t->n_types; i++) put(t, i);
-    }
-    t->types[t->n_types] = type;
-    put(t, t->n_types++);
+    if (!VPPS_RESERVE(t->types, t->n_types + 1u) || !vpps_index_add(&t->indices, type->hash, t->n_types)) return false;
+    t->types[t->n_types++] = type;
     return true;
 }
 
@@ -114,8 +88,8 @@ void vpps_types_drop(vpps_types *t) {
         }
     }
     t->n_types = left;
-    memset(t->table, 0, t->table_size * sizeof *t->table);
-    for (uint32_t i = 0; i < left; i++) put(t, i);
+    vpps_index_clear(&t->indices);
+    for (uint32_t i = 0; i < left; i++) vpps_index_add(&t->indices, t->types[i]->hash, i);
     t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled)); /* a batch may use more than the usual number */
 }
 
@@ -195,7 +169,7 @@ static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_
     type->base = base;
     type->cell = cell;
     type->last_part = VPPS_NONE;
-    type->hash = hash_words(key, words);
+    type->hash = vpps_hash_words(key, words);
     type->key_words = words;
     type->key = calloc(words + 1u, sizeof *key);
     bool ok = type->key && note_params(type) && find_params_reach(type) && find_reads(type);
@@ -245,7 +219,7 @@ vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_no
     key[7] = imm;
     memcpy(key + 8, shapes, n_shapes * sizeof *key);
     if (s->n_matrices) memcpy(key + 8 + n_shapes, g->matrices + s->first_matrix, s->n_matrices * sizeof *key);
-    *out = find(t, hash_words(key, words), key, words);
+    *out = find(t, vpps_hash_words(key, words), key, words);
     if (*out != VPPS_NONE) return VPPS_OK;
     vpps_compiled_cell *base;
     VPPS_TRY(vpps_lower_op(s, g->matrices + s->first_matrix, node->n_args, shapes, list, imm, false, &base));

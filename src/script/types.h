@@ -2,6 +2,7 @@
  * shapes and parameters. Types are kept from batch to batch; where there get too many, those that were not used for longest are dropped. */
 #pragma once
 
+#include "base/index.h"
 #include "cell/cell.h"
 
 typedef struct vpps_type {
@@ -31,9 +32,8 @@ typedef struct vpps_usual_groups {
 typedef struct vpps_types {
     vpps_type **types;
     uint32_t n_types;
-    uint32_t *table; /* hash table of indices + 1 */
-    uint32_t table_size;
-    uint32_t *of_cell; /* types of the model's cells, or VPPS_NONE */
+    vpps_index indices; /* by the types' keys */
+    uint32_t *of_cell;  /* types of the model's cells, or VPPS_NONE */
     size_t n_of_cell;
     uint64_t n_batches;  /* scheduled so far */
     uint32_t n_compiled; /* cells, of all types */

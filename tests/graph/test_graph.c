@@ -413,12 +413,14 @@ TEST(no_allocation_once_warm) {
     const vpps_cell cell = end_cell(r);
     rebuild(&f, cell, 500);
     const struct mallinfo2 before = mallinfo2();
-    const void *const arrays[] = {f.g->records,    f.g->record_nodes, f.g->words,       f.g->vertices,       f.g->data,
-                                  f.g->signatures, f.g->matrices,     f.g->node_record, f.g->signature_table};
+    const void *const arrays[] = {f.g->records,  f.g->record_nodes, f.g->words,
+                                  f.g->vertices, f.g->data,         f.g->signatures,
+                                  f.g->matrices, f.g->node_record,  f.g->signature_index.slots};
     for (int i = 0; i < 50; i++) rebuild(&f, cell, 10 * (uint32_t)i + 10);
     const struct mallinfo2 after = mallinfo2();
-    const void *const now[] = {f.g->records,    f.g->record_nodes, f.g->words,       f.g->vertices,       f.g->data,
-                               f.g->signatures, f.g->matrices,     f.g->node_record, f.g->signature_table};
+    const void *const now[] = {f.g->records,  f.g->record_nodes, f.g->words,
+                               f.g->vertices, f.g->data,         f.g->signatures,
+                               f.g->matrices, f.g->node_record,  f.g->signature_index.slots};
     ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
     ck_assert_uint_eq(after.uordblks, before.uordblks);
     close_fixture(&f);

@@ -1,6 +1,7 @@
 /* checker.h - inside vpps_verify_batch: what its steps share. See verify.h. */
 #pragma once
 
+#include "base/index.h"
 #include "plan/plan.h"
 #include "script/script.h"
 #include "script/task.h"
@@ -103,8 +104,8 @@ typedef struct vpps_reader {
 /* Sets of readers, each stored once: all words of a tensor have the same readers, so that there are few distinct sets. */
 typedef struct vpps_reader_sets {
     vpps_reader *readers;
-    uint32_t *first, *table;
-    uint32_t n, table_size;
+    uint32_t *first, n;
+    vpps_index numbers;
     vpps_reader *scratch;
 } vpps_reader_sets;
 

@@ -6,12 +6,12 @@
 void vpps_expressions_clear(vpps_expressions *s) {
     s->n = 0;
     s->n_terms = 0;
-    if (s->table) memset(s->table, 0, s->table_size * sizeof *s->table);
+    vpps_index_clear(&s->numbers);
 }
 
 void vpps_expressions_free(vpps_expressions *s) {
     VPPS_FREE_ARRAYS(s->at, s->terms, s->scratch);
-    free(s->table);
+    vpps_index_free(&s->numbers);
     *s = (vpps_expressions){0};
 }
 
@@ -35,36 +35,21 @@ static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps
            !memcmp(a->a, b->a, sizeof a->a) && (!a->n || !memcmp(s->terms + a->first, terms, a->n * sizeof *terms));
 }
 
-static bool grow_table(vpps_expressions *s) {
-    const uint32_t size = s->table_size ? 2 * s->table_size : 256;
-    uint32_t *table = calloc(size, sizeof *table);
-    if (!table) return false;
-    for (uint32_t i = 0; i < s->n; i++) {
-        uint32_t at = (uint32_t)hash(&s->at[i], s->terms + s->at[i].first) & (size - 1);
-        while (table[at]) at = (at + 1) & (size - 1);
-        table[at] = i + 1;
-    }
-    free(s->table);
-    s->table = table;
-    s->table_size = size;
-    return true;
-}
-
 /* The number of x with these terms (not yet in s->terms). */
 static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *terms) {
-    if (s->failed || (2 * s->n >= s->table_size && !grow_table(s))) return fail(s);
-    uint32_t at = (uint32_t)hash(&x, terms) & (s->table_size - 1);
-    for (; s->table[at]; at = (at + 1) & (s->table_size - 1))
-        if (same(s, &s->at[s->table[at] - 1], &x, terms)) return s->table[at] - 1;
-    if (s->n_terms + x.n > UINT32_MAX || !VPPS_RESERVE(s->at, s->n + 1u) || !VPPS_RESERVE(s->terms, s->n_terms + x.n)) {
+    if (s->failed) return fail(s);
+    const uint64_t h = hash(&x, terms);
+    for (uint32_t at = vpps_index_first(h), i; (i = vpps_index_next(&s->numbers, h, &at)) != UINT32_MAX;)
+        if (same(s, &s->at[i], &x, terms)) return i;
+    if (s->n_terms + x.n > UINT32_MAX || !VPPS_RESERVE(s->at, s->n + 1u) || !VPPS_RESERVE(s->terms, s->n_terms + x.n) ||
+        !vpps_index_add(&s->numbers, h, s->n)) {
         return fail(s);
     }
     x.first = (uint32_t)s->n_terms;
     if (x.n) memcpy(s->terms + s->n_terms, terms, x.n * sizeof *terms);
     s->n_terms += x.n;
     s->at[s->n] = x;
-    s->table[at] = ++s->n;
-    return s->n - 1;
+    return s->n++;
 }
 
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n) {

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/index.h"
 #include "cell/cell.h"
 
 typedef enum vpps_expression_kind {
@@ -54,8 +55,8 @@ typedef struct vpps_expression {
 typedef struct vpps_expressions {
     vpps_expression *at;
     vpps_term *terms, *scratch;
-    uint32_t *table; /* hash table of numbers + 1 */
-    uint32_t n, table_size;
+    vpps_index numbers;
+    uint32_t n;
     size_t n_terms;
     bool failed; /* out of memory; all numbers are VPPS_NONE from then on */
 } vpps_expressions;

@@ -8,9 +8,7 @@
 bool vpps_check_open_pool(vpps_checker *c) {
     vpps_reader_sets *sets = &c->sets;
     c->pool = vpps_check_zeros(c, c->pool_words, sizeof *c->pool);
-    sets->table_size = 64;
-    sets->table = calloc(sets->table_size, sizeof *sets->table);
-    if (!c->pool || !sets->table || !VPPS_RESERVE(sets->first, 2)) {
+    if (!c->pool || !VPPS_RESERVE(sets->first, 2)) {
         c->status = VPPS_MEMORY;
         return false;
     }
@@ -22,7 +20,7 @@ bool vpps_check_open_pool(vpps_checker *c) {
 void vpps_check_close_pool(vpps_checker *c) {
     vpps_reader_sets *sets = &c->sets;
     VPPS_FREE_ARRAYS(sets->readers, sets->first, sets->scratch);
-    free(sets->table);
+    vpps_index_free(&sets->numbers);
     *sets = (vpps_reader_sets){0};
 }
 
@@ -59,36 +57,18 @@ static uint64_t hash_set(const vpps_reader *readers, uint32_t n) {
 
 static uint32_t set_size(const vpps_reader_sets *s, uint32_t set) { return s->first[set + 1] - s->first[set]; }
 
-static bool grow_sets(vpps_reader_sets *s) {
-    const uint32_t size = 2 * s->table_size;
-    uint32_t *table = calloc(size, sizeof *table);
-    if (!table) return false;
-    for (uint32_t i = 1; i < s->n; i++) {
-        uint32_t at = (uint32_t)hash_set(s->readers + s->first[i], set_size(s, i)) & (size - 1);
-        while (table[at]) at = (at + 1) & (size - 1);
-        table[at] = i;
-    }
-    free(s->table);
-    s->table = table;
-    s->table_size = size;
-    return true;
-}
-
 /* Number of the set of these n readers; VPPS_NONE: out of memory. */
 static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint32_t n) {
-    if (2 * s->n >= s->table_size && !grow_sets(s)) return VPPS_NONE;
-    uint32_t at = (uint32_t)hash_set(readers, n) & (s->table_size - 1);
-    for (; s->table[at]; at = (at + 1) & (s->table_size - 1)) {
-        const uint32_t set = s->table[at];
+    const uint64_t hash = hash_set(readers, n);
+    for (uint32_t at = vpps_index_first(hash), set; (set = vpps_index_next(&s->numbers, hash, &at)) != UINT32_MAX;)
         if (set_size(s, set) == n && !memcmp(s->readers + s->first[set], readers, n * sizeof *readers)) return set;
-    }
     const size_t first = s->first[s->n];
-    if (first + n > UINT32_MAX || !VPPS_RESERVE(s->readers, first + n) || !VPPS_RESERVE(s->first, s->n + 2u)) {
+    if (first + n > UINT32_MAX || !VPPS_RESERVE(s->readers, first + n) || !VPPS_RESERVE(s->first, s->n + 2u) ||
+        !vpps_index_add(&s->numbers, hash, s->n)) {
         return VPPS_NONE;
     }
     memcpy(s->readers + first, readers, n * sizeof *readers);
     s->first[s->n + 1] = (uint32_t)(first + n);
-    s->table[at] = s->n;
     return s->n++;
 }
 
