@@ -144,12 +144,11 @@ static const char *const *answer_columns(const settings *s) {
  * null: what the input had there is no answer. */
 static json_t *merge(const answer_printer *p, const asked *q, const char *text, size_t len) {
     json_t *o = q->fields ? json_copy(q->fields) : json_object();
-    json_t *answer = text ? json_loadb(text, len, 0, NULL) : NULL;
+    json_auto_t *answer = text ? json_loadb(text, len, 0, NULL) : NULL;
     if (o && answer) json_object_update(o, answer);
     for (const char *const *c = answer_columns(p->s); o && !text && *c; c++) {
         if (strcmp(*c, "words") != 0 && !is_gold(*c) && json_object_get(o, *c)) json_object_set_new(o, *c, json_null());
     }
-    json_decref(answer);
     return o;
 }
 
@@ -159,9 +158,8 @@ static vpps_status print_json(const answer_printer *p, const asked *q, const cha
         putchar('\n');
         return VPPS_OK;
     }
-    json_t *o = merge(p, q, text, len);
+    json_auto_t *o = merge(p, q, text, len);
     char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
-    json_decref(o);
     if (!line) return vpps_fail(VPPS_MEMORY, "no memory for a line of JSON");
     puts(line);
     free(line);
@@ -176,7 +174,8 @@ static const char *item_text(const json_t *item, const char *key) {
 
 /* A value as a field: a list of words or tags with spaces between. Objects have none. */
 static vpps_status write_cell(FILE *f, const json_t *value, const char *key, char separator, bool tabs) {
-    char number[64] = "", *joined = NULL;
+    VPPS_FREED char *joined = NULL;
+    char number[64] = "";
     size_t len = 0;
     const char *text = number;
     if (json_is_string(value)) text = json_string_value(value);
@@ -191,9 +190,7 @@ static vpps_status write_cell(FILE *f, const json_t *value, const char *key, cha
         if (fclose(list) != 0) return vpps_fail(VPPS_MEMORY, "no memory for a field");
         text = joined;
     }
-    const vpps_status status = csv_write(f, text, separator, tabs);
-    free(joined);
-    return status;
+    return csv_write(f, text, separator, tabs);
 }
 
 static bool has_column(const answer_printer *p, const char *name) {
@@ -247,10 +244,10 @@ static vpps_status print_table(answer_printer *p, const asked *q, const char *te
     const bool tabs = p->form == OUTPUT_TSV;
     if (!p->begun) VPPS_TRY(begin_table(p, q->fields, tabs));
     VPPS_TRY(check_columns(p, q->fields));
-    json_t *o = merge(p, q, text, len);
+    json_auto_t *o = merge(p, q, text, len);
     if (!o) return vpps_fail(VPPS_MEMORY, "no memory for a row");
     if (!q->fields && q->text) json_object_set_new(o, "text", answer_text(q->text, q->len));
-    char *row = NULL;
+    VPPS_FREED char *row = NULL;
     size_t row_len = 0;
     FILE *f = open_memstream(&row, &row_len);
     vpps_status status = f ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a row");
@@ -263,8 +260,6 @@ static vpps_status print_table(answer_printer *p, const asked *q, const char *te
     }
     if (f && fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "no memory for a row");
     if (status == VPPS_OK) printf("%s\n", row);
-    free(row);
-    json_decref(o);
     return status;
 }
 

@@ -93,6 +93,5 @@ int command_cache(const char *action, bool json) {
     } else {
         return report_usage("cache", "expected list, clear or path, found '%s'", action);
     }
-    if (status != VPPS_OK) report_failure(status);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    return exit_code(status);
 }

@@ -303,11 +303,7 @@ static vpps_status cell(settings *s, session *x, corpus *c) {
 }
 
 int command_cell(settings *s) {
-    session x = {0};
-    corpus c = {0};
-    const vpps_status status = cell(s, &x, &c);
-    if (status != VPPS_OK) report_failure(status);
-    session_close(&x);
-    corpus_close(&c);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    return exit_code(cell(s, &x, &c));
 }

@@ -326,9 +326,7 @@ int command_completion(const char *shell) {
     for (size_t i = 0; i < VPPS_COUNT(shells); i++) {
         if (strcmp(shells[i].name, shell) != 0) continue;
         shells[i].print(&w);
-        const vpps_status status = flush_stdout();
-        if (status != VPPS_OK) report_failure(status);
-        return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+        return exit_code(flush_stdout());
     }
     return report_usage("completion", "expected bash, zsh or fish, found '%s'", shell);
 }

@@ -86,20 +86,17 @@ typedef struct empty_records {
 static vpps_status read_record(corpus *c, const settings *s, corpus_split *split, const field_reader *fields,
                                const record *r, empty_records *empty) {
     const bool paired = task_for(s)->paired;
-    char *text[2] = {NULL};
-    size_t len[2] = {0};
-    json_t *object;
+    VPPS_FREED char *text = NULL, *other = NULL;
+    task_text source = {RECORD_NAME, NULL, 0}, target = source;
+    json_auto_t *object = NULL;
     VPPS_TRY(fields_read(fields, r->text, r->len, &object));
-    vpps_status status = fields_text(fields, object, &text[0], &len[0]);
-    if (status == VPPS_OK && paired) status = fields_target(fields, object, &text[1], &len[1]);
-    const task_text source = {RECORD_NAME, text[0], len[0]}, target = {RECORD_NAME, text[1], len[1]};
-    if (status == VPPS_OK && len[0] && (len[1] || !paired))
-        status = add_example(c, s, split, r, &source, paired ? &target : NULL);
-    else if (status == VPPS_OK && !empty->n++)
-        empty->first = r->number;
-    json_decref(object);
-    VPPS_FREE(text[0], text[1]);
-    return status;
+    VPPS_TRY(fields_text(fields, object, &text, &source.len));
+    if (paired) VPPS_TRY(fields_target(fields, object, &other, &target.len));
+    source.text = text;
+    target.text = other;
+    if (source.len && (target.len || !paired)) return add_example(c, s, split, r, &source, paired ? &target : NULL);
+    if (!empty->n++) empty->first = r->number;
+    return VPPS_OK;
 }
 
 static vpps_status read_records(corpus *c, const settings *s, corpus_split *split, record_reader *records,

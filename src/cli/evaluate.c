@@ -48,13 +48,8 @@ static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classe
 
 int command_eval(settings *s) {
     if (!s->model) return report_usage("eval", "--model FILE is missing");
-    session x = {0};
-    corpus c = {0};
-    class_counts classes = {0};
-    const vpps_status status = eval(s, &x, &c, &classes);
-    if (status != VPPS_OK) report_failure(status);
-    session_close(&x);
-    corpus_close(&c);
-    classes_close(&classes);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    VPPS_CLOSED_BY(classes_close) class_counts classes = {0};
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    return exit_code(eval(s, &x, &c, &classes));
 }

@@ -79,7 +79,5 @@ static vpps_status export(const settings *s) {
 int command_export(settings *s) {
     if (!s->model) return report_usage("export", "--model FILE is missing");
     if (!s->save) return report_usage("export", "--save FILE is missing");
-    const vpps_status status = export(s);
-    if (status != VPPS_OK) report_failure(status);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    return exit_code(export(s));
 }

@@ -11,6 +11,12 @@ void report_failure(vpps_status status) {
     fprintf(stderr, "vpps: %s\n", *message ? message : vpps_status_name(status));
 }
 
+int exit_code(vpps_status status) {
+    if (status == VPPS_OK) return 0;
+    report_failure(status);
+    return EXIT_RUNTIME;
+}
+
 int report_usage(const char *command, const char *format, ...) {
     va_list arguments;
     const char *space = command ? " " : "";

@@ -9,6 +9,9 @@ enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 /* `vpps: MESSAGE` on stderr. */
 void report_failure(vpps_status status);
 
+/* The exit code of a command that ends so; a failure is reported. */
+int exit_code(vpps_status status);
+
 /* `vpps COMMAND: MESSAGE` and where help is, on stderr; EXIT_USAGE. NULL command: vpps itself. */
 int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

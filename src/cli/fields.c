@@ -90,27 +90,23 @@ static vpps_status names_of(const char *text, size_t len, bool tabs, json_t **na
 }
 
 bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
-    json_t *names;
-    if (names_of(line, len, true, &names) != VPPS_OK) return false;
-    const bool has = has_names(s, names);
-    json_decref(names);
-    return has;
+    json_auto_t *names = NULL;
+    return names_of(line, len, true, &names) == VPPS_OK && has_names(s, names);
 }
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
 /* predict prints all fields again, by their names. */
 static vpps_status check_all_once(const json_t *names) {
-    json_t *found = json_object();
-    vpps_status status = found ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the names of fields");
-    for (size_t i = 0; i < json_array_size(names) && status == VPPS_OK; i++) {
+    json_auto_t *found = json_object();
+    if (!found) return vpps_fail(VPPS_MEMORY, "no memory for the names of fields");
+    for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         if (json_object_get(found, name))
-            status = vpps_fail(VPPS_FORMAT, "two fields have the name '%.40s'; expected one", name);
+            return vpps_fail(VPPS_FORMAT, "two fields have the name '%.40s'; expected one", name);
         json_object_set_new(found, name, json_null());
     }
-    json_decref(found);
-    return status;
+    return VPPS_OK;
 }
 
 /* Of two fields with the name that is read, which one is meant? */
@@ -170,22 +166,20 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
         *object = NULL;
         return vpps_fail(VPPS_FORMAT, "expected a JSON object");
     }
-    json_t *fields;
+    json_auto_t *fields = NULL;
     VPPS_TRY(csv_split(text, len, r->form == INPUT_TSV, &fields));
     const size_t n = json_array_size(fields), expected = r->names ? json_array_size(r->names) : n;
-    vpps_status status = VPPS_OK;
     if (n != expected)
-        status = vpps_fail(VPPS_FORMAT, "expected %zu field%s, as there are names, found %zu", expected,
-                           expected == 1 ? "" : "s", n);
-    *object = status == VPPS_OK ? json_object() : NULL;
+        return vpps_fail(VPPS_FORMAT, "expected %zu field%s, as there are names, found %zu", expected,
+                         expected == 1 ? "" : "s", n);
+    *object = json_object();
     for (size_t i = 0; *object && i < n; i++) {
         char number[24];
         snprintf(number, sizeof number, "%zu", i + 1);
         json_object_set(*object, r->names ? json_string_value(json_array_get(r->names, i)) : number,
                         json_array_get(fields, i));
     }
-    json_decref(fields);
-    return status;
+    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- the text of an example */
@@ -290,21 +284,19 @@ static vpps_status read_tags(const field_reader *r, const json_t *object, size_t
 /* A word a line, and its tag. */
 static vpps_status print_rows(const field_reader *r, const json_t *object, const json_t *value, const char *name,
                               FILE *f) {
-    json_t *words = NULL, *tags = NULL;
-    vpps_status status = read_words(r, value, name, &words);
-    if (status == VPPS_OK) status = read_tags(r, object, json_array_size(words), &tags);
-    for (size_t i = 0; status == VPPS_OK && i < json_array_size(words); i++) {
+    json_auto_t *words = NULL, *tags = NULL;
+    VPPS_TRY(read_words(r, value, name, &words));
+    VPPS_TRY(read_tags(r, object, json_array_size(words), &tags));
+    for (size_t i = 0; i < json_array_size(words); i++) {
         char room[40];
         const char *tag = scalar(json_array_get(tags, i), room, sizeof room);
-        if (!tag && r->labels) status = vpps_fail(VPPS_FORMAT, "expected a tag of word %zu, found none", i + 1);
+        if (!tag && r->labels) return vpps_fail(VPPS_FORMAT, "expected a tag of word %zu, found none", i + 1);
         put_flat(f, json_string_value(json_array_get(words, i)));
         fputc('\t', f);
         put_flat(f, tag ? tag : "_");
         fputc('\n', f);
     }
-    json_decref(words);
-    json_decref(tags);
-    return status;
+    return VPPS_OK;
 }
 
 static vpps_status put_label(const field_reader *r, const json_t *object, FILE *f) {

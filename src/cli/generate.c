@@ -232,11 +232,10 @@ int command_generate(settings *s) {
         return report_usage("generate", "%s is no language model; lstm-lm is one", s->network->name);
     }
     generator g = {.s = s};
-    const vpps_status status = generate(&g, s);
-    if (status != VPPS_OK) report_failure(status);
+    const int code = exit_code(generate(&g, s));
     answers_close(&g.answers);
     VPPS_FREE(g.prompt, g.choices, g.logits);
     session_close(&g.x);
     corpus_close(&g.c);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    return code;
 }

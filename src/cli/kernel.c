@@ -14,18 +14,13 @@ enum { MAX_ARCHITECTURES = 64 };
 
 static vpps_status print_source(planner *x) {
     vpps_specialiser nothing = {0};
-    vpps_kernel_plan plan = {0};
+    VPPS_CLOSED_BY(vpps_kernel_plan_free) vpps_kernel_plan plan = {0};
     vpps_cubin_report report;
-    char *source = NULL;
+    VPPS_FREED char *source = NULL;
     VPPS_TRY(planner_find_machine(x->settings, &x->machine));
-    vpps_status status =
-        planner_specialise(x, x->settings->rpw, x->settings->threads, &nothing, &plan, &source, &report);
-    if (status == VPPS_OK && (fputs(source, stdout) == EOF || fflush(stdout) != 0)) {
-        status = vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
-    }
-    vpps_kernel_plan_free(&plan);
-    free(source);
-    return status;
+    VPPS_TRY(planner_specialise(x, x->settings->rpw, x->settings->threads, &nothing, &plan, &source, &report));
+    if (fputs(source, stdout) != EOF && fflush(stdout) == 0) return VPPS_OK;
+    return vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
 }
 
 /* ---------------------------------------------------------------- report */
@@ -198,10 +193,8 @@ static vpps_status print_report(planner *x) {
 int command_kernel(settings *s) {
     if (s->json && !s->report) return report_usage("kernel", "--json is for --report");
     if (all_architectures(s) && !s->report) return report_usage("kernel", "--arch all is for --report");
-    planner x = {0};
-    vpps_status status = planner_open(&x, s);
-    if (status == VPPS_OK) status = s->report ? print_report(&x) : print_source(&x);
-    if (status != VPPS_OK) report_failure(status);
-    planner_close(&x);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    VPPS_CLOSED_BY(planner_close) planner x = {0};
+    const vpps_status status = planner_open(&x, s);
+    if (status != VPPS_OK) return exit_code(status);
+    return exit_code(s->report ? print_report(&x) : print_source(&x));
 }

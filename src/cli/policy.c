@@ -212,8 +212,8 @@ int command_policy(settings *s) {
     shown x = {0};
     vpps_status status = open_examples(&x, s);
     if (status == VPPS_OK) status = show(&x, s);
-    if (status != VPPS_OK) report_failure(status);
+    const int code = exit_code(status);
     session_close(&x.session);
     corpus_close(&x.corpus);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    return code;
 }

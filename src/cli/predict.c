@@ -422,11 +422,10 @@ static vpps_status predict(predictor *p, settings *s) {
 
 int command_predict(settings *s) {
     if (!s->model) return report_usage("predict", "--model FILE is missing");
-    session x = {0};
-    corpus c = {0};
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
     predictor p = {.s = s, .x = &x, .c = &c};
-    const vpps_status status = predict(&p, s);
-    if (status != VPPS_OK) report_failure(status);
+    const int code = exit_code(predict(&p, s));
     for (size_t i = 0; i < p.n_lines; i++) {
         json_decref(p.lines[i].asked.fields);
         free(p.lines[i].asked.text);
@@ -436,7 +435,5 @@ int command_predict(settings *s) {
     fields_close(&p.fields);
     VPPS_FREE_ARRAYS(p.lines);
     VPPS_FREE(p.plus, p.class_names);
-    session_close(&x);
-    corpus_close(&c);
-    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+    return code;
 }

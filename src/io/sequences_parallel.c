@@ -88,15 +88,10 @@ vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, vpps_sent
 vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target, const char *source_path,
                                                const char *target_path, const vpps_parallel *parallel) {
     VPPS_NEED(source, target, source_path, target_path);
-    char *source_text, *target_text;
+    VPPS_FREED char *source_text = NULL, *target_text = NULL;
     size_t source_len, target_len;
     VPPS_TRY(vpps_file_read_all(source_path, &source_text, &source_len));
-    vpps_status status = vpps_file_read_all(target_path, &target_text, &target_len);
-    if (status == VPPS_OK) {
-        status = vpps_sentences_read_parallel_texts(source, target, source_path, source_text, source_len, target_path,
-                                                    target_text, target_len, parallel);
-        free(target_text);
-    }
-    free(source_text);
-    return status;
+    VPPS_TRY(vpps_file_read_all(target_path, &target_text, &target_len));
+    return vpps_sentences_read_parallel_texts(source, target, source_path, source_text, source_len, target_path,
+                                              target_text, target_len, parallel);
 }
