@@ -9,7 +9,6 @@ typedef vpps_stage_work work;
 static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = vpps_step_operand(w, s, i);
     const char *item = vpps_item_for(s->axis, o);
-    char element[16];
     if (vpps_reads_alike(s, o)) {
         if (vpps_made_in_loop(w, o->value)) {
             fprintf(w->out, "v%u", o->value);
@@ -19,8 +18,7 @@ static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
             fprintf(w->out, "m%u", o->value);
         }
     } else if (o->access == VPPS_ACCESS_SCALAR) {
-        snprintf(element, sizeof element, "%uu", o->element);
-        vpps_put_at(w, o->value, item, element);
+        vpps_put_at(w, o->value, item, "%uu", o->element);
     } else {
         vpps_put_element(w, o->value, item, "e", "element");
     }
@@ -106,11 +104,9 @@ static void make_weighted_sum(const work *w, const vpps_program_step *s) {
     for (uint32_t i = 1; i < s->n; i++) {
         const vpps_operand *o = vpps_step_operand(w, s, i);
         const bool members = o->access == VPPS_ACCESS_MEMBERS;
-        char number[24];
-        snprintf(number, sizeof number, "number%u++", v);
         if (members) begin_members(w, o);
         fprintf(w->out, "v%u += ", v);
-        vpps_put_at(w, weights->value, list ? "m" : vpps_item_for(s->axis, weights), list ? "0u" : number);
+        vpps_put_at(w, weights->value, list ? "m" : vpps_item_for(s->axis, weights), list ? "0u" : "number%u++", v);
         fprintf(w->out, " * ");
         if (members) {
             put_member(w, o);
@@ -134,33 +130,24 @@ static void make_extreme(const work *w, const vpps_program_step *s) {
 static void make_matmul(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
     const uint32_t r = s->to.rows, c = s->to.cols, opcode = s->run.of.opcode;
-    const uint32_t k = opcode == VPPS_I_MATMUL_TN ? a->rows : a->cols;
-    char left[64], right[64];
-    if (opcode == VPPS_I_MATMUL_TN) {
-        snprintf(left, sizeof left, "element %% %uu * %uu + k", r, k);
-    } else {
-        snprintf(left, sizeof left, "k * %uu + element %% %uu", r, r);
-    }
-    if (opcode == VPPS_I_MATMUL_NT) {
-        snprintf(right, sizeof right, "k * %uu + element / %uu", c, r);
-    } else {
-        snprintf(right, sizeof right, "element / %uu * %uu + k", r, k);
-    }
+    const bool tn = opcode == VPPS_I_MATMUL_TN, nt = opcode == VPPS_I_MATMUL_NT;
+    const uint32_t k = tn ? a->rows : a->cols;
     fprintf(w->out, "const float v%u = vpps_inner<%u>([&](unsigned k) { return ", s->to.value, k);
-    vpps_put_at(w, a->value, vpps_item_for(s->axis, a), left);
+    vpps_put_at(w, a->value, vpps_item_for(s->axis, a), tn ? "element %% %uu * %uu + k" : "k * %uu + element %% %uu", r,
+                tn ? k : r);
     fprintf(w->out, "; }, [&](unsigned k) { return ");
-    vpps_put_at(w, b->value, vpps_item_for(s->axis, b), right);
+    vpps_put_at(w, b->value, vpps_item_for(s->axis, b), nt ? "k * %uu + element / %uu" : "element / %uu * %uu + k",
+                nt ? c : r, nt ? r : k);
     fprintf(w->out, "; });\n");
 }
 
 /* An element of a matrix, in another place. */
 static void make_moved(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0);
-    char element[64] = "element";
-    if (s->run.of.opcode == VPPS_I_TRANSPOSE)
-        snprintf(element, sizeof element, "vpps_turned<%u, %u>(element)", s->to.rows, s->to.cols);
     fprintf(w->out, "const float v%u = ", s->to.value);
-    vpps_put_at(w, a->value, vpps_item_for(s->axis, a), element);
+    vpps_put_at(w, a->value, vpps_item_for(s->axis, a),
+                s->run.of.opcode == VPPS_I_TRANSPOSE ? "vpps_turned<%u, %u>(element)" : "element", s->to.rows,
+                s->to.cols);
     fprintf(w->out, ";\n");
 }
 
@@ -169,14 +156,11 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
     const vpps_operand *numbers = backward ? a : b, *from = backward ? b : a;
-    char row[32], element[64];
-    snprintf(row, sizeof row, "element %% %uu", s->to.rows);
-    snprintf(element, sizeof element, "element / %uu * %uu + k", s->to.rows, a->rows);
     fprintf(w->out, "const float v%u = %s<%u>(", s->to.value, backward ? "vpps_sum_of_row" : "vpps_of_row", a->rows);
-    if (backward) fprintf(w->out, "%s, [&](unsigned k) { return ", row);
-    vpps_put_at(w, numbers->value, vpps_item_for(s->axis, numbers), backward ? "k" : row);
+    if (backward) fprintf(w->out, "element %% %uu, [&](unsigned k) { return ", s->to.rows);
+    vpps_put_at(w, numbers->value, vpps_item_for(s->axis, numbers), backward ? "k" : "element %% %uu", s->to.rows);
     fprintf(w->out, "%s, [&](unsigned k) { return ", backward ? "; }" : "");
-    vpps_put_at(w, from->value, vpps_item_for(s->axis, from), element);
+    vpps_put_at(w, from->value, vpps_item_for(s->axis, from), "element / %uu * %uu + k", s->to.rows, a->rows);
     fprintf(w->out, "; });\n");
 }
 
@@ -184,15 +168,15 @@ static void make_selected(const work *w, const vpps_program_step *s) {
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
     const bool list = s->run.of.over_list;
-    char first[64], element[128];
+    char first[64];
     if (list) {
         snprintf(first, sizeof first, "(f%u + item - ls%u[f0 + vx]) * %uu", s->axis, s->axis, s->to.rows);
     } else {
         snprintf(first, sizeof first, "%uu", s->run.of.u.whole);
     }
-    snprintf(element, sizeof element, "vpps_moved<%u, %u>(element, %s)", s->to.rows, o->rows, first);
     fprintf(w->out, "const float v%u = ", s->to.value);
-    vpps_put_at(w, o->value, list ? "vx" : vpps_item_for(s->axis, o), element);
+    vpps_put_at(w, o->value, list ? "vx" : vpps_item_for(s->axis, o), "vpps_moved<%u, %u>(element, %s)", s->to.rows,
+                o->rows, first);
     fprintf(w->out, ";\n");
 }
 

@@ -2,6 +2,8 @@
  * generate_stage.h for the names. */
 #include "codegen/generate_stage.h"
 
+#include <stdarg.h>
+
 typedef vpps_stage_work work;
 
 bool vpps_made_in_loop(const work *w, uint32_t v) {
@@ -44,6 +46,15 @@ void vpps_put_element(const work *w, uint32_t v, const char *item, const char *i
     } else {
         vpps_put_memory(w, v, item, in_memory);
     }
+}
+
+void vpps_put_at(const work *w, uint32_t v, const char *item, const char *element, ...) {
+    char text[160];
+    va_list arguments;
+    va_start(arguments, element);
+    vsnprintf(text, sizeof text, element, arguments);
+    va_end(arguments);
+    vpps_put_element(w, v, item, text, text);
 }
 
 void vpps_put_vertex(const work *w, uint32_t axis) {

@@ -66,9 +66,9 @@ void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, con
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 void vpps_put_element(const vpps_stage_work *w, uint32_t v, const char *item, const char *in_slot,
                       const char *in_memory);
-static inline void vpps_put_at(const vpps_stage_work *w, uint32_t v, const char *item, const char *element) {
-    vpps_put_element(w, v, item, element, element);
-}
+/* The same where both count the elements alike: the element is printed. */
+void vpps_put_at(const vpps_stage_work *w, uint32_t v, const char *item, const char *element, ...)
+    __attribute__((format(printf, 4, 5)));
 static inline void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const char *item) {
     fputc('&', w->out);
     vpps_put_at(w, v, item, "0u");

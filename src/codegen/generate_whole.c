@@ -73,10 +73,9 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     }
     for (uint32_t i = 0; i < s->run.scalars; i++) {
         const vpps_operand *o = vpps_step_operand(w, s, s->run.tensors + i);
-        char element[16];
-        snprintf(element, sizeof element, "%uu", o->element);
         fprintf(w->out, "const float q%u = ", i);
-        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), o->access == VPPS_ACCESS_COLUMN ? "column" : element);
+        vpps_put_at(w, o->value, vpps_item_for(s->axis, o), o->access == VPPS_ACCESS_COLUMN ? "column" : "%uu",
+                    o->element);
         fprintf(w->out, ";\n");
     }
     snprintf(length, sizeof length, "%uu", elems);
