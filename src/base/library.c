@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 static atomic_int preferred; /* major version; 0: any */
 

@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/fields.h"
 #include "cli/task.h"
-#include "io/sequences.h"
 
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form) {
     output_form out = s->json ? OUTPUT_JSONL : (output_form)s->output_format;

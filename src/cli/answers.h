@@ -4,8 +4,6 @@
 #include "cli/json.h"
 #include "cli/session.h"
 
-#include <stdio.h>
-
 /* A text for every example, without a line's end. */
 typedef struct answers {
     bool json;               /* objects, else the form that people read and the readers take */

@@ -3,7 +3,6 @@
 #include "base/base.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* The first so many streams have a piece more than the others. */
 void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint32_t *order) {

@@ -2,7 +2,6 @@
  * list, every input and every place of the record is a column; a value there is a line from the operation that makes it to the last
  * one that reads it. */
 #include "cli/cell_svg.h"
-#include "base/base.h"
 #include "cell/print.h"
 #include "io/xml.h"
 

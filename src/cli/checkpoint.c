@@ -15,7 +15,6 @@
 #include "cli/data_files.h"
 #include "cli/parse.h"
 #include "cli/save_name.h"
-#include "cli/task.h"
 #include "cli/tokenize.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"

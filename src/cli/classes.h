@@ -4,8 +4,6 @@
 #include "cli/json.h"
 #include "vpps_data.h"
 
-#include <stdio.h>
-
 /* Rows are the right classes, columns the network's. Row n: labels that training did not have. */
 typedef struct class_counts {
     uint32_t n;

@@ -4,7 +4,6 @@
 #include "cli/completion.h"
 
 #include <limits.h>
-#include <string.h>
 
 static int run_cache(settings *s) { return command_cache(s->action, s->json); }
 

@@ -4,8 +4,6 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 
-#include <stdio.h>
-
 /* An option of some commands and networks. */
 typedef struct word {
     cli_option option; /* a copy: the table is made anew for every network */

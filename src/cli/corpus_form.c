@@ -5,7 +5,6 @@
 #include "cli/input.h"
 #include "cli/task.h"
 #include "io/file.h"
-#include "io/text.h"
 
 #include <inttypes.h>
 #include <strings.h>

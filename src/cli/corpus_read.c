@@ -7,7 +7,6 @@
 #include "cli/data_files.h"
 #include "cli/fields.h"
 #include "cli/input.h"
-#include "cli/task.h"
 #include "cli/tokenize.h"
 #include "io/file.h"
 

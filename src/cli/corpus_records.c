@@ -9,7 +9,6 @@
 #include "cli/tokenize.h"
 #include "io/constituents.h"
 #include "io/descriptor.h"
-#include "io/sequences.h"
 #include "io/treebank.h"
 
 #include <inttypes.h>

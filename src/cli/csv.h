@@ -5,8 +5,6 @@
 
 #include "cli/json.h"
 
-#include <stdio.h>
-
 typedef enum csv_state { CSV_BEGIN, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE } csv_state;
 
 /* Takes a line of a record, without its end. Does the record go on in the next line? *state: CSV_BEGIN before the first. */

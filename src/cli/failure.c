@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 void report_failure(vpps_status status) {
     const char *message = vpps_error_message();

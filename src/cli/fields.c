@@ -2,7 +2,6 @@
 #include "cli/fields.h"
 #include "base/base.h"
 #include "cli/tokenize.h"
-#include "io/text.h"
 
 #include <ctype.h>
 

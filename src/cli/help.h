@@ -3,8 +3,6 @@
 
 #include "cli/commands.h"
 
-#include <stdio.h>
-
 /* Of `vpps` itself. */
 void help_overview(FILE *f);
 

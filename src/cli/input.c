@@ -4,7 +4,6 @@
 #include "cli/fields.h"
 #include "cli/tokenize.h"
 #include "io/descriptor.h"
-#include "io/text.h"
 
 #include <jansson.h>
 #include <strings.h>

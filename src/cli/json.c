@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 
 json_t *report_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 

@@ -7,7 +7,6 @@
 #include "cli/parse.h"
 #include "cli/suggest.h"
 
-#include <string.h>
 #include <unistd.h>
 
 static bool is_help(const char *word) {

@@ -4,9 +4,6 @@
 #include "runtime/devices.h"
 #include "script/policies.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
 #define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* of the first batch */

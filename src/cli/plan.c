@@ -1,6 +1,5 @@
 /* plan.c - `vpps plan`: which rows of which matrix would lie in which registers. */
 #include "cli/plan.h"
-#include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/first_batch.h"

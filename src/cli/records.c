@@ -2,7 +2,6 @@
 #include "cli/records.h"
 #include "base/base.h"
 #include "io/descriptor.h"
-#include "io/text.h"
 
 #include <inttypes.h>
 

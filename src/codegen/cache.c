@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 

@@ -2,7 +2,6 @@
 #include "codegen/cache_entry.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <xxhash.h>
 
 enum { KIND = 1, DESCRIPTION, TOOLCHAIN, KEY, SOURCE_BYTES, PAYLOAD_BYTES, CHECKSUM, N_LINES };

@@ -7,8 +7,6 @@
 #include "codegen/cache.h"
 #include "codegen/nvrtc.h"
 
-#include <stdio.h>
-
 /* After the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log count
  * registers and spills. The last one makes one jump table of a switch, however many cases it has not (nvcc's documentation,
  * --jump-table-density): a task's code is then found in fewer steps. An NVRTC that does not know it does without. Not here: -G and

@@ -3,8 +3,6 @@
 
 #include "base/base.h"
 
-#include <stdio.h>
-
 /* The functions vpps_value_ID of every formula of isa.def, with all the names that one may use. */
 void vpps_emit_formulas(FILE *out);
 

@@ -2,8 +2,6 @@
 #include "codegen/generate.h"
 #include "codegen/formulas.h"
 #include "codegen/generate_work.h"
-#include "script/header.h"
-#include "script/task.h"
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)

@@ -6,8 +6,6 @@
  */
 #include "codegen/generate_outer.h"
 
-#include <stdlib.h>
-
 enum {
     MOST_UNITS = 256,
     MOST_SLOTS = 12, /* of a unit: a thread has four sums of each */

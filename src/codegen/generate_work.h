@@ -3,8 +3,6 @@
 
 #include "codegen/kernel_plan.h"
 
-#include <stdio.h>
-
 /* A kernel being written. */
 typedef struct vpps_generation {
     const vpps_kernel_plan *plan;

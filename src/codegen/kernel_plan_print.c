@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 const char *const vpps_resident_levels[] = {"registers", "shared", "stream"};
 enum { LEVELS = VPPS_COUNT(vpps_resident_levels) };

@@ -4,7 +4,6 @@
 #include "io/xml.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* Pixels. */
 enum { LEFT = 70, RIGHT = 20, TOP = 64, GAP = 50, WIDTH = 1056, LEGEND_ROW = 20, LEGEND_COLUMN = 264, WIDEST = 132 };

@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
 
 static vpps_nvrtc library;
 

@@ -2,8 +2,6 @@
 #include "codegen/specialise.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <time.h>
 
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
     static const char *const products[] = {"", ", products in bf16", ", products in bf16x3"};

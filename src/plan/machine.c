@@ -2,7 +2,6 @@
 #include "plan/machine.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* X(arch, SMs, KiB of shared memory an SM, of it a CTA's, KiB of L2). SMs and L2 are a product's, the rest holds for the
  * architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are

@@ -5,7 +5,6 @@
 
 #include <limits.h>
 #include <sched.h>
-#include <stdio.h>
 
 /* Does a list with commas hold the word? */
 static bool lists(const char *list, const char *word) {

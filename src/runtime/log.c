@@ -3,7 +3,6 @@
 #include "base/base.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 void vpps_log_line(const vpps_options *options, const char *format, ...) {
     char line[VPPS_MESSAGE_BYTES + 64];

@@ -3,8 +3,6 @@
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
-#include <stdio.h>
-
 /* ---------------------------------------------------------------- for later runs */
 
 /* *shapes is malloc'd, the caller's. Fails with MEMORY. */

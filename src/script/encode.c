@@ -1,7 +1,6 @@
 /* encode.c - see encode.h; task.h has the layout. */
 #include "script/encode.h"
 
-#include "script/contributions.h"
 #include "script/update.h"
 #include "script/writer.h"
 

@@ -1,10 +1,6 @@
 /* scopes.c - see scopes.h. */
 #include "script/scopes.h"
 
-#include "script/policies.h"
-
-#include <stdio.h>
-
 void vpps_scope_free(vpps_scope *s) {
     VPPS_FREE_ARRAYS(s->types);
     VPPS_FREE(s->vertices, s->names, s->key);

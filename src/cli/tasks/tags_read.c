@@ -7,7 +7,6 @@
 #include "io/sequences.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* ---------------------------------------------------------------- columns that were asked for */
 

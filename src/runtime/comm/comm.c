@@ -1,8 +1,6 @@
 /* comm.c - see comm.h. */
 #include "runtime/comm/comm.h"
 
-#include <stdio.h>
-
 vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm, uint32_t watchdog_ms) {
     VPPS_NEED(out);
     *out = NULL;

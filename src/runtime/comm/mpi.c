@@ -10,9 +10,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };

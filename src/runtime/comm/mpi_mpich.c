@@ -1,8 +1,6 @@
 /* mpi_mpich.c - MPICH and what has its ABI: handles are numbers. */
 #include "runtime/comm/mpich_abi.h"
 
-#include <stdint.h>
-
 #define HANDLE int
 #define BINDING vpps_mpi_mpich
 #define NAME "MPICH"

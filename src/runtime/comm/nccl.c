@@ -5,7 +5,6 @@
 #include "runtime/comm/nccl_api.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 
 typedef struct nccl_row {
     vpps_communicator c;

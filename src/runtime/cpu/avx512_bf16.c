@@ -5,7 +5,6 @@
  * subnormal operand or sum as zero, and makes a subnormal result zero (Intel 64 and IA-32 Architectures Software Developer's
  * Manual, volume 2, VDPBF16PS): an order and a rounding that bf16.h's bound allows. */
 #include "runtime/cpu/avx512_bf16.h"
-#include "base/base.h"
 
 #ifdef VPPS_HAS_AVX512_BF16
 

@@ -5,7 +5,6 @@
 #include "runtime/device.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #define NEVER UINT32_MAX
 

@@ -4,8 +4,6 @@
 #include "runtime/cpu/cpu.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum {
     SIDE = VPPS_TRIAL_SIDE,

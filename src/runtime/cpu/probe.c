@@ -7,7 +7,6 @@
 #include "runtime/profile.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 /* ---------------------------------------------------------------- as text: "avx512 fp32 forward 16 near 123.40" */
 

@@ -1,8 +1,6 @@
 /* processor.c - see processor.h. Linux tells it all in /proc/cpuinfo, with other words on ARM. */
 #include "runtime/cpu/processor.h"
 
-#include <stdio.h>
-
 static void value_of(const char *key, char *value, size_t bytes) {
     vpps_proc_value("/proc/cpuinfo", key, value, bytes);
 }

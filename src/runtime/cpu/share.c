@@ -3,8 +3,6 @@
  */
 #include "runtime/cpu/cpu.h"
 
-#include <stdio.h>
-
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c) {
     char machine[128]; /* the bits depend on how products are made; they, and the layout, on the VPs */
     snprintf(machine, sizeof machine, "cpu %s %s %s %u", cpu->kernels->isa,

@@ -5,7 +5,6 @@
 #include "runtime/cpu/processor.h"
 #include "runtime/share.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- products */

@@ -4,7 +4,6 @@
 #include "runtime/cpu/avx512_bf16.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 const vpps_kernels *vpps_kernels_choose(bool portable) {
     const char *wanted = getenv("VPPS_ISA");

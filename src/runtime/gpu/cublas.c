@@ -4,7 +4,6 @@
 #include "runtime/gpu/cublas_api.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 
 enum { FIRST_VERSION = 12 };
 

@@ -2,7 +2,6 @@
 #include "runtime/gpu/cuda_api.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 
 static const struct {
     const char *symbol;

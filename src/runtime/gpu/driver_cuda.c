@@ -4,8 +4,6 @@
 #include "runtime/gpu/driver_cuda.h"
 #include "base/library.h"
 
-#include <time.h>
-
 static vpps_status fail_lost(const cuda_driver *d) {
     return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
 }

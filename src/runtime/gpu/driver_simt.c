@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024 };
 

@@ -3,8 +3,6 @@
  * go on with one candidate until the next one's kernel is there. */
 #include "runtime/gpu/gpu.h"
 
-#include <stdio.h>
-
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
 
 static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {

@@ -4,8 +4,6 @@
  */
 #include "runtime/gpu/gpu.h"
 
-#include <stdio.h>
-
 /* ---------------------------------------------------------------- life */
 
 /* Between software SIMT's "GPUs" only what $VPPS_NCCL names can do so: a stand-in that knows the host's memory. */

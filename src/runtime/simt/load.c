@@ -5,7 +5,6 @@
 #include "runtime/simt/kernel.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 
 extern const char vpps_template_simt_cuda[]; /* interp_templates/simt_cuda.h */
 
