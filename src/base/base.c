@@ -39,6 +39,13 @@ void vpps_restore_message(const char *text) {
     if (text != message) snprintf(message, sizeof message, "%s", text);
 }
 
+int vpps_by_number(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int vpps_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
 /* Elements have malloc's alignment. */
 enum { ARRAY_HEAD = 2 * sizeof(size_t) };
 

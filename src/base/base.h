@@ -73,6 +73,21 @@ vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t
 static inline uint32_t vpps_min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t vpps_max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
+static inline uint32_t vpps_float_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+static inline float vpps_bits_float(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* How qsort compares numbers of 64 bits, and pointers to texts. */
+int vpps_by_number(const void *a, const void *b);
+int vpps_by_text(const void *a, const void *b);
+
 /* A growable array is a pointer, NULL at first, whose capacity lies in front of its first element: VPPS_FREE_ARRAYS frees it, never
  * free(). Reserve makes room for `needed` elements and keeps the content. False: out of memory, and nothing has changed. */
 #define VPPS_RESERVE(array, needed)                                                                                    \

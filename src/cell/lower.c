@@ -46,12 +46,6 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-static float bits_float(uint32_t bits) {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 /* Products of operands that belong to the vertex alone are made once for the vertex, and added to the members' products. */
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
@@ -93,7 +87,7 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
     } else if (l->imm_kind == IMM_OWN) {
         number.word = word_of(l->c, VPPS_WORD_IMM, 0);
     } else {
-        number = real ? vpps_real_number(bits_float(l->imm)) : vpps_whole_number(l->imm);
+        number = real ? vpps_real_number(vpps_bits_float(l->imm)) : vpps_whole_number(l->imm);
     }
     return number;
 }

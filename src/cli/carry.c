@@ -62,11 +62,7 @@ static vpps_status write_stream(const carry *c, vpps_handle *h, const carry_stre
         if (!values) return vpps_fail(VPPS_MEMORY, "no memory for a state of %u numbers", rows);
         const vpps_status status = vpps_read_kept(h, s->states[k], values);
         fprintf(f, " %" PRIu32 ":", rows);
-        for (uint32_t i = 0; status == VPPS_OK && i < rows; i++) {
-            uint32_t bits;
-            memcpy(&bits, &values[i], sizeof bits);
-            fprintf(f, "%08" PRIx32, bits);
-        }
+        for (uint32_t i = 0; status == VPPS_OK && i < rows; i++) fprintf(f, "%08" PRIx32, vpps_float_bits(values[i]));
         free(values);
         VPPS_TRY(status);
     }

@@ -236,13 +236,6 @@ static uint64_t hash_example(const net_example *x) {
     return h;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    uint64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 static vpps_status hash_split(corpus *c, net_kind kind, const corpus_split *split, uint64_t *hashes) {
     for (uint32_t i = 0; i < split->n_examples; i++) {
         net_example x;
@@ -257,7 +250,7 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen), *hashes = NULL;
     vpps_status status = seen ? hash_split(c, kind, train, seen) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
-    if (status == VPPS_OK) qsort(seen, train->n_examples, sizeof *seen, compare_u64);
+    if (status == VPPS_OK) qsort(seen, train->n_examples, sizeof *seen, vpps_by_number);
     for (int which = SPLIT_DEV; which < N_SPLITS && status == VPPS_OK; which++) {
         corpus_split *split = &c->split[which];
         if (!split->present) continue;
@@ -266,7 +259,7 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
         status = hashes ? hash_split(c, kind, split, hashes) : vpps_fail(VPPS_MEMORY, "no memory for hashes");
         uint32_t kept = 0;
         for (uint32_t i = 0; status == VPPS_OK && i < split->n_examples; i++) {
-            const bool known = bsearch(&hashes[i], seen, train->n_examples, sizeof *seen, compare_u64) != NULL;
+            const bool known = bsearch(&hashes[i], seen, train->n_examples, sizeof *seen, vpps_by_number) != NULL;
             if (!known) split->examples[kept++] = split->examples[i];
         }
         split->n_examples = kept;

@@ -212,12 +212,8 @@ vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *siz
 
 static vpps_status size_limit(uint64_t *limit) {
     const char *text = variable("VPPS_CACHE_BYTES");
-    char *end;
     *limit = (uint64_t)DEFAULT_MIB << 20;
-    if (!text) return VPPS_OK;
-    errno = 0;
-    *limit = strtoull(text, &end, 10);
-    if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9') return VPPS_OK;
+    if (!text || vpps_read_number(text, UINT64_MAX, limit)) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "VPPS_CACHE_BYTES: expected a number of bytes, found '%.40s'", text);
 }
 

@@ -85,9 +85,7 @@ void vpps_put_f(const work *w, const vpps_program_step *s) {
     } else if (f->kind == VPPS_NUMBER_WORD) {
         fprintf(w->out, "__uint_as_float(wd%u[f0 + %s])", f->word, vertex_of(s->axis));
     } else {
-        uint32_t bits;
-        memcpy(&bits, &f->real, sizeof bits);
-        fprintf(w->out, "__uint_as_float(0x%08xu)", bits);
+        fprintf(w->out, "__uint_as_float(0x%08xu)", vpps_float_bits(f->real));
     }
 }
 

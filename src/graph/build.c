@@ -338,12 +338,6 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops with a number of their own */
 
-static uint32_t float_bits(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(VPPS_OP_CONSTANT);
@@ -354,7 +348,7 @@ vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value
     }
     s.rows = rows;
     s.cols = cols;
-    return vpps_make_node(g, &s, NULL, 0, NULL, float_bits(value), false);
+    return vpps_make_node(g, &s, NULL, 0, NULL, vpps_float_bits(value), false);
 }
 vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
@@ -367,13 +361,13 @@ vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols) {
 
 vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
-    return make(g, VPPS_OP_SCALE, 1, &x, float_bits(factor), 0);
+    return make(g, VPPS_OP_SCALE, 1, &x, vpps_float_bits(factor), 0);
 }
 
 vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!(alpha > 0)) return vpps_graph_fail(g, VPPS_ARGUMENT, "elu: alpha is %g; expected above 0", (double)alpha);
-    return make(g, VPPS_OP_ELU, 1, &x, float_bits(alpha), 0);
+    return make(g, VPPS_OP_ELU, 1, &x, vpps_float_bits(alpha), 0);
 }
 
 vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {

@@ -67,10 +67,8 @@ uint32_t vpps_graph_size(const vpps_graph *g) {
 /* ---------------------------------------------------------------- signatures */
 
 static uint64_t hash_signature(const vpps_signature *s, const vpps_param *matrices) {
-    uint32_t p_bits;
-    memcpy(&p_bits, &s->p, sizeof p_bits);
     uint64_t h = vpps_mix64((uint64_t)s->op << 56 ^ (uint64_t)s->rows << 24 ^ s->cols);
-    h = vpps_mix64(h ^ ((uint64_t)s->param << 32 | p_bits));
+    h = vpps_mix64(h ^ ((uint64_t)s->param << 32 | vpps_float_bits(s->p)));
     h = vpps_mix64(h ^ s->n_matrices);
     for (uint32_t i = 0; i < s->n_matrices; i++) h = vpps_mix64(h ^ matrices[i]);
     return h;

@@ -29,12 +29,11 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
 
 static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
     vpps_signature s = {.op = VPPS_OP_RMS_NORM, .param = VPPS_NO_PARAM}, a;
-    uint32_t axis, bits;
+    uint32_t axis;
     if (!vpps_node_signature(g, "rms_norm", x, &a, &axis)) return VPPS_NO_NODE;
     s.rows = a.rows;
     s.cols = a.cols;
-    memcpy(&bits, &epsilon, sizeof bits);
-    return vpps_make_node(g, &s, NULL, 1, &x, bits, false);
+    return vpps_make_node(g, &s, NULL, 1, &x, vpps_float_bits(epsilon), false);
 }
 
 /* The gain and the bias are the same for every column. */

@@ -184,10 +184,6 @@ static size_t add_value(parser *p) {
     return p->out->n++;
 }
 
-static int compare_keys(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Is every key there once? */
 static bool check_keys(parser *p, const vpps_json_value *object) {
     const char **keys = malloc((object->n + 1) * sizeof *keys);
@@ -197,7 +193,7 @@ static bool check_keys(parser *p, const vpps_json_value *object) {
     }
     size_t n = 0;
     for (size_t i = object->first; i; i = p->out->values[i].next) keys[n++] = p->out->values[i].key;
-    qsort(keys, n, sizeof *keys, compare_keys);
+    qsort(keys, n, sizeof *keys, vpps_by_text);
     bool ok = true;
     for (size_t i = 1; i < n && ok; i++) ok = strcmp(keys[i - 1], keys[i]) != 0;
     free(keys);

@@ -39,10 +39,8 @@ int vpps_output_descriptor(const char *path) {
     if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
     for (size_t i = 0; i < VPPS_COUNT(folders); i++) {
         const size_t n = strlen(folders[i]);
-        char *end;
-        if (strncmp(path, folders[i], n) != 0 || !isdigit((unsigned char)path[n])) continue;
-        const unsigned long fd = strtoul(path + n, &end, 10);
-        if (!*end && fd <= INT_MAX) return (int)fd;
+        uint64_t fd;
+        if (strncmp(path, folders[i], n) == 0 && vpps_read_number(path + n, INT_MAX, &fd)) return (int)fd;
     }
     return -1;
 }

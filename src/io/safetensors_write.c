@@ -11,10 +11,6 @@ static vpps_status no_memory(const char *path) {
     return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for the header", VPPS_PATH_ARGS(path));
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Names that can be keys: UTF-8, and each there once. `names` is sorted by this. */
 static vpps_status check_names(const char *path, const char *what, const char **names, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -22,7 +18,7 @@ static vpps_status check_names(const char *path, const char *what, const char **
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected a %s of one or more UTF-8 characters", VPPS_PATH_ARGS(path),
                          what);
     }
-    qsort(names, n, sizeof *names, compare_names);
+    qsort(names, n, sizeof *names, vpps_by_text);
     for (size_t i = 1; i < n; i++) {
         if (strcmp(names[i - 1], names[i]) != 0) continue;
         return vpps_fail(VPPS_ARGUMENT, "%s%s: expected every %s once, found '%.100s' twice", VPPS_PATH_ARGS(path),

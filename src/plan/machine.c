@@ -1,8 +1,6 @@
 /* machine.c - the architectures that kernels are generated for, and what their GPUs have. */
 #include "plan/machine.h"
 
-#include <errno.h>
-
 /* X(arch, SMs, KiB of shared memory an SM, of it a CTA's, KiB of L2). SMs and L2 are a product's, the rest holds for the
  * architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are
  * those of its whole chip. Registers are the same in all. */
@@ -28,12 +26,9 @@ static const struct architecture {
 
 /* The number in "sm_90" or "90"; 0, which no architecture has, for anything else. */
 static uint32_t parse_arch(const char *text) {
-    char *end;
+    uint64_t arch;
     if (strncmp(text, "sm_", 3) == 0) text += 3;
-    if (*text < '0' || *text > '9') return 0;
-    errno = 0;
-    const unsigned long arch = strtoul(text, &end, 10);
-    return errno || *end || arch > UINT32_MAX ? 0 : (uint32_t)arch;
+    return vpps_read_number(text, UINT32_MAX, &arch) ? (uint32_t)arch : 0;
 }
 
 static vpps_status fail_unknown(const char *text) {

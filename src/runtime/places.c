@@ -220,11 +220,6 @@ static uint64_t rank_of(const vpps_places *p, const vpps_core_place *own, uint32
     return (is_sibling(p, i) * UINT64_C(2) + x->slow) << 40 | far << 32 | i;
 }
 
-static int by_rank(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t here, uint32_t *chosen) {
     const uint32_t n_taken = vpps_min_u32(n_vps, p->n);
     const vpps_core_place *own = NULL;
@@ -233,9 +228,9 @@ vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t he
     for (uint32_t i = 0; i < p->n; i++)
         if (p->at[i].cpu == here) own = &p->at[i];
     for (uint32_t i = 0; i < p->n; i++) ranks[i] = rank_of(p, own, i);
-    qsort(ranks, p->n, sizeof *ranks, by_rank);
+    qsort(ranks, p->n, sizeof *ranks, vpps_by_number);
     for (uint32_t i = 0; i < n_taken; i++) ranks[i] &= (UINT64_C(1) << 40) - 1;
-    qsort(ranks, n_taken, sizeof *ranks, by_rank);
+    qsort(ranks, n_taken, sizeof *ranks, vpps_by_number);
     for (uint32_t v = 0; v < n_vps; v++) chosen[v] = n_taken ? (uint32_t)ranks[(uint64_t)v * n_taken / n_vps] : 0;
     free(ranks);
     return VPPS_OK;

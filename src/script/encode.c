@@ -31,12 +31,6 @@ typedef struct encoder {
     uint32_t n_tables;
 } encoder;
 
-static uint32_t float_bits(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 /* ---------------------------------------------------------------- where values lie */
 
 static uint32_t entry_words(const encoder *e, uint32_t table) {
@@ -230,7 +224,7 @@ static uint32_t count_constants(encoder *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
         group_constants *c = &e->constants[vpps_group_of(e->s, e->r->seeds[i].to.vertex)];
-        const uint32_t factor = float_bits(e->r->seeds[i].factor);
+        const uint32_t factor = vpps_float_bits(e->r->seeds[i].factor);
         if (c->n && factor == c->last) continue;
         c->last = factor;
         c->n++;
@@ -255,7 +249,7 @@ static void encode_seeds(encoder *e) {
         const vpps_seed *seed = &e->r->seeds[i];
         group_constants *c = &e->constants[vpps_group_of(e->s, seed->to.vertex)];
         uint32_t *list_at = &e->list_at[seed->to.output];
-        const uint32_t factor = float_bits(seed->factor);
+        const uint32_t factor = vpps_float_bits(seed->factor);
         if (c->next == c->list || factor != c->last) {
             e->to.words[c->next++] = c->at++;
             e->to.words[c->next++] = c->last = factor;
@@ -448,7 +442,7 @@ static void encode_losses(encoder *e) {
             const vpps_seed *seed = &e->r->seeds[i];
             if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue; /* of another slice */
             e->to.words[e->losses[slice + 1]++] = e->output_at[seed->to.output];
-            e->to.words[e->losses[slice + 1]++] = float_bits(seed->factor);
+            e->to.words[e->losses[slice + 1]++] = vpps_float_bits(seed->factor);
         }
     }
 }

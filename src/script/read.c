@@ -222,12 +222,6 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-static float float_of(uint32_t bits) {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 /* Is a record a sum of its arguments? If so: the factor of the first, and of the others. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
@@ -239,7 +233,7 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     case VPPS_OP_SUB: *others = -1; return true;
     case VPPS_OP_NEGATE: *first = -1; return true;
     case VPPS_OP_AVERAGE: *first = *others = 1.0f / (float)node->n_args; return true;
-    case VPPS_OP_SCALE: *first = float_of(node->imm); return true;
+    case VPPS_OP_SCALE: *first = vpps_bits_float(node->imm); return true;
     default: return false;
     }
 }

@@ -43,11 +43,6 @@ static uint32_t most_kept(const vpps_types *t) { return t->most ? t->most : MOST
 
 bool vpps_types_are_full(const vpps_types *t) { return t->n_types + t->n_compiled > most_kept(t); }
 
-static int by_number(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median, over all types and compiled cells, of the number of the batch that used them last; 0: out of memory. */
 static uint64_t median_use(const vpps_types *t) {
     uint64_t n = 0, *uses = malloc((t->n_types + (size_t)t->n_compiled + 1) * sizeof *uses);
@@ -56,7 +51,7 @@ static uint64_t median_use(const vpps_types *t) {
         uses[n++] = t->types[i]->last_used;
         for (uint32_t k = 0; k < t->types[i]->n_compiled; k++) uses[n++] = t->types[i]->compiled[k]->last_used;
     }
-    if (n) qsort(uses, n, sizeof *uses, by_number);
+    if (n) qsort(uses, n, sizeof *uses, vpps_by_number);
     const uint64_t median = n ? uses[n / 2] : 0;
     free(uses);
     return median;

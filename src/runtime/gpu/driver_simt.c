@@ -5,7 +5,6 @@
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/simt.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 
 enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024 };
@@ -210,12 +209,9 @@ static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t mo
     const char *text = getenv(name);
     *out = otherwise;
     if (!text || !*text) return VPPS_OK;
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (errno || *end || text[0] == '-' || value > most) {
+    uint64_t value;
+    if (!vpps_read_number(text, most, &value))
         return vpps_fail(VPPS_ARGUMENT, "%s is \"%.40s\", not a number up to %u", name, text, most);
-    }
     *out = (uint32_t)value;
     return VPPS_OK;
 }
