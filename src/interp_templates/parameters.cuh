@@ -142,7 +142,9 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsign
 
 /* ---------------------------------------------------------------- gradients of entries */
 
+/* Entries that many vertices look up have long lists, so contributions are loaded several at a time, and added up in order. */
 __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number, unsigned address) {
+    enum { AT_ONCE = 8 };
     const unsigned *script = (const unsigned *)a.script;
     const vpps_table t = ((const vpps_table *)(script + vpps_header.tables))[number];
     const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
@@ -153,10 +155,16 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < (own.end - own.first) * words; i += VPPS_THREADS) {
         const unsigned at = own.first + i / words, e = i % words, end = starts[at + 1];
-        unsigned k = starts[at];
-        float sum = pool[lists[k] + e];
+        float sum = -0.0f;
 #pragma unroll 1
-        for (k++; k < end; k++) sum += pool[lists[k] + e];
+        for (unsigned k = starts[at]; k < end; k += AT_ONCE) {
+            float x[AT_ONCE];
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; i++) x[i] = pool[lists[vpps_least(k + i, end - 1)] + e];
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; i++)
+                if (k + i < end) sum += x[i];
+        }
         pool[t.gradients + entries[at] * words + e] = sum;
     }
 }
@@ -167,7 +175,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
     float sum = 0.0f;
-#pragma unroll 1
+#pragma unroll 4
     for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS)
         sum += __uint_as_float(pairs[2 * i + 1]) * ((const float *)a.pool)[pairs[2 * i]];
     sum = vpps_cta_sum(sum);

@@ -100,6 +100,7 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     if (asked && n < 2 && !request->keeps_groups) groups = 1;
     out->n_groups = groups;
     out->group_size = m->n_vps / groups;
+    out->level_cost = (uint64_t)m->level_flops * out->group_size;
     return true;
 }
 

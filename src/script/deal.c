@@ -29,11 +29,13 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Components go to waves of equal cost, and in each to the group with the least so far. `load`: of each group, zeros. */
-static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t *load) {
+/* Components go to waves of equal cost, and in each to the group with the least so far. `load`: of each group, zeros. A group has as many
+ * levels as its deepest component, its first if there is a cost of a level. */
+static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
+                            uint64_t *load) {
     uint64_t total = 0, before = 0;
     for (uint32_t i = 0; i < n; i++) total += all[i].cost;
-    if (n_waves > 1) qsort(all, n, sizeof *all, deeper_first);
+    if (n_waves > 1 || level_cost) qsort(all, n, sizeof *all, deeper_first);
     uint32_t last = 0;
     for (uint32_t i = 0; i < n; i++) {
         component *x = &all[i];
@@ -44,6 +46,7 @@ static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32
         uint32_t best = 0;
         for (uint32_t g = 1; g < n_groups; g++)
             if (load[g] < load[best]) best = g;
+        if (!load[best]) load[best] = x->depth * level_cost;
         load[best] += x->cost;
         x->place = wave * n_groups + best;
     }
@@ -67,7 +70,7 @@ bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n
         return false;
     }
     measure(b, &c, all);
-    deal_components(all, c.n, *n_waves, b->n_groups, load);
+    deal_components(all, c.n, *n_waves, b->n_groups, b->level_cost, load);
     for (uint32_t i = 0; i < c.n; i++) places[all[i].number] = all[i].place;
     for (uint32_t v = 0; v < n_vertices; v++) place[v] = needs->needed[v] ? places[c.of[v]] : 0;
     return true;

@@ -90,6 +90,7 @@ typedef struct vpps_task_plan {
     bool recompiles;                /* a new compiled cell makes a new kernel: cells and numbers of groups are reused */
     uint32_t most_groups;           /* a batch runs in no more groups, unless its request says how many */
     vpps_group_rule *choose_groups; /* of a batch, where most_groups is more than 1 */
+    uint32_t level_flops;           /* of a VP, in the time that a level takes at least */
     vpps_wave_rule waves;
 } vpps_task_plan;
 

@@ -139,16 +139,18 @@ TEST_EACH(levels_agree, 0, test_everyday("levels", 2, 5)) {
 
 /* ---------------------------------------------------------------- long scripts */
 
-/* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, and a
- * long chain of levels. */
+/* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, a long chain of
+ * levels, and an entry that many vertices look up. */
 static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
-    enum { TERMS = 660, FACTORS = 200, STEPS = 150, MIXED = 33, COLUMNS = 5 };
+    enum { TERMS = 660, FACTORS = 200, STEPS = 150, MIXED = 33, COLUMNS = 5, LOOKUPS = 21 };
     static vpps_node terms[TERMS], weights[TERMS];
     vpps_node x = vpps_lookup(g, zoo->E, 1), y = vpps_lookup(g, zoo->E, 2);
     for (uint32_t i = 0; i < TERMS; i++) terms[i] = i % 2 ? x : vpps_scale(g, y, 0.001f * (float)i);
     const vpps_node sum = vpps_average(g, TERMS, terms);
     for (uint32_t i = 0; i < FACTORS; i++) terms[i] = vpps_tanh(g, vpps_scale(g, x, 0.01f * (float)i - 1));
     const vpps_node products = vpps_average(g, FACTORS, terms);
+    for (uint32_t i = 0; i < LOOKUPS; i++) terms[i] = vpps_tanh(g, vpps_lookup(g, zoo->E, 3));
+    const vpps_node entries = vpps_average(g, LOOKUPS, terms);
     for (uint32_t i = 0; i < TERMS; i++) weights[i] = i % 3 ? x : y;
     const vpps_node w = vpps_softmax(g, x); /* of 33 elements */
     float factors[MIXED * COLUMNS];
@@ -164,8 +166,8 @@ static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     vpps_node chain = x;
     for (uint32_t i = 0; i < STEPS; i++)
         chain = vpps_tanh(g, vpps_affine2(g, zoo->b[1], zoo->A[i % 3], chain, zoo->B[0], chain));
-    const vpps_node all[] = {sum, products, mixed, chain};
-    const vpps_node sums[] = {vpps_sum_elements(g, vpps_tanh(g, vpps_sum(g, 4, all))), vpps_sum_elements(g, columns),
+    const vpps_node all[] = {sum, products, entries, mixed, chain};
+    const vpps_node sums[] = {vpps_sum_elements(g, vpps_tanh(g, vpps_sum(g, 5, all))), vpps_sum_elements(g, columns),
                               vpps_sum_elements(g, vpps_tanh(g, turned))};
     return vpps_sum(g, 3, sums);
 }

@@ -60,6 +60,7 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
     VPPS_TRY(machine_create(&j->machine, g->model, j->optimizer.kind, w.n_vps, w.split_elems,
                             w.pool_words ? w.pool_words : POOL_WORDS));
     j->machine.waves = w.wave_rule;
+    j->machine.level_flops = w.level_flops;
     j->request = (vpps_batch_request){.loss = loss,
                                       .part = w.keeps ? VPPS_STEP_GRADIENTS : VPPS_STEP_WHOLE,
                                       .optimizer = &j->optimizer,

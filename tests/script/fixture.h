@@ -40,6 +40,7 @@ typedef struct way {
     bool inference;
     uint32_t pool_words;      /* 0: many */
     vpps_wave_rule wave_rule; /* of the machine */
+    uint32_t level_flops;     /* likewise */
     const vpps_node *wanted;  /* inference: outputs; NULL: some are drawn */
     uint32_t n_wanted;
 } way;

@@ -79,7 +79,11 @@ static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
 
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device) {
-    enum { LEAST_ROWS = 32, SPLIT_ELEMS = 4096 };
+    enum {
+        LEAST_ROWS = 32,
+        SPLIT_ELEMS = 4096,
+        LEVEL_FLOPS = 1000000 /* predicted of Tree-LSTMs: 7,000 cycles a level, forward and backward */
+    };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;
     *out = (vpps_gpu_layout){.optimizer = options->optimizer.kind,
@@ -100,6 +104,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
         .recompiles = true,
         .most_groups = most_groups(model, options, machine, n_vps),
         .choose_groups = largest_divisor,
+        .level_flops = LEVEL_FLOPS,
         .rows = {
             .unit = options->rpw ? options->rpw : 1, .least = LEAST_ROWS, .columns = true, .split_elems = SPLIT_ELEMS}};
     return VPPS_OK;

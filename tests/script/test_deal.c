@@ -1,0 +1,80 @@
+/* test_deal.c - which group gets which of a batch's inputs: as much work as the others, and where a level has a cost of its own, less work
+ * beside a deep one. */
+#include "common/testing.h"
+#include "fixture.h"
+
+enum { WORDS = 20, HIDDEN = 8, MOST_CHAINS = 20 };
+
+/* Chains of so many words after the first; the loss is the sum over their ends. */
+static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths, uint32_t n) {
+    vpps_param E, W, U;
+    vpps_node ends[MOST_CHAINS];
+    TEST_OK(vpps_add_lookup(model, &E, "E", WORDS, HIDDEN, 1, NULL));
+    TEST_OK(vpps_add_matrix(model, &W, "W", HIDDEN, HIDDEN, NULL));
+    TEST_OK(vpps_add_matrix(model, &U, "U", HIDDEN, HIDDEN, NULL));
+    for (uint32_t i = 0; i < n; i++) {
+        vpps_node h = vpps_tanh(g, vpps_lookup(g, E, i));
+        for (uint32_t k = 0; k < lengths[i]; k++)
+            h = vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, W, vpps_lookup(g, E, k % WORDS), U, h));
+        ends[i] = vpps_cross_entropy(g, h, 0);
+    }
+    return vpps_sum(g, n, ends);
+}
+
+/* The words of the chains that each of two groups has. */
+static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint32_t *first, uint32_t *second) {
+    vpps_model *model;
+    vpps_graph *g;
+    job j;
+    uint32_t words[2] = {0}, most = 0;
+    TEST_OK(vpps_model_create(&model, 1));
+    TEST_OK(vpps_graph_create(&g, model));
+    const vpps_node loss = build(model, g, lengths, n);
+    TEST_OK(job_open(&j, g, loss, (way){.n_vps = 4, .groups = 2, .level_flops = level_flops}, 5));
+    TEST_OK(verify_subject(&j.subject));
+    const vpps_task_header *h = vpps_task_header_of(j.subject.script);
+    uint32_t vertices[8] = {0};
+    ck_assert_uint_le(j.batch->n_cells, VPPS_COUNT(vertices));
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const vpps_block *b = vpps_block_at(j.subject.script, i);
+        vertices[b->cell] += b->n;
+    }
+    for (uint32_t c = 1; c < j.batch->n_cells; c++)
+        if (vertices[c] > vertices[most]) most = c;
+    for (uint32_t i = 0; i < h->n_blocks; i++) {
+        const vpps_block *b = vpps_block_at(j.subject.script, i);
+        if (b->cell == most) words[b->group] += b->n;
+    }
+    *first = words[0];
+    *second = words[1];
+    job_close(&j);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
+}
+
+TEST_GROUP("deal");
+
+TEST(groups_have_as_much_work) {
+    static const uint32_t lengths[] = {4, 4, 4, 4, 4, 4, 24, 4, 4, 4, 4, 4, 4};
+    uint32_t a, b;
+    deal(lengths, VPPS_COUNT(lengths), 0, &a, &b);
+    ck_assert_uint_eq(vpps_min_u32(a, b), 40); /* in the batch's order: 15 each, then the long one */
+    ck_assert_uint_eq(vpps_max_u32(a, b), 45);
+}
+
+TEST(a_deep_input_counts_its_levels) {
+    static const uint32_t lengths[] = {4, 4, 4, 4, 4, 4, 24, 4, 4, 4, 4, 4, 4};
+    uint32_t a, b;
+    deal(lengths, VPPS_COUNT(lengths), 1000000, &a, &b);
+    ck_assert_uint_eq(a, 25);
+    ck_assert_uint_eq(b, 60);
+}
+
+TEST(levels_of_alike_inputs_change_nothing) {
+    static const uint32_t lengths[] = {4, 4, 4, 4, 4, 4, 4, 4};
+    uint32_t a, b;
+    deal(lengths, VPPS_COUNT(lengths), 1000000, &a, &b);
+    ck_assert_uint_eq(a, b);
+}
+
+int main(void) { return test_main("deal"); }
