@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The Python package: built against what make has built, its tests run by pytest but for those marked `packages`. VPPS_TEST_PYTHON=packages:
-# those, which need large packages from the index, and the package's types checked (test_packages.sh).
+# The Python package: built against what make has built, its tests run by pytest but for those marked `packages`. VPPS_TEST_PYTHON=packages
+# (test_packages.sh): those, which need large packages from the index, and the package's types checked. The package then lies in another
+# folder, since test_wheel.sh beside it uses the first.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 export BUILD=${BUILD:-build}
 
-if [ "${VPPS_TEST_PYTHON:-}" = packages ]; then which=packages env=(all); else which="not packages" env=(); fi
+if [ "${VPPS_TEST_PYTHON:-}" = packages ]; then which=packages env=(all) lib=$BUILD/python-packages; else which="not packages" env=() lib=$BUILD/python; fi
 python=$(tools/python_env.sh "${env[@]}") || { echo "left out: the Python package"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
 passed=0 failed=0 skipped=0
-VPPS_LIBRARY=$BUILD/libvpps.a "$python" setup.py -q build --build-lib "$BUILD/python" --build-temp "$BUILD/python-temp" ||
+VPPS_LIBRARY=$BUILD/libvpps.a "$python" setup.py -q build --build-lib "$lib" --build-temp "$lib-temp" ||
     { echo "the package does not build"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
 if [ "$which" = packages ]; then
@@ -21,7 +22,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 unset PYTHONDONTWRITEBYTECODE # compiled modules go to the build folder
-PYTHONPATH=$(realpath "$BUILD/python") PYTHONPYCACHEPREFIX=$(realpath -m "$BUILD/pycache") HF_HOME=$(realpath -m "$BUILD/hf") HF_HUB_OFFLINE=1 \
+PYTHONPATH=$(realpath "$lib") PYTHONPYCACHEPREFIX=$(realpath -m "$BUILD/pycache") HF_HOME=$(realpath -m "$BUILD/hf") HF_HUB_OFFLINE=1 \
     "$python" -X faulthandler -m pytest -p no:cacheprovider -rs -m "$which" tests/python |
     tee "$log"
 of() { sed -nE "s/.*\\b([0-9]+) $1\\b.*/\\1/p" <<< "$(tail -n 1 "$log")" | grep . || echo 0; }
