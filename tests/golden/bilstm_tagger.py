@@ -10,7 +10,7 @@ log likelihoods over the batch's number of sentences.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_array, c_ids, c_sentence, header,
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_call, c_sentence, header,
                     lstm_layers, lstm_tensors, matrix, nll, print_examples, print_golden, run_lstm, table, vector)
 
 MLP, CHARACTERS, CHARACTER_EMBED = 16, 12, 10
@@ -64,22 +64,17 @@ def draw_spelling(random):
     return random.ids(1 + random.below(7), CHARACTERS) if random.below(3) == 0 else []
 
 
-def c_spelling(characters):
-    return f"{{{c_ids(characters)}, {len(characters)}}}" if characters else "{NULL, 0}"
-
-
 def main():
     random = Random(2005)
     sentences = [draw_sentence(random) for _ in range(EXAMPLES)]
     spelled = [(words, tags, [draw_spelling(random) for _ in words]) for words, tags in sentences]
     with header("bilstm_tagger"):
-        print_examples("golden_tagged", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
         print_examples("golden_spelled",
                        (f".sentence = {c_sentence(words, tags)}, "
-                        f".spellings = {c_array('net_spelling', map(c_spelling, spellings))}"
+                        f"{c_call('SPELLINGS', (c_call('SPELLING', s) if s else 'NO_SPELLING' for s in spellings))}"
                         for words, tags, spellings in spelled))
-        print_golden("bilstm-tagger", tensors(1), loss, sentences, "golden_tagged", mlp=MLP)
-        print_golden("bilstm-tagger", tensors(2), loss, sentences, "golden_tagged", name="bilstm-tagger-2-layers",
+        print_golden("bilstm-tagger", tensors(1), loss, sentences, "golden_spelled", mlp=MLP)
+        print_golden("bilstm-tagger", tensors(2), loss, sentences, "golden_spelled", name="bilstm-tagger-2-layers",
                      mlp=MLP, layers=2)
         print_golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, "golden_spelled", mlp=MLP,
                      characters=CHARACTERS, character_embed=CHARACTER_EMBED)

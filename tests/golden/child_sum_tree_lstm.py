@@ -10,7 +10,7 @@ batch's number of trees.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_ids, header, matrix, print_examples,
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_sentence, header, matrix, print_examples,
                     print_golden, table, vector)
 
 # The order numbers the tensors.
@@ -47,9 +47,7 @@ def draw_trees():
 
 
 def c_tree(tree):
-    words, labels, heads = tree
-    return (f".sentence = {{.words = {c_ids(words)}, .tags = {c_ids(labels)}, .n_words = {len(words)}, "
-            f".heads = {c_ids(heads)}}}")
+    return f".sentence = {c_sentence(*tree)}"
 
 
 def loss(p, tree):

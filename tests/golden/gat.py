@@ -10,7 +10,7 @@ no loss. The loss is the sum of the negative log likelihoods over the batch's nu
 import torch
 from torch.nn.functional import elu, leaky_relu
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, Tensor, c_array, c_ids, header, layer_name, matrix, nll,
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, Tensor, c_call, c_sentence, header, layer_name, matrix, nll,
                     print_examples, print_golden, table, vector)
 
 HEADS, TYPES, NUMBERS = 3, 4, 2
@@ -49,9 +49,8 @@ def draw_graph(random):
 
 def c_graph(graph):
     words, labels, label, edges, numbers = graph
-    linked = [f".edges = {c_array('net_edge', ('{%d, %d, %d}' % e for e in edges))}, .n_edges = {len(edges)}"] if edges else []
-    return ", ".join([f".sentence = {{.words = {c_ids(words)}, .tags = {c_ids(labels)}, .n_words = {len(words)}}}", f".label = {label}",
-                      *linked, f".numbers = {c_array('float', (f'{x}f' for x in numbers))}"])
+    linked = [c_call("EDGES", ("{%d, %d, %d}" % e for e in edges))] if edges else []
+    return ", ".join([f".sentence = {c_sentence(words, labels)}", f".label = {label}", *linked, c_call("NUMBERS", numbers)])
 
 
 def states(p, graph):

@@ -163,21 +163,30 @@ def train(tensors, loss_of, examples, make_optimizer):
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def c_array(kind, values):
-    """Lines break only between the values."""
-    return f"(const{NO_BREAK}{kind}[]){{{', '.join(str(value).replace(' ', NO_BREAK) for value in values)}}}"
+def c_call(macro, values):
+    """A macro of golden.h; lines break only between the values."""
+    values = ("NO_WORD" if value == NO_WORD else str(value).replace(" ", NO_BREAK) for value in values)
+    return f"{macro}({', '.join(values)})"
 
 
-def c_ids(ids):
-    return c_array("uint32_t", ["VPPS_NO_WORD" if i == NO_WORD else i for i in ids])
-
-
-def c_sentence(words, tags=None):
-    fields = [f".words = {c_ids(words)}"]
-    if tags:
-        fields.append(f".tags = {c_ids(tags)}")
-    fields.append(f".n_words ={NO_BREAK}{len(words)}")
+def c_sentence(words, tags=None, heads=None):
+    fields = [c_call("WORDS", words), *([c_call("TAGS", tags)] if tags else []), *([c_call("HEADS", heads)] if heads else [])]
     return f"{{{', '.join(fields)}}}"
+
+
+def c_tensors(tensors):
+    """A macro stands for the tensors of an LSTM."""
+    texts = []
+    while tensors:
+        name = tensors[0].name.removesuffix(".W_i")
+        lstm = [tensor.name for tensor in lstm_tensors(name, 1, 1)]
+        if [tensor.name for tensor in tensors[:len(lstm)]] == lstm:
+            texts.append(f'LSTM("{name}")')
+            tensors = tensors[len(lstm):]
+        else:
+            texts.append(f'{{"{tensors[0].name}", {tensors[0].scale}}}')
+            tensors = tensors[1:]
+    return c_call("TENSORS", texts)
 
 
 def print_wrapped(text, indent):
@@ -212,9 +221,7 @@ def print_golden(network, tensors, loss_of, examples, c_examples, name=None, **c
     print(f"\nstatic const golden {name.replace('-', '_')}_golden = {{")
     print(f'    .name = "{name}",\n    .network = "{network}",')
     print_wrapped(f".config = {{{', '.join(f'.{key} = {value}' for key, value in config.items())}}},", "    ")
-    print(f"    .n_tensors = {len(tensors)},")
-    names = [f'{{"{tensor.name}", {tensor.scale}}}' for tensor in tensors]
-    print_wrapped(f".tensors = {c_array('golden_tensor', names)},", "    ")
+    print_wrapped(f"{c_tensors(tensors)},", "    ")
     print(f"    .n_examples = {len(examples)},\n    .examples = {c_examples},")
     for field, make in (("sgd", lambda p: torch.optim.SGD(p, lr=0.2)), ("adam", lambda p: SparseAdam(p, tensors))):
         losses = train(tensors, loss_of, examples, make)

@@ -10,7 +10,7 @@ likelihoods over the batch's number of lattices.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_array, c_ids, header, lstm_tensors, lstm_weights,
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_call, header, lstm_tensors, lstm_weights,
                     matrix, nll, print_examples, print_golden, table, vector)
 
 CHARACTERS = 15
@@ -77,11 +77,10 @@ def c_lattice(lattice):
     characters, tags, words = lattice
     arcs, first = [], [0, 0]
     for e, character in enumerate(characters):
-        arcs.append(f"{{{e}, {character}, true}}")
-        arcs += [f"{{{b}, {word}, false}}" for b, end, word in words if end == e]
+        arcs.append(c_call("CHARACTER", [e, character]))
+        arcs += [c_call("WORD", [b, word]) for b, end, word in words if end == e]
         first.append(len(arcs))
-    return (f".lattice = &(const vpps_lattice){{{len(characters) + 1}, {c_ids([0, *tags])}, {c_ids(first)}, "
-            f"{c_array('vpps_lattice_arc', arcs)}}}")
+    return c_call("LATTICE", [c_call("LIST", [0, *tags]), c_call("LIST", first), *arcs])
 
 
 def main():

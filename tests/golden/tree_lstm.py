@@ -11,7 +11,7 @@ the batch's number of trees.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_array, header, matrix, print_examples,
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_call, header, matrix, print_examples,
                     print_golden, table, vector)
 
 # The order numbers the tensors.
@@ -53,9 +53,8 @@ def add_nodes(tree, nodes):
 def c_tree(tree):
     nodes = []
     add_nodes(tree, nodes)
-    texts = [f"{{{label}, {left}, {right}, {'VPPS_NO_WORD' if word == NO_WORD else word}}}"
-             for label, left, right, word in nodes]
-    return f".tree = &(const vpps_tree){{{c_array('vpps_tree_node', texts)}, {len(nodes)}, {(len(nodes) + 1) // 2}}}"
+    return c_call("TREE", (c_call("LEAF", [label, word]) if left < 0 else c_call("INNER", [label, left, right])
+                           for label, left, right, word in nodes))
 
 
 def classify(p, h, label):
