@@ -381,7 +381,7 @@ static void choose_members(const vpps_cell_data *c, uint32_t wanted, uint32_t *m
 
 vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t wanted, uint64_t seed) {
     const vpps_cell_needs needs = cells_needs();
-    vpps_compiled_cell *base = cells_lower(g, cell, &needs);
+    OWNED(vpps_compiled_cell) *base = cells_lower(g, cell, &needs);
     uint32_t limits[VPPS_CELL_MOST], indices[VPPS_CELL_MOST];
     uint64_t random = vpps_mix64(seed + 1);
     index_limits(g, base, limits);
@@ -390,7 +390,6 @@ vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t wanted, uint6
     choose_members(vpps_cell_of(g, cell), wanted, members);
     vertex *x = vertex_draw(g->model, base, members, indices, seed);
     cells_share_inputs(x, base);
-    vpps_compiled_cell_free(base);
     return x;
 }
 
@@ -443,11 +442,10 @@ void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell
 /* ---------------------------------------------------------------- by the reference */
 
 static vpps_node input(vpps_graph *g, uint32_t rows, uint32_t cols, const double *values) {
-    float *data = malloc((size_t)rows * cols * sizeof *data);
+    FREED float *data = malloc((size_t)rows * cols * sizeof *data);
     if (!data) abort();
     for (size_t i = 0; i < (size_t)rows * cols; i++) data[i] = (float)values[i];
     const vpps_node x = vpps_input(g, rows, cols, data);
-    free(data);
     return x;
 }
 

@@ -3,6 +3,7 @@
 #ifndef VPPS_TESTS_CELLS_H
 #define VPPS_TESTS_CELLS_H
 
+#include "common/testing.h"
 #include "evaluate.h"
 
 /* Sizes: three blocks of 16 rows, so that rows are shared out to two VPs, and to three; and a width of no whole block. */
@@ -75,5 +76,7 @@ results *cells_reference(vpps_graph *g, vpps_cell cell, const vertex *x, const v
  * two inputs. Makes the vertex's inputs equal there, and the results' gradients the sum. */
 void cells_share_inputs(vertex *x, const vpps_compiled_cell *base);
 void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base);
+
+DESTROYED_BY(vpps_compiled_cell, vpps_compiled_cell_free)
 
 #endif

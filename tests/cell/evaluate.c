@@ -465,13 +465,12 @@ static void store(const machine *m, uint32_t v) {
 static void contribute(const machine *m, uint32_t j) {
     const uint32_t v = m->c->contributions[j].value;
     const vpps_cell_value *value = &m->c->values[v];
-    double *part = doubles(elems_of(m, v));
+    FREED double *part = doubles(elems_of(m, v));
     const bool all = value->split == VPPS_SPLIT_ROWS && !vpps_makes_shares(value) && value->rows < 16 * m->vp.group;
     ck_assert_msg(m->c->contributions[j].partial == vpps_makes_shares(value),
                   "cell %s: contribution %u does not say whether it comes in shares", m->c->name, j);
     for (size_t i = 0; i < elems_of(m, v); i++) part[i] = isnan(m->tile[v][i]) ? 0 : m->tile[v][i];
     if (!all || m->vp.member == 0) add_contribution(m->r, m->c, m->x, j, part);
-    free(part);
 }
 
 static void run_stage(machine *m) {

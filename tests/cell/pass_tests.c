@@ -97,7 +97,7 @@ static void check_gradients(const subject *s, const vpps_compiled_cell *base, co
 
 /* One cell through all passes. */
 static void check_passes(const subject *s) {
-    vpps_compiled_cell *base = cells_lower(s->g, s->cell, &s->needs), *c = cells_lower(s->g, s->cell, &s->needs);
+    OWNED(vpps_compiled_cell) *base = cells_lower(s->g, s->cell, &s->needs), *c = cells_lower(s->g, s->cell, &s->needs);
     vertex *x = cells_vertex(s->g, s->cell, s->members, s->seed);
 
     results *lowered = evaluate(c, x), *want = cells_reference(s->g, s->cell, x, base, s->needs.gradient_out);
@@ -130,8 +130,6 @@ static void check_passes(const subject *s) {
     results_destroy(differentiated);
     results_destroy(simplified);
     vertex_destroy(x, base);
-    vpps_compiled_cell_free(base);
-    vpps_compiled_cell_free(c);
 }
 
 /* ---------------------------------------------------------------- cells of networks */
@@ -139,7 +137,7 @@ static void check_passes(const subject *s) {
 TEST_GROUP("passes", .seconds = 60);
 
 TEST_EACH(networks, 0, N_CELLS) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     for (uint32_t group = 1; group <= 3; group++) {
         for (uint32_t recurrent = 0; recurrent < 2; recurrent++) {
             const vpps_cell cell = x.cell[_i];
@@ -156,12 +154,11 @@ TEST_EACH(networks, 0, N_CELLS) {
             }
         }
     }
-    cells_close(&x);
 }
 
 /* Frozen parameters, and inputs and outputs without a gradient: what is left is the same. */
 TEST_EACH(partly_differentiated, 0, N_CELLS) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     uint64_t random = vpps_mix64(test_seed() + (uint64_t)_i);
     for (uint32_t trial = 0; trial < 4; trial++) {
         for (uint32_t p = 0; p < x.model->n_params; p++)
@@ -174,12 +171,11 @@ TEST_EACH(partly_differentiated, 0, N_CELLS) {
         if (trial % 2) s.needs.recurrent_in = vpps_random(&random) & s.needs.recurrent_in;
         check_passes(&s);
     }
-    cells_close(&x);
 }
 
 /* Inference: no backward, and outputs as they were. */
 TEST_EACH(inference, 0, N_CELLS) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     for (uint32_t group = 1; group <= 3; group++) {
         const vpps_cell cell = x.cell[_i];
         vpps_cell_needs needs = cells_recurrent(x.g, cell, group);
@@ -196,7 +192,6 @@ TEST_EACH(inference, 0, N_CELLS) {
         vpps_compiled_cell_free(base);
         vpps_compiled_cell_free(c);
     }
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- central differences */
@@ -223,10 +218,10 @@ static void check_slope(const char *name, const char *what, uint32_t number, dou
 /* Contributions and deferred products, multiplied out, are central differences of the cell: at elements drawn at random. */
 TEST_EACH(central_differences, 0, N_CELLS) {
     enum { INPUT_ELEMS = 12, PARAM_ELEMS = 4 };
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell cell = x.cell[_i];
     const vpps_cell_needs needs = cells_recurrent(x.g, cell, 2);
-    vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_lower(x.g, cell, &needs);
+    OWNED(vpps_compiled_cell) *base = cells_lower(x.g, cell, &needs), *c = cells_lower(x.g, cell, &needs);
     vertex *v = cells_vertex(x.g, cell, 3, test_seed() + 7);
     uint64_t random = vpps_mix64(test_seed());
     TEST_OK(vpps_separate_eager(c));
@@ -246,9 +241,6 @@ TEST_EACH(central_differences, 0, N_CELLS) {
     }
     results_destroy(got);
     vertex_destroy(v, base);
-    vpps_compiled_cell_free(base);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- random cells */
@@ -256,7 +248,7 @@ TEST_EACH(central_differences, 0, N_CELLS) {
 TEST_EACH(random_cells, 0, test_scaled(300)) {
     const uint64_t seed = test_seed() * 1000 + (uint64_t)_i;
     rg_case drawn;
-    rg_built built;
+    AT_END(rg_destroy) rg_built built;
     uint64_t random = vpps_mix64(seed);
     rg_draw(&drawn, seed, 8);
     TEST_OK(rg_build(&built, &drawn, NULL));
@@ -280,5 +272,4 @@ TEST_EACH(random_cells, 0, test_scaled(300)) {
         if (vpps_random_below(&random, 4) == 0) s.needs.rows.split_elems = UINT32_MAX;
         check_passes(&s);
     }
-    rg_destroy(&built);
 }

@@ -24,10 +24,10 @@ static void check_says(const char *text, const char *line) {
 TEST_GROUP("print");
 
 TEST(lstm_by_rows) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_lstm], 2);
-    vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_lstm], &needs);
-    char *text = printed(&x, c);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[CELL_lstm], &needs);
+    FREED char *text = printed(&x, c);
     static const char *const lines[] = {
         "in0       40 x 1     pulled 0                     gradient\n",
         "in1       48 x 1     child 0, output 0            gradient, recurrent\n",
@@ -60,16 +60,13 @@ TEST(lstm_by_rows) {
     };
     for (size_t i = 0; i < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
     ck_assert_ptr_null(strstr(text, " \n"));
-    free(text);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 TEST(attention_over_a_list) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_needs();
-    vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_attention], &needs);
-    char *text = printed(&x, c);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[CELL_attention], &needs);
+    FREED char *text = printed(&x, c);
     static const char *const lines[] = {
         "all children, output 0",
         "t2  = dot(in0, in1)",
@@ -85,9 +82,6 @@ TEST(attention_over_a_list) {
     };
     for (size_t i = 0; i + 1 < VPPS_COUNT(lines); i++) check_says(text, lines[i]);
     ck_assert_ptr_null(strstr(text, lines[VPPS_COUNT(lines) - 1]));
-    free(text);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* What is said of cells with lists. */
@@ -106,21 +100,18 @@ static const struct {
 };
 
 TEST_EACH(operations_over_lists, 0, VPPS_COUNT(lists)) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_needs();
-    vpps_compiled_cell *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
-    char *text = printed(&x, c);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[lists[_i].cell], &needs);
+    FREED char *text = printed(&x, c);
     for (size_t i = 0; i < VPPS_COUNT(lists[_i].lines) && lists[_i].lines[i]; i++) check_says(text, lists[_i].lines[i]);
-    free(text);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* Every value of every cell has a text, and none holds what only stands for something else. */
 TEST_EACH(every_operation, 0, N_CELLS) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[_i], 2);
-    vpps_compiled_cell *c = cells_compile(x.g, x.cell[_i], &needs);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[_i], &needs);
     for (uint32_t v = 0; v < c->n_values; v++) {
         char *text = vpps_value_text(x.model, c, v), *name = vpps_value_name(x.model, c, v);
         ck_assert(text && name && *text && *name);
@@ -131,8 +122,6 @@ TEST_EACH(every_operation, 0, N_CELLS) {
     char *text = printed(&x, c);
     check_says(text, "flops a vertex");
     free(text);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- what is counted */
@@ -140,11 +129,11 @@ TEST_EACH(every_operation, 0, N_CELLS) {
 /* Products of a graph that is one vertex and a loss: no more than vpps_graph_cost counts, as many where nothing is a list
  * (what belongs to the vertex alone is not multiplied for every member). */
 TEST_EACH(products_as_the_graph_counts, 0, N_CELLS) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell cell = x.cell[_i];
     vpps_cell_needs needs = cells_needs();
     needs.gradient_in = 0; /* inputs are data */
-    vpps_compiled_cell *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
+    OWNED(vpps_compiled_cell) *base = cells_lower(x.g, cell, &needs), *c = cells_compile(x.g, cell, &needs);
     vertex *v = cells_vertex(x.g, cell, 3, 1);
     results_destroy(cells_reference(x.g, cell, v, base, UINT64_MAX));
     vpps_cost graph = {.size = sizeof graph};
@@ -160,16 +149,13 @@ TEST_EACH(products_as_the_graph_counts, 0, N_CELLS) {
         ck_assert_uint_eq(products, graph.product_flops);
     }
     vertex_destroy(v, base);
-    vpps_compiled_cell_free(base);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* A stage's products by their operands: gates that read the same are one. */
 TEST(stacks) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_gru], 2);
-    vpps_compiled_cell *c = cells_compile(x.g, x.cell[CELL_gru], &needs);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[CELL_gru], &needs);
     uint32_t sizes[5] = {0}; /* stacks by the number of their products */
     for (uint32_t v = 0; v < c->n_forward; v++) {
         if (c->values[v].kind != VPPS_VALUE_PRODUCT) continue;
@@ -182,6 +168,4 @@ TEST(stacks) {
     ck_assert_uint_eq(sizes[1], 1); /* U_u (r * h) */
     ck_assert_uint_eq(sizes[2], 1); /* U_r, U_z */
     ck_assert_uint_eq(sizes[3], 1); /* W_r, W_z, W_u */
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }

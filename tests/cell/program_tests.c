@@ -54,7 +54,7 @@ TEST_GROUP("program");
 
 /* Of every cell, in training and inference, by one VP and by several: of values of lists, too. */
 TEST(slots_hold_what_is_read) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     uint32_t of_lists = 0;
     for (uint32_t id = 0; id < N_CELLS; id++) {
         for (uint32_t group = 1; group <= 3; group++) {
@@ -69,7 +69,6 @@ TEST(slots_hold_what_is_read) {
         }
     }
     ck_assert_uint_gt(of_lists, 100);
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- places */
@@ -94,7 +93,7 @@ static uint64_t copied(const vpps_cell_copies *x) {
 
 /* Where another order saves copies the places are in it, and not in the one in which values are made. */
 TEST(places_are_as_planned) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     uint32_t better = 0, moved = 0;
     for (uint32_t id = 0; id < N_CELLS; id++) {
         const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], 1);
@@ -107,12 +106,11 @@ TEST(places_are_as_planned) {
     }
     ck_assert_uint_gt(better, 2);
     ck_assert_uint_gt(moved, 0);
-    cells_close(&x);
 }
 
 /* Two tanh and two sigmoid functions, made in turn, and multiplied in pairs: each two lie next to each other. */
 TEST(operations_that_are_alike_lie_together) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     vpps_graph *r = begin_cell(x.model, "turns");
     vpps_node in[4], made[4];
     for (uint32_t k = 0; k < 4; k++) in[k] = vpps_pull(r, HIDDEN, 1);
@@ -121,7 +119,7 @@ TEST(operations_that_are_alike_lie_together) {
     TEST_OK(vpps_scatter(r, vpps_add(r, vpps_mul(r, made[0], made[1]), vpps_mul(r, made[2], made[3]))));
     const vpps_cell cell = end_cell(r);
     const vpps_cell_needs needs = cells_needs();
-    vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
     uint32_t n = 0, values[4];
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *value = &c->values[v];
@@ -136,6 +134,4 @@ TEST(operations_that_are_alike_lie_together) {
         ck_assert_uint_eq(b->offset > a->offset ? b->offset - a->offset : a->offset - b->offset, HIDDEN);
     }
     ck_assert_uint_ne(c->values[values[0]].run.opcode, c->values[values[1]].run.opcode);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }

@@ -164,17 +164,16 @@ static const struct {
 TEST_GROUP("simplify");
 
 TEST_EACH(rules, 0, VPPS_COUNT(recorded)) {
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     vpps_graph *r = begin_cell(t.model, "rule");
     const vpps_node x = vpps_pull(r, HIDDEN, 1), y = vpps_pull(r, HIDDEN, 1);
     TEST_OK(vpps_push(r, vpps_tanh(r, recorded[_i].make(r, x, y))));
     const vpps_cell cell = end_cell(r);
-    vpps_compiled_cell *c = cells_lower(t.g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
+    OWNED(vpps_compiled_cell) *c =
+        cells_lower(t.g, cell, &(vpps_cell_needs){.training = true, .read_out = 1, .group = 1});
     vertex *v = cells_vertex(t.g, cell, 1, test_seed());
     check(recorded[_i].expected, t.model, c, v, recorded[_i].expected);
     vertex_destroy(v, c);
-    vpps_compiled_cell_free(c);
-    training_end(&t);
 }
 
 /* ---------------------------------------------------------------- constants */
@@ -242,13 +241,12 @@ static void give(vpps_compiled_cell *c, uint32_t value) {
 }
 
 static void check_by_hand(vpps_compiled_cell *c, const char *expected) {
-    vpps_model *model;
+    OWNED(vpps_model) *model;
     TEST_OK(vpps_model_create(&model, 1));
     vertex *x = vertex_draw(model, c, NULL, NULL, test_seed());
     check(expected, model, c, x, expected);
     vertex_destroy(x, c);
     vpps_compiled_cell_free(c);
-    vpps_model_destroy(model);
 }
 
 TEST_EACH(constant_rules, 0, VPPS_COUNT(constants)) {
@@ -355,20 +353,19 @@ static uint32_t count_runs(const vpps_compiled_cell *c, uint32_t opcode) {
 }
 
 static void check_against_all(const cells *x, const vpps_compiled_cell *c) {
-    vpps_compiled_cell *all = compile_tagger(x, c->needs.training, 15);
+    OWNED(vpps_compiled_cell) *all = compile_tagger(x, c->needs.training, 15);
     vertex *v = cells_vertex(x->g, x->cell[CELL_tagger], 1, test_seed());
     results *want = evaluate(all, v), *got = evaluate_stages(c, v, false);
     results_compare_outputs("tagger", got, want, EXACT);
     results_destroy(want);
     results_destroy(got);
     vertex_destroy(v, all);
-    vpps_compiled_cell_free(all);
 }
 
 /* Its outputs are h, c, logits and loss. In inference nobody asks for the loss, or for nothing but the state. */
 TEST(dead_in_inference) {
-    cells x = cells_open();
-    vpps_compiled_cell *logits = compile_tagger(&x, false, 7), *state = compile_tagger(&x, false, 3);
+    AT_END(cells_close) cells x = cells_open();
+    OWNED(vpps_compiled_cell) *logits = compile_tagger(&x, false, 7), *state = compile_tagger(&x, false, 3);
     ck_assert_uint_eq(logits->outputs[3].value, VPPS_NONE);
     ck_assert_uint_eq(count_runs(logits, VPPS_I_CROSS_ENTROPY), 0);
     ck_assert_uint_ne(logits->outputs[2].value, VPPS_NONE);
@@ -376,9 +373,6 @@ TEST(dead_in_inference) {
     for (uint32_t i = 0; i < state->n_stages; i++) ck_assert_uint_ne(state->stages[i].part, VPPS_PART_LAZY);
     check_against_all(&x, logits);
     check_against_all(&x, state);
-    vpps_compiled_cell_free(logits);
-    vpps_compiled_cell_free(state);
-    cells_close(&x);
 }
 
 /* Does another value lie in the place of the logits, the operand of CROSS_ENTROPY? */
@@ -397,11 +391,8 @@ static bool logits_share(const vpps_compiled_cell *c) {
 
 /* In training nobody reads the logits but the loss: their place is free for their gradient. */
 TEST(unread_output_shares_its_place) {
-    cells x = cells_open();
-    vpps_compiled_cell *all = compile_tagger(&x, true, 15), *loss = compile_tagger(&x, true, 11);
+    AT_END(cells_close) cells x = cells_open();
+    OWNED(vpps_compiled_cell) *all = compile_tagger(&x, true, 15), *loss = compile_tagger(&x, true, 11);
     ck_assert(!logits_share(all) && logits_share(loss));
     check_against_all(&x, loss);
-    vpps_compiled_cell_free(all);
-    vpps_compiled_cell_free(loss);
-    cells_close(&x);
 }

@@ -25,7 +25,7 @@ TEST_GROUP("split");
 
 /* A product wants whole vectors: of the children's it has them, of r * h it has not. */
 TEST(stages_by_rows) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     static const struct {
         cell_id id;
         uint32_t forward, backward;
@@ -42,13 +42,12 @@ TEST(stages_by_rows) {
             vpps_compiled_cell_free(c);
         }
     }
-    cells_close(&x);
 }
 
 /* Where vertices are shared out nobody waits: one stage a part. So it is for one VP, for a small model, for rows too few to
  * share out, and for matrices as values. */
 TEST(stages_by_vertices) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     for (uint32_t id = 0; id < N_CELLS; id++) {
         for (uint32_t way = 0; way < 4; way++) {
             vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], way == 0 ? 1 : 2);
@@ -63,13 +62,12 @@ TEST(stages_by_vertices) {
             vpps_compiled_cell_free(c);
         }
     }
-    cells_close(&x);
 }
 
 /* A product of the one's before begins a stage each, however many there are; a stage's values are all made alike. */
 TEST(chains_of_any_length) {
     static const uint32_t lengths[] = {31, 32, 33, 150};
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     for (size_t i = 0; i < VPPS_COUNT(lengths); i++) {
         vpps_graph *r = begin_cell(x.model, "chain");
         vpps_node at = vpps_pull(r, HIDDEN, 1);
@@ -96,13 +94,12 @@ TEST(chains_of_any_length) {
         }
         vpps_compiled_cell_free(c);
     }
-    cells_close(&x);
 }
 
 /* Forward a softmax, then a product of it; backward the product's transpose, then the softmax. A second softmax has a stage with the
  * first in either pass: stages are numbered apart in each. */
 TEST(parts_have_stages_of_their_own) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     vpps_graph *r = begin_cell(x.model, "two softmaxes");
     const vpps_node a = vpps_softmax(r, vpps_pull(r, HIDDEN, 1)), b = vpps_softmax(r, vpps_pull(r, HIDDEN, 1));
     TEST_OK(vpps_scatter(r, vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "U_i"), a)));
@@ -110,18 +107,16 @@ TEST(parts_have_stages_of_their_own) {
     const vpps_cell cell = end_cell(r);
     vpps_cell_needs needs = cells_needs();
     needs.group = 2;
-    vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
+    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
     ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2);
     ck_assert_uint_eq(count_stages(c, VPPS_PART_BACK_MAIN), 2);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- eager and lazy */
 
 /* All W x are made before the recurrence, U h in it; without a recurrence there is nothing to separate. */
 TEST(products_of_inputs_are_eager) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     static const cell_id with_inputs[] = {CELL_lstm, CELL_gru, CELL_child_sum, CELL_tagger};
     for (size_t i = 0; i < VPPS_COUNT(with_inputs); i++) {
         const vpps_cell cell = x.cell[with_inputs[i]];
@@ -152,14 +147,13 @@ TEST(products_of_inputs_are_eager) {
         }
         vpps_compiled_cell_free(c);
     }
-    cells_close(&x);
 }
 
 /* A classifier in the cell: logits and loss are made once, over all vertices, and so is what they send back to h. The
  * gradient of x, for which no vertex waits, comes last. */
 TEST(classifier_is_lazy) {
-    cells x = cells_open();
-    vpps_compiled_cell *c = compiled(&x, CELL_tagger, 2);
+    AT_END(cells_close) cells x = cells_open();
+    OWNED(vpps_compiled_cell) *c = compiled(&x, CELL_tagger, 2);
     uint32_t n_lazy = 0, n_eager = 0, n_last = 0;
     for (uint32_t k = 2; k < 4; k++) ck_assert_uint_eq(c->values[c->outputs[k].value].part, VPPS_PART_LAZY);
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -174,8 +168,6 @@ TEST(classifier_is_lazy) {
     ck_assert_uint_eq(n_lazy, 1);
     ck_assert_uint_eq(n_eager, 1);
     ck_assert_uint_eq(n_last, 1);
-    vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- what is kept */
@@ -183,7 +175,7 @@ TEST(classifier_is_lazy) {
 /* Places of 48 words: gates, whose gradients follow them there, and the outputs; tanh(c) is recomputed from c, in the stage
  * that reads it. */
 TEST(kept_places) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     static const struct {
         cell_id id;
         uint32_t places;
@@ -207,13 +199,12 @@ TEST(kept_places) {
             vpps_compiled_cell_free(c);
         }
     }
-    cells_close(&x);
 }
 
 /* Where rows are shared out, other VPs may still multiply with r * h when this one has its rows of the next value: in
  * inference, where nobody wants r * h afterwards, its place is not taken in that stage. */
 TEST(operands_of_products_stay) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     static const cell_id ids[] = {CELL_gru, CELL_child_sum};
     for (size_t i = 0; i < VPPS_COUNT(ids); i++) {
         vpps_cell_needs needs = cells_recurrent(x.g, x.cell[ids[i]], 2);
@@ -232,7 +223,6 @@ TEST(operands_of_products_stay) {
         }
         vpps_compiled_cell_free(c);
     }
-    cells_close(&x);
 }
 
 /* ---------------------------------------------------------------- frozen parameters */
@@ -261,7 +251,7 @@ static uint32_t count_transposed(const cells *x, const vpps_compiled_cell *c, ch
 
 /* A frozen parameter has no gradient, and what is only on the way to one has none. Inputs of the LSTM: x, h, c. */
 TEST(frozen_costs_nothing) {
-    cells x = cells_open();
+    AT_END(cells_close) cells x = cells_open();
     vpps_compiled_cell *c = compile_frozen(&x, "", 7);
     ck_assert_uint_eq(count_outers(&x, c, 'W'), 4);
     ck_assert_uint_eq(count_outers(&x, c, 'b'), 4);
@@ -287,7 +277,6 @@ TEST(frozen_costs_nothing) {
         ck_assert(!c->values[v].kept || output || c->values[v].part == VPPS_PART_EAGER);
     }
     vpps_compiled_cell_free(c);
-    cells_close(&x);
 }
 
 /* What is only a list's contribution stays as factors, if a stage makes both; the query is an input. */

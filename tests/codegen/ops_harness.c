@@ -146,7 +146,7 @@ static char *make_source(const ops_machine *m) {
 
 vpps_simt_kernel *ops_load(const ops_machine *m) {
     vpps_simt_kernel *kernel = NULL;
-    char *source = make_source(m);
+    FREED char *source = make_source(m);
     double seconds = 0;
     if (SIMT_IMPOSSIBLE) {
         ck_assert_int_eq(vpps_simt_load(&kernel, source, "test of instructions", &seconds), VPPS_DEVICE);
@@ -154,6 +154,5 @@ vpps_simt_kernel *ops_load(const ops_machine *m) {
     } else {
         TEST_OK(vpps_simt_load(&kernel, source, "test of instructions", &seconds));
     }
-    free(source);
     return kernel;
 }

@@ -21,14 +21,13 @@ static vpps_cache_key make_key(const char *source) {
 /* The entry is there and holds these bytes. */
 static void check_entry(const vpps_cache_key *key, const void *wanted, size_t n) {
     char why[VPPS_MESSAGE_BYTES] = "?";
-    void *bytes;
+    FREED void *bytes;
     size_t size;
     TEST_OK(vpps_cache_read(key, &bytes, &size, why));
     ck_assert_msg(bytes != NULL, "no entry: %s", why);
     ck_assert_str_eq(why, "");
     ck_assert_uint_eq(size, n);
     if (n > 0) ck_assert_mem_eq(bytes, wanted, n);
-    free(bytes);
 }
 
 /* There is none, and the reason holds this text ("": there is no reason, either). */

@@ -518,7 +518,7 @@ static void add_steps(batch *b, bool decays) {
 }
 
 static void check_device(const device *d) {
-    batch *b = calloc(1, sizeof *b);
+    FREED batch *b = calloc(1, sizeof *b);
     ck_assert_ptr_nonnull(b);
     draw_seed();
     for (uint32_t opcode = 0; opcode < VPPS_I_COUNT; opcode++) {
@@ -536,7 +536,6 @@ static void check_device(const device *d) {
         check_on(d, b);
     }
     VPPS_FREE_ARRAYS(b->pool.at);
-    free(b);
 }
 
 TEST_GROUP("cpu", .seconds = 120);

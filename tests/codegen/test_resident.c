@@ -54,7 +54,7 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
     enum { MOST = 512 };
     static wanted list[MOST];
     uint32_t n = 0;
-    bool *vectors = calloc(b->model->n_params + 1, 1);
+    FREED bool *vectors = calloc(b->model->n_params + 1, 1);
     uint32_t n_vectors = 0;
     for (uint32_t k = 0; k < b->batch->n_cells; k++) {
         const vpps_compiled_cell *c = gpu_batch_cell(b, k);
@@ -86,14 +86,13 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
         MUST(r->list[i].is_short, ==, list[i].is_short);
         ck_assert_ptr_eq(vpps_resident_of(r, list[i].matrix, list[i].transposed), &r->list[i]);
     }
-    free(vectors);
 }
 
 /* Over the VPs of a group every row has one owner, and the same in all groups; the room for a VP's rows and a thread's columns
  * is what the largest share needs. */
 static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps_resident *m) {
     const uint32_t rows = rows_of(b, m), columns = columns_of(b, m);
-    uint8_t *owners = calloc(rows + 1u, 1);
+    FREED uint8_t *owners = calloc(rows + 1u, 1);
     uint32_t most = 0;
     for (uint32_t vp = 0; vp < p->n_vps; vp++) {
         const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
@@ -116,7 +115,6 @@ static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps
     MUST(m->run, ==, m->run == 4 ? 4 : m->run == 2 ? 2 : 1);
     MUST(m->columns % m->run, ==, 0);
     MUST(columns % m->run, ==, 0);
-    free(owners);
 }
 
 /* ---------------------------------------------------------------- places */
@@ -131,7 +129,7 @@ static void take(uint8_t *taken, uint64_t words, uint64_t at, uint64_t n) {
 }
 
 static void check_places(const vpps_residents *r, const vpps_kernel_room *room) {
-    uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
+    FREED uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
     uint32_t vectors = 0, next[VPPS_RESIDENT_STREAM + 1] = {0};
     for (uint32_t i = 0; i < r->n_vectors; i++) {
         take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
@@ -167,8 +165,6 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
         }
     }
     for (uint32_t w = 0; w < r->registers; w++) MUST(registers[w], ==, 1); /* without gaps */
-    free(registers);
-    free(shared);
 }
 
 /* ---------------------------------------------------------------- fragments, of products in bf16 */
@@ -198,7 +194,7 @@ static void check_fragments(const gpu_batch *b, const vpps_kernel_plan *p, const
 }
 
 static void check_fragment_places(const vpps_residents *r, const vpps_kernel_room *room) {
-    uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
+    FREED uint8_t *registers = calloc(r->registers + 1u, 1), *shared = calloc(r->shared_words + 1u, 1);
     MUST(r->registers, <=, room->registers);
     for (uint32_t i = 0; i < r->n_vectors; i++) take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
     for (uint32_t i = 0; i < r->n_fragments; i++) {
@@ -220,8 +216,6 @@ static void check_fragment_places(const vpps_residents *r, const vpps_kernel_roo
         }
     }
     for (uint32_t w = 0; w < r->registers; w++) MUST(registers[w], ==, 1);
-    free(registers);
-    free(shared);
 }
 
 /* ---------------------------------------------------------------- */

@@ -80,9 +80,9 @@ static vpps_status specialise_with(pretender *x, const gpu_batch *b, vpps_kernel
 TEST_GROUP("specialise", .seconds = 600);
 
 TEST(a_clean_kernel_is_taken_at_once) {
-    gpu_batch b;
+    AT_END(gpu_batch_close) gpu_batch b;
     pretender x = {0};
-    vpps_kernel_plan plan;
+    AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan;
     vpps_cubin_report report;
     uint32_t registers = 0;
     char *source = NULL;
@@ -101,13 +101,11 @@ TEST(a_clean_kernel_is_taken_at_once) {
     ck_assert_uint_eq(plan.n_cells, b.batch->n_cells);
     free(source);
     free(x.latest);
-    vpps_kernel_plan_free(&plan);
-    gpu_batch_close(&b);
 }
 
 TEST(kernels_get_smaller_until_one_is_clean) {
     static const uint32_t bad[][3] = {{8, 0, 24}, {0, 4, 24}, {36, 100, 32}}; /* frame, spills, registers less */
-    gpu_batch b;
+    AT_END(gpu_batch_close) gpu_batch b;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     for (uint32_t n = 1; n < 6; n++) {
         pretender x = {.bad = n, .frame = bad[2 * n % 3][0], .spills = bad[2 * n % 3][1]};
@@ -143,11 +141,10 @@ TEST(kernels_get_smaller_until_one_is_clean) {
         vpps_kernel_plan_free(&plan);
         vpps_kernel_plan_free(&second);
     }
-    gpu_batch_close(&b);
 }
 
 TEST(a_bound_on_registers_is_kept) {
-    gpu_batch b;
+    AT_END(gpu_batch_close) gpu_batch b;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     for (uint32_t bound = 1; bound < 100; bound += 33) {
         pretender x = {0};
@@ -161,11 +158,10 @@ TEST(a_bound_on_registers_is_kept) {
         free(x.latest);
         vpps_kernel_plan_free(&plan);
     }
-    gpu_batch_close(&b);
 }
 
 TEST(where_all_kernels_spill_one_may_do) {
-    gpu_batch b;
+    AT_END(gpu_batch_close) gpu_batch b;
     pretender x = {.bad = UINT32_MAX, .spills = 4};
     vpps_kernel_plan plan;
     vpps_cubin_report report;
@@ -187,7 +183,6 @@ TEST(where_all_kernels_spill_one_may_do) {
     free(source);
     free(x.latest);
     vpps_kernel_plan_free(&plan);
-    gpu_batch_close(&b);
 }
 
 static vpps_status refuse(void *context, const vpps_kernel_plan *p, const char *source, const char *description,
@@ -198,7 +193,7 @@ static vpps_status refuse(void *context, const vpps_kernel_plan *p, const char *
 }
 
 TEST(a_compiler_that_fails_is_asked_once) {
-    gpu_batch b;
+    AT_END(gpu_batch_close) gpu_batch b;
     uint32_t calls = 0, registers = 0;
     char *source = NULL;
     vpps_cubin_report report;
@@ -206,12 +201,10 @@ TEST(a_compiler_that_fails_is_asked_once) {
     vpps_specialiser s = gpu_batch_specialiser(&b);
     s.compile = refuse;
     s.context = &calls;
-    vpps_kernel_plan plan = gpu_batch_plan(&b);
+    AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan = gpu_batch_plan(&b);
     TEST_FAILS(vpps_specialise(&s, &plan, &registers, &source, &report), VPPS_DEVICE, "no compiler today");
     ck_assert_uint_eq(calls, 1);
     ck_assert_ptr_null(source);
-    vpps_kernel_plan_free(&plan);
-    gpu_batch_close(&b);
 }
 
 /* ---------------------------------------------------------------- two at once */
@@ -250,7 +243,7 @@ static vpps_status spill_once(void *context, const vpps_kernel_plan *plan, const
 }
 
 TEST(the_next_is_compiled_beside_the_first) {
-    gpu_batch b;
+    AT_END(gpu_batch_close) gpu_batch b;
     pair p = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
     uint32_t registers = 0;
     vpps_cubin_report report;
@@ -259,13 +252,11 @@ TEST(the_next_is_compiled_beside_the_first) {
     s.compile = spill_once;
     s.beside = take_beside;
     s.context = &p;
-    vpps_kernel_plan plan = gpu_batch_plan(&b);
+    AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan = gpu_batch_plan(&b);
     TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
     ck_assert_uint_eq(p.n, 2);
     ck_assert_uint_eq(p.n_beside, 1); /* with the registers left over no kernel spills */
     free(p.beside);
-    vpps_kernel_plan_free(&plan);
-    gpu_batch_close(&b);
 }
 
 /* ---------------------------------------------------------------- the real compiler */

@@ -101,10 +101,9 @@ typedef struct run {
 static void read_file(vpps_handle *trained, run *r, uint32_t rank) {
     vpps_options options = r->options;
     TEST_OK(vpps_save(trained, rank ? "" : r->file, NULL, 0));
-    net n = net_with(NULL, &options);
+    AT_END(close_net) net n = net_with(NULL, &options);
     TEST_OK(vpps_load(n.h, r->file));
     r->values[rank] = model_values(n.model, rank ? &(size_t){0} : &r->n_values);
-    close_net(&n);
 }
 
 /* Every `size`-th example of a batch from this process's first on, and of these every parts-th from `part` on: their losses. */
@@ -159,7 +158,7 @@ static void train(vpps_communicator *c, void *argument) {
     const bool other = r->other_rank && rank == r->other_rank;
     if (other && r->other_precision) options.precision = VPPS_PRECISION_BF16;
     if (other && !r->other_precision && !r->other_group && !r->other_frozen) options.optimizer.lr *= 2;
-    net n = net_of(r->shard ? c : NULL);
+    AT_END(close_net) net n = net_of(r->shard ? c : NULL);
     if (r->freeze) {
         TEST_OK(vpps_freeze(n.model, n.U, true));
         TEST_OK(vpps_freeze(n.model, n.E, true));
@@ -188,7 +187,6 @@ static void train(vpps_communicator *c, void *argument) {
     } else {
         r->values[rank] = model_values(n.model, rank ? &(size_t){0} : &r->n_values);
     }
-    close_net(&n);
 }
 
 static void train_in(uint32_t processes, run *r) {
@@ -329,11 +327,11 @@ static void train_entries(vpps_communicator *c, const net *n, vpps_handle *h, co
 static void measure(vpps_communicator *c, void *argument) {
     vpps_options options = *(const vpps_options *)argument;
     vpps_param S;
-    net whole = net_of(NULL);
+    AT_END(close_net) net whole = net_of(NULL);
     TEST_OK(vpps_add_lookup(whole.model, &S, "S", 5, 1, 1, NULL));
     TEST_OK(vpps_handle_create(&whole.h, whole.model, &options));
     options.communicator = c;
-    net n = net_of(c);
+    AT_END(close_net) net n = net_of(c);
     TEST_OK(vpps_add_lookup(n.model, &S, "S", 5, 1, 1, NULL));
     TEST_OK(vpps_handle_create(&n.h, n.model, &options));
     for (uint32_t k = 0; k < 3 * c->rank; k++) {
@@ -352,8 +350,6 @@ static void measure(vpps_communicator *c, void *argument) {
     TEST_OK(vpps_forward_end(n.h));
     TEST_OK(vpps_forward_end(whole.h));
     train_entries(c, &n, n.h, &whole, S);
-    close_net(&n);
-    close_net(&whole);
 }
 
 TEST(each_measures_as_often_as_it_likes) {
@@ -365,13 +361,12 @@ static void train_beside_measuring(vpps_communicator *c, void *argument) {
     (void)argument;
     vpps_options options = run_on("cpu", 1, VPPS_SGD).options;
     options.communicator = c;
-    net n = net_with(c, &options);
+    AT_END(close_net) net n = net_with(c, &options);
     if (c->rank) {
         TEST_FAILS(vpps_forward_end(n.h), VPPS_STATE, "rank 1 on host1 is done measuring, and rank 0 on host0 trains");
     } else {
         TEST_FAILS(vpps_fb(n.h, n.g, add_example(&n, 0, 0, 1), NULL), VPPS_STATE, "is done measuring");
     }
-    close_net(&n);
 }
 
 TEST(who_does_something_else_is_told) { threads_run(2, train_beside_measuring, NULL); }
@@ -380,9 +375,8 @@ static void save_where_there_is_nothing(vpps_communicator *c, void *argument) {
     (void)argument;
     vpps_options options = run_on("cpu", 1, VPPS_SGD).options;
     options.communicator = c;
-    net n = net_with(c, &options);
+    AT_END(close_net) net n = net_with(c, &options);
     TEST_FAILS(vpps_save(n.h, c->rank ? "" : "/nowhere/at/all", NULL, 0), VPPS_IO, "rank 0 on host0: /nowhere/at/all");
-    close_net(&n);
 }
 
 TEST(a_file_that_cannot_be_written_fails_in_all) { threads_run(3, save_where_there_is_nothing, NULL); }
@@ -390,7 +384,7 @@ TEST(a_file_that_cannot_be_written_fails_in_all) { threads_run(3, save_where_the
 static void declare_shards(vpps_communicator *c, void *argument) {
     (void)argument;
     vpps_param_info info = {.size = sizeof info};
-    net n = net_of(c);
+    AT_END(close_net) net n = net_of(c);
     TEST_OK(vpps_param_describe(n.model, n.E, &info));
     ck_assert_uint_eq(info.count, WORDS);
     ck_assert_uint_eq(info.first, c->rank);
@@ -400,7 +394,6 @@ static void declare_shards(vpps_communicator *c, void *argument) {
     ck_assert_uint_eq(vpps_entries_held(&n.model->params[n.E]), (WORDS + c->size - 1 - c->rank) / c->size);
     TEST_FAILS(vpps_shard_tables(n.model, c), VPPS_STATE, "E is declared already");
     TEST_FAILS(vpps_handle_create(&n.h, n.model, NULL), VPPS_ARGUMENT, "tables are shared out");
-    close_net(&n);
 }
 
 TEST(a_shard_has_every_so_manieth_entry) { threads_run(4, declare_shards, NULL); }
@@ -533,9 +526,8 @@ static void open_with_shards(vpps_communicator *c, void *argument) {
     (void)argument;
     vpps_options options = run_on("simt", 2, VPPS_SGD).options;
     options.communicator = c;
-    net n = net_of(c);
+    AT_END(close_net) net n = net_of(c);
     TEST_FAILS(vpps_handle_create(&n.h, n.model, &options), VPPS_DEVICE, "has whole lookup tables");
-    close_net(&n);
 }
 
 TEST(a_gpu_has_whole_tables) {
@@ -547,12 +539,11 @@ static void train_on_different_devices(vpps_communicator *c, void *argument) {
     vpps_options options = c->rank ? run_on("simt", 2, VPPS_SGD).options : run_on("cpu", 2, VPPS_SGD).options;
     (void)argument;
     options.communicator = c;
-    net n = net_with(NULL, &options);
+    AT_END(close_net) net n = net_with(NULL, &options);
     vpps_status status = vpps_fb(n.h, n.g, add_example(&n, 0, 0, 1), NULL);
     if (status == VPPS_OK) status = vpps_sync_latest_loss(n.h, &(float){0});
     ck_assert_int_eq(status, VPPS_STATE);
     ck_assert_ptr_nonnull(strstr(vpps_error_message(), "rank 1 on host1 trains another model, or on another device"));
-    close_net(&n);
 }
 
 TEST(all_train_on_the_same_kind_of_device) {

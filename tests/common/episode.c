@@ -164,14 +164,13 @@ typedef struct some_nodes {
 /* At most `most` nodes of a run's graph. */
 static some_nodes draw_nodes(const ref_run *r, vpps_graph *g, uint32_t most, uint64_t random) {
     some_nodes s = {.n = 0};
-    vpps_node *all = need(calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all));
+    FREED vpps_node *all = need(calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all));
     const uint32_t n_nodes = rg_named_nodes(g, all);
     s.n = vpps_min_u32(n_nodes, most);
     for (uint32_t i = 0; i < s.n; i++) {
         s.nodes[i] = all[s.n == n_nodes ? i : vpps_random_below(&random, n_nodes)];
         s.outs[i] = need(calloc(r->first[s.nodes[i] + 1] - r->first[s.nodes[i]], sizeof(float)));
     }
-    free(all);
     return s;
 }
 
@@ -271,11 +270,10 @@ static void restore(vpps_model *model, const float *values, uint64_t batches) {
 const char *episode_check(const episode *x, const expectation *e, const vpps_options *o, int ways) {
     vpps_handle *h = NULL;
     size_t count;
-    float *before = model_values(x->model, &count);
+    FREED float *before = model_values(x->model, &count);
     const uint64_t batches = x->model->batches;
     const bool good = fine(vpps_handle_create(&h, x->model, o), "vpps_handle_create") && run(h, x, e, ways);
     vpps_handle_destroy(h);
     restore(x->model, before, batches);
-    free(before);
     return good ? NULL : finding;
 }

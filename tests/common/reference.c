@@ -361,7 +361,7 @@ void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
     r->grads = doubles(r->n_values);
     r->param_grads = doubles(r->n_param_elems);
     r->used = need(calloc(r->n_param_elems + 1, 1));
-    uint8_t *needed = need(calloc((size_t)n + 1, 1));
+    FREED uint8_t *needed = need(calloc((size_t)n + 1, 1));
     needed[last] = 1;
     r->grads[r->at[last]] = 1;
     for (uint32_t x = last + 1; x-- > 0;) {
@@ -371,7 +371,6 @@ void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
         backward_node(r, m, x);
     }
     mark_used(r, m, needed);
-    free(needed);
 }
 
 /* ---------------------------------------------------------------- optimisers */

@@ -12,6 +12,7 @@
 #define VPPS_TESTS_REFERENCE_H
 
 #include "common/flat.h"
+#include "common/testing.h"
 
 /* A model's parameters and their optimiser state, all one after the other. */
 typedef struct ref_model {
@@ -72,5 +73,8 @@ size_t ref_compare(const float *got, const double *want, const double *deviation
 
 enum { REF_NOISE_RUNS = 3 };
 #define REF_NOISE 8.0
+
+DESTROYED_BY(ref_model, ref_model_destroy)
+DESTROYED_BY(ref_run, ref_run_destroy)
 
 #endif

@@ -4,6 +4,7 @@
 #define VPPS_TESTS_TESTING_H
 
 #include "vpps.h"
+#include "vpps_data.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -72,6 +73,31 @@ void test_add(test_item *item);
  * exit status. */
 int test_main(const char *suite);
 int test_run(Suite *suite); /* another suite */
+
+/* ---- what ends with the block that declares it, the last one first
+ *
+ *   FREED char *text = ...;                 free(text)
+ *   AT_END(sn_close) small_network n = ...; sn_close(&n)
+ *   OWNED(vpps_graph) *g = ...;             vpps_graph_destroy(g), as DESTROYED_BY says */
+#define AT_END(function) __attribute__((cleanup(function)))
+#define FREED AT_END(test_free)
+#define OWNED(type) AT_END(type##_owned) type
+#define DESTROYED_BY(type, function)                                                                                   \
+    static inline void type##_owned(type **owned) { function(*owned); }
+
+static inline void test_free(void *pointer) {
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+DESTROYED_BY(vpps_model, vpps_model_destroy)
+DESTROYED_BY(vpps_graph, vpps_graph_destroy)
+DESTROYED_BY(vpps_handle, vpps_handle_destroy)
+DESTROYED_BY(vpps_vocab, vpps_vocab_destroy)
+DESTROYED_BY(vpps_treebank, vpps_treebank_destroy)
+DESTROYED_BY(vpps_sentences, vpps_sentences_destroy)
+DESTROYED_BY(vpps_lattices, vpps_lattices_destroy)
+DESTROYED_BY(vpps_constituents, vpps_constituents_destroy)
 
 #define TEST_OK(call)                                                                                                  \
     do {                                                                                                               \

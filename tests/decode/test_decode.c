@@ -96,7 +96,7 @@ static void close(fixture *f) {
 
 /* Values that come to the host between words say the same. */
 static void same_by_host(fixture *f, uint32_t n) {
-    decoded other;
+    AT_END(decoded_destroy) decoded other;
     f->d.by_host = true;
     f->given.next = 0;
     TEST_OK(decode_batch(&f->d, n, give, &f->given, &other));
@@ -104,7 +104,6 @@ static void same_by_host(fixture *f, uint32_t n) {
     ck_assert_mem_eq(other.first, f->out.first, (n + 1) * sizeof *other.first);
     ck_assert_mem_eq(other.words, f->out.words, other.first[n] * sizeof *other.words);
     ck_assert_mem_eq(other.scores, f->out.scores, n * sizeof *other.scores);
-    decoded_destroy(&other);
 }
 
 static vpps_status search(fixture *f, uint32_t n, uint32_t beam, uint32_t max_words, double alpha) {
@@ -146,19 +145,18 @@ static void open_chains(fixture *f, const network *net) {
 TEST_GROUP("chains");
 
 TEST_EACH(greedy_search_falls_into_the_trap, 0, 2) {
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, _i ? &lattice_chain : &chain);
     TEST_OK(search(&f, 1, 1, 9, 0));
     is(&f, 0, (const int[]){1, -1}, log(0.55 * 0.4));
     TEST_OK(search(&f, 1, 2, 9, 0));
     is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
-    close(&f);
 }
 
 /* The end word counts: the sentences have 2 and 3 words. Greedy search has no use for lengths. */
 TEST(length_penalty_favours_long_sentences) {
     const double shorter = log(0.5 * 0.5), longer = log(0.5 * 0.7 * 0.7);
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, &chain);
     f.given.words[0][0] = CHAIN_LENGTHS;
     TEST_OK(search(&f, 1, 4, 9, 0));
@@ -171,22 +169,20 @@ TEST(length_penalty_favours_long_sentences) {
     is(&f, 0, (const int[]){1, -1}, shorter / pow(7.0 / 6, 0.01));
     TEST_OK(search(&f, 1, 1, 9, 1));
     is(&f, 0, (const int[]){1, -1}, shorter);
-    close(&f);
 }
 
 /* The two best of two words end; from those after them comes the best of three. */
 TEST(beams_stay_full) {
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, &chain);
     TEST_OK(search(&f, 1, 2, 3, 10));
     is(&f, 0, (const int[]){1, 2, -1}, log(0.55 * 0.2 * 0.9) / pow(8.0 / 6, 10));
-    close(&f);
 }
 
 /* Of equals the word with the lower id, and the hypothesis that was in front. */
 TEST(ties) {
     const double word = log(0.25);
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, &chain);
     f.given.words[0][0] = CHAIN_EVEN;
     for (uint32_t beam = 1; beam <= 3; beam++) { /* the end word comes first */
@@ -203,11 +199,10 @@ TEST(ties) {
     f.d.end_word = 3; /* beyond the beam, until the end */
     TEST_OK(search(&f, 1, 3, 3, 0));
     is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
-    close(&f);
 }
 
 TEST_EACH(most_words, 0, 2) {
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, _i ? &lattice_chain : &chain);
     f.d.end_word = 3; /* never reached */
     for (uint32_t i = 0; i < 3; i++) {
@@ -226,12 +221,11 @@ TEST_EACH(most_words, 0, 2) {
     is(&f, 0, (const int[]){1, -1}, log(0.55));
     TEST_OK(search(&f, 1, 3, 1, 0));
     ck_assert_uint_eq(n_words(&f.out, 0), 0);
-    close(&f);
 }
 
 /* Sources that are done, and hypotheses that have lost, cost nothing. */
 TEST(no_step_too_many) {
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, &chain);
     chain_net *c = f.d.instance;
     TEST_OK(search(&f, 5, 1, 50, 0));
@@ -243,11 +237,10 @@ TEST(no_step_too_many) {
     c->n_decoded = 0; /* 0, then 1 and 2; then .405 is more than 1, 1 can ever be */
     TEST_OK(search(&f, 1, 2, 50, 0));
     ck_assert_uint_eq(c->n_decoded, 2 * 3);
-    close(&f);
 }
 
 TEST(failures) {
-    fixture f;
+    AT_END(close) fixture f;
     open_chains(&f, &chain);
     TEST_FAILS(search(&f, 1, 0, 9, 0), VPPS_ARGUMENT, "beam");
     TEST_FAILS(search(&f, 1, 2, 9, -0.1), VPPS_ARGUMENT, "length penalty");
@@ -272,7 +265,6 @@ TEST(failures) {
     is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
     TEST_OK(search(&f, 0, 2, 9, 0));
     ck_assert_uint_eq(f.out.n, 0);
-    close(&f);
 }
 
 /* ---------------------------------------------------------------- every network of pairs */
@@ -334,7 +326,7 @@ TEST_GROUP("networks", .seconds = 60);
 
 TEST_EACH(searches_find_what_they_should, 0, n_rows()) {
     enum { ALL = 400 };
-    fixture f;
+    AT_END(close) fixture f;
     oracle oracles[SOURCES];
     open_row(&f, _i);
     open_oracles(&f, oracles);
@@ -357,13 +349,12 @@ TEST_EACH(searches_find_what_they_should, 0, n_rows()) {
             }
         }
     }
-    close(&f);
 }
 
 /* A beam that holds every sentence tells those that are worth most, from good to bad, each once. */
 TEST_EACH(the_best_ones_are_ranked, 0, n_rows()) {
     enum { ALL = 400, BEST = 12 };
-    fixture f;
+    AT_END(close) fixture f;
     oracle oracles[SOURCES];
     open_row(&f, _i);
     open_oracles(&f, oracles);
@@ -393,12 +384,11 @@ TEST_EACH(the_best_ones_are_ranked, 0, n_rows()) {
     decoded_destroy(&f.out);
     f.d.options = (decoder_options){.beam = 2, .n_best = 3};
     ck_assert_int_eq(decode_batch(&f.d, SOURCES, give, &f.given, &f.out), VPPS_ARGUMENT);
-    close(&f);
 }
 
 /* Sources of all lengths together, and each by itself. */
 TEST_EACH(a_batch_is_its_sources, 0, n_rows()) {
-    fixture f;
+    AT_END(close) fixture f;
     open_row(&f, _i);
     const given all = f.given;
     for (uint32_t beam = 1; beam < 4; beam++) {
@@ -416,12 +406,11 @@ TEST_EACH(a_batch_is_its_sources, 0, n_rows()) {
         }
         decoded_destroy(&together);
     }
-    close(&f);
 }
 
 /* Greedy search by the device is that by the host, which asks for the logits of every word, and it is one forward pass. */
 TEST_EACH(the_device_decides_as_the_host_does, 0, n_rows()) {
-    fixture f;
+    AT_END(close) fixture f;
     open_row(&f, _i);
     const network *net = f.d.net;
     network by_host = *net;
@@ -442,7 +431,6 @@ TEST_EACH(the_device_decides_as_the_host_does, 0, n_rows()) {
             ck_assert_double_eq_tol(f.out.scores[i], want.scores[i], 1e-4 * (1 + fabs(want.scores[i])));
         decoded_destroy(&want);
     }
-    close(&f);
 }
 
 int main(void) { return test_main("decode"); }

@@ -31,11 +31,10 @@ static void enqueue(void (*work)(const void *payload), const void *payload, size
 }
 
 static void do_one(void) {
-    item *i = first;
+    FREED item *i = first;
     ck_assert_ptr_nonnull(i);
     i->work(i->payload);
     if (!(first = i->next)) last = &first;
-    free(i);
 }
 
 static void do_all(void) {

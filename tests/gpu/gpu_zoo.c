@@ -132,21 +132,19 @@ void zoo_forget(episode *x) {
 const gpu_layout zoo_layouts[ZOO_LAYOUTS] = {{4, 128, 1, 1}, {5, 96, 2, 1}, {6, 64, 4, 2}, {2, 512, 3, 1}};
 
 void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable) {
-    expectation e = expect_of(x, o);
+    AT_END(forget_expectation) expectation e = expect_of(x, o);
     const char *finding = e.usable ? episode_check(x, &e, o, ways) : NULL;
     ck_assert(e.usable || usable);
     if (usable) *usable = e.usable;
     ck_assert_msg(!finding, "%s, %u slices, optimiser %d, clip %g, %s: %s", vpps_precision_names[o->precision],
                   o->slices, (int)o->optimizer.kind, (double)o->optimizer.clip, gpu_layout_text(layout), finding);
-    forget_expectation(&e);
 }
 
 bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layout *layout, int ways) {
-    rg_built built;
+    AT_END(rg_destroy) rg_built built;
     bool usable;
     TEST_OK(rg_build(&built, c, NULL));
     const episode x = episode_of(&built);
     expect_agreement(&x, o, layout, ways, &usable);
-    rg_destroy(&built);
     return usable;
 }

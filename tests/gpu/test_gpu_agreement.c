@@ -176,15 +176,13 @@ TEST_GROUP("long", .seconds = 300);
 
 TEST_EACH(long_scripts_agree, 0, test_everyday("long", 1, ZOO_LAYOUTS)) {
     static const uint32_t size[] = {33, 33, 33, 33};
-    gpu_zoo zoo = zoo_of(size, 5);
-    episode x = {.model = zoo.model, .n_batches = 1};
+    AT_END(zoo_close) gpu_zoo zoo = zoo_of(size, 5);
+    AT_END(zoo_forget) episode x = {.model = zoo.model, .n_batches = 1};
     TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
     x.loss[0] = build_long(&zoo, x.g[0]);
     TEST_OK(vpps_graph_status(x.g[0]));
     const vpps_options options = gpu_options(&zoo_layouts[_i], VPPS_SGD);
     expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
-    zoo_forget(&x);
-    zoo_close(&zoo);
 }
 
 /* ---------------------------------------------------------------- optimisers, frozen parameters */
@@ -228,7 +226,7 @@ static void train_children(const char *device, matrices after[2]) {
     vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
     o.optimizer = (vpps_optimizer){.kind = VPPS_MOMENTUM, .lr = 0.02f, .momentum = 0.5f};
     o.device = device;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_vector(t.model, &v, "v", N, &init));
     TEST_OK(vpps_add_vector(t.model, &b, "b", N, &init));
     TEST_OK(vpps_add_matrix(t.model, &U, "U", N, N, NULL));
@@ -260,7 +258,6 @@ static void train_children(const char *device, matrices after[2]) {
         memcpy(after[batch].U, vpps_param_values(t.model, U), sizeof after[batch].U);
         memcpy(after[batch].W, vpps_param_values(t.model, W), sizeof after[batch].W);
     }
-    training_end(&t);
 }
 
 TEST_GROUP("lists", .seconds = 300);
@@ -354,7 +351,7 @@ TEST_EACH(the_order_of_turns_does_not_matter, 0, test_everyday("same bits", gpu_
     static const char *const seeds[] = {"0", "1", "7"};
     static const uint32_t size[] = {31, 33, 40, 7};
     const gpu_layout *layout = &zoo_layouts[cases[_i].layout];
-    float *first = NULL;
+    FREED float *first = NULL;
     for (size_t i = 0; i < VPPS_COUNT(seeds); i++) {
         size_t n;
         setenv("VPPS_SIMT_SEED", seeds[i], 1);
@@ -370,7 +367,6 @@ TEST_EACH(the_order_of_turns_does_not_matter, 0, test_everyday("same bits", gpu_
         if (!i) first = values;
         zoo_close(&zoo);
     }
-    free(first);
 }
 
 int main(void) { return gpu_main("agreement"); }

@@ -74,14 +74,13 @@ static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
 
 /* Trains on some batches of trees; the parameters after them, which the caller frees. waits: until a batch is done, before the next. */
 static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits, size_t *n) {
-    gpu_trees t = trees_with(32, 24, o);
+    AT_END(trees_close) gpu_trees t = trees_with(32, 24, o);
     for (uint32_t batch = 0; batch < n_batches; batch++) {
         trees_fb(&t, batch);
         if (waits) TEST_OK(vpps_sync_latest_loss(t.h, NULL));
     }
     expect_gradients_by(t.h, o->gradients);
     float *values = handle_values(t.model, t.h, n);
-    trees_close(&t);
     return values;
 }
 
@@ -93,19 +92,16 @@ TEST_EACH(trees_agree_and_repeat_bits, 0, test_everyday("trees", N_PRECISIONS, N
     const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
     size_t n;
     o.verify = false;
-    float *first = train_trees(&o, BATCHES, false, &n);
+    FREED float *first = train_trees(&o, BATCHES, false, &n);
     setenv("VPPS_SIMT_SEED", "7", 1);
-    float *second = train_trees(&o, BATCHES, true, &n);
+    FREED float *second = train_trees(&o, BATCHES, true, &n);
     ck_assert_msg(!memcmp(first, second, n * sizeof *first), "%s: bits differ", text_of(&o, _i));
     o.gradients = VPPS_GRADIENTS_DEFERRED;
-    float *kernel = train_trees(&o, BATCHES, false, &n);
+    FREED float *kernel = train_trees(&o, BATCHES, false, &n);
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(fabs((double)first[i] - (double)kernel[i]) <= tolerance * fmax(1, fabs((double)kernel[i])),
                       "%s: parameter %zu is %.9g, by the kernel %.9g", text_of(&o, _i), i, (double)first[i],
                       (double)kernel[i]);
-    free(first);
-    free(second);
-    free(kernel);
 }
 
 /* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
@@ -138,7 +134,7 @@ TEST_EACH(what_is_not_finite_changes_nothing, 0, 2) {
     size_t n;
     vpps_options o = options_of(0, VPPS_SGD);
     o.nonfinite = skip ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP;
-    gpu_zoo zoo = zoo_with(size, 9, &o);
+    AT_END(zoo_close) gpu_zoo zoo = zoo_with(size, 9, &o);
     float loss = train_batch(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 2, 1, 0.1f));
     ck_assert(isfinite(loss) && loss != 0);
     float *before = handle_values(zoo.model, zoo.h, &n);
@@ -154,16 +150,14 @@ TEST_EACH(what_is_not_finite_changes_nothing, 0, 2) {
     ck_assert(memcmp(before, after, n * sizeof *before) != 0);
     free(before);
     free(after);
-    zoo_close(&zoo);
 }
 
 /* ---------------------------------------------------------------- failures */
 
 static void check_none(const char *message) {
-    gpu_trees t = trees_of(32, 24);
+    AT_END(trees_close) gpu_trees t = trees_of(32, 24);
     const vpps_options o = options_of(0, VPPS_SGD);
     TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, message);
-    trees_close(&t);
 }
 
 TEST(a_library_that_is_missing_is_told) {
@@ -201,18 +195,15 @@ TEST_EACH(a_call_that_fails_is_told, 0, gpu_is_simulated()) {
         check_none(setting_up[i]);
     }
     setenv("FAKE_CUBLAS_FAILS", "cublasGemmBatchedEx", 1);
-    gpu_trees t = trees_with(32, 24, &o);
-    float *before = model_values(t.model, &n);
+    AT_END(trees_close) gpu_trees t = trees_with(32, 24, &o);
+    FREED float *before = model_values(t.model, &n);
     vpps_status status = vpps_fb(t.h, t.g, trees_build(&t, 0), NULL);
     if (status == VPPS_OK) status = vpps_sync_latest_loss(t.h, NULL);
     ck_assert_int_eq(status, VPPS_DEVICE);
     ck_assert_msg(strstr(vpps_error_message(), "cublasGemmBatchedEx"), "%s", vpps_error_message());
     vpps_read_parameters(t.h);
-    float *after = model_values(t.model, &n);
+    FREED float *after = model_values(t.model, &n);
     ck_assert(!memcmp(before, after, n * sizeof *before));
-    free(before);
-    free(after);
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- the profile */

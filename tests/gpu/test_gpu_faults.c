@@ -132,14 +132,13 @@ static float *train(const struct fault *fault, where kind, uint32_t seed, size_t
     setenv("VPPS_SIMT_SEED", text, 1);
     float *values = NULL;
     *message = '\0';
-    gpu_trees t = open_trees(fault, kind);
+    AT_END(trees_close) gpu_trees t = open_trees(fault, kind);
     for (uint32_t batch = 0; batch < BATCHES && !*message; batch++) {
         vpps_status status = vpps_fb(t.h, t.g, trees_build(&t, batch), NULL);
         if (status == VPPS_OK) status = vpps_sync_latest_loss(t.h, NULL);
         if (status != VPPS_OK) snprintf(message, VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
     }
     if (!*message) { values = handle_values(t.model, t.h, n); }
-    trees_close(&t);
     return values;
 }
 
@@ -197,10 +196,9 @@ TEST_EACH(without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1) {
 TEST(a_script_beyond_shared_memory_gives_the_same) {
     char message[VPPS_MESSAGE_BYTES];
     size_t n;
-    float *uncopied = train(&uncopied_script, ONCE, 0, &n, message);
+    FREED float *uncopied = train(&uncopied_script, ONCE, 0, &n, message);
     ck_assert_msg(uncopied, "%s", message);
     ck_assert(is_right(uncopied, ONCE));
-    free(uncopied);
 }
 
 /* ---------------------------------------------------------------- broken scripts */
@@ -230,9 +228,8 @@ static void expect(const gpu_trees *t, const vpps_batch *b, vpps_status status, 
 
 static void expect_values(const gpu_trees *t, const float *values, bool same) {
     size_t n;
-    float *now = handle_values(t->model, t->h, &n);
+    FREED float *now = handle_values(t->model, t->h, &n);
     ck_assert_msg(!memcmp(now, values, n * sizeof *now) == same, "parameters are %s", same ? "others" : "the same");
-    free(now);
 }
 
 TEST(a_broken_script_ends_with_a_reason_and_updates_nothing) {
@@ -240,8 +237,8 @@ TEST(a_broken_script_ends_with_a_reason_and_updates_nothing) {
     char text[64];
     size_t n;
     setenv("VPPS_SIMT_SEED", "0", 1);
-    gpu_trees t = open_trees(NULL, ONCE);
-    float *before = handle_values(t.model, t.h, &n);
+    AT_END(trees_close) gpu_trees t = open_trees(NULL, ONCE);
+    FREED float *before = handle_values(t.model, t.h, &n);
     TEST_OK(vpps_handle_batch(t.h, t.g, trees_build(&t, 0), &b));
     vpps_task *waits = find(b, VPPS_TASK_COUNT);
     const uint32_t wanted = waits->signals;
@@ -258,8 +255,6 @@ TEST(a_broken_script_ends_with_a_reason_and_updates_nothing) {
     update->kind = VPPS_TASK_UPDATE;
     expect(&t, b, VPPS_OK, ""); /* the device is as it was */
     expect_values(&t, before, false);
-    free(before);
-    trees_close(&t);
 }
 
 int main(void) { return gpu_main("gpu faults"); }

@@ -81,23 +81,21 @@ static uint32_t tune(uint32_t *batches) {
     vpps_options o = options_for(test_gpu_device(), true);
     o.optimizer.kind = VPPS_MOMENTUM; /* whose state moves from plan to plan, too */
     o.optimizer.lr = 0.02f;
-    pair p = pair_with(o);
+    AT_END(pair_close) pair p = pair_with(o);
     bool done = false;
     uint32_t n;
     for (*batches = 0; n = read_trials(p.here.h, &done), !done; (*batches)++) /* kernels are made meanwhile, */
         pair_step(&p, *batches);                                              /* which takes as long as it takes */
     pair_step(&p, *batches);
-    pair_close(&p);
     return n;
 }
 
 /* A byte at the end of every entry of the cache but kernels, which are larger. */
 static void damage_tuning(const char *path) {
     size_t bytes;
-    char *file = folder_load(path, &bytes);
+    FREED char *file = folder_load(path, &bytes);
     file[bytes - 1] ^= 1;
     if (bytes <= 4096) folder_store(path, file, bytes);
-    free(file);
 }
 
 TEST_GROUP("handle", .seconds = 120);
@@ -267,7 +265,7 @@ static unsigned cells_of_kernel(uint32_t n) {
 /* Batches that take turns have no kernel made again, and none has the other's cells. */
 TEST(training_and_inference_have_kernels_of_their_own) {
     const vpps_options o = options_for("simt", false);
-    gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
     for (uint32_t b = 0; b < 3; b++) {
         trees_step(&t, 0);
         infer(t.h, t.g, trees_build(&t, 0));
@@ -275,7 +273,6 @@ TEST(training_and_inference_have_kernels_of_their_own) {
     ck_assert_uint_eq(cells_of_kernel(0), 2);
     ck_assert_uint_eq(cells_of_kernel(1), 3); /* and a sum */
     ck_assert_uint_eq(cells_of_kernel(2), 0);
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- groups of VPs */
@@ -333,14 +330,13 @@ TEST(groups_follow_the_batch) {
     static const struct {
         uint32_t inputs, groups;
     } batches[] = {{1, 1}, {7, 1}, {8, 2}, {15, 2}, {7, 2}, {16, 4}, {15, 4}, {1, 4}, {16, 4}};
-    chains c = chains_open(test_gpu_device(), 0);
+    AT_END(chains_close) chains c = chains_open(test_gpu_device(), 0);
     for (size_t b = 0; b < VPPS_COUNT(batches); b++) {
         chains_step(&c, batches[b].inputs);
         ck_assert_uint_eq(stats_of(c.t.h).groups, batches[b].groups);
     }
     ck_assert_uint_gt(cells_of_kernel(2), 0);
     ck_assert_uint_eq(cells_of_kernel(3), 0);
-    chains_close(&c);
 }
 
 /* Of some inputs all numbers are tried as often, in turn, and the fastest is taken: on the CPU, and on a GPU; there, of one input,
@@ -351,7 +347,7 @@ TEST_EACH(groups_by_profile, 0, 3) {
     const bool on_cpu = _i == 2, one = _i == 0;
     const uint32_t first = !on_cpu; /* a GPU's first trial is of rows and threads */
     bool done;
-    chains c = chains_open(on_cpu ? "cpu" : test_gpu_device(), VPPS_GROUPS_PROFILE);
+    AT_END(chains_close) chains c = chains_open(on_cpu ? "cpu" : test_gpu_device(), VPPS_GROUPS_PROFILE);
     for (uint32_t b = 0; b <= BATCHES + (on_cpu ? MORE : 0); b++) {
         ck_assert_uint_eq(read_trials(c.t.h, &done), first + NUMBERS);
         ck_assert(done == (b >= BATCHES)); /* the first batch of each does not count */
@@ -366,7 +362,6 @@ TEST_EACH(groups_by_profile, 0, 3) {
     }
     ck_assert((cells_of_kernel(NUMBERS - 1) > 0) == (_i == 1));
     if (one) ck_assert_uint_eq(cells_of_kernel(1), 0);
-    chains_close(&c);
 }
 
 /* 40 VPs hold so many matrices of this size and their transposes, 16 rows of each on 20 do not fit. */
@@ -374,7 +369,7 @@ TEST(groups_that_stream_are_not_tried) {
     enum { LARGE = 320, MATRICES = 7 };
     bool done;
     vpps_options o = options_for(test_gpu_device(), false);
-    training t = training_of(5);
+    AT_END(training_end) training t = training_of(5);
     setenv("VPPS_SIMT_SMS", "40", 1);
     o.vps = 40;
     o.rpw = 1;
@@ -389,7 +384,6 @@ TEST(groups_that_stream_are_not_tried) {
     training_start(&t, &o);
     ck_assert_uint_eq(read_trials(t.h, &done), 2);
     ck_assert(done && trials[1].groups == 1 && trials[1].state == VPPS_TRIAL_CURRENT);
-    training_end(&t);
 }
 
 /* ---------------------------------------------------------------- memory, devices */
@@ -397,28 +391,25 @@ TEST(groups_that_stream_are_not_tried) {
 TEST(the_pool_grows_with_the_batch) {
     static float zeros[20000];
     vpps_options o = options_for(test_gpu_device(), false);
-    gpu_trees large = trees_with(HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees large = trees_with(HIDDEN, HIDDEN, &o);
     o.pool_bytes = 0;
-    gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
     trees_step(&t, 0);
     vpps_graph_clear(t.g);
     const vpps_node x = vpps_input(t.g, VPPS_COUNT(zeros), 1, zeros);
     ck_assert_float_eq_tol(infer(t.h, t.g, vpps_sum_elements(t.g, vpps_exp(t.g, x))), 20000, 1);
     trees_step(&large, 0);
     ck_assert_float_eq(trees_step(&t, 1), trees_step(&large, 1)); /* parameters moved along */
-    trees_close(&t);
-    trees_close(&large);
 }
 
 TEST(too_small_a_pool_is_told) {
     vpps_options o = options_for(test_gpu_device(), false);
-    gpu_trees t = trees_of(HIDDEN, HIDDEN);
+    AT_END(trees_close) gpu_trees t = trees_of(HIDDEN, HIDDEN);
     o.pool_bytes = 64;
     TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_POOL, "pool_bytes");
     o.pool_bytes = 6144;
     TEST_OK(vpps_handle_create(&t.h, t.model, &o));
     TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_POOL, "pool");
-    trees_close(&t);
 }
 
 /* Trains on one device, saves, and goes on with another; the losses are those of one device all the way. */
@@ -446,7 +437,7 @@ TEST(without_a_gpu_there_is_a_reason) {
     vpps_options o = options_for("cuda", false);
     bool done;
     setenv("VPPS_LIBCUDA", "/nowhere/libcuda.so", 1);
-    gpu_trees t = trees_of(HIDDEN, HIDDEN);
+    AT_END(trees_close) gpu_trees t = trees_of(HIDDEN, HIDDEN);
     TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "/nowhere/libcuda.so");
     o.device = "abacus";
     TEST_FAILS(vpps_handle_create(&t.h, t.model, &o), VPPS_DEVICE, "abacus");
@@ -460,7 +451,6 @@ TEST(without_a_gpu_there_is_a_reason) {
     ck_assert_str_eq(stats.device, "cpu");
     ck_assert(read_trials(t.h, &done) == 0 && done); /* nothing to choose */
     trees_step(&t, 0);
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- limits */
@@ -489,7 +479,7 @@ static vpps_status await_or_stall(vpps_driver *d, uint32_t which) {
 TEST(waits_are_limited) {
     static vpps_driver_table driver;
     const vpps_options o = options_for("simt", false);
-    gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
     const vpps_gpu *gpu = (const vpps_gpu *)t.h->device;
     ck_assert_uint_eq(gpu->driver->limit_ns, vpps_driver_limit_ns(o.watchdog_ms));
 
@@ -508,7 +498,6 @@ TEST(waits_are_limited) {
     TEST_FAILS(vpps_sync_latest_loss(t.h, NULL), VPPS_STALL, "batch 2: the test's device does not finish");
     outcome = VPPS_OK;
     TEST_FAILS(vpps_save(t.h, "/dev/null", NULL, 0), VPPS_STALL, "batch 2: the test's device does not finish");
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- queued batches */
@@ -568,7 +557,7 @@ static vpps_node build_infinite(gpu_trees *t) {
 
 /* The second batch is launched before the first is waited for, and so on; the device tells how long it had nothing to do. */
 TEST(the_next_batch_is_queued) {
-    gpu_trees t = open_queue(VPPS_NONFINITE_STOP);
+    AT_END(close_queue) gpu_trees t = open_queue(VPPS_NONFINITE_STOP);
     vpps_stats stats = {.size = sizeof stats};
     uint64_t wall = 0, gap = 0;
     for (uint32_t b = 0; b < 5; b++) {
@@ -584,13 +573,12 @@ TEST(the_next_batch_is_queued) {
     TEST_OK(vpps_read_parameters(t.h));
     trees_fb(&t, 0); /* no batch is in flight, so that this one runs at once */
     ck_assert_uint_eq(queue.queued, 4);
-    close_queue(&t);
 }
 
 /* After a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
  * over, it trains. */
 TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
-    gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
+    AT_END(close_queue) gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
     const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
     if (_i == 0) queue.fails = 2;
     trees_fb(&t, 0);
@@ -608,7 +596,6 @@ TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
         ck_assert_uint_eq(queue.ends[4], VPPS_FAILURE_NONE);
         ck_assert_uint_eq(t.h->latest_number, 3);
     }
-    close_queue(&t);
 }
 
 static uint32_t asked; /* how often the driver was asked whether the launch is over */
@@ -632,14 +619,13 @@ TEST_EACH(polls_need_no_driver, 0, 2) {
     driver = vpps_driver_simt;
     driver.passed = passed_asked;
     if (_i) driver.launch = launch_killed;
-    gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
     trees_fb(&t, 0);
     uint32_t polls = 0;
     asked = 0;
     for (bool done = false; !done; polls++) TEST_OK(vpps_poll_loss(t.h, &done, NULL));
     ck_assert_uint_eq(polls, _i ? 64 : 1);
     ck_assert_uint_eq(asked, 1);
-    trees_close(&t);
 }
 
 static bool busy; /* a launch has not been waited for */
@@ -677,7 +663,7 @@ TEST(memory_in_use_is_not_given_back) {
     driver.wait = wait_for_idle;
     driver.release = release_idle;
     driver.read = read_idle;
-    gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
+    AT_END(trees_close) gpu_trees t = trees_driven_by(&driver, HIDDEN, HIDDEN, &o);
     for (uint32_t n = 1; n <= VPPS_COUNT(losses); n++) { /* by less than the pool grows at once */
         vpps_graph_clear(t.g);
         for (uint32_t i = 0; i < n; i++) losses[i] = trees_add(&t, i);
@@ -685,7 +671,6 @@ TEST(memory_in_use_is_not_given_back) {
     }
     ck_assert_uint_gt(released, 4);
     TEST_OK(vpps_read_parameters(t.h));
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -737,7 +722,7 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
     char name[8];
     float data[WIDTH];
     for (uint32_t i = 0; i < WIDTH; i++) data[i] = 0.02f * (float)i - 0.6f;
-    training t = training_of(9);
+    AT_END(training_end) training t = training_of(9);
     for (uint32_t i = 0; i < MATRICES; i++) {
         snprintf(name, sizeof name, "W%u", i);
         TEST_OK(vpps_add_matrix(t.model, &W[i], name, WIDTH, WIDTH, NULL));
@@ -755,7 +740,6 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
         const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &in));
         losses[step] = train_batch(t.h, t.g, vpps_sum_elements(t.g, vpps_square(t.g, vpps_scattered(t.g, v, 0))));
     }
-    training_end(&t);
 }
 
 /* Where rows are shared out each product is a stage of its own: there may be any number of them. */

@@ -91,17 +91,15 @@ static vpps_status run_large(gpu_trees *t, float *sum) {
 
 /* The handle has still these parameters, which are freed. */
 static void expect_kept(const gpu_trees *t, float *before, size_t n) {
-    float *after = handle_values(t->model, t->h, &n);
+    FREED float *after = handle_values(t->model, t->h, &n);
     ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
     free(before);
-    free(after);
 }
 
 /* The losses of so many batches with nothing in the way. */
 static void train_freely(float *losses, uint32_t n) {
-    gpu_trees t = open_trees(VPPS_ADAM);
+    AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
     for (uint32_t b = 0; b < n; b++) losses[b] = trees_step(&t, b);
-    close_trees(&t);
 }
 
 /* A network that has trained on two batches. */
@@ -180,7 +178,7 @@ TEST(a_kernel_that_does_not_fit_loses_nothing) {
     float losses[3], sum;
     size_t n;
     train_freely(losses, 3);
-    gpu_trees t = open_trees(VPPS_ADAM);
+    AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
     memory.loads_fail = true;
     TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_MEMORY, "no room for a kernel");
     memory.loads_fail = false;
@@ -191,7 +189,6 @@ TEST(a_kernel_that_does_not_fit_loses_nothing) {
     memory.loads_fail = false;
     expect_kept(&t, before, n);
     ck_assert_float_eq(trees_step(&t, 2), losses[2]);
-    close_trees(&t);
 }
 
 /* ---------------------------------------------------------------- a device that is gone */

@@ -40,7 +40,7 @@ static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
 /* The products on a device. */
 static void multiply(product *p, const vpps_options *o) {
     vpps_param W;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_matrix(t.model, &W, "W", p->rows, p->length, NULL));
     memcpy(vpps_param_values(t.model, W), p->w, (size_t)p->rows * p->length * sizeof *p->w);
     training_start(&t, o);
@@ -54,7 +54,6 @@ static void multiply(product *p, const vpps_options *o) {
     TEST_OK(vpps_forward(t.h, t.g, p->vectors, nodes, outs));
     free(nodes);
     free(outs);
-    training_end(&t);
 }
 
 /* src/runtime/cpu/bf16.h. A tensor core cuts sums off where fp32 rounds them: that is twice as far. */

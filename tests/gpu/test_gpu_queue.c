@@ -60,20 +60,18 @@ typedef struct plan {
     kind kind;
 } plan;
 static float *train_one_at_a_time(int way, vpps_nonfinite nonfinite, const plan *p, uint32_t n, float *losses) {
-    gpu_trees t;
+    AT_END(trees_close) gpu_trees t;
     size_t count;
     vpps_handle *h = open_handle(&t, way, nonfinite, false);
     for (uint32_t i = 0; i < n; i++) losses[i] = train_batch(h, t.g, build(&t, p[i].batch, p[i].size, p[i].kind));
     float *values = parameters(h, &t, &count);
-    trees_close(&t);
     return values;
 }
 
 static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expected) {
     size_t n;
-    float *now = parameters(h, t, &n);
+    FREED float *now = parameters(h, t, &n);
     ck_assert_mem_eq(now, expected, n * sizeof *now);
-    free(now);
 }
 
 /* ---------------------------------------------------------------- what is computed */
@@ -87,8 +85,8 @@ TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     enum { N = VPPS_COUNT(p), GROWN = 5 };
     const uint32_t each = launches_of(_i);
     float losses[N], stale;
-    gpu_trees t;
-    float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, N, losses);
+    AT_END(trees_close) gpu_trees t;
+    FREED float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, N, losses);
     vpps_handle *h = open_handle(&t, _i, VPPS_NONFINITE_STOP, true);
     for (uint32_t i = 0; i < N; i++) {
         TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, PLAIN), &stale));
@@ -100,8 +98,6 @@ TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     ck_assert_float_eq(stale, losses[N - 1]);
     ck_assert_int_eq(late.products > 0, _i == CUBLAS);
     expect_parameters(h, &t, expected);
-    free(expected);
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- after a failure */
@@ -123,8 +119,8 @@ TEST_EACH(after_a_stall_nothing_is_done, 0, 3) {
     } cases[] = {{KERNEL, 2}, {CUBLAS, 3}, {CUBLAS, 4}};
     const int way = cases[_i].way;
     float losses[1];
-    gpu_trees t;
-    float *expected = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses);
+    AT_END(trees_close) gpu_trees t;
+    FREED float *expected = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses);
     vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
     late.stalls = cases[_i].stalls;
     for (uint32_t i = 0; i < 2; i++) TEST_OK(vpps_fb(h, t.g, build(&t, i, 1, PLAIN), NULL));
@@ -133,8 +129,6 @@ TEST_EACH(after_a_stall_nothing_is_done, 0, 3) {
     ck_assert_uint_eq(late.done, 3 * launches_of(way));
     expect_nothing_done(late.stalls);
     expect_parameters(h, &t, expected);
-    free(expected);
-    trees_close(&t);
 }
 
 /* The second of three batches has a loss, or a gradient, that is not finite: it is named, and the third does nothing. Launched again, it
@@ -144,9 +138,9 @@ TEST_EACH(after_what_is_not_finite_nothing_is_done, 0, 2 * WAYS) {
     const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
     const plan p[] = {{0, 1, PLAIN}, {2, 1, PLAIN}, {1, 1, PLAIN}};
     float losses[3], loss;
-    gpu_trees t;
-    float *first = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses),
-          *all = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 3, losses);
+    AT_END(trees_close) gpu_trees t;
+    FREED float *first = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 1, losses),
+                *all = train_one_at_a_time(way, VPPS_NONFINITE_STOP, p, 3, losses);
     vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_STOP, true);
     TEST_OK(vpps_fb(h, t.g, build(&t, 0, 1, PLAIN), NULL));
     TEST_OK(vpps_fb(h, t.g, build(&t, 1, 1, k), NULL));
@@ -163,9 +157,6 @@ TEST_EACH(after_what_is_not_finite_nothing_is_done, 0, 2 * WAYS) {
     TEST_OK(vpps_sync_latest_loss(h, &loss));
     ck_assert_float_eq(loss, losses[2]);
     expect_parameters(h, &t, all);
-    free(first);
-    free(all);
-    trees_close(&t);
 }
 
 /* Where such batches are passed over, the third trains all the same. */
@@ -173,8 +164,8 @@ TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
     const int way = _i % WAYS;
     const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
     float losses[3];
-    gpu_trees t;
-    float *expected = train_one_at_a_time(way, VPPS_NONFINITE_SKIP, p, 3, losses);
+    AT_END(trees_close) gpu_trees t;
+    FREED float *expected = train_one_at_a_time(way, VPPS_NONFINITE_SKIP, p, 3, losses);
     vpps_handle *h = open_handle(&t, way, VPPS_NONFINITE_SKIP, true);
     for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, 1, p[i].kind), NULL));
     ck_assert_uint_lt(late.done, 3 * launches_of(way));
@@ -182,8 +173,6 @@ TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
     ck_assert_uint_eq(stats_of(h).skipped, 1);
     expect_nothing_done(UINT32_MAX);
     expect_parameters(h, &t, expected);
-    free(expected);
-    trees_close(&t);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -193,7 +182,7 @@ TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
 TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
     float losses[3];
-    float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, 3, losses);
+    FREED float *expected = train_one_at_a_time(_i, VPPS_NONFINITE_STOP, p, 3, losses);
     uint32_t refused = 0;
     bool lacked = true;
     for (uint32_t nth = 1; lacked; nth++) {
@@ -217,7 +206,6 @@ TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
         trees_close(&t);
     }
     ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* each launch's script on both sides, and its counters */
-    free(expected);
 }
 
 int main(void) {

@@ -246,7 +246,7 @@ static vpps_node build(const network *n, const cells *c, uint64_t seed) {
 }
 
 TEST(flat_graphs_are_equal) {
-    network a = open_network(), b = open_network();
+    AT_END(close_network) network a = open_network(), b = open_network();
     const cells c = record_cells(&a);
     for (uint64_t seed = 0; seed < 50; seed++) {
         const vpps_node x = build(&a, &c, seed), y = build(&b, NULL, seed);
@@ -269,8 +269,6 @@ TEST(flat_graphs_are_equal) {
         flat_graph_free(p);
         flat_graph_free(q);
     }
-    close_network(&a);
-    close_network(&b);
 }
 
 /* A cell is compiled as a whole, which adds some sums in another order. */
@@ -397,7 +395,7 @@ static void fails_sticky(vpps_graph *g, bool failed, vpps_status status, const c
 }
 
 TEST(applying_checks_counts_and_shapes) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g;
     const cells c = record_cells(&n);
     const uint32_t word = 1, far = WORDS;
@@ -476,11 +474,10 @@ TEST(applying_checks_counts_and_shapes) {
                       VPPS_NO_VERTEX);
     TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "1 children");
     ck_assert_uint_eq(vpps_graph_size(g), size);
-    close_network(&n);
 }
 
 TEST(recording_errors) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;
     vpps_cell c;
     TEST_FAILS(vpps_cell_begin(n.model, "", &r), VPPS_ARGUMENT, "name");
@@ -527,7 +524,6 @@ TEST(recording_errors) {
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "pull");
     ck_assert_uint_eq(n.model->n_cells, n_cells);
     TEST_OK(vpps_graph_status(g)); /* none of this was its business */
-    close_network(&n);
 }
 
 /* The most that a cell may have of everything, and one more: an error with its number. */
@@ -587,7 +583,7 @@ TEST(limits_of_cells) {
 
 /* A recorder records, and does nothing else. */
 TEST(recorders_are_no_graphs) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     const cells known = record_cells(&n);
     const uint32_t word = 0;
     vpps_graph *r;
@@ -606,7 +602,7 @@ TEST(recorders_are_no_graphs) {
     ck_assert_uint_eq(vpps_gather(r, 0, 0, 4, 1), VPPS_NO_NODE);
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "cleared");
 
-    vpps_handle *h;
+    OWNED(vpps_handle) *h;
     vpps_options o = default_options();
     o.vps = 1;
     TEST_OK(vpps_handle_create(&h, n.model, &o));
@@ -623,14 +619,12 @@ TEST(recorders_are_no_graphs) {
     vpps_scatter(r, vpps_tanh(r, vpps_gather(r, 0, 0, 4, 1)));
     vpps_graph_destroy(r);
     ck_assert_uint_eq(n.model->n_cells, n_cells);
-    vpps_handle_destroy(h);
-    close_network(&n);
 }
 
 /* One index more than can be told apart was once taken for the first. */
 TEST(pulled_indices_are_limited) {
     enum { MOST = 65535 };
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;
     vpps_cell c;
     for (uint32_t more = 0; more < 2; more++) {
@@ -643,24 +637,21 @@ TEST(pulled_indices_are_limited) {
         if (!more) TEST_OK(vpps_cell_end(r, &c));
         if (more) TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
     }
-    uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
+    FREED uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
     ck_assert_ptr_nonnull(indices);
     indices[MOST - 1] = WORDS - 1;
     const vpps_node by_cell =
         vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = 0, .n_indices = MOST, .indices = indices)), 0);
     const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
     float values[2];
-    vpps_handle *h;
+    OWNED(vpps_handle) *h;
     TEST_OK(vpps_handle_create(&h, n.model, NULL));
     TEST_OK(vpps_forward(h, g, 2, nodes, (float *[]){&values[0], &values[1]}));
     ck_assert_float_eq(values[0], values[1]);
-    vpps_handle_destroy(h);
-    free(indices);
-    close_network(&n);
 }
 
 TEST(nodes_of_a_cell_stay_inside) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;
     vpps_cell c;
     TEST_OK(vpps_cell_begin(n.model, "cell", &r));
@@ -676,12 +667,11 @@ TEST(nodes_of_a_cell_stay_inside) {
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "tanh");
     TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
     ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
-    close_network(&n);
 }
 
 /* Cells live as long as the model: through clears of a graph, and through recording more of them, two at a time. */
 TEST(cells_outlive_a_clear) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     const cells c = record_cells(&n);
     vpps_graph *open = begin_cell(n.model, "all the while");
     const vpps_node gathered = vpps_gather(open, 0, 0, HIDDEN, 1);
@@ -696,7 +686,6 @@ TEST(cells_outlive_a_clear) {
     TEST_OK(vpps_scatter(open, vpps_tanh(open, gathered)));
     const vpps_cell last = end_cell(open);
     ck_assert_uint_eq(last, n.model->n_cells - 1);
-    close_network(&n);
 }
 
 /* One recording serves graphs that were there before it and graphs made later, in turns, in training and inference,
@@ -920,7 +909,7 @@ TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
 }
 
 TEST(errors_of_lists) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;
     vpps_cell c;
     const vpps_node s = vpps_lookup(g, n.E, 0);
@@ -965,12 +954,11 @@ TEST(errors_of_lists) {
     BAD_LIST(2, 1, 2, "1 pulled lists of 2 nodes; expected 1 of 1");
     BAD_LIST(1, 1, 1, "expected 1 of 0");
     BAD_LIST(MOST_MEMBERS + 2, 1, MOST_MEMBERS + 1, "a list of 6 members; expected at most 5");
-    close_network(&n);
 }
 
 /* Nodes that lie equally far into vertices of one cell are different nodes where the vertices' lists differ. */
 TEST(sums_tell_vertices_with_lists_apart) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;
     TEST_OK(vpps_cell_begin(n.model, "parts", &r));
     const vpps_node member = vpps_tanh(r, vpps_gather_list(r, 0, EMBED, 1)), all = vpps_sum(r, 1, &member);
@@ -984,11 +972,10 @@ TEST(sums_tell_vertices_with_lists_apart) {
     ck_assert_uint_ne(vpps_sum(g, 2, slices), VPPS_NO_NODE);
     const vpps_node mixed[] = {vpps_pushed(g, one, 1), vpps_pushed(g, two, 0)};
     fails_sticky(g, vpps_sum(g, 2, mixed) == VPPS_NO_NODE, VPPS_SHAPE, "sum", "expected", "1 x 1");
-    close_network(&n);
 }
 
 TEST(errors_of_several_lists) {
-    network n = open_network();
+    AT_END(close_network) network n = open_network();
     vpps_cell c;
     vpps_graph *g = n.g, *r;
     vpps_node a, b;
@@ -1025,7 +1012,6 @@ TEST(errors_of_several_lists) {
     BAD_LISTS(3, 2, 1, 1, 2, "2 pulled lists; expected 1");
     BAD_LISTS(2, 2, 0, 1, 1, "a list of 0 members; expected at least 1");
     BAD_LISTS(5, 2, 1, 3, 1, "a list of 3 members; expected at most 2");
-    close_network(&n);
 }
 
 int main(void) { return test_main("cells"); }

@@ -194,7 +194,7 @@ enum { GPU = VPPS_COUNT(sizes) - 1 };
 TEST_GROUP("conditions", .seconds = 60);
 
 TEST_EACH(a_loop_is_what_the_host_would_have_done, 0, GPU) {
-    network n;
+    AT_END(close_network) network n;
     result want, got;
     open_network(&n, sizes[_i]);
     open_handle(&n, "cpu", 1, 1, 1);
@@ -210,7 +210,6 @@ TEST_EACH(a_loop_is_what_the_host_would_have_done, 0, GPU) {
         most = vpps_max_u32(most, (uint32_t)got.count[i]);
     }
     ck_assert_msg(least < most && least < LIMIT - 2, "%u to %u turns: nothing was decided", least, most);
-    close_network(&n);
 }
 
 TEST_EACH(every_machine_decides_alike, 0, GPU) {
@@ -257,7 +256,7 @@ static void train(network *n, const float *turns) {
 TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
     const char *device = _i == GPU ? test_gpu_device() : "cpu";
     const uint32_t vps = _i == GPU && !gpu_is_simulated() ? 0 : 2;
-    network loop, turns;
+    AT_END(close_network) network loop, turns;
     result r;
     open_network(&loop, sizes[_i]);
     open_network(&turns, sizes[_i]);
@@ -287,8 +286,6 @@ TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
     const vpps_status decides = vpps_forward(loop.h, loop.g, 1, &best, &to);
     if (_i == GPU) TEST_FAILS(decides, VPPS_DEVICE, "does not run argmax and lookup_at");
     if (_i != GPU) TEST_OK(decides);
-    close_network(&loop);
-    close_network(&turns);
 }
 
 /* ---------------------------------------------------------------- a case */
@@ -332,7 +329,7 @@ TEST_EACH(a_value_picks_the_branch, 0, 3) {
     o.vps = 1 + (uint32_t)_i;
     o.verify = true;
     o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     record_branches(t.model, A, cells);
     training_start(&t, &o);
     vpps_node nodes[2 * VPPS_COUNT(which)];
@@ -357,13 +354,12 @@ TEST_EACH(a_value_picks_the_branch, 0, 3) {
             ck_assert_float_eq_tol(a[i], k == 1 ? before - x[i % SIZE] : before, 1e-6f);
         }
     }
-    training_end(&t);
 }
 
 /* ---------------------------------------------------------------- errors */
 
 TEST(recording_fails) {
-    network n;
+    AT_END(close_network) network n;
     vpps_graph *g;
     vpps_cell cell;
     open_network(&n, 5);
@@ -396,11 +392,10 @@ TEST(recording_fails) {
     TEST_OK(vpps_cell_begin(n.model, "large", &g));
     TEST_FAILS(vpps_condition_is(g, vpps_pull(g, 1, 1), 1u << 22), VPPS_ARGUMENT, "less than 2^22");
     vpps_graph_destroy(g);
-    close_network(&n);
 }
 
 TEST(applying_fails) {
-    network n;
+    AT_END(close_network) network n;
     open_network(&n, 5);
     const lane l = make_lane(&n, 0);
     const vpps_node pulls[] = {l.x, l.patience};
@@ -421,7 +416,6 @@ TEST(applying_fails) {
     vpps_graph_clear(n.g);
     ck_assert_uint_eq(vpps_case(n.g, 1, &a), VPPS_NO_VERTEX);
     TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "expected zeros");
-    close_network(&n);
 }
 
 TEST_GROUP(GPU_GROUP);

@@ -56,7 +56,7 @@ static const float numbers[16] = {0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0
 TEST_GROUP("cost");
 
 TEST(an_affine_node) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     expect(g, "nothing", (vpps_cost){0});
 
@@ -79,11 +79,10 @@ TEST(an_affine_node) {
     /* Two products: of a gradient only the first has all. */
     vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 0), f.U, vpps_input(g, 4, 1, numbers));
     expect(g, "of two", (vpps_cost){0, 3, 3 * 24 + 2 * 32, 4 + 4 + 2 * 35, 8 * 35, 4 * 8 + 4 * 16});
-    close_fixture(&f);
 }
 
 TEST(parameters_count_once) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     /* U twice, the first entry twice and the last once: 16 + 4 + 2 x 3 elements, and W's 12. */
     vpps_node h = vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0));
@@ -98,11 +97,10 @@ TEST(parameters_count_once) {
     vpps_parameter(g, f.W);
     vpps_parameter(g, f.W); /* a copy each, with a gradient */
     expect(g, "a matrix", (vpps_cost){0, 2, 0, 2 * 12, 8 * 12, 2 * 16 * 12});
-    close_fixture(&f);
 }
 
 TEST(frozen_parameters_are_read) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     TEST_OK(vpps_freeze(f.model, f.W, true));
     TEST_OK(vpps_freeze(f.model, f.b, true));
@@ -111,11 +109,10 @@ TEST(frozen_parameters_are_read) {
     TEST_OK(vpps_freeze(f.model, f.E, true));
     vpps_tanh(g, vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0))); /* nothing has */
     expect(g, "all frozen", (vpps_cost){0, 3, 24, 4 + 4, 4 * 19, 2 * 4 * 8});
-    close_fixture(&f);
 }
 
 TEST(products_of_nodes) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     /* (3 x 2)(2 x 2): 12 multiply-adds, for each of the three products */
     vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_input(g, 2, 2, numbers));
@@ -124,7 +121,6 @@ TEST(products_of_nodes) {
     expect(g, "none trained", (vpps_cost){0, 3, 24, 0, 0, 6 * 8 + 4 * 8 + 6 * 8});
     vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_slice(g, vpps_lookup(g, f.M, 1), 0, 2));
     expect(g, "both trained", (vpps_cost){0, 4, 3 * 24, 2 * 12, 8 * 12, 4 * 16 + 6 * 16});
-    close_fixture(&f);
 }
 
 /* ---------------------------------------------------------------- the other operations */
@@ -179,7 +175,7 @@ TEST(products_of_nodes) {
     X(vpps_binary_log_loss(g, a, b), 24, 30)
 
 TEST(operations) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     for (int trained = 0; trained < 2; trained++) {
         vpps_node a, b, c;
@@ -200,7 +196,6 @@ TEST(operations) {
 #undef CHECK
 #undef LEAF
     }
-    close_fixture(&f);
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -255,7 +250,7 @@ static vpps_cost cost_of_tree(const fixture *f, bool cells) {
 }
 
 TEST(cells_cost_what_they_expand_to) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     const vpps_cost by_hand = cost_of_tree(&f, false);
     vpps_graph_clear(f.g);
     const vpps_cost by_cells = cost_of_tree(&f, true);
@@ -266,13 +261,12 @@ TEST(cells_cost_what_they_expand_to) {
     ck_assert_uint_eq(by_cells.parameter_bytes, 8 * (12 + 16 + 4 + 3 * 3));
     /* the input; 3 list nodes a child and 6 others a vertex, of 4; the loss; no gradient of the input's maximum */
     ck_assert_uint_eq(by_cells.value_bytes, 4 * 8 + (11 * 3 + 4 * 6) * 4 * 16 + 16 - 4 * 8);
-    close_fixture(&f);
 }
 
 /* Over a list of m scalars and as many vectors of 4: a softmax is one number a member; a weighted sum goes over the members; a stack
  * has room for 5. */
 TEST(an_op_over_a_list_costs_its_members) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *r = begin_cell(f.model, "attention");
     const vpps_node h = vpps_gather_list(r, 0, 4, 1), w = vpps_softmax_list(r, vpps_gather_list(r, 1, 1, 1));
     TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, h)));
@@ -291,7 +285,6 @@ TEST(an_op_over_a_list_costs_its_members) {
                (vpps_cost){0, 2 * m + m + 2, 0, (m ? 2 * 4 : 0) + 5 * m + 4 * m * (2 + 3), m ? 8 * 4 : 0,
                            8 * m + 8 * m + (8 + gradient) * (4 + 20)});
     }
-    close_fixture(&f);
 }
 
 /* ---------------------------------------------------------------- a network */
@@ -300,13 +293,13 @@ enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
 
 TEST(a_tree_lstm_costs_its_formula) {
     const network *net = network_find("tree-lstm");
-    vpps_treebank *trees;
+    OWNED(vpps_treebank) *trees;
     TEST_OK(vpps_treebank_create(&trees));
     TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
     const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
     const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};
     void *instance;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(net->create(&instance, t.model, &config));
 
     uint64_t leaves = 0, inner = 0;
@@ -332,17 +325,14 @@ TEST(a_tree_lstm_costs_its_formula) {
     ck_assert_uint_eq(c.parameter_bytes, 8 * (used * e + 3 * d * e + 10 * d * d + 4 * d + CLASSES * d + CLASSES));
     free(seen);
     net->destroy(instance);
-    training_end(&t);
-    vpps_treebank_destroy(trees);
 }
 
 TEST(errors) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_cost c = {.size = sizeof c};
     vpps_add(f.g, vpps_lookup(f.g, f.E, 0), vpps_parameter(f.g, f.b));
     TEST_FAILS(vpps_graph_cost(f.g, &c), VPPS_SHAPE, "add");
     ck_assert_uint_eq(c.nodes, 0);
-    close_fixture(&f);
 }
 
 int main(void) { return test_main("graph: cost"); }

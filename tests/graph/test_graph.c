@@ -137,7 +137,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
     X(vpps_apply(g, VPPS_APPLICATION(.cell = 0)), ARGUMENT, "apply|cell")
 
 TEST(errors_name_operation_and_shapes) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     static const float data[10] = {0};
 #define X(call, status, words)                                                                                         \
@@ -154,11 +154,10 @@ TEST(errors_name_operation_and_shapes) {
     }
     EACH_ERROR(X)
 #undef X
-    close_fixture(&f);
 }
 
 TEST(shapes_of_results) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     static const float data[10] = {0};
     const vpps_node s = vpps_input(g, 1, 1, data), v3 = vpps_lookup(g, f.E, 0), m = vpps_lookup(g, f.M, 1);
@@ -192,11 +191,10 @@ TEST(shapes_of_results) {
     TEST_FAILS(vpps_node_shape(g, 1000, &r, &c), VPPS_ARGUMENT, "1000");
     TEST_FAILS(vpps_node_shape(g, VPPS_NO_NODE, &r, &c), VPPS_ARGUMENT, "");
     TEST_OK(vpps_graph_status(g)); /* asking is not building */
-    close_fixture(&f);
 }
 
 TEST(first_error_stays) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     const vpps_node v = vpps_lookup(g, f.E, 0);
     const vpps_node wrong = vpps_add(g, v, vpps_parameter(g, f.b));
@@ -217,13 +215,12 @@ TEST(first_error_stays) {
     TEST_OK(vpps_graph_status(g));
     ck_assert_uint_eq(vpps_graph_size(g), 0);
     ck_assert_uint_eq(vpps_lookup(g, f.E, 5), 0);
-    close_fixture(&f);
 }
 
 /* ---------------------------------------------------------------- the model */
 
 TEST(model_errors) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_param p;
     vpps_model *m = f.model;
     TEST_FAILS(vpps_add_vector(m, &p, "W", 3, NULL), VPPS_ARGUMENT, "W");
@@ -270,13 +267,12 @@ TEST(model_errors) {
     TEST_FAILS(vpps_add_vector(m, &p, "late", 3, NULL), VPPS_STATE, "late");
     vpps_handle_destroy(h);
     TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
-    close_fixture(&f);
 }
 
 /* A message is a failure's: what succeeds leaves the last one as it is. */
 /* Positions in a graph have 32 bits: what does not fit is an error before anything is taken. */
 TEST(graphs_of_too_many_words) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
     vpps_graph_clear(g);
     const vpps_node x = vpps_parameter(g, f.b);
@@ -298,11 +294,10 @@ TEST(graphs_of_too_many_words) {
     TEST_FAILS(vpps_graph_status(g), VPPS_ARGUMENT, "2^32 numbers of inputs");
     vpps_graph_clear(g);
     ck_assert_uint_ne(vpps_input(g, 2, 1, (const float[]){1, 2}), VPPS_NO_NODE);
-    close_fixture(&f);
 }
 
 TEST(success_leaves_the_message) {
-    vpps_model *m;
+    OWNED(vpps_model) *m;
     vpps_param p;
     TEST_OK(vpps_model_create(&m, 1));
     TEST_OK(vpps_add_matrix(m, &p, "W", 4, 3, NULL));
@@ -313,7 +308,6 @@ TEST(success_leaves_the_message) {
     TEST_FAILS(vpps_param_find(m, "absent", &p), VPPS_ARGUMENT, "absent");
     TEST_OK(vpps_add_vector(m, &p, "c", 4, NULL));
     ck_assert_msg(strstr(vpps_error_message(), "absent"), "%s", vpps_error_message());
-    vpps_model_destroy(m);
 }
 
 static void moments(const float *x, size_t n, double *mean, double *deviation, double *low, double *high) {
@@ -404,7 +398,7 @@ static vpps_node rebuild(fixture *f, vpps_cell cell, uint32_t n) {
 }
 
 TEST(no_allocation_once_warm) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *r = begin_cell(f.model, "step");
     const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
     const vpps_node y = vpps_tanh(r, vpps_add(r, h, vpps_mul(r, x, vpps_lookup(r, f.E, vpps_pull_index(r)))));
@@ -423,12 +417,11 @@ TEST(no_allocation_once_warm) {
                                f.g->matrices, f.g->node_record,  f.g->signature_index.slots};
     ck_assert_msg(!memcmp(arrays, now, sizeof now), "an array of the graph was allocated again");
     ck_assert_uint_eq(after.uordblks, before.uordblks);
-    close_fixture(&f);
 }
 
 /* Signatures must not pile up when every batch has shapes of its own. */
 TEST(ever_new_shapes_do_not_grow) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     static const float data[70000] = {0};
     size_t bytes = 0;
     for (uint32_t i = 0; i < 3000; i++) {
@@ -438,11 +431,10 @@ TEST(ever_new_shapes_do_not_grow) {
         if (i == 500) bytes = vpps_capacity(f.g->signatures);
     }
     ck_assert_uint_eq(vpps_capacity(f.g->signatures), bytes);
-    close_fixture(&f);
 }
 
 TEST(rebuilding_gives_the_same_graph) {
-    fixture f = open_fixture();
+    AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *r = begin_cell(f.model, "step");
     const vpps_node h = vpps_gather(r, 0, 0, 3, 1), x = vpps_pull(r, 3, 1);
     vpps_scatter(r, vpps_add(r, h, x));
@@ -458,7 +450,6 @@ TEST(rebuilding_gives_the_same_graph) {
     ck_assert_uint_eq(vpps_graph_size(f.g), before->n_nodes);
     flat_graph_free(before);
     flat_graph_free(after);
-    close_fixture(&f);
 }
 
 int main(void) { return test_main("graph"); }

@@ -51,11 +51,10 @@ static vpps_param make_param(builder *b, vpps_param_kind kind, uint32_t count, u
 }
 
 static vpps_node constant(builder *b, uint32_t rows, uint32_t cols, float factor) {
-    float *data = malloc((size_t)rows * cols * sizeof *data);
+    FREED float *data = malloc((size_t)rows * cols * sizeof *data);
     ck_assert_ptr_nonnull(data);
     for (size_t i = 0; i < (size_t)rows * cols; i++) data[i] = factor * draw(b, AWAY, 0);
     const vpps_node x = vpps_input(b->g, rows, cols, data);
-    free(data);
     return x;
 }
 
@@ -261,10 +260,9 @@ static ref_mode training_mode(const builder *b) {
 
 static double loss_value(builder *b, const ref_model *m, vpps_node loss) {
     const ref_mode mode = training_mode(b);
-    ref_run *r = ref_forward(b->g, m, &mode);
+    OWNED(ref_run) *r = ref_forward(b->g, m, &mode);
     ck_assert_ptr_nonnull(r);
     const double value = r->values[r->first[loss]];
-    ref_run_destroy(r);
     return value;
 }
 
@@ -460,7 +458,7 @@ TEST_EACH(engine_is_the_reference, 0, VPPS_OP_COUNT) {
 static void slopes(vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), float a, float b, float *da, float *db) {
     vpps_param pa, pb;
     const vpps_init ia = {.kind = VPPS_INIT_CONSTANT, .a = a}, ib = {.kind = VPPS_INIT_CONSTANT, .a = b};
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_vector(t.model, &pa, "a", 40, &ia));
     TEST_OK(vpps_add_vector(t.model, &pb, "b", 40, &ib));
     const configuration c = {2, VPPS_GRADIENTS_DEFERRED, false};
@@ -475,7 +473,6 @@ static void slopes(vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), float a, 
         ck_assert_float_eq(vpps_param_values(t.model, pa)[i], vpps_param_values(t.model, pa)[39]);
         ck_assert_float_eq(vpps_param_values(t.model, pb)[i], vpps_param_values(t.model, pb)[39]);
     }
-    training_end(&t);
 }
 
 static vpps_node max_of_two(vpps_graph *g, vpps_node a, vpps_node b) {

@@ -35,7 +35,7 @@ TEST_EACH(trees_are_complete_and_labels_are_majorities, 0, VPPS_COUNT(sizes)) {
     const uint32_t leaves = sizes[_i];
     uint32_t levels = 0; /* of the deepest leaf */
     while (1u << levels < leaves) levels++;
-    vpps_treebank *tb = generate(7, leaves, TREES);
+    OWNED(vpps_treebank) *tb = generate(7, leaves, TREES);
     ck_assert_uint_eq(vpps_treebank_size(tb), TREES);
     ck_assert_uint_eq(vpps_treebank_classes(tb), N_SYMBOLS);
     for (uint32_t t = 0; t < TREES; t++) {
@@ -56,13 +56,12 @@ TEST_EACH(trees_are_complete_and_labels_are_majorities, 0, VPPS_COUNT(sizes)) {
         }
         ck_assert_int_eq(tree.nodes[tree.n_nodes - 1].label, majority(tb, tree));
     }
-    vpps_treebank_destroy(tb);
 }
 
 TEST(symbols_are_balanced) {
     const uint32_t n = 5000;
     uint32_t counts[N_SYMBOLS] = {0};
-    vpps_treebank *tb;
+    OWNED(vpps_treebank) *tb;
     TEST_OK(vpps_treebank_create(&tb));
     TEST_OK(vpps_treebank_generate_complete(tb, NULL, n));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, 256); /* the default */
@@ -74,21 +73,16 @@ TEST(symbols_are_balanced) {
         ck_assert_uint_ge(counts[i], n * 17 / 100);
         ck_assert_uint_le(counts[i], n * 23 / 100);
     }
-    vpps_treebank_destroy(tb);
 }
 
 TEST(equal_complete_trees_for_equal_seeds) {
     static const char golden[] = "(2 (-1 (-1 (-1 e) (-1 c)) (-1 a)) (-1 (-1 e) (-1 c)))\n"
                                  "(2 (-1 (-1 (-1 c) (-1 e)) (-1 c)) (-1 (-1 a) (-1 e)))\n";
     size_t n, n_other;
-    vpps_treebank *tb = generate(1, 5, 2), *other = generate(2, 5, 2);
-    char *text = treebank_text(tb, &n), *other_text = treebank_text(other, &n_other);
+    OWNED(vpps_treebank) *tb = generate(1, 5, 2), *other = generate(2, 5, 2);
+    FREED char *text = treebank_text(tb, &n), *other_text = treebank_text(other, &n_other);
     ck_assert_str_eq(text, golden);
     ck_assert_str_ne(other_text, golden);
-    free(other_text);
-    free(text);
-    vpps_treebank_destroy(other);
-    vpps_treebank_destroy(tb);
 }
 
 TEST(too_many_leaves_are_refused) {

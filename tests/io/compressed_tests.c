@@ -43,7 +43,7 @@ static unsigned char *compressed_parts(int codec, const char *text, size_t n, si
 }
 
 static void check_compressed(const form *f, const char *text, size_t n, bool whole_too) {
-    char *wanted = form_shown(f, NULL, text, n);
+    FREED char *wanted = form_shown(f, NULL, text, n);
     for (int codec = 0; codec < N_CODECS; codec++) {
         for (int parts = whole_too ? 0 : 1; parts < 2; parts++) {
             size_t packed_n;
@@ -56,7 +56,6 @@ static void check_compressed(const form *f, const char *text, size_t n, bool who
             free(packed);
         }
     }
-    free(wanted);
 }
 
 TEST_GROUP("compressed", .seconds = 60, .before_each = (SFun)folder_make, .after_each = folder_remove);
@@ -88,7 +87,7 @@ static char *long_text(size_t n) {
 /* All of it, by reads of sizes drawn. */
 static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t seed) {
     size_t at = 0, got;
-    char *bytes = malloc(n + 1);
+    FREED char *bytes = malloc(n + 1);
     do {
         const size_t wanted = 1 + vpps_random_below(&seed, 100000);
         const char *shown;
@@ -107,12 +106,11 @@ static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t see
         at += got;
     } while (got);
     ck_assert_uint_eq(at, n);
-    free(bytes);
 }
 
 TEST_EACH(streams_give_every_byte, 0, 3) {
     const size_t n = 700000;
-    char *text = long_text(n);
+    FREED char *text = long_text(n);
     for (uint64_t seed = 0; seed < 8; seed++) {
         size_t packed_n = n;
         unsigned char *packed = NULL;
@@ -128,7 +126,6 @@ TEST_EACH(streams_give_every_byte, 0, 3) {
         vpps_stream_close(s);
         free(packed);
     }
-    free(text);
 }
 
 TEST(streams_give_every_line) {
@@ -146,7 +143,7 @@ TEST(streams_give_every_line) {
     ck_assert_ptr_null(line);
     vpps_stream_close(s);
     const size_t n = 300000;
-    char *many = long_text(n);
+    FREED char *many = long_text(n);
     many[150000] = '\n';
     for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* one that goes over several pieces */
     TEST_OK(vpps_stream_of(&s, "t", many, n));
@@ -157,7 +154,6 @@ TEST(streams_give_every_line) {
         ck_assert(memcmp(line, at, len) == 0);
     }
     vpps_stream_close(s);
-    free(many);
 }
 
 /* ---------------------------------------------------------------- damage */
@@ -177,7 +173,7 @@ TEST_EACH(cut_data_are_refused, 0, N_CODECS) {
     static const char text[] = "a text that is cut off somewhere; a text that is cut off somewhere else\n";
     char expected[80];
     size_t n;
-    unsigned char *packed = compressed(_i, text, sizeof text, &n);
+    FREED unsigned char *packed = compressed(_i, text, sizeof text, &n);
     TEST_OK(read_through(packed, n));
     snprintf(expected, sizeof expected, "t: expected the rest of its %s data, found end of file",
              _i == GZIP ? "gzip" : "zstd");
@@ -185,14 +181,13 @@ TEST_EACH(cut_data_are_refused, 0, N_CODECS) {
         CHECK_STATUS(read_through(packed, cut), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), expected);
     }
-    free(packed);
 }
 
 TEST_EACH(damaged_data_are_refused, 0, N_CODECS) {
     const size_t text_n = 20000;
-    char *text = long_text(text_n);
+    FREED char *text = long_text(text_n);
     size_t n, refused = 0;
-    unsigned char *packed = compressed(_i, text, text_n, &n);
+    FREED unsigned char *packed = compressed(_i, text, text_n, &n);
     for (size_t at = 10; at < n; at += 97) {
         packed[at] ^= 0x55;
         refused += read_through(packed, n) == VPPS_FORMAT;
@@ -203,7 +198,7 @@ TEST_EACH(damaged_data_are_refused, 0, N_CODECS) {
     packed[21] ^= 0xff;
     folder_store(folder_path("damaged"), packed, n);
     char *bytes;
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     TEST_FAILS(vpps_file_read_all(folder_path("damaged"), &bytes, &n), VPPS_FORMAT,
                _i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
                           : "damaged: expected whole zstd data, found damaged ones (");
@@ -211,9 +206,6 @@ TEST_EACH(damaged_data_are_refused, 0, N_CODECS) {
     TEST_OK(vpps_sentences_create(&s));
     CHECK_STATUS(vpps_sentences_read_lines_file(s, folder_path("damaged"), NULL), VPPS_FORMAT);
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
-    vpps_sentences_destroy(s);
-    free(packed);
-    free(text);
 }
 
 TEST(what_follows_compressed_data) {
@@ -285,9 +277,9 @@ TEST(nothing_compressed) {
 /* A pipe's data are decompressed, too. */
 TEST_EACH(a_pipe_is_decompressed, 0, N_CODECS) {
     const size_t text_n = 300000;
-    char *text = long_text(text_n), *bytes;
+    FREED char *text = long_text(text_n), *bytes;
     size_t n;
-    unsigned char *packed = compressed(_i, text, text_n, &n);
+    FREED unsigned char *packed = compressed(_i, text, text_n, &n);
     int ends[2];
     char path[32];
     ck_assert_int_eq(pipe(ends), 0);
@@ -306,7 +298,4 @@ TEST_EACH(a_pipe_is_decompressed, 0, N_CODECS) {
     ck_assert_uint_eq(n, text_n);
     ck_assert(memcmp(bytes, text, n) == 0);
     close(ends[0]);
-    free(bytes);
-    free(packed);
-    free(text);
 }

@@ -102,14 +102,12 @@ TEST_GROUP("constituents", .seconds = 60);
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_texts)) {
     const struct good_text *g = &good_texts[_i];
-    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
     size_t n;
     TEST_OK(read_string(c, g->text));
     ck_assert_uint_eq(vpps_constituents_size(c), g->trees);
-    char *text = constituents_text(c, &n);
+    FREED char *text = constituents_text(c, &n);
     ck_assert_str_eq(text, g->written ? g->written : g->text);
-    free(text);
-    vpps_constituents_destroy(c);
 }
 
 static const struct bad_text {
@@ -142,7 +140,7 @@ static const struct bad_text {
 };
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
-    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
     TEST_OK(read_string(c, "(X (Y x) (Z y))"));
     CHECK_STATUS(read_string(c, bad_texts[_i].text), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
@@ -152,25 +150,22 @@ TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 2);
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_labels(c)), 3);
     ck_assert_ptr_null(vpps_constituents_tree(c, 1).nodes);
-    vpps_constituents_destroy(c);
 }
 
 TEST(labels_are_cut) {
     static const char text[] =
         "(S-TPC-1 (NP=2 (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP-SBJ-TTL d) (very-good-1 e)))\n";
-    vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_CUT);
     size_t n;
     TEST_OK(read_string(c, text));
-    char *written = constituents_text(c, &n);
+    FREED char *written = constituents_text(c, &n);
     ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
-    free(written);
-    vpps_constituents_destroy(c);
 }
 
 /* Labels as written, of which function tags may be left out later; null elements are left out at once. */
 TEST(labels_are_cut_later) {
     static const char text[] = "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- *T*-1) (-NONE- none)) (VP b)))\n";
-    vpps_constituents *c = new_constituents(VPPS_LABELS_WHOLE);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_WHOLE);
     size_t n;
     TEST_OK(read_string(c, "(S (NP-SBJ a) (NP-OBJ b))"));
     ck_assert(!vpps_constituents_look_penn(c)); /* no VP */
@@ -190,7 +185,6 @@ TEST(labels_are_cut_later) {
     written = constituents_text(c, &n);
     ck_assert_str_eq(written, "(S (NP a) (NP b))\n(S (NP (NN a)) (VP (NP (-NONE- none)) (VP b)))\n");
     free(written);
-    vpps_constituents_destroy(c);
 }
 
 /* What remains has words; no label or word of what is left out stays. */
@@ -201,7 +195,7 @@ TEST(null_elements_are_left_out) {
                                "(-NONE- *)\n"
                                "(-NONE- (A a))\n"
                                "(NONE b)\n";
-    vpps_constituents *c = new_constituents(VPPS_LABELS_CUT);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_CUT);
     size_t n;
     TEST_OK(read_string(c, text));
     char *written = constituents_text(c, &n);
@@ -210,7 +204,6 @@ TEST(null_elements_are_left_out) {
     ck_assert_uint_eq(vpps_constituents_size(c), 3);
     ck_assert_uint_eq(vpps_constituents_tree(c, 0).n_leaves, 2);
     ck_assert_uint_eq(vpps_vocab_size(vpps_constituents_vocab(c)), 4);
-    vpps_constituents_destroy(c);
 }
 
 /* ---------------------------------------------------------------- binary trees */
@@ -246,7 +239,7 @@ static void check_post_order(vpps_tree tree, uint32_t classes) {
 /* Both branchings of c: in post-order, and undone they are c's own text. */
 static void check_binarised(const vpps_constituents *c, const char *const wanted[2]) {
     size_t n, n_undone, n_shown;
-    char *text = constituents_text(c, &n);
+    FREED char *text = constituents_text(c, &n);
     for (int right = 0; right < 2; right++) {
         vpps_treebank *tb;
         vpps_vocab *labels;
@@ -271,22 +264,20 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
         vpps_vocab_destroy(labels);
         vpps_treebank_destroy(tb);
     }
-    free(text);
 }
 
 TEST_EACH(binarised, 0, VPPS_COUNT(binary_cases)) {
     const struct binary_case *b = &binary_cases[_i];
-    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
     TEST_OK(read_string(c, b->text));
     check_binarised(c, (const char *const[2]){b->left, b->right});
-    vpps_constituents_destroy(c);
 }
 
 /* The labels' ids are those the vocabulary has already; the treebank keeps what it held. */
 TEST(binarised_parts_share_labels) {
-    vpps_constituents *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
-    vpps_treebank *tb;
-    vpps_vocab *labels;
+    OWNED(vpps_constituents) *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
+    OWNED(vpps_treebank) *tb;
+    OWNED(vpps_vocab) *labels;
     TEST_OK(vpps_treebank_create(&tb));
     TEST_OK(vpps_vocab_create(&labels));
     TEST_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
@@ -294,13 +285,8 @@ TEST(binarised_parts_share_labels) {
     TEST_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
     TEST_OK(vpps_constituents_binarise(dev, VPPS_LEFT_BRANCHING, labels, tb));
     size_t n;
-    char *text = treebank_text(tb, &n);
+    FREED char *text = treebank_text(tb, &n);
     ck_assert_str_eq(text, "(2 (0 b) (1 c))\n(3 b)\n(1 (2 a) (0 c))\n");
-    free(text);
-    vpps_vocab_destroy(labels);
-    vpps_treebank_destroy(tb);
-    vpps_constituents_destroy(train);
-    vpps_constituents_destroy(dev);
 }
 
 #define DEEP 100000
@@ -308,15 +294,15 @@ TEST(binarised_parts_share_labels) {
 /* Depth without recursion: a chain, and a comb to either side. */
 TEST_EACH(depth_is_limited_by_memory_only, 0, 3) {
     size_t n;
-    char *text = NULL;
+    FREED char *text = NULL;
     FILE *file = open_memstream(&text, &n);
     for (int i = 0; i < DEEP; i++) fputs(_i == 2 ? "(A (B a) " : "(A ", file);
     fputs("(C c)", file);
     for (int i = 0; i < DEEP; i++) fputs(_i == 1 ? " (B b))" : ")", file);
     ck_assert_int_eq(fclose(file), 0);
-    vpps_constituents *c = new_constituents(VPPS_LABELS_RAW);
-    vpps_treebank *tb;
-    vpps_vocab *labels;
+    OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
+    OWNED(vpps_treebank) *tb;
+    OWNED(vpps_vocab) *labels;
     TEST_OK(vpps_constituents_read_text(c, "deep", text, n));
     TEST_OK(vpps_treebank_create(&tb));
     TEST_OK(vpps_vocab_create(&labels));
@@ -325,10 +311,6 @@ TEST_EACH(depth_is_limited_by_memory_only, 0, 3) {
     ck_assert_uint_eq(vpps_treebank_tree(tb, 1).n_leaves, _i == 0 ? 1 : DEEP + 1);
     check_post_order(vpps_treebank_tree(tb, 0), vpps_treebank_classes(tb));
     check_post_order(vpps_treebank_tree(tb, 1), vpps_treebank_classes(tb));
-    free(text);
-    vpps_vocab_destroy(labels);
-    vpps_treebank_destroy(tb);
-    vpps_constituents_destroy(c);
 }
 
 /* ---------------------------------------------------------------- real data */
@@ -344,7 +326,7 @@ static const struct treebank_file {
 
 /* Nodes on the longest way down from the root, from the depth of each subtree. */
 static uint32_t tree_depth(vpps_constituent_tree tree) {
-    uint32_t *depth = calloc(tree.n_nodes, sizeof *depth);
+    FREED uint32_t *depth = calloc(tree.n_nodes, sizeof *depth);
     for (uint32_t i = 0; i < tree.n_nodes; i++) {
         uint32_t child = i - 1;
         for (uint32_t k = 0; k < tree.nodes[i].n_children; k++, child -= tree.nodes[child].n_nodes) {
@@ -353,7 +335,6 @@ static uint32_t tree_depth(vpps_constituent_tree tree) {
         depth[i]++;
     }
     const uint32_t deepest = depth[tree.n_nodes - 1];
-    free(depth);
     return deepest;
 }
 

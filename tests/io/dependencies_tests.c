@@ -61,10 +61,9 @@ static const struct good_case {
 TEST_GROUP("dependencies");
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     TEST_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
     ck_assert_str_eq(show(s), good_cases[_i].shown);
-    vpps_sentences_destroy(s);
 }
 
 TEST(trees_know_their_lines) {
@@ -126,7 +125,7 @@ static const struct bad_case {
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     static const char before[] = W("1", "a", "0", "r");
     const struct bad_case *c = &bad_cases[_i];
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     TEST_OK(read_text(&s, c->how, before));
     const char *shown = strdup(show(s));
     CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", c->text, strlen(c->text), c->how), VPPS_FORMAT);
@@ -134,7 +133,6 @@ TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     ck_assert_str_eq(show(s), shown);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 1);
     free((char *)(uintptr_t)shown);
-    vpps_sentences_destroy(s);
 }
 
 TEST(trees_and_other_sentences_do_not_mix) {
@@ -155,9 +153,9 @@ TEST(trees_and_other_sentences_do_not_mix) {
 TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     enum { WORDS = 200000 };
     const int n = (int)test_scaled(WORDS);
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t len;
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     FILE *file = open_memstream(&text, &len);
     for (int k = 1; k < n; k++) fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", k, k + 1);
     fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", n, _i ? 1 : 0);
@@ -166,6 +164,4 @@ TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     const vpps_status status = vpps_sentences_read_dependencies_text(s, "t", text, len, NULL);
     ck_assert_str_eq(vpps_status_name(status), vpps_status_name(_i ? VPPS_FORMAT : VPPS_OK));
     if (!_i) ck_assert_uint_eq(vpps_sentences_get(s, 0).heads[n - 2], (uint32_t)n);
-    vpps_sentences_destroy(s);
-    free(text);
 }

@@ -73,21 +73,19 @@ TEST_GROUP("edge lists");
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     const struct good_case *c = &good_cases[_i];
-    read_graphs r;
+    AT_END(close_graphs) read_graphs r;
     open_graphs(&r, c->numbers);
     TEST_OK(read_text(&r, c->text, c->labels));
     ck_assert_str_eq(show(&r), c->shown);
-    close_graphs(&r);
 }
 
 TEST(nodes_know_their_lines) {
-    read_graphs r;
+    AT_END(close_graphs) read_graphs r;
     open_graphs(&r, 0);
     TEST_OK(read_text(&r, "# c\ngraph\n\nnode a\ngraph\nnode b\nedge 1 1\nnode c\n", VPPS_NODE_LABELS));
     ck_assert_uint_eq(vpps_sentences_line(r.nodes, 1), 5);
     ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 0, 0), 4);
     ck_assert_uint_eq(vpps_sentences_word_line(r.nodes, 1, 1), 8);
-    close_graphs(&r);
 }
 
 /* ---------------------------------------------------------------- what is refused */
@@ -132,29 +130,26 @@ static const struct bad_case {
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     const struct bad_case *c = &bad_cases[_i];
-    read_graphs r;
+    AT_END(close_graphs) read_graphs r;
     open_graphs(&r, c->numbers);
     TEST_OK(read_text(&r,
                       c->numbers == 2 ? "graph g\nnode a n 1 2\nedge 1 1 k\n"
                       : c->numbers    ? "graph g\nnode a n 1\nedge 1 1 k\n"
                                       : "graph g\nnode a n\nedge 1 1 k\n",
                       c->labels));
-    char *shown = strdup(show(&r));
+    FREED char *shown = strdup(show(&r));
     CHECK_STATUS(read_text(&r, c->text, c->labels), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), c->message);
     ck_assert_str_eq(show(&r), shown);
     ck_assert_uint_eq(vpps_vocab_size(r.e->types), 1);
     ck_assert_uint_eq(r.e->n_edges, 1);
-    free(shown);
-    close_graphs(&r);
 }
 
 TEST(labels_of_two_kinds_do_not_mix) {
-    read_graphs r;
+    AT_END(close_graphs) read_graphs r;
     open_graphs(&r, 0);
     TEST_OK(read_text(&r, "graph g\nnode a\n", VPPS_GRAPH_LABELS));
     CHECK_STATUS(read_text(&r, "graph g\nnode a\n", VPPS_NODE_LABELS), VPPS_STATE);
-    close_graphs(&r);
 }
 
 /* ---------------------------------------------------------------- where labels are */

@@ -16,7 +16,7 @@ static char *written_otherwise(const char *text, size_t n, bool mark, bool cr, s
 }
 
 static void check_written_otherwise(const form *f, const char *text, size_t n) {
-    char *wanted = form_shown(f, NULL, text, n);
+    FREED char *wanted = form_shown(f, NULL, text, n);
     for (int way = 1; way < 4; way++) {
         size_t n_other;
         char *other = written_otherwise(text, n, way & 1, way & 2, &n_other);
@@ -26,7 +26,6 @@ static void check_written_otherwise(const form *f, const char *text, size_t n) {
         free(shown);
         free(other);
     }
-    free(wanted);
 }
 
 TEST_GROUP("encoding", .seconds = 60);
@@ -59,7 +58,7 @@ TEST_EACH(utf_16_is_named, 0, n_forms) {
 /* As an editor shows them. */
 TEST(columns_are_counted_from_behind_the_mark) {
     vpps_treebank *tb;
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     TEST_OK(vpps_treebank_create(&tb));
     CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:2: expected a label from -1 to 999, found 'x'");
@@ -73,5 +72,4 @@ TEST(columns_are_counted_from_behind_the_mark) {
     ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
     TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
-    vpps_sentences_destroy(s);
 }

@@ -2,6 +2,8 @@
  * numbers (metrics_golden.py). */
 #include "io_tests.h"
 
+DESTROYED_BY(vpps_f1, vpps_f1_destroy)
+
 static const char *const tags[] = {"O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-X", "E-Y", "S-Y"};
 enum { N_TAGS = 9 };
 
@@ -119,8 +121,8 @@ static const struct hand_case scheme_cases[] = {
 static void check_case(const struct hand_case *c) {
     uint32_t gold[16], predicted[16];
     uint64_t right;
-    vpps_vocab *v = vocab_of(0, NULL);
-    vpps_f1 *f;
+    OWNED(vpps_vocab) *v = vocab_of(0, NULL);
+    OWNED(vpps_f1) *f;
     const uint32_t n = parse(v, c->gold, gold);
     ck_assert_uint_eq(parse(v, c->predicted, predicted), n);
     TEST_OK(vpps_f1_create(&f, v));
@@ -128,8 +130,6 @@ static void check_case(const struct hand_case *c) {
     check_counts(vpps_f1_all_counts(f), c->n_gold, c->n_predicted, c->n_correct);
     ck_assert_uint_eq(vpps_f1_tokens(f, &right), n);
     ck_assert_uint_le(right, n);
-    vpps_f1_destroy(f);
-    vpps_vocab_destroy(v);
 }
 
 TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) { check_case(&hand_cases[_i]); }
@@ -139,8 +139,8 @@ TEST_EACH(by_the_rules_of_schemes, 0, VPPS_COUNT(scheme_cases)) { check_case(&sc
 TEST(types_and_ratios) {
     uint32_t gold[8], predicted[8];
     uint64_t right;
-    vpps_vocab *v = vocab_of(0, NULL);
-    vpps_f1 *f;
+    OWNED(vpps_vocab) *v = vocab_of(0, NULL);
+    OWNED(vpps_f1) *f;
     const uint32_t n = parse(v, "O B-LOC I-LOC B-PER B-PER O B-LOC O", gold);
     parse(v, "O B-LOC I-LOC B-PER O O B-PER B-ORG", predicted);
     TEST_OK(vpps_f1_create(&f, v));
@@ -169,8 +169,6 @@ TEST(types_and_ratios) {
     CHECK_STATUS(vpps_f1_add(f, 2, gold, out_of_range), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_f1_add(f, 2, out_of_range, gold), VPPS_ARGUMENT);
     ck_assert_uint_eq(vpps_f1_tokens(f, NULL), 8);
-    vpps_f1_destroy(f);
-    vpps_vocab_destroy(v);
 }
 
 /* Such a tag is outside of chunks, as O is, and the others count on. */
@@ -215,11 +213,10 @@ static const struct {
                 {"L-X U-X O", true}};
 
 TEST_EACH(sets_of_tags, 0, VPPS_COUNT(tag_sets)) {
-    vpps_vocab *v = vocab_of(0, NULL);
+    OWNED(vpps_vocab) *v = vocab_of(0, NULL);
     uint32_t ids[32];
     parse(v, tag_sets[_i].tags, ids);
     ck_assert_msg(vpps_f1_applies(v) == tag_sets[_i].applies, "%s", tag_sets[_i].tags);
-    vpps_vocab_destroy(v);
 }
 
 /* ---------------------------------------------------------------- conlleval's procedure
@@ -264,7 +261,7 @@ static void reference_counts(uint32_t n, const uint32_t *gold, const uint32_t *p
 }
 
 static void compare_with_reference(vpps_vocab *v, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
-    vpps_f1 *f;
+    OWNED(vpps_f1) *f;
     vpps_f1_counts wanted[2] = {{0}, {0}};
     TEST_OK(vpps_f1_create(&f, v));
     TEST_OK(vpps_f1_add(f, n, gold, predicted));
@@ -274,11 +271,10 @@ static void compare_with_reference(vpps_vocab *v, uint32_t n, const uint32_t *go
         if (memcmp(&found, &wanted[t], sizeof found) != 0)
             check_counts(found, wanted[t].gold, wanted[t].predicted, wanted[t].correct);
     }
-    vpps_f1_destroy(f);
 }
 
 TEST(as_conlleval) {
-    vpps_vocab *v = vocab_of(N_TAGS, tags);
+    OWNED(vpps_vocab) *v = vocab_of(N_TAGS, tags);
     uint32_t gold[30], predicted[30];
     for (uint32_t code = 0; code < N_TAGS * N_TAGS * N_TAGS * N_TAGS; code++) { /* all pairs of two words */
         uint32_t rest = code;
@@ -294,7 +290,6 @@ TEST(as_conlleval) {
         }
         compare_with_reference(v, n, gold, predicted);
     }
-    vpps_vocab_destroy(v);
 }
 
 /* ---------------------------------------------------------------- golden numbers */
@@ -312,8 +307,8 @@ static const struct golden {
 
 TEST_EACH(as_seqeval, 0, VPPS_COUNT(goldens)) {
     const struct golden *c = &goldens[_i];
-    vpps_vocab *v = vocab_of(N_TAGS, tags);
-    vpps_f1 *f;
+    OWNED(vpps_vocab) *v = vocab_of(N_TAGS, tags);
+    OWNED(vpps_f1) *f;
     uint64_t random = c->seed;
     TEST_OK(vpps_f1_create(&f, v));
     for (uint32_t s = 0; s < c->sentences; s++) {
@@ -327,6 +322,4 @@ TEST_EACH(as_seqeval, 0, VPPS_COUNT(goldens)) {
     }
     check_counts(vpps_f1_type_counts(f, 0), c->x.gold, c->x.predicted, c->x.correct);
     check_counts(vpps_f1_type_counts(f, 1), c->y.gold, c->y.predicted, c->y.correct);
-    vpps_f1_destroy(f);
-    vpps_vocab_destroy(v);
 }

@@ -84,7 +84,7 @@ static vpps_status plain(const char *path, const char *text, size_t n, FILE *out
 /* The same text on both sides. */
 static vpps_status parallel(const char *path, const char *text, size_t n, FILE *out) {
     static const vpps_parallel skip = {.skip_empty = true};
-    vpps_sentences *a, *b;
+    OWNED(vpps_sentences) *a, *b;
     TEST_OK(vpps_sentences_create(&a));
     TEST_OK(vpps_sentences_create(&b));
     const vpps_status status = path ? vpps_sentences_read_parallel_files(a, b, path, path, &skip)
@@ -93,22 +93,19 @@ static vpps_status parallel(const char *path, const char *text, size_t n, FILE *
         show_sentences(a, out);
         show_sentences(b, out);
     }
-    vpps_sentences_destroy(a);
-    vpps_sentences_destroy(b);
     return status;
 }
 
 static vpps_status sentiment(const char *path, const char *text, size_t n, FILE *out) {
-    vpps_treebank *tb;
+    OWNED(vpps_treebank) *tb;
     TEST_OK(vpps_treebank_create(&tb));
     const vpps_status status = path ? vpps_treebank_read_file(tb, path) : vpps_treebank_read_text(tb, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, out));
-    vpps_treebank_destroy(tb);
     return status;
 }
 
 static vpps_status constituents(const char *path, const char *text, size_t n, FILE *out) {
-    vpps_constituents *c;
+    OWNED(vpps_constituents) *c;
     TEST_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
     const vpps_status status =
         path ? vpps_constituents_read_file(c, path) : vpps_constituents_read_text(c, "t", text, n);
@@ -121,12 +118,11 @@ static vpps_status constituents(const char *path, const char *text, size_t n, FI
                     word ? word : "");
         }
     }
-    vpps_constituents_destroy(c);
     return status;
 }
 
 static vpps_status lattices(const char *path, const char *text, size_t n, FILE *out) {
-    vpps_lattices *l;
+    OWNED(vpps_lattices) *l;
     TEST_OK(vpps_lattices_create(&l));
     const vpps_status status = path ? vpps_lattices_read_file(l, path) : vpps_lattices_read_text(l, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_lattices_size(l); i++) {
@@ -139,19 +135,16 @@ static vpps_status lattices(const char *path, const char *text, size_t n, FILE *
             fputc('\n', out);
         }
     }
-    vpps_lattices_destroy(l);
     return status;
 }
 
 static vpps_status lexicon(const char *path, const char *text, size_t n, FILE *out) {
-    vpps_vocab *v;
-    char *words;
+    OWNED(vpps_vocab) *v;
+    FREED char *words;
     TEST_OK(vpps_vocab_create(&v));
     const vpps_status status = path ? vpps_lexicon_read_file(v, path) : vpps_lexicon_read_text(v, "t", text, n);
     TEST_OK(vpps_vocab_to_text(v, &words));
     fputs(words, out);
-    free(words);
-    vpps_vocab_destroy(v);
     return status;
 }
 

@@ -180,7 +180,7 @@ TEST(strings_are_read_back) {
     char every[256];
     for (int i = 1; i < 128; i++) every[i - 1] = (char)i;
     strcpy(every + 127, "\xc3\xa9\xf0\x9d\x84\x9e");
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t n = 0;
     FILE *file = open_memstream(&text, &n);
     vpps_json_write_string(file, every);
@@ -189,9 +189,7 @@ TEST(strings_are_read_back) {
     json_t *read = json_loadb(text, n, JSON_DECODE_ANY, &error);
     ck_assert_msg(read != NULL, "%s", error.text);
     ck_assert_str_eq(json_string_value(read), every);
-    char *theirs = json_dumps(read, JSON_ENCODE_ANY);
+    FREED char *theirs = json_dumps(read, JSON_ENCODE_ANY);
     ck_assert_str_eq(text, theirs); /* so that files stay the same, byte by byte */
     json_decref(read);
-    free(theirs);
-    free(text);
 }

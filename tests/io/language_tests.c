@@ -25,10 +25,9 @@ static char *show(const vpps_sentences *s) {
 }
 
 static void check_shown(const vpps_sentences *s, const char *wanted, bool equal) {
-    char *text = show(s);
+    FREED char *text = show(s);
     if (equal) ck_assert_str_eq(text, wanted);
     if (!equal) ck_assert_str_ne(text, wanted);
-    free(text);
 }
 
 /* ---------------------------------------------------------------- what is drawn */

@@ -87,7 +87,7 @@ static const struct bad_text {
 };
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
-    vpps_lattices *l = new_lattices();
+    OWNED(vpps_lattices) *l = new_lattices();
     TEST_OK(read_string(l, "1 2 0 1 0 1 0 3"));
     CHECK_STATUS(read_string(l, bad_texts[_i].text), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), bad_texts[_i].message);
@@ -98,14 +98,12 @@ TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     TEST_OK(read_string(l, "1 3 0 1 2 0 1 0 4 2 1 5 0 6"));
     ck_assert_str_eq(show(l), "0[ ] 1[ 0:3c ] \n0[ ] 1[ 0:4c ] 2[ 1:5c 0:6w ] \n");
     ck_assert_ptr_null(vpps_lattices_get(l, 2).tags);
-    vpps_lattices_destroy(l);
 }
 
 TEST(nul_byte_is_refused) {
-    vpps_lattices *l = new_lattices();
+    OWNED(vpps_lattices) *l = new_lattices();
     CHECK_STATUS(vpps_lattices_read_text(l, "t", "1 1 0\0", 6), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:5: expected the tag of a node, found '0'");
-    vpps_lattices_destroy(l);
 }
 
 TEST(lexicon) {
@@ -114,8 +112,8 @@ TEST(lexicon) {
     } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
                {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
                {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
-    vpps_vocab *v;
-    char *words;
+    OWNED(vpps_vocab) *v;
+    FREED char *words;
     TEST_OK(vpps_vocab_create(&v));
     static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
     TEST_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
@@ -127,15 +125,13 @@ TEST(lexicon) {
     CHECK_STATUS(vpps_lexicon_read_file(v, "/nowhere/lexicon"), VPPS_IO);
     TEST_OK(vpps_vocab_to_text(v, &words));
     ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
-    free(words);
-    vpps_vocab_destroy(v);
 }
 
 /* Ids of characters: a 0, b 1, c 2; of the lexicon: in the order below. */
 TEST(built_from_characters) {
     static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
-    vpps_sentences *s, *untagged;
-    vpps_vocab *v;
+    OWNED(vpps_sentences) *s, *untagged;
+    OWNED(vpps_vocab) *v;
     TEST_OK(vpps_sentences_create(&s));
     TEST_OK(vpps_sentences_create(&untagged));
     TEST_OK(vpps_vocab_create(&v));
@@ -156,9 +152,6 @@ TEST(built_from_characters) {
     ck_assert_str_eq(show(l), "0[ ] \n0[ ] 0[ 0:0c ] 0[ 1:0c ] 0[ 2:0c ] 0[ 3:0c ] 0[ 4:0c ] 0[ 5:0c ] 0[ 6:0c ] "
                               "0[ 7:0c 0:5w ] 0[ 8:0c 1:5w ] \n");
     vpps_lattices_destroy(l);
-    vpps_vocab_destroy(v);
-    vpps_sentences_destroy(s);
-    vpps_sentences_destroy(untagged);
 }
 
 /* ---------------------------------------------------------------- real data */
@@ -256,9 +249,9 @@ TEST(lattices_of_weibo) {
 TEST(lattices_know_their_lines) {
     static const char text[] = "3\n2 0 1\n0\n1 0 5\n\n1 0 0 1\n1\n0", sentences[] = "\na X\n\nb X";
     static const uint32_t lines[] = {2, 6, 6, 2, 4, 0};
-    vpps_lattices *l;
-    vpps_sentences *s;
-    vpps_vocab *words;
+    OWNED(vpps_lattices) *l;
+    OWNED(vpps_sentences) *s;
+    OWNED(vpps_vocab) *words;
     TEST_OK(vpps_lattices_create(&l));
     TEST_OK(vpps_sentences_create(&s));
     TEST_OK(vpps_vocab_create(&words));
@@ -266,7 +259,4 @@ TEST(lattices_know_their_lines) {
     TEST_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
     TEST_OK(vpps_lattices_build(l, s, words));
     for (uint32_t i = 0; i < VPPS_COUNT(lines); i++) ck_assert_uint_eq(vpps_lattices_line(l, i), lines[i]);
-    vpps_vocab_destroy(words);
-    vpps_sentences_destroy(s);
-    vpps_lattices_destroy(l);
 }

@@ -109,7 +109,7 @@ TEST_EACH(labels_are_values, 0, VPPS_COUNT(good_options)) {
     vpps_listops o = good_options[_i];
     uint32_t n = test_scaled(2000);
     if (o.max_leaves >= 1000) n /= 20;
-    vpps_treebank *tb = generate(&o, n);
+    OWNED(vpps_treebank) *tb = generate(&o, n);
     int depth = 0, arguments = 0;
     ck_assert_uint_eq(vpps_treebank_size(tb), n);
     for (uint32_t t = 0; t < n; t++) {
@@ -121,7 +121,6 @@ TEST_EACH(labels_are_values, 0, VPPS_COUNT(good_options)) {
     ck_assert_int_le(depth, o.max_depth ? (int)o.max_depth : 4);
     ck_assert_int_le(arguments, o.max_arguments ? (int)o.max_arguments : 5);
     if (_i == 0) ck_assert(depth == 4 && arguments == 5); /* the limits are reached */
-    vpps_treebank_destroy(tb);
 }
 
 static const struct bad_options {
@@ -139,14 +138,13 @@ static const struct bad_options {
 };
 
 TEST_EACH(impossible_options_are_refused, 0, VPPS_COUNT(bad_options)) {
-    vpps_treebank *tb;
+    OWNED(vpps_treebank) *tb;
     TEST_OK(vpps_treebank_create(&tb));
     CHECK_STATUS(vpps_treebank_generate_listops(tb, &bad_options[_i].options, 3), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), bad_options[_i].message);
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 0);
-    vpps_treebank_destroy(tb);
 }
 
 /* FNV-1a, 64 bits. */
@@ -159,7 +157,7 @@ static uint64_t checksum(const char *text, size_t n) {
 TEST(equal_options_give_equal_trees) {
     static const uint64_t golden = 0xf4edb6a3a881ce35; /* the text of 1,000 trees of seed 1 */
     size_t n, n_other;
-    vpps_treebank *tb = generate(&(vpps_listops){.seed = 1}, 1000);
+    OWNED(vpps_treebank) *tb = generate(&(vpps_listops){.seed = 1}, 1000);
     char *text = treebank_text(tb, &n);
     ck_assert_msg(checksum(text, n) == golden, "found 0x%016llx", (unsigned long long)checksum(text, n));
     vpps_treebank *other = generate(&(vpps_listops){.seed = 2}, 1000);
@@ -176,13 +174,12 @@ TEST(equal_options_give_equal_trees) {
     }
     free(text);
     vpps_treebank_destroy(other);
-    vpps_treebank_destroy(tb);
 }
 
 TEST(classes_are_balanced) {
     const uint32_t n = 20000;
     uint32_t counts[10] = {0}, most = 0;
-    vpps_treebank *tb = generate(NULL, n);
+    OWNED(vpps_treebank) *tb = generate(NULL, n);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 10);
     for (uint32_t t = 0; t < n; t++) {
         vpps_tree tree = vpps_treebank_tree(tb, t);
@@ -191,5 +188,4 @@ TEST(classes_are_balanced) {
     }
     ck_assert_uint_le(most, n * 17 / 100);
     for (int label = 0; label < 10; label++) ck_assert_uint_ge(counts[label], n * 5 / 100);
-    vpps_treebank_destroy(tb);
 }

@@ -259,12 +259,11 @@ static const struct hostile {
 
 /* A file of header, whose length field may lie, and 8 bytes of data. */
 static vpps_status parse_parts(vpps_safetensors **file, uint64_t length, const char *header, size_t header_bytes) {
-    char *bytes = malloc(8 + header_bytes + 8);
+    FREED char *bytes = malloc(8 + header_bytes + 8);
     memcpy(bytes, &length, 8);
     memcpy(bytes + 8, header, header_bytes);
     memset(bytes + 8 + header_bytes, 0x3f, 8);
     vpps_status status = vpps_safetensors_parse(file, "h", bytes, 8 + header_bytes + 8);
-    free(bytes);
     return status;
 }
 

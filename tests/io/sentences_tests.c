@@ -114,10 +114,9 @@ TEST_GROUP("sentences");
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     const struct good_case *c = &good_cases[_i];
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
     ck_assert_str_eq(show(s), c->shown);
-    vpps_sentences_destroy(s);
 }
 
 static const struct bad_case {
@@ -178,20 +177,19 @@ static const struct bad_case {
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     const struct bad_case *c = &bad_cases[_i];
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     CHECK_STATUS(read_as(s, c->format, c->options, c->text, c->len ? c->len : strlen(c->text)), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), c->message);
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
     ck_assert_uint_eq(vpps_sentences_total_words(s), 0);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 0);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 0);
-    vpps_sentences_destroy(s);
 }
 
 TEST(bad_options) {
     static const char *const end_words[] = {"", "a b", "a\n", "\r", "a\tb"};
     static const vpps_columns equal[] = {{.tag = 1}, {.word = 3, .tag = 3}};
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     for (size_t i = 0; i < VPPS_COUNT(end_words); i++) {
         const vpps_lines lines = {.end_word = end_words[i]};
         TEST_FAILS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT,
@@ -207,11 +205,10 @@ TEST(bad_options) {
     TEST_FAILS(read_as(s, COLUMNS, &named, "a b\n", 4), VPPS_ARGUMENT,
                "expected a column's number, found 'NER': CoNLL-U's have names");
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
-    vpps_sentences_destroy(s);
 }
 
 TEST(failure_changes_nothing) {
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
     CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
@@ -221,7 +218,6 @@ TEST(failure_changes_nothing) {
     TEST_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
     ck_assert_str_eq(show(s), "[a]X [b]Y \n[c]Z \n");
     ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
-    vpps_sentences_destroy(s);
 }
 
 /* Where each begins; a generated one has no line. */
@@ -324,10 +320,9 @@ TEST(lines_that_begin_with_a_hash) {
 TEST(comments_of_ten_columns) {
     static const char text[] = "# a\tb\tc\td\te\tf\tg\th\ti\tj\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n";
     const vpps_columns columns = {.conllu = true};
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
     ck_assert_str_eq(show(s), "[a]X \n");
-    vpps_sentences_destroy(s);
 }
 
 TEST(tags_for_all_or_none) {
@@ -372,7 +367,7 @@ TEST(parallel_text) {
         {"a\rb", "c", NULL, "x:1:2: expected LF after CR, found CR alone"},
         {"a", "c\r", NULL, "y:1:2: expected LF after CR, found CR alone"},
     };
-    vpps_sentences *a = new_sentences(), *b = new_sentences();
+    OWNED(vpps_sentences) *a = new_sentences(), *b = new_sentences();
     TEST_OK(read_pair(a, b, "", "", NULL));
     TEST_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
     TEST_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
@@ -391,8 +386,6 @@ TEST(parallel_text) {
     TEST_OK(vpps_sentences_read_lines_text(a, "t", "m\n", 2, NULL));
     TEST_FAILS(read_pair(a, b, "a", "b", NULL), VPPS_STATE,
                "expected as many sentences before on both sides, found 5 and 4");
-    vpps_sentences_destroy(a);
-    vpps_sentences_destroy(b);
 }
 
 /* ---------------------------------------------------------------- files */

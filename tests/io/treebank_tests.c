@@ -19,7 +19,7 @@ static vpps_status read_string(vpps_treebank *tb, const char *text) {
 TEST_GROUP("vocab");
 
 TEST(vocab_gives_dense_ids) {
-    vpps_vocab *v;
+    OWNED(vpps_vocab) *v;
     TEST_OK(vpps_vocab_create(&v));
     ck_assert_uint_eq(vpps_vocab_find(v, "w0", 2), VPPS_NO_WORD);
     for (int round = 0; round < 2; round++) {
@@ -36,18 +36,16 @@ TEST(vocab_gives_dense_ids) {
     ck_assert_uint_eq(vpps_vocab_size(v), 20000);
     ck_assert_uint_eq(vpps_vocab_find(v, "w", 1), VPPS_NO_WORD);
     ck_assert_ptr_null(vpps_vocab_word(v, 20000));
-    vpps_vocab_destroy(v);
 }
 
 TEST(vocab_refuses_words_that_text_cannot_hold) {
-    vpps_vocab *v;
+    OWNED(vpps_vocab) *v;
     uint32_t id;
     TEST_OK(vpps_vocab_create(&v));
     CHECK_STATUS(vpps_vocab_add(v, "", 0, &id), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_vocab_add(v, "a\nb", 3, &id), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_vocab_add(v, "a\0b", 3, &id), VPPS_ARGUMENT);
     ck_assert_uint_eq(vpps_vocab_size(v), 0);
-    vpps_vocab_destroy(v);
 }
 
 TEST(vocab_text_round_trip) {
@@ -77,7 +75,7 @@ TEST(vocab_text_round_trip) {
 TEST_GROUP("treebank", .seconds = 60);
 
 TEST(nodes_are_in_post_order) {
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     TEST_OK(read_string(tb, "(3 (2 It) (4 (-1 's) (12 It)))\n"));
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 13);
@@ -89,7 +87,6 @@ TEST(nodes_are_in_post_order) {
     ck_assert_mem_eq(tree.nodes, wanted, sizeof wanted);
     ck_assert_ptr_null(vpps_treebank_tree(tb, 1).nodes);
     CHECK_STATUS(vpps_treebank_write(tb, 1, stderr), VPPS_ARGUMENT);
-    vpps_treebank_destroy(tb);
 }
 
 static const struct good_text {
@@ -115,14 +112,12 @@ static const struct good_text {
 
 TEST_EACH(good_text, 0, VPPS_COUNT(good_texts)) {
     const struct good_text *c = &good_texts[_i];
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     size_t n;
     TEST_OK(read_string(tb, c->text));
     ck_assert_uint_eq(vpps_treebank_size(tb), c->trees);
-    char *text = treebank_text(tb, &n);
+    FREED char *text = treebank_text(tb, &n);
     ck_assert_str_eq(text, c->written ? c->written : c->text);
-    free(text);
-    vpps_treebank_destroy(tb);
 }
 
 static const struct bad_text {
@@ -163,23 +158,21 @@ static const struct bad_text {
 
 TEST_EACH(bad_text, 0, VPPS_COUNT(bad_texts)) {
     const struct bad_text *c = &bad_texts[_i];
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     CHECK_STATUS(read_string(tb, c->text), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), c->message);
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     ck_assert_uint_eq(vpps_vocab_size(vpps_treebank_vocab(tb)), 0);
-    vpps_treebank_destroy(tb);
 }
 
 TEST(nul_byte_is_refused) {
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     CHECK_STATUS(vpps_treebank_read_text(tb, "t", "(0 a\0b)", 7), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:5: expected text, found byte 0x00");
-    vpps_treebank_destroy(tb);
 }
 
 TEST(failure_changes_nothing) {
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     const vpps_vocab *v = vpps_treebank_vocab(tb);
     TEST_OK(read_string(tb, "(1 (0 a) (2 b))\n"));
     CHECK_STATUS(read_string(tb, "(7 (6 c) (0 a))\n(8 (1 d) (2 e) "), VPPS_FORMAT);
@@ -191,10 +184,8 @@ TEST(failure_changes_nothing) {
     TEST_OK(read_string(tb, "(1 (0 e) (2 a))\n"));
     ck_assert_uint_eq(vpps_vocab_find(v, "e", 1), 2);
     size_t n;
-    char *text = treebank_text(tb, &n);
+    FREED char *text = treebank_text(tb, &n);
     ck_assert_str_eq(text, "(1 (0 a) (2 b))\n(1 (0 e) (2 a))\n");
-    free(text);
-    vpps_treebank_destroy(tb);
 }
 
 #define DEEP 100000
@@ -202,25 +193,22 @@ TEST(failure_changes_nothing) {
 /* A tree of DEEP levels, the deep side on the left (0) or on the right (1); its text comes back unchanged. */
 TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     size_t n;
-    char *text = NULL;
+    FREED char *text = NULL;
     FILE *file = open_memstream(&text, &n);
     for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? "(1 " : "(1 (0 a) ", file);
     fputs("(2 b)", file);
     for (int i = 0; i < DEEP; i++) fputs(_i == 0 ? " (0 a))" : ")", file);
     fputc('\n', file);
     ck_assert_int_eq(fclose(file), 0);
-    vpps_treebank *tb = new_treebank();
+    OWNED(vpps_treebank) *tb = new_treebank();
     TEST_OK(vpps_treebank_read_text(tb, "deep", text, n));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, DEEP + 1);
     size_t written_bytes;
-    char *written = treebank_text(tb, &written_bytes);
+    FREED char *written = treebank_text(tb, &written_bytes);
     ck_assert_uint_eq(written_bytes, n);
     ck_assert(memcmp(written, text, n) == 0);
     CHECK_STATUS(vpps_treebank_read_text(tb, "deep", text, n - 2), VPPS_FORMAT);
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
-    free(written);
-    free(text);
-    vpps_treebank_destroy(tb);
 }
 
 TEST(files) {
@@ -304,9 +292,9 @@ TEST(stanford_sentiment_treebank) {
 /* Where each begins, in a form with numbers, with names, and made binary; a generated one has no line. */
 TEST(trees_know_their_lines) {
     static const char text[] = "(0 a)\r\n\n(0 b)", names[] = "\n( (S\n (A a)\n (B b) (C c)))\n\n(A a)";
-    vpps_treebank *tb = new_treebank(), *binary = new_treebank();
-    vpps_constituents *c;
-    vpps_vocab *labels;
+    OWNED(vpps_treebank) *tb = new_treebank(), *binary = new_treebank();
+    OWNED(vpps_constituents) *c;
+    OWNED(vpps_vocab) *labels;
     TEST_OK(vpps_vocab_create(&labels));
     TEST_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
     TEST_OK(read_string(tb, text));
@@ -319,8 +307,4 @@ TEST(trees_know_their_lines) {
         ck_assert_uint_eq(vpps_constituents_line(c, i), lines_of_names[i]);
         ck_assert_uint_eq(vpps_treebank_line(binary, i), lines_of_names[i]);
     }
-    vpps_vocab_destroy(labels);
-    vpps_constituents_destroy(c);
-    vpps_treebank_destroy(binary);
-    vpps_treebank_destroy(tb);
 }

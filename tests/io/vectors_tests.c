@@ -126,12 +126,12 @@ TEST_EACH(all_forms_give_the_same, 0, N_FORMS) {
     const vpps_vectors_form told = _i >= WORD2VEC ? VPPS_VECTORS_WORD2VEC
                                    : _i >= GLOVE  ? VPPS_VECTORS_GLOVE
                                                   : VPPS_VECTORS_TEXT;
-    vpps_vocab *words = vocab_of(ASKED, asked);
+    OWNED(vpps_vocab) *words = vocab_of(ASKED, asked);
     vpps_vectors_found found = {0};
     vpps_vectors_info info;
     float values[ASKED * SIZE];
     size_t n;
-    char *bytes = written(_i, &n);
+    FREED char *bytes = written(_i, &n);
     TEST_OK(read_bytes(bytes, n, words, SIZE, values, &found));
     check_asked(form_names[_i], values, found);
     folder_make();
@@ -146,22 +146,19 @@ TEST_EACH(all_forms_give_the_same, 0, N_FORMS) {
     folder_remove();
     CHECK_STATUS(read_bytes(bytes, n, words, SIZE - 1, values, NULL), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
-    free(bytes);
-    vpps_vocab_destroy(words);
 }
 
 /* Some of GloVe's words hold spaces, also the first one. */
 TEST(words_with_spaces) {
     static const char text[] = "the end 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\n12 1 1\n";
     static const char *const words[] = {"at home", ". .", ". . .", "x", "at", "."};
-    vpps_vocab *v = vocab_of(VPPS_COUNT(words), words);
+    OWNED(vpps_vocab) *v = vocab_of(VPPS_COUNT(words), words);
     float values[VPPS_COUNT(words) * 2];
     vpps_vectors_found found;
     TEST_OK(read_bytes(text, sizeof text - 1, v, 2, values, &found));
     ck_assert_uint_eq(found.found, 3);
     static const float wanted[] = {2, 3, NOTHING, NOTHING, 4, 5, 1000, 0.25f, NOTHING, NOTHING, NOTHING, NOTHING};
     ck_assert_mem_eq(values, wanted, sizeof wanted);
-    vpps_vocab_destroy(v);
 }
 
 TEST(numbers_are_those_of_c) {
@@ -210,7 +207,7 @@ TEST(numbers_are_those_of_c) {
 TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     const struct golden_model *m = &golden_models[_i];
     enum { WORDS = VPPS_COUNT(golden_asked) };
-    vpps_vocab *words = vocab_of(WORDS, golden_asked);
+    OWNED(vpps_vocab) *words = vocab_of(WORDS, golden_asked);
     float values[(WORDS + 1) * GOLDEN_SIZE];
     vpps_vectors_found found;
     vpps_vectors_info info;
@@ -239,13 +236,12 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     ck_assert_uint_eq(found.words, WORDS + 1);
     ck_assert_uint_eq(found.found, m->known);
     ck_assert_uint_eq(found.composed, composed - m->known);
-    vpps_vocab_destroy(words);
 }
 
 /* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
 TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
     const struct golden_model *m = &golden_models[_i];
-    vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
     float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
     size_t first_good = m->n;
     for (size_t n = m->n; n-- > 4;) {
@@ -258,7 +254,6 @@ TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
         }
     }
     ck_assert_uint_gt(first_good, m->n / 3);
-    vpps_vocab_destroy(words);
 }
 
 static const struct {
@@ -276,7 +271,7 @@ static const struct {
               {64, 1 << 30, "t: expected the rest of the dictionary, found end of file"}};
 
 TEST_EACH(spoilt_models_are_refused, 0, VPPS_COUNT(spoilt)) {
-    vpps_vocab *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
     float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
     unsigned char bytes[sizeof golden_skipgram];
     memcpy(bytes, golden_skipgram, sizeof bytes);
@@ -284,7 +279,6 @@ TEST_EACH(spoilt_models_are_refused, 0, VPPS_COUNT(spoilt)) {
     if (spoilt[_i].at == 84) memset(bytes + 84, 0, 8);
     CHECK_STATUS(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), spoilt[_i].message);
-    vpps_vocab_destroy(words);
 }
 
 /* ---------------------------------------------------------------- what is refused */
@@ -327,20 +321,18 @@ static const struct bad_vectors {
 TEST_EACH(bad_vectors_are_refused, 0, VPPS_COUNT(bad_vectors)) {
     const struct bad_vectors *b = &bad_vectors[_i];
     static const char *const words[] = {"cat"};
-    vpps_vocab *v = vocab_of(1, words);
+    OWNED(vpps_vocab) *v = vocab_of(1, words);
     float values[2];
     CHECK_STATUS(read_bytes(b->text, b->n ? b->n : strlen(b->text), v, 2, values, NULL), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), b->message);
-    vpps_vocab_destroy(v);
 }
 
 TEST(missing_files_are_named) {
     vpps_vectors_info info;
-    vpps_vocab *v = vocab_of(0, NULL);
+    OWNED(vpps_vocab) *v = vocab_of(0, NULL);
     TEST_FAILS(vpps_vectors_describe("no/such/file", &info), VPPS_IO, "no/such/file: cannot be opened");
     float values[2];
     CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
-    vpps_vocab_destroy(v);
 }
 
 /* What decides is the whole beginning of a file, not its first bytes. */
@@ -381,9 +373,9 @@ TEST_EACH(many_vectors, 0, 2) {
     enum { MANY = 5000, WIDE = 60 };
     uint64_t random = 5;
     size_t n;
-    char *bytes;
-    vpps_vocab *words;
-    float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
+    FREED char *bytes;
+    OWNED(vpps_vocab) *words;
+    FREED float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
     TEST_OK(vpps_vocab_create(&words));
     FILE *file = open_memstream(&bytes, &n);
     fprintf(file, "%d %d\n", MANY, WIDE);
@@ -405,8 +397,4 @@ TEST_EACH(many_vectors, 0, 2) {
     TEST_OK(read_bytes(bytes, n, words, WIDE, values, &found));
     ck_assert_uint_eq(found.found, MANY);
     ck_assert(memcmp(values, wanted, MANY * WIDE * sizeof *values) == 0);
-    free(values);
-    free(wanted);
-    free(bytes);
-    vpps_vocab_destroy(words);
 }

@@ -5,7 +5,7 @@ TEST_GROUP("words");
 
 TEST(cut_and_map) {
     static const char text[] = "b a a\n<unk> c b a d\n";
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     vpps_vocab *v;
     uint32_t *counts, *map;
     char *words;
@@ -33,20 +33,17 @@ TEST(cut_and_map) {
     free(words);
     free(counts);
     vpps_vocab_destroy(v);
-    vpps_sentences_destroy(s);
 }
 
 TEST(counts_of_trees) {
     static const char text[] = "(0 (1 a) (0 (0 b) (1 a)))\n(0 a)\n";
-    vpps_treebank *tb;
-    uint32_t *counts;
+    OWNED(vpps_treebank) *tb;
+    FREED uint32_t *counts;
     TEST_OK(vpps_treebank_create(&tb));
     TEST_OK(vpps_treebank_read_text(tb, "t", text, sizeof text - 1));
     TEST_OK(vpps_treebank_counts(tb, &counts));
     ck_assert_uint_eq(counts[0], 3);
     ck_assert_uint_eq(counts[1], 1);
-    free(counts);
-    vpps_treebank_destroy(tb);
 }
 
 /* ---------------------------------------------------------------- UTF-8 */
@@ -99,7 +96,7 @@ TEST(words_as_characters) {
                   {1, {"a"}},
                   {3, {"\xe4\xb8\xad", "\xff", "\xe6\x96\x87"}},
                   {3, {"\xf0\x9f\x98\x80", "\xf0", "\x9f"}}};
-    vpps_sentences *s;
+    OWNED(vpps_sentences) *s;
     vpps_spellings *spellings;
     uint32_t n;
     TEST_OK(vpps_sentences_create(&s));
@@ -119,5 +116,4 @@ TEST(words_as_characters) {
     ck_assert_uint_eq(n, 0);
     ck_assert_uint_eq(vpps_vocab_size(vpps_spellings_vocab(spellings)), 11);
     vpps_spellings_destroy(spellings);
-    vpps_sentences_destroy(s);
 }

@@ -21,12 +21,11 @@ static void changes(subject *s, const net_example *other, double change[MOST_POS
     fixture *f = &s->f;
     vpps_graph_clear(f->g);
     add_example(f, s->i, other, NET_HEADS_ALL);
-    ref_run *r = run_forward(f->g, s->m, &(ref_mode){.training = false});
+    OWNED(ref_run) *r = run_forward(f->g, s->m, &(ref_mode){.training = false});
     for (uint32_t k = 0; k < net_positions(f->net->kind, s->x); k++) {
         const bool asked = f->logits[s->i][k] != VPPS_NO_NODE;
         change[k] = asked ? difference(s->as_it_is, s->logits[k], r, f->logits[s->i][k]) : 0;
     }
-    ref_run_destroy(r);
 }
 
 /* `what` number j is seen from position `first` on; `before_too`: maybe before it as well. */

@@ -130,8 +130,8 @@ TEST_GROUP("dropout");
 TEST_EACH(dropout_is_where_it_is_documented, 0, case_count()) {
     enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
     vpps_options o = options_for("cpu");
-    fixture f;
-    vpps_handle *h;
+    AT_END(fixture_close) fixture f;
+    OWNED(vpps_handle) *h;
     float *before[128];
     const net_case c = case_at(_i);
     examples e = *examples_of(c.net->kind);
@@ -155,6 +155,4 @@ TEST_EACH(dropout_is_where_it_is_documented, 0, case_count()) {
     for (vpps_param p = 0; p < vpps_param_count(f.model); p++) check_changes(&f, p, before[p]);
     check_directions(&f, before);
     for (vpps_param p = 0; p < vpps_param_count(f.model); p++) free(before[p]);
-    vpps_handle_destroy(h);
-    fixture_close(&f);
 }

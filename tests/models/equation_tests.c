@@ -145,7 +145,7 @@ TEST_EACH(logits_are_those_of_the_equations, 0, case_count()) {
 static void check_slope(trial *t, vpps_param p, net_heads heads, uint64_t *random) {
     const float *after = vpps_param_values(t->f.model, p);
     const size_t n = t->w.elements[p];
-    double *before = malloc(n * sizeof *before), *direction = malloc(n * sizeof *direction);
+    FREED double *before = malloc(n * sizeof *before), *direction = malloc(n * sizeof *direction);
     double got = 0, size = 0, loss[2];
     vpps_param_info info = {.size = sizeof info};
     const double h = 1e-5;
@@ -165,8 +165,6 @@ static void check_slope(trial *t, vpps_param p, net_heads heads, uint64_t *rando
     TEST_OK(vpps_param_describe(t->f.model, p, &info));
     ck_assert_msg(fabs(got - want) <= 1e-5 * (0.1 + size), "%s: the loss changes with %s by %.8g, the engine says %.8g",
                   t->f.name, info.name, want, got);
-    free(direction);
-    free(before);
 }
 
 static void check_step(int i, bool by_hand, net_heads heads) {

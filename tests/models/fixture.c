@@ -147,9 +147,8 @@ ref_run *run_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode) {
 }
 
 double loss_value(vpps_graph *g, const ref_model *m, const ref_mode *mode, vpps_node loss) {
-    ref_run *r = run_forward(g, m, mode);
+    OWNED(ref_run) *r = run_forward(g, m, mode);
     const double value = r->values[r->first[loss]];
-    ref_run_destroy(r);
     return value;
 }
 

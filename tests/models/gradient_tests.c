@@ -31,12 +31,12 @@ static double slope_error(const fixture *f, vpps_node loss, const ref_mode *mode
 static void check_slopes(int i, float dropout) {
     const ref_mode mode = {.training = true, .dropout_key = 99};
     const size_t stride = test_full() ? 1 : 10 / test_scaled(2); /* prime to the sizes 3 and 4 */
-    fixture f;
+    AT_END(fixture_close) fixture f;
     fixture_open(&f, i, NULL, 4, 3, dropout);
     f.costs = true;
     const vpps_node loss = build(&f, NET_HEADS_LABELLED);
-    ref_model *m = scattered_model(f.model);
-    ref_run *r = run_forward(f.g, m, &mode);
+    OWNED(ref_model) *m = scattered_model(f.model);
+    OWNED(ref_run) *r = run_forward(f.g, m, &mode);
     ref_backward(r, m, loss);
     for (uint32_t p = 0; p < m->n; p++) {
         const char *name = f.model->params[p].name;
@@ -52,9 +52,6 @@ static void check_slopes(int i, float dropout) {
         /* dropout may cut a small network in two */
         ck_assert_msg(dropout > 0 || largest > 1e-9, "%s: the loss does not depend on %s", f.name, name);
     }
-    ref_run_destroy(r);
-    ref_model_destroy(m);
-    fixture_close(&f);
 }
 
 TEST_GROUP("gradients", .left_out = VPPS_SIMT_TSAN ? "one thread makes those of the reference" : NULL);

@@ -170,7 +170,7 @@ enum { WIDE_HIDDEN = 52, WIDE_EMBED = 44 };
 TEST_GROUP("initial values");
 
 TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
-    fixture f;
+    AT_END(fixture_close) fixture f;
     double first[128];
     uint32_t n_drawn = 0;
     fixture_open(&f, _i, &none, WIDE_HIDDEN, WIDE_EMBED, 0);
@@ -192,7 +192,6 @@ TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
                       f.name, info.name, x[0], power_mean(x, n, 1), power_mean(x, n, 2));
         free(x);
     }
-    fixture_close(&f);
 }
 
 /* No row is of a network or parameter that is gone. */

@@ -10,8 +10,8 @@ TEST_GROUP("learning", .seconds = 60);
 
 TEST_EACH(one_batch_is_overfitted, 0, case_count()) {
     enum { MOST_STEPS = 400 };
-    fixture f;
-    vpps_handle *h;
+    AT_END(fixture_close) fixture f;
+    OWNED(vpps_handle) *h;
     vpps_options o = options_for("cpu");
     o.vps = 1;
     o.verify = false;
@@ -27,8 +27,6 @@ TEST_EACH(one_batch_is_overfitted, 0, case_count()) {
     }
     ck_assert_msg(loss < 0.01f && first > 0.5f, "%s: the loss of an example goes from %g to %g in %u steps", f.name,
                   (double)first, (double)loss, step);
-    vpps_handle_destroy(h);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- devices */
@@ -39,9 +37,9 @@ static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.1f};
 
 /* The losses in double precision. */
 static void train_reference(int i, double losses[BATCHES]) {
-    fixture f;
+    AT_END(fixture_close) fixture f;
     fixture_open(&f, i, NULL, HIDDEN, EMBED, 0);
-    ref_model *m = ref_model_create(f.model);
+    OWNED(ref_model) *m = ref_model_create(f.model);
     for (uint32_t k = 0; k < BATCHES; k++) {
         const vpps_node loss = build(&f, loss_heads(&f));
         ref_run *r = run_forward(f.g, m, &(ref_mode){.training = true});
@@ -50,8 +48,6 @@ static void train_reference(int i, double losses[BATCHES]) {
         ref_step(m, r, &sgd, k + 1);
         ref_run_destroy(r);
     }
-    ref_model_destroy(m);
-    fixture_close(&f);
 }
 
 /* Software SIMT has stacks of its own, which ThreadSanitizer cannot follow: then it says so. */
@@ -64,8 +60,8 @@ static bool is_refused(const char *device, vpps_status status) {
 }
 
 static void train_on(const char *device, int i, const double want[BATCHES]) {
-    fixture f;
-    vpps_handle *h = NULL;
+    AT_END(fixture_close) fixture f;
+    OWNED(vpps_handle) *h = NULL;
     vpps_options o = options_for(device);
     o.optimizer = sgd;
     fixture_open(&f, i, NULL, HIDDEN, EMBED, 0);
@@ -77,8 +73,6 @@ static void train_on(const char *device, int i, const double want[BATCHES]) {
         ck_assert_msg(fabs((double)got - want[k]) <= 1e-5 * want[k], "%s on %s, batch %u: loss %.8g, not %.8g", f.name,
                       device, k, (double)got, want[k]);
     }
-    vpps_handle_destroy(h);
-    fixture_close(&f);
 }
 
 /* Software SIMT compiles a kernel each, which takes its time: it runs one case of each network. */

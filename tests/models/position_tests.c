@@ -35,25 +35,24 @@ TEST_GROUP("positions");
 
 TEST_EACH(classifiers_stand_where_they_are_asked_for, 0, case_count()) {
     static const net_heads heads[] = {NET_HEADS_LABELLED, NET_HEADS_ROOT, NET_HEADS_ALL};
-    fixture f;
+    AT_END(fixture_close) fixture f;
     fixture_open(&f, _i, NULL, 5, 4, 0);
     for (size_t a = 0; a < VPPS_COUNT(heads); a++) {
         build(&f, heads[a]);
         TEST_OK(vpps_graph_status(f.g));
         check_heads(&f, heads[a]);
     }
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- losses */
 
 /* The nll is that of the logits and of the example's own label. */
 TEST_EACH(the_loss_is_the_label_s, 0, case_count()) {
-    fixture f;
+    AT_END(fixture_close) fixture f;
     fixture_open(&f, _i, NULL, 5, 4, 0);
     build(&f, NET_HEADS_LABELLED);
-    ref_model *m = scattered_model(f.model);
-    ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
+    OWNED(ref_model) *m = scattered_model(f.model);
+    OWNED(ref_run) *r = run_forward(f.g, m, &(ref_mode){.training = false});
     uint32_t checked = 0;
     for (uint32_t i = 0; i < f.e->n; i++) {
         for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
@@ -67,19 +66,16 @@ TEST_EACH(the_loss_is_the_label_s, 0, case_count()) {
         }
     }
     ck_assert_uint_gt(checked, 3);
-    ref_run_destroy(r);
-    ref_model_destroy(m);
-    fixture_close(&f);
 }
 
 /* An example says the same alone as among others, which were on the same graph before it. */
 TEST_EACH(examples_are_apart, 0, case_count()) {
-    fixture f, alone;
+    AT_END(fixture_close) fixture f, alone;
     fixture_open(&f, _i, NULL, 5, 4, 0);
     fixture_open(&alone, _i, NULL, 5, 4, 0);
-    ref_model *m = scattered_model(f.model);
+    OWNED(ref_model) *m = scattered_model(f.model);
     build(&f, NET_HEADS_ALL);
-    ref_run *all = run_forward(f.g, m, &(ref_mode){.training = false});
+    OWNED(ref_run) *all = run_forward(f.g, m, &(ref_mode){.training = false});
     for (uint32_t i = f.e->n; i-- > 0;) {
         vpps_graph_clear(alone.g);
         add_example(&alone, i, &f.e->x[i], NET_HEADS_ALL);
@@ -91,10 +87,6 @@ TEST_EACH(examples_are_apart, 0, case_count()) {
         }
         ref_run_destroy(r);
     }
-    ref_run_destroy(all);
-    ref_model_destroy(m);
-    fixture_close(&alone);
-    fixture_close(&f);
 }
 
 /* ---------------------------------------------------------------- ids */
@@ -120,7 +112,7 @@ static void check_table(const fixture *f, const ref_run *r, size_t first, const 
 }
 
 TEST_EACH(ids_are_used_as_given, 0, case_count()) {
-    fixture f;
+    AT_END(fixture_close) fixture f;
     example_ids ids = {0};
     uint32_t tables = 0;
     fixture_open(&f, _i, NULL, 5, 4, 0);
@@ -134,8 +126,8 @@ TEST_EACH(ids_are_used_as_given, 0, case_count()) {
         }
     }
     const vpps_node loss = vpps_sum_elements(f.g, vpps_sum(f.g, n, all));
-    ref_model *m = scattered_model(f.model);
-    ref_run *r = run_forward(f.g, m, &(ref_mode){.training = false});
+    OWNED(ref_model) *m = scattered_model(f.model);
+    OWNED(ref_run) *r = run_forward(f.g, m, &(ref_mode){.training = false});
     ref_backward(r, m, loss);
     for (vpps_param p = 0; p < m->n; p++) {
         vpps_param_info info = {.size = sizeof info};
@@ -145,7 +137,4 @@ TEST_EACH(ids_are_used_as_given, 0, case_count()) {
         tables++;
     }
     ck_assert_uint_gt(tables, 0);
-    ref_run_destroy(r);
-    ref_model_destroy(m);
-    fixture_close(&f);
 }

@@ -117,7 +117,7 @@ TEST_EACH(parameters_are_as_documented, 0, case_count()) {
 
 /* The table that pretrained vectors go to has a vector for every word, of a size that an option says. */
 TEST_EACH(embeddings_are_named, 0, case_count()) {
-    fixture f;
+    AT_END(fixture_close) fixture f;
     vpps_param table;
     vpps_param_info info = {.size = sizeof info};
     fixture_open(&f, _i, NULL, 5, 3, 0);
@@ -126,5 +126,4 @@ TEST_EACH(embeddings_are_named, 0, case_count()) {
     ck_assert_int_eq(info.kind, VPPS_LOOKUP);
     ck_assert_uint_eq(info.count, f.config.words);
     ck_assert_uint_eq(info.rows * info.cols, HAS_OPTION(f.net, embed) ? f.config.embed : f.config.hidden);
-    fixture_close(&f);
 }

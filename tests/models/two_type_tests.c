@@ -40,9 +40,9 @@ TEST(each_kind_has_half_of_the_vertices) {
     uint32_t kind[2] = {0, 0}, inner = 0;
     vpps_tree trees[MOST_EXAMPLES];
     net_example x[MOST_EXAMPLES];
-    vpps_treebank *bank;
+    OWNED(vpps_treebank) *bank;
     const examples e = open_listops(&bank, trees, x);
-    fixture f;
+    AT_END(fixture_close) fixture f;
     fixture_open(&f, case_of("tree-lstm-2type"), &e, 4, 4, 0);
     for (int again = 0; again < 2; again++) {
         build(&f, NET_HEADS_ROOT);
@@ -55,6 +55,4 @@ TEST(each_kind_has_half_of_the_vertices) {
     for (uint32_t i = 0; i < e.n; i++) inner += trees[i].n_leaves - 1;
     ck_assert_uint_eq(all, inner);
     ck_assert_msg(kind[0] > all / 3 && kind[1] > all / 3, "%u and %u", kind[0], kind[1]);
-    fixture_close(&f);
-    vpps_treebank_destroy(bank);
 }

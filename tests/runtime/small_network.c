@@ -65,13 +65,11 @@ vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
 void sn_expect_alike(const small_network *a, const small_network *b, double most) {
     size_t n, m;
     double apart = 0;
-    float *x = handle_values(a->model, a->h, &n), *y = handle_values(b->model, b->h, &m);
+    FREED float *x = handle_values(a->model, a->h, &n), *y = handle_values(b->model, b->h, &m);
     ck_assert_uint_eq(n, m);
     for (size_t i = 0; i < n; i++) apart = fmax(apart, fabs((double)x[i] - (double)y[i]));
     ck_assert_msg(most > 0 || !memcmp(x, y, n * sizeof *x), "bits differ, by %g at most", apart);
     ck_assert_msg(apart <= most, "parameters differ by %g", apart);
-    free(x);
-    free(y);
 }
 
 vpps_options sn_options_on(const sn_setting *s) {

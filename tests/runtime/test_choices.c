@@ -294,7 +294,7 @@ TEST(trials_are_text_and_back) {
     vpps_cpu_maker by[VPPS_CPU_TRIALS];
     const uint32_t n = vpps_cpu_list_trials(&u, trials, by);
     for (uint32_t i = 0; i < n; i++) trials[i].ns_per_vector = 1000 + i;
-    char *text = vpps_probe_write(trials, n);
+    FREED char *text = vpps_probe_write(trials, n);
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(vpps_probe_read(&u, text, back), n);
     ck_assert_int_eq(memcmp(trials, back, n * sizeof *trials), 0);
@@ -313,7 +313,6 @@ TEST(trials_are_text_and_back) {
     text[strlen(text) - 1] = '\0';
     ck_assert_uint_eq(vpps_probe_read(&u, text, back), 0);
     ck_assert_uint_eq(vpps_probe_read(&u, "", back), 0);
-    free(text);
 }
 
 /* ---------------------------------------------------------------- a handle's */
@@ -327,7 +326,7 @@ static void hear(void *context, const char *line) {
 
 /* What a handle says that it takes is what it takes, with its reason. */
 TEST_EACH(a_handle_says_which, 0, 8) {
-    vpps_model *model;
+    OWNED(vpps_model) *model;
     vpps_handle *h;
     unsetenv("VPPS_ISA");
     vpps_options o = default_options();
@@ -352,7 +351,6 @@ TEST_EACH(a_handle_says_which, 0, 8) {
     vpps_handle_destroy(h);
     o.precision = (vpps_precision)(VPPS_PRECISION_AUTO + 1);
     TEST_FAILS(vpps_handle_create(&h, model, &o), VPPS_ARGUMENT, "an enumeration holds a value");
-    vpps_model_destroy(model);
 }
 
 /* This processor's units are whole. */

@@ -274,7 +274,7 @@ TEST_GROUP("broken scripts", .seconds = 60);
 TEST_EACH(faults_are_reported_and_survived, 0, 2 * N_SETUPS) {
     const setup *s = &setups[_i / 2];
     const bool stalls = _i % 2; /* these take the watchdog's time */
-    fixture f;
+    AT_END(close_fixture) fixture f;
     open_fixture(&f, s);
     const float loss = run_whole(&f);
     for (size_t i = 0; i < N_FAULTS; i++) {
@@ -286,12 +286,11 @@ TEST_EACH(faults_are_reported_and_survived, 0, 2 * N_SETUPS) {
         ck_assert_msg(memcmp(&again, &loss, sizeof loss) == 0, "after %s the loss is %.9g, not %.9g", faults[i].name,
                       (double)again, (double)loss);
     }
-    close_fixture(&f);
 }
 
 /* A script may fail again and again. */
 TEST_EACH(device_survives_many_failures, 0, N_SETUPS) {
-    fixture f;
+    AT_END(close_fixture) fixture f;
     open_fixture(&f, &setups[_i]);
     const float loss = run_whole(&f);
     for (int i = 0; i < 100; i++) {
@@ -300,7 +299,6 @@ TEST_EACH(device_survives_many_failures, 0, N_SETUPS) {
         expect_failure(&f, &faults[6 + i % 5]);
     }
     ck_assert_float_eq(run_whole(&f), loss);
-    close_fixture(&f);
 }
 
 /* ---------------------------------------------------------------- scripts that are not begun */
@@ -360,7 +358,7 @@ static void (*const refused[])(fixture *f) = {
 };
 
 TEST_EACH(wild_headers_are_refused, 0, N_SETUPS) {
-    fixture f;
+    AT_END(close_fixture) fixture f;
     open_fixture(&f, &setups[_i]);
     const float loss = run_whole(&f);
     for (size_t i = 0; i < VPPS_COUNT(refused); i++) {
@@ -372,12 +370,11 @@ TEST_EACH(wild_headers_are_refused, 0, N_SETUPS) {
         ck_assert(vpps_device_cpu.finished(f.device));
         ck_assert_float_eq(run_whole(&f), loss);
     }
-    close_fixture(&f);
 }
 
 /* Whatever a word holds that one of the checks above reads, nothing hangs or crashes. */
 TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
-    fixture f;
+    AT_END(close_fixture) fixture f;
     open_fixture(&f, &setups[_i]);
     uint64_t random = test_seed() + (uint64_t)_i;
     const float loss = run_whole(&f);
@@ -399,7 +396,6 @@ TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
         ck_assert_int_eq(run(&f).status, VPPS_SCRIPT);
     }
     ck_assert_float_eq(run_whole(&f), loss);
-    close_fixture(&f);
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -411,14 +407,13 @@ static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count)
     options.caller = caller;
     options.nonfinite = guard ? VPPS_NONFINITE_STOP : VPPS_NONFINITE_IGNORE;
     float losses[BATCHES];
-    small_network net = sn_with(5, &options);
+    AT_END(sn_close) small_network net = sn_with(5, &options);
     for (uint32_t b = 0; b < BATCHES; b++) losses[b] = sn_step(&net, b);
     float *values = handle_values(net.model, net.h, count);
     values = realloc(values, (*count + BATCHES) * sizeof *values);
     ck_assert_ptr_nonnull(values);
     memcpy(values + *count, losses, sizeof losses);
     *count += BATCHES;
-    sn_close(&net);
     return values;
 }
 
@@ -430,14 +425,13 @@ TEST_EACH(runs_agree_to_the_bit, 0, 8) {
     size_t n, count;
     const uint32_t vps_now = vps[_i / 2];
     const bool guard = _i % 2;
-    float *first = train(vps_now, VPPS_CALLER_WORKS, guard, &n);
+    FREED float *first = train(vps_now, VPPS_CALLER_WORKS, guard, &n);
     for (int run_number = 0; run_number < 5; run_number++) {
         float *again = train(vps_now, run_number % 2 ? VPPS_CALLER_WORKS : VPPS_CALLER_FREE, guard, &count);
         ck_assert_uint_eq(n, count);
         ck_assert_msg(memcmp(first, again, n * sizeof *first) == 0, "run %d with %u VPs", run_number, vps_now);
         free(again);
     }
-    free(first);
 }
 
 typedef struct waiter {
@@ -462,7 +456,7 @@ TEST(being_stopped_is_no_stall) {
     void *memory = NULL;
     pthread_t thread;
     ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
-    waiter *w = memset(memory, 0, sizeof *w);
+    FREED waiter *w = memset(memory, 0, sizeof *w);
     ck_assert_int_eq(pthread_create(&thread, NULL, wait_a_second, w), 0);
     const pid_t test = getpid(), child = fork();
     ck_assert_int_ge(child, 0);
@@ -479,17 +473,15 @@ TEST(being_stopped_is_no_stall) {
     vpps_wake(&w->cpu, &w->word);
     pthread_join(thread, NULL);
     ck_assert_int_eq(w->end, VPPS_WAIT_REACHED);
-    free(w);
 }
 
 /* And one that was not stopped has. */
 TEST(waiting_ends_with_the_watchdogs_time) {
     void *memory = NULL;
     ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);
-    waiter *w = memset(memory, 0, sizeof *w);
+    FREED waiter *w = memset(memory, 0, sizeof *w);
     wait_a_second(w);
     ck_assert_int_eq(w->end, VPPS_WAIT_TIMEOUT);
-    free(w);
 }
 
 int main(void) { return test_main("device"); }

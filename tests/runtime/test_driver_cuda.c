@@ -49,6 +49,7 @@ static void close_driver(vpps_driver *d) {
     cuda->close(d);
     expect_nothing_left();
 }
+DESTROYED_BY(vpps_driver, close_driver)
 
 /* ---------------------------------------------------------------- opening */
 
@@ -116,7 +117,7 @@ TEST(open_cleans_up_after_any_failure) {
 TEST(machine_is_described) {
     *fake->device =
         (fake_cuda_device){"Some GPU", 2, 10, 3, 148, 65537, 233473, 232449, 60 << 20, 1, 128, 1 << 20, 0, 0};
-    vpps_driver *d;
+    OWNED(vpps_driver) *d;
     vpps_machine m;
     TEST_OK(cuda->open(&d, 0, &m));
     ck_assert_str_eq(m.name, "Some GPU");
@@ -129,7 +130,6 @@ TEST(machine_is_described) {
     ck_assert_ptr_eq(d->table, cuda);
     ck_assert_str_eq(cuda->name, "cuda");
     ck_assert_uint_eq(cuda->free_bytes(d), 1 << 20);
-    close_driver(d);
 }
 
 /* ---------------------------------------------------------------- memory and order */
@@ -137,7 +137,7 @@ TEST(machine_is_described) {
 TEST_GROUP("memory", .before_each = load_fake);
 
 TEST(copies_happen_in_order_and_later) {
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     uint32_t *pinned, pageable[4] = {11, 12, 13, 14}, back[8];
     TEST_OK(cuda->allocate(d, sizeof back, &at));
@@ -159,12 +159,11 @@ TEST(copies_happen_in_order_and_later) {
     cuda->release_host(d, pinned);
     cuda->release(d, at);
     ck_assert_uint_eq(fake->counts().device_blocks + fake->counts().pinned_blocks, 0);
-    close_driver(d);
 }
 
 TEST(memory_can_be_exhausted) {
     fake->device->memory_bytes = 1000;
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     uint64_t a, b, empty;
     void *host;
     TEST_OK(cuda->allocate(d, 600, &a));
@@ -176,11 +175,10 @@ TEST(memory_can_be_exhausted) {
     ck_assert_uint_ne(empty, b);
     fake->break_call("cuMemHostAlloc", 1, 2);
     TEST_FAILS(cuda->allocate_host(d, 64, &host), VPPS_MEMORY, "64 bytes of pinned memory");
-    close_driver(d);
 }
 
 TEST(finished_never_blocks) {
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     uint64_t at, ns;
     TEST_OK(cuda->allocate(d, 64, &at));
     ck_assert(cuda->passed(d, 0)); /* nothing was begun */
@@ -208,12 +206,11 @@ TEST(finished_never_blocks) {
     TEST_OK(cuda->stop_clock(d));
     TEST_OK(cuda->wait(d, &ns));
     ck_assert_uint_eq(ns, 0);
-    close_driver(d);
 }
 
 /* What is uploaded is there for what is launched after it; each mark stands for what was asked for up to it. */
 TEST(marks_are_waited_for_one_by_one) {
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
     void *pinned;
     TEST_OK(cuda->allocate(d, 8, &at));
@@ -235,7 +232,6 @@ TEST(marks_are_waited_for_one_by_one) {
     TEST_OK(cuda->await(d, 1));
     ck_assert(cuda->passed(d, 1) && words[0] == 0 && words[1] == 0);
     fake->hold(false);
-    close_driver(d);
 }
 
 static void *use_elsewhere(void *d) {
@@ -248,13 +244,12 @@ static void *use_elsewhere(void *d) {
 }
 
 TEST(any_thread_may_call) {
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     pthread_t thread;
     void *good;
     ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, d), 0);
     pthread_join(thread, &good);
     ck_assert_ptr_eq(good, d);
-    close_driver(d);
 }
 
 /* Contexts of the calling thread, by the fake's own functions. */
@@ -476,9 +471,8 @@ TEST(nvrtc_may_be_missing) {
     vpps_kernel *kernel;
     vpps_cubin_report report;
     setenv("VPPS_NVRTC", "/nowhere/libnvrtc.so", 1);
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     TEST_FAILS(cuda->load(d, source, "a test", &plain, &kernel, &report), VPPS_DEVICE, "/nowhere/libnvrtc.so");
-    close_driver(d);
 }
 
 TEST(failing_loads_leave_nothing) {
@@ -523,7 +517,7 @@ TEST(failed_kernels_are_reported_by_wait) {
 TEST_GROUP("limits", .before_each = load_fake);
 
 TEST(waits_have_a_limit) {
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     uint64_t at, ns;
     uint32_t word = 5;
     TEST_OK(cuda->allocate(d, 4, &at));
@@ -533,7 +527,6 @@ TEST(waits_have_a_limit) {
     ck_assert_uint_eq(word, 0);
     TEST_OK(cuda->clear(d, at, 4));
     TEST_OK(cuda->wait(d, &ns));
-    close_driver(d);
 }
 
 /* A GPU that does not finish is left alone: nothing waits for it any more, not even closing. */
@@ -633,7 +626,7 @@ TEST(auto_is_the_cpu_only_without_a_gpu) {
 TEST_GROUP("kernels", .before_each = load_fake);
 
 TEST(failing_calls_are_named) {
-    vpps_driver *d = open_driver();
+    OWNED(vpps_driver) *d = open_driver();
     uint64_t at, ns;
     uint32_t word = 0;
     void *pinned;
@@ -662,7 +655,6 @@ TEST(failing_calls_are_named) {
     ck_assert_uint_eq(cuda->reach(d, pinned), 0);
 #undef FAILS
     TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
-    close_driver(d);
 }
 
 TEST(nothing_leaks) {

@@ -70,8 +70,8 @@ static void expect_broken(vpps_handle *h, const small_network *n, const char *te
 
 TEST_EACH(training_on_a_device_that_fails, 0, 2) {
     vpps_device_table table;
-    small_network n = sn_of(1);
-    vpps_handle *h = open_handle(&n, &table);
+    AT_END(sn_close) small_network n = sn_of(1);
+    OWNED(vpps_handle) *h = open_handle(&n, &table);
     for (uint32_t k = 1; k <= 2; k++) TEST_OK(vpps_fb(h, n.g, sn_build(&n, k, 1), NULL));
     TEST_OK(vpps_sync_latest_loss(h, NULL));
     TEST_OK(vpps_read_parameters(h));
@@ -85,23 +85,19 @@ TEST_EACH(training_on_a_device_that_fails, 0, 2) {
         TEST_FAILS(vpps_sync_latest_loss(h, NULL), VPPS_DEVICE, "batch 3: the machine is gone");
     }
     expect_broken(h, &n, "batch 3: the machine is gone");
-    vpps_handle_destroy(h);
-    sn_close(&n);
 }
 
 TEST_EACH(inference_on_a_device_that_fails, 0, 3) {
     vpps_device_table table;
     float value, *const outs[] = {&value};
-    small_network n = sn_of(1);
-    vpps_handle *h = open_handle(&n, &table);
+    AT_END(sn_close) small_network n = sn_of(1);
+    OWNED(vpps_handle) *h = open_handle(&n, &table);
     const vpps_node node = sn_build(&n, 3, 1);
     TEST_OK(vpps_forward(h, n.g, 1, &node, outs));
     ck_assert(isfinite(value));
     failing = (int)LAUNCH + _i;
     TEST_FAILS(vpps_forward(h, n.g, 1, &node, outs), VPPS_DEVICE, "forward: the machine is gone");
     expect_broken(h, &n, "forward: the machine is gone");
-    vpps_handle_destroy(h);
-    sn_close(&n);
 }
 
 /* ---------------------------------------------------------------- a child of fork() */
@@ -167,8 +163,8 @@ TEST(names_that_a_checkpoint_cannot_hold) {
         "__metadata",      "optimizer.0",    "optimizer./W",           "optimizer.x/W",
         "optimizer",       "xoptimizer.0/W", "gr\xc3\xb6\xc3\x9f\145", /* the e would be a digit of the number before */
         "\xf0\x9f\x8c\xb3"};
-    vpps_model *model;
-    vpps_handle *h;
+    OWNED(vpps_model) *model;
+    OWNED(vpps_handle) *h;
     vpps_param p;
     TEST_OK(vpps_model_create(&model, 1));
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
@@ -180,8 +176,6 @@ TEST(names_that_a_checkpoint_cannot_hold) {
     const vpps_options o = sn_options(1, VPPS_ADAM);
     TEST_OK(vpps_handle_create(&h, model, &o));
     TEST_OK(vpps_save(h, "/dev/null", NULL, 0));
-    vpps_handle_destroy(h);
-    vpps_model_destroy(model);
 }
 
 int main(void) { return test_main("failures"); }

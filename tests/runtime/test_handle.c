@@ -48,7 +48,7 @@ TEST_GROUP("handle", .seconds = 60);
 
 TEST_EACH(losses_come_one_batch_late, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     float loss = 7, stale;
     bool done;
     TEST_FAILS(vpps_sync_latest_loss(n.h, &loss), VPPS_STATE, "batch");
@@ -78,7 +78,6 @@ TEST_EACH(losses_come_one_batch_late, WORKS, GPU) {
     ck_assert_str_eq(stats.device, o.device);
     ck_assert_uint_eq(stats.caller_works, _i == WORKS);
     ck_assert_uint_eq(stats.batches, 13);
-    sn_close(&n);
 }
 
 /* A batch of some milliseconds: with threads of its own, vpps_fb and vpps_poll_loss return while it runs. */
@@ -86,7 +85,7 @@ TEST(polling_does_not_wait) {
     enum { SIZE = 256 };
     vpps_param W;
     const vpps_init identity = {.kind = VPPS_INIT_UNIFORM, .a = -0.05f, .b = 0.05f};
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, &identity));
     vpps_options o = sn_options(1, VPPS_SGD);
     o.pool_bytes = 256u << 20;
@@ -115,7 +114,6 @@ TEST(polling_does_not_wait) {
         loss = 7;
     }
     ck_assert_msg(early > 0, "every poll right after vpps_fb found the batch done: it waits, or vpps_fb does");
-    training_end(&t);
 }
 
 /* The graph may be cleared as soon as vpps_fb returns; waiting in between gives the same bits. */
@@ -123,9 +121,9 @@ TEST(pipelined_is_synchronous) {
     vpps_options o = sn_options(3, VPPS_ADAM);
     o.caller = VPPS_CALLER_FREE;
     o.verify = false;
-    small_network a = sn_with(1, &o);
+    AT_END(sn_close) small_network a = sn_with(1, &o);
     o.caller = VPPS_CALLER_WORKS;
-    small_network b = sn_with(1, &o);
+    AT_END(sn_close) small_network b = sn_with(1, &o);
     float previous = NAN;
     for (uint32_t k = 0; k < 60; k++) {
         float stale;
@@ -136,8 +134,6 @@ TEST(pipelined_is_synchronous) {
         previous = latest;
     }
     expect_same(&a, &b, true, "pipelined against synchronous");
-    sn_close(&a);
-    sn_close(&b);
 }
 
 /* ---------------------------------------------------------------- losses that are not finite */
@@ -230,13 +226,12 @@ TEST(ignores_a_nonfinite_loss_when_told) {
     vpps_options o = sn_options(2, VPPS_SGD);
     float stale;
     o.nonfinite = VPPS_NONFINITE_IGNORE;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 1, NAN), NULL));
     TEST_OK(vpps_fb(n.h, n.g, sn_build(&n, 2, 1), &stale));
     ck_assert_float_nan(stale);
     TEST_OK(vpps_read_parameters(n.h));
     ck_assert_float_nan(vpps_param_values(n.model, n.b)[0]);
-    sn_close(&n);
 }
 
 /* Batches whose numbers are not finite, applied as told, leave nothing on the device once the parameters and the
@@ -261,7 +256,7 @@ TEST_EACH(parameters_recover_when_they_are_pushed, VPPS_SGD, VPPS_ADAMW + 1) {
 TEST(wrong_calls) {
     vpps_handle *second;
     const vpps_options o = sn_options(2, VPPS_SGD);
-    small_network n = sn_with(1, &o), other = sn_of(2);
+    AT_END(sn_close) small_network n = sn_with(1, &o), other = sn_of(2);
     TEST_FAILS(vpps_handle_create(&second, n.model, &o), VPPS_STATE, "handle");
     ck_assert_ptr_null(second);
 
@@ -292,8 +287,6 @@ TEST(wrong_calls) {
     vpps_handle_destroy(n.h);
     TEST_OK(vpps_handle_create(&n.h, n.model, &o)); /* the model is free again */
     vpps_handle_destroy(NULL);
-    sn_close(&n);
-    sn_close(&other);
 }
 
 TEST(wrong_options) {
@@ -331,7 +324,7 @@ TEST(wrong_options) {
 TEST(pool_too_small_for_a_batch) {
     vpps_options o = sn_options(2, VPPS_SGD);
     o.pool_bytes = 256u << 10;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     vpps_graph *g = n.g;
     vpps_graph_clear(g);
     static const float data[4096] = {0};
@@ -357,14 +350,13 @@ TEST(pool_too_small_for_a_batch) {
                   "the message does not say what was asked and what there is: %s", vpps_error_message());
     const float loss = sn_step(&n, 1); /* a smaller one runs */
     ck_assert(isfinite(loss) && loss > 0);
-    sn_close(&n);
 }
 
 /* ---------------------------------------------------------------- settings between batches */
 
 TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
-    small_network still = sn_of(1), n = sn_with(1, &o);
+    AT_END(sn_close) small_network still = sn_of(1), n = sn_with(1, &o);
     TEST_OK(vpps_set_learning_rate(n.h, 0));
     sn_fb(&n, 1);
     expect_same(&n, &still, true, "learning rate 0");
@@ -390,8 +382,6 @@ TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
     const float with = infer(n.h, n.g, loss);
     ck_assert_float_eq(before, without);
     ck_assert_float_ne(before, with);
-    sn_close(&n);
-    sn_close(&still);
 }
 
 /* Elements under dropout, one of each table entry's gradient: whatever the mask kept has moved. On the CPU and, by
@@ -402,7 +392,7 @@ TEST(masks_do_not_overlap) {
     vpps_param E;
     vpps_options o = options_on(_i, 2, VPPS_SGD);
     o.seed = test_seed();
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, ROWS, COLS, &zero));
     training_start(&t, &o);
     vpps_node sums[2];
@@ -424,7 +414,6 @@ TEST(masks_do_not_overlap) {
         }
         ck_assert_msg(same < common, "the second mask is the first one, %d elements on", shift);
     }
-    training_end(&t);
 }
 
 /* A batch takes no more than pool_bytes, to the word. */
@@ -516,7 +505,7 @@ static void live(vpps_options *o, small_network *n, uint32_t number) {
 
 TEST_EACH(handles_leave_nothing_behind, FREE, GPU) {
     vpps_options o = options_on(_i, 3, VPPS_ADAM);
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     size_t heap = 0, threads = 0, files = 0, mapped = 0;
     const uint32_t rounds = test_scaled(200);
     for (uint32_t i = 0; i < rounds; i++) {
@@ -534,7 +523,6 @@ TEST_EACH(handles_leave_nothing_behind, FREE, GPU) {
     ck_assert_uint_eq(entries("/proc/self/fd"), files);
     /* a leaked pool of 16 MiB a handle would be 1.6 GiB */
     ck_assert_msg(mapped_kib() < mapped + 200 * 1024, "mapped memory grew from %zu to %zu KiB", mapped, mapped_kib());
-    sn_close(&n);
 }
 
 /* Two handles with a batch in flight each: the losses and parameters of each alone, to the bit. */
@@ -571,7 +559,7 @@ static float *train_two_products(uint32_t vps) {
     for (uint32_t i = 0; i < SIZE; i++) data[i] = (float)(i % 7) / 7;
     vpps_options o = sn_options(vps, VPPS_SGD);
     o.verify = false; /* the numbers are to tell */
-    training t = training_of(5);
+    AT_END(training_end) training t = training_of(5);
     TEST_OK(vpps_add_matrix(t.model, &w[0], "W0", SIZE, SIZE, NULL));
     TEST_OK(vpps_add_matrix(t.model, &w[1], "W1", SIZE, SIZE, NULL));
     vpps_graph *r = begin_cell(t.model, "products");
@@ -586,17 +574,14 @@ static float *train_two_products(uint32_t vps) {
     float *values = malloc(SIZE * SIZE * sizeof *values);
     ck_assert_ptr_nonnull(values);
     memcpy(values, vpps_param_values(t.model, w[0]), SIZE * SIZE * sizeof *values);
-    training_end(&t);
     return values;
 }
 
 TEST(shares_of_a_gradient_are_added_up) {
     enum { ELEMS = 256 * 256 };
-    float *one = train_two_products(1), *two = train_two_products(2);
+    FREED float *one = train_two_products(1), *two = train_two_products(2);
     for (uint32_t i = 0; i < ELEMS; i++)
         if (fabsf(one[i] - two[i]) > 1e-5f) ck_abort_msg("element %u is %g, not %g", i, (double)two[i], (double)one[i]);
-    free(one);
-    free(two);
 }
 
 /* ---------------------------------------------------------------- looking inside */
@@ -604,7 +589,7 @@ TEST(shares_of_a_gradient_are_added_up) {
 TEST(statistics_are_plausible) {
     const vpps_options o = sn_options(3, VPPS_SGD);
     vpps_stats s = {.size = sizeof s};
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     TEST_OK(vpps_handle_stats(n.h, &s));
     ck_assert(s.batches == 0 && s.vps == 3);
     uint64_t total = 0, peak = 0;
@@ -626,7 +611,6 @@ TEST(statistics_are_plausible) {
         ck_assert(s.total_host_ns >= s.host_ns && s.total_device_ns >= s.device_ns);
     }
     ck_assert_uint_eq(s.skipped, 0);
-    sn_close(&n);
 }
 
 /* VPs that end at the same moment: small batches, many of them. */
@@ -634,7 +618,7 @@ TEST_EACH(every_batch_took_some_time, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
     uint64_t total = 0;
     o.verify = false;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     for (uint32_t k = 1; k <= test_scaled(5000); k++) {
         train_batch(n.h, n.g, known_loss(&n, 1));
         const vpps_stats s = stats_of(n.h);
@@ -642,14 +626,13 @@ TEST_EACH(every_batch_took_some_time, WORKS, GPU) {
         ck_assert_msg(s.device_ns > 0, "batch %u took no time", k);
         ck_assert_uint_eq(s.total_device_ns, total);
     }
-    sn_close(&n);
 }
 
 TEST(disassembly_is_text_and_runs_nothing) {
     const vpps_options o = sn_options(2, VPPS_SGD);
     char *text = NULL;
     size_t size = 0;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     FILE *f = open_memstream(&text, &size);
     ck_assert_ptr_nonnull(f);
     TEST_OK(vpps_disassemble(n.h, n.g, sn_build(&n, 3, 1), f));
@@ -666,7 +649,6 @@ TEST(disassembly_is_text_and_runs_nothing) {
         ck_assert_msg(status == VPPS_IO || fflush(full) != 0, "writing to a full device: %s", vpps_status_name(status));
         fclose(full);
     }
-    sn_close(&n);
 }
 
 /* What an LSTM's operations would copy to run as one, so much a vertex: backward's, where values share places. */
@@ -678,7 +660,7 @@ TEST(conflicts_of_backward_are_counted) {
     void *data;
     vpps_options o = default_options();
     o.vps = 1;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(net->create(&data, t.model, &config));
     training_start(&t, &o);
     uint64_t bytes[3] = {0};
@@ -700,13 +682,12 @@ TEST(conflicts_of_backward_are_counted) {
                       3 * 320); /* `vpps cell lstm-lm --embed 8 --hidden 8 --vps 1 --batch 4` says 320 a vertex */
     ck_assert_uint_eq(bytes[2], 6 * 320);
     net->destroy(data);
-    training_end(&t);
 }
 
 /* Values that training would overwrite in place can all be read, in any order, any number of times. */
 TEST(forward_reads_every_node) {
     const vpps_options o = sn_options(2, VPPS_SGD);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     vpps_graph *g = n.g;
     enum { STEPS = 8, SIZE = 100 };
     static float values[2 * STEPS][SIZE], x[SIZE];
@@ -738,12 +719,11 @@ TEST(forward_reads_every_node) {
             }
         }
     }
-    sn_close(&n);
 }
 
 TEST_EACH(forward_leaves_training_alone, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_ADAM);
-    small_network a = sn_with(1, &o), b = sn_with(1, &o);
+    AT_END(sn_close) small_network a = sn_with(1, &o), b = sn_with(1, &o);
     for (uint32_t k = 0; k < 20; k++) {
         float stale_a, stale_b;
         TEST_OK(vpps_fb(a.h, a.g, sn_build(&a, k, 1), &stale_a));
@@ -754,8 +734,6 @@ TEST_EACH(forward_leaves_training_alone, WORKS, GPU) {
         ck_assert_float_eq(value, infer(a.h, a.g, other));
     }
     expect_same(&a, &b, true, "with and without vpps_forward in between");
-    sn_close(&a);
-    sn_close(&b);
 }
 
 TEST_GROUP(GPU_GROUP);
@@ -768,10 +746,9 @@ TEST_AGAIN(two_handles_in_flight, GPU, GPU + 1);
 
 TEST_EACH(handles_leave_nothing_on_a_gpu, GPU, GPU + 1) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     for (uint32_t i = 0; i < 20; i++) live(&o, &n, i);
     if (gpu_is_simulated()) ck_assert_uint_eq(vpps_simt_live_allocations(), 0);
-    sn_close(&n);
 }
 
 int main(void) {

@@ -43,13 +43,12 @@ static answer ask(const small_network *n, vpps_graph *g, vpps_handle *h) {
 
 static void *read_on(void *argument) {
     reading *r = argument;
-    vpps_graph *g;
+    OWNED(vpps_graph) *g;
     TEST_OK(vpps_graph_create(&g, r->w->n.model));
     for (bool last = false; !last && r->n < MOST_SEEN;) {
         last = atomic_load(&r->w->done);
         r->seen[r->n++] = ask(&r->w->n, g, r->h);
     }
-    vpps_graph_destroy(g);
     return NULL;
 }
 
@@ -123,7 +122,7 @@ TEST(a_handle_for_inference_trains_nothing) {
     vpps_options o = sn_options(1, VPPS_ADAM);
     float lr = 0.1f, loss;
     bool done;
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     TEST_OK(vpps_handle_create(&h, n.model, &o));
     TEST_OK(vpps_handle_create_inference(&reader, h, NULL));
     const vpps_node node = sn_build(&n, 1, 1);
@@ -157,7 +156,6 @@ TEST(a_handle_for_inference_trains_nothing) {
     vpps_handle_destroy(reader);
     vpps_handle_destroy(h);
     TEST_OK(vpps_add_vector(n.model, &p, "more", 3, NULL));
-    sn_close(&n);
 }
 
 /* A value that one handle keeps is none of another's. */

@@ -56,7 +56,7 @@ TEST_GROUP("keep", .seconds = 120);
 TEST_EACH(a_cut_chain_is_the_whole_one, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     float whole[SN_HIDDEN], cut[SN_HIDDEN], *const outs[] = {whole};
-    small_network net = open_on(s, 1 << 16);
+    AT_END(sn_close) small_network net = open_on(s, 1 << 16);
     vpps_graph_clear(net.g);
     const vpps_node end = chain(&net, start_of(&net), 0, STEPS);
     TEST_OK(vpps_forward(net.h, net.g, 1, &end, outs));
@@ -76,7 +76,6 @@ TEST_EACH(a_cut_chain_is_the_whole_one, 0, n_settings) {
     ck_assert_uint_eq(cols, 1);
     TEST_OK(vpps_read_kept(net.h, kept, cut));
     expect_near(whole, cut, SN_HIDDEN, s->device);
-    sn_close(&net);
 }
 
 /* A query a word on a chain that grows. */
@@ -86,7 +85,7 @@ TEST(a_growing_chain_costs_a_step_a_query) {
     uint64_t vertices = 0, tasks = 0, first_tasks = 0;
     float score[SN_CLASSES], *const outs[] = {score};
     vpps_value kept = VPPS_NO_VALUE;
-    small_network net = open_on(s, 1 << 16);
+    AT_END(sn_close) small_network net = open_on(s, 1 << 16);
     net.h->options.verify = false;
     TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, (const float[SN_HIDDEN]){0}, &kept));
     for (uint32_t t = 0; t < QUERIES; t++) {
@@ -110,7 +109,6 @@ TEST(a_growing_chain_costs_a_step_a_query) {
     const vpps_node all = vpps_affine1(net.g, net.b_c, net.C, chain(&net, start_of(&net), 0, QUERIES));
     TEST_OK(vpps_forward(net.h, net.g, 1, &all, at));
     expect_near(whole, score, SN_CLASSES, "the last query");
-    sn_close(&net);
 }
 
 /* ---------------------------------------------------------------- training */
@@ -119,7 +117,7 @@ TEST(a_growing_chain_costs_a_step_a_query) {
 static float *train(const sn_setting *s, bool by_host, float *losses, size_t *count) {
     float state[SN_HIDDEN] = {0};
     vpps_value kept = VPPS_NO_VALUE;
-    small_network net = open_on(s, 1 << 16);
+    AT_END(sn_close) small_network net = open_on(s, 1 << 16);
     for (uint32_t piece = 0; piece < CUTS; piece++) {
         vpps_graph_clear(net.g);
         const vpps_node start = by_host ? vpps_input(net.g, SN_HIDDEN, 1, state)
@@ -142,7 +140,6 @@ static float *train(const sn_setting *s, bool by_host, float *losses, size_t *co
             TEST_OK(vpps_sync_latest_loss(net.h, &losses[piece]));
     }
     float *values = handle_values(net.model, net.h, count);
-    sn_close(&net);
     return values;
 }
 
@@ -150,11 +147,9 @@ TEST_EACH(a_kept_value_is_a_constant_of_the_next_batch, 0, n_settings) {
     const sn_setting *s = &settings[_i];
     float by_host[CUTS], by_device[CUTS];
     size_t n;
-    float *a = train(s, true, by_host, &n), *b = train(s, false, by_device, &n);
+    FREED float *a = train(s, true, by_host, &n), *b = train(s, false, by_device, &n);
     ck_assert_mem_eq(&by_host[CUTS - 1], &by_device[CUTS - 1], sizeof *by_host);
     ck_assert_mem_eq(a, b, n * sizeof *a);
-    free(a);
-    free(b);
 }
 
 /* Waves, slices and groups leave what is kept as it is. */
@@ -165,7 +160,7 @@ TEST(a_batch_that_is_taken_apart_keeps_its_values) {
     o.waves = 2;
     o.slices = 2;
     o.watchdog_ms = 60000;
-    small_network net = sn_with(1, &o);
+    AT_END(sn_close) small_network net = sn_with(1, &o);
     vpps_node losses[8], ends[8];
     vpps_value kept[8];
     float *outs[8];
@@ -180,7 +175,6 @@ TEST(a_batch_that_is_taken_apart_keeps_its_values) {
     TEST_OK(vpps_fb(net.h, net.g, vpps_sum(net.g, 8, losses), NULL));
     for (uint32_t i = 0; i < 8; i++) TEST_OK(vpps_read_kept(net.h, kept[i], kept_of[i]));
     expect_near(right[0], kept_of[0], 8 * SN_HIDDEN, "states");
-    sn_close(&net);
 }
 
 /* ---------------------------------------------------------------- room */
@@ -192,7 +186,7 @@ TEST(room_is_found_again) {
     float data[MOST], back[MOST];
     uint32_t sizes[VALUES] = {0};
     uint64_t random = test_seed();
-    small_network net = open_on(&settings[1], 8000);
+    AT_END(sn_close) small_network net = open_on(&settings[1], 8000);
     uint32_t refused = 0;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const uint32_t i = vpps_random_below(&random, VALUES);
@@ -222,22 +216,19 @@ TEST(room_is_found_again) {
     ck_assert_uint_eq(stats.kept_bytes, 0);
     ck_assert_uint_eq(stats.keep_bytes, 8000 / 64 * 64);
     /* all of it in one piece again */
-    float *all = calloc(stats.keep_bytes / 4, sizeof *all);
+    FREED float *all = calloc(stats.keep_bytes / 4, sizeof *all);
     ck_assert_ptr_nonnull(all);
     TEST_OK(vpps_keep_data(net.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
     TEST_FAILS(vpps_keep_data(net.h, 1, 1, all, &values[1]), VPPS_POOL,
                "no room for 1 x 1 numbers; 1 kept values take 8000 of 8000 bytes");
     ck_assert_uint_eq(values[1], VPPS_NO_VALUE);
-    free(all);
-    sn_close(&net);
 }
 
 TEST(more_than_the_pool_is_refused) {
     vpps_value v;
-    small_network net = open_on(&settings[1], 32u << 20);
+    AT_END(sn_close) small_network net = open_on(&settings[1], 32u << 20);
     TEST_FAILS(vpps_keep_data(net.h, 1, 1, (const float[]){1}, &v), VPPS_POOL, "keep_bytes is 33554432; the pool has");
     ck_assert_uint_eq(v, VPPS_NO_VALUE);
-    sn_close(&net);
 }
 
 /* ---------------------------------------------------------------- misuse */
@@ -245,7 +236,7 @@ TEST(more_than_the_pool_is_refused) {
 TEST(misuse_is_told) {
     vpps_value v, w, never;
     float out[SN_HIDDEN], zero[SN_HIDDEN] = {0}, *const outs[] = {out};
-    small_network net = open_on(&settings[1], 0), other = open_on(&settings[1], 0);
+    AT_END(sn_close) small_network net = open_on(&settings[1], 0), other = open_on(&settings[1], 0);
     TEST_FAILS(vpps_keep(net.h, net.g, 5, &v), VPPS_ARGUMENT, "5 is not a node; the graph has 0");
     TEST_FAILS(vpps_keep(net.h, other.g, 0, &v), VPPS_ARGUMENT, "another model");
     TEST_FAILS(vpps_keep(NULL, net.g, 0, &v), VPPS_ARGUMENT, "no handle");
@@ -296,8 +287,6 @@ TEST(misuse_is_told) {
     TEST_FAILS(vpps_fb(net.h, net.g, loss, NULL), VPPS_ARGUMENT, "is the loss");
     TEST_OK(vpps_release(net.h, v));
     train_batch(net.h, net.g, loss);
-    sn_close(&other);
-    sn_close(&net);
 }
 
 /* A kept value outlives a pool that grows, and batches of all kinds. */

@@ -28,7 +28,7 @@ TEST_EACH(more_vectors_of_one_matrix, 0, 2) {
     vpps_options o = options();
     vpps_param W, E;
     o.gradients = _i ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_matrix(t.model, &W, "W", 1, 1, &two));
     TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, 1, COLS, &small));
     training_start(&t, &o);
@@ -49,7 +49,6 @@ TEST_EACH(more_vectors_of_one_matrix, 0, 2) {
     ck_assert_float_eq(vpps_param_values(t.model, W)[0], 2 - 0.5f * (2.0f * COLS * 0x1p-10f));
     expect_all(vpps_param_values(t.model, E), 2 * COLS, 0x1p-10f - 0.5f * 2, "element of the table");
     for (int i = 0; i < 2; i++) free(values[i]);
-    training_end(&t);
 }
 
 /* As many entries of one table. */
@@ -59,7 +58,7 @@ TEST(more_rows_of_one_table) {
     vpps_options o = options();
     vpps_param E;
     o.optimizer.clip = 1024; /* half of the gradient's norm, nearly */
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_lookup(t.model, &E, "E", ROWS, 1, 1, &small));
     training_start(&t, &o);
     vpps_node *rows = malloc(MOST_ARGUMENTS * sizeof *rows), sums[SUMS];
@@ -76,7 +75,6 @@ TEST(more_rows_of_one_table) {
     const float *values = vpps_param_values(t.model, E), step = 0x1p-10f - values[0];
     ck_assert_float_eq_tol(step, 0.25f, 1e-6f);
     expect_all(values, ROWS, values[0], "entry");
-    training_end(&t);
 }
 
 /* Sums so long that a phase has more words of script. */
@@ -87,7 +85,7 @@ TEST(more_words_in_a_phase) {
     vpps_node sums[SUMS], *terms = malloc(MOST_ARGUMENTS * sizeof *terms);
     ck_assert_ptr_nonnull(terms);
     for (uint32_t i = 0; i < ROWS; i++) x[i] = 0x1p-20f;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     training_start(&t, &o);
     terms[0] = vpps_input(t.g, ROWS, 1, x);
     for (uint32_t i = 1; i < MOST_ARGUMENTS; i++) terms[i] = terms[0];
@@ -98,7 +96,6 @@ TEST(more_words_in_a_phase) {
     free(terms);
     TEST_OK(vpps_forward(t.h, t.g, SUMS, sums, outs));
     for (uint32_t i = 0; i < SUMS; i++) expect_all(values[i], ROWS, 1, "element of a sum");
-    training_end(&t);
 }
 
 int main(void) { return test_main("large"); }

@@ -109,7 +109,7 @@ TEST_EACH(is_its_definition, 0, SETTINGS) {
     vpps_node nodes[CASES];
     float losses[CASES], *outs[CASES], sum;
     uint32_t n = 0;
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     for (uint32_t i = 0; i < CASES; i++) {
         loss_case *c = &cases[n];
         char name[32];
@@ -148,32 +148,29 @@ TEST_EACH(is_its_definition, 0, SETTINGS) {
         sum -= losses[i];
     }
     ck_assert_float_le(fabsf(sum), 0.05f);
-    training_end(&t);
 }
 
 /* Classes that are ruled out by a score of -inf do no harm, whatever they weigh. */
 TEST(weights_pass_over_scores_of_minus_infinity) {
     const float x[] = {0.5f, -INFINITY, 1.5f}, w[] = {2, 7, 0.25f};
     float plain, weighted, *outs[] = {&plain, &weighted};
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     training_start(&t, NULL);
     const vpps_node scores = vpps_input(t.g, 3, 1, x), weights = vpps_input(t.g, 3, 1, w);
     const vpps_node nodes[] = {vpps_cross_entropy(t.g, scores, 2), vpps_cross_entropy_with(t.g, scores, 2, weights, 0)};
     TEST_OK(vpps_forward(t.h, t.g, 2, nodes, outs));
     ck_assert_float_eq(weighted, 0.25f * plain);
     ck_assert(isfinite(weighted));
-    training_end(&t);
 }
 
 /* Without weights and smoothing it is vpps_cross_entropy's node, with its bits. */
 TEST(without_both_it_is_cross_entropy) {
-    training t = training_of(1);
+    AT_END(training_end) training t = training_of(1);
     const vpps_node x = vpps_input(t.g, 3, 1, (float[]){1, 2, 3});
     const uint32_t before = vpps_graph_size(t.g);
     const vpps_node loss = vpps_cross_entropy_with(t.g, x, 1, VPPS_NO_NODE, 0);
     ck_assert_uint_eq(vpps_graph_size(t.g), before + 1);
     ck_assert_uint_eq(vpps_plain_signature(t.g, loss)->op, VPPS_OP_CROSS_ENTROPY);
-    training_end(&t);
 }
 
 int main(void) {

@@ -21,8 +21,8 @@ static vpps_counter *counters(uint32_t n) {
 
 /* Whoever comes last is told so, and nobody else, meeting after meeting. */
 static void come(uint32_t n, uint64_t *random) {
-    vpps_counter *nodes = counters(2 * n);
-    uint32_t *order = malloc(n * sizeof *order);
+    FREED vpps_counter *nodes = counters(2 * n);
+    FREED uint32_t *order = malloc(n * sizeof *order);
     ck_assert_ptr_nonnull(order);
     for (uint32_t i = 0; i < n; i++) order[i] = i;
     for (uint32_t meeting = 1; meeting <= 3; meeting++) {
@@ -35,8 +35,6 @@ static void come(uint32_t n, uint64_t *random) {
             ck_assert_msg(vpps_meet(nodes, n, order[i], meeting) == (i + 1 == n),
                           "meeting %u of %u, member %u is number %u", meeting, n, order[i], i);
     }
-    free(order);
-    free(nodes);
 }
 
 TEST_GROUP("many VPs", .seconds = 120);
@@ -151,7 +149,7 @@ static float *train(uint32_t number, vpps_caller caller, size_t *count) {
     o.caller = caller;
     o.waves = 2;
     o.slices = 1 + number % 2;
-    small_network net = sn_with(5, &o);
+    AT_END(sn_close) small_network net = sn_with(5, &o);
     for (uint32_t b = 0; b < 4; b++) {
         const vpps_node loss = sn_build(&net, b, 1);
         if (b % 2) {
@@ -164,18 +162,15 @@ static float *train(uint32_t number, vpps_caller caller, size_t *count) {
         ck_assert_msg(((vpps_cpu *)net.h->device)->meetings.taken, "%u VPs, batch %u: by counters", o.vps, b);
     }
     float *values = handle_values(net.model, net.h, count);
-    sn_close(&net);
     return values;
 }
 
 TEST_EACH(runs_agree_to_the_bit, 0, VPPS_COUNT(machines)) {
     size_t n, m;
-    float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
+    FREED float *a = train((uint32_t)_i, VPPS_CALLER_WORKS, &n), *b = train((uint32_t)_i, VPPS_CALLER_FREE, &m);
     ck_assert_uint_eq(n, m);
     ck_assert_msg(!memcmp(a, b, n * sizeof *a), "%u VPs in %u groups: parameters differ between equal runs",
                   machines[_i].vps, machines[_i].groups);
-    free(a);
-    free(b);
 }
 
 /* ---------------------------------------------------------------- when somebody does not come */
@@ -185,7 +180,7 @@ TEST(who_waits_in_vain_tells_how_many_came) {
     uint32_t came = 0;
     vpps_options o = sn_options(N, VPPS_SGD);
     o.groups = 1;
-    small_network net = sn_with(5, &o);
+    AT_END(sn_close) small_network net = sn_with(5, &o);
     sn_step(&net, 1);
     vpps_cpu *cpu = (vpps_cpu *)net.h->device;
     for (uint32_t v = 0; v < N; v++)
@@ -195,7 +190,6 @@ TEST(who_waits_in_vain_tells_how_many_came) {
     ck_assert_uint_eq(came, N - 2);
     for (uint32_t v = MISSING; v < N; v += N - 1 - MISSING) vpps_vp_signal_meeting(&cpu->vps[v], N);
     ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_REACHED);
-    sn_close(&net);
 }
 
 /* ---------------------------------------------------------------- more VPs than rows */
@@ -204,8 +198,8 @@ enum { WIDE = 144 };
 
 /* A chain of vertices with WIDE rows, whose scripts are proven. */
 static float *train_wide(uint32_t vps, size_t *count) {
-    vpps_model *model;
-    vpps_graph *g;
+    OWNED(vpps_model) *model;
+    OWNED(vpps_graph) *g;
     vpps_handle *h;
     vpps_param W, C;
     float x[WIDE];
@@ -227,8 +221,6 @@ static float *train_wide(uint32_t vps, size_t *count) {
     TEST_OK(vpps_read_parameters(h));
     vpps_handle_destroy(h);
     float *values = model_values(model, count);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
     return values;
 }
 
@@ -236,13 +228,11 @@ static const uint32_t wide_machines[] = {12, 20, 64};
 
 TEST_EACH(vps_without_rows_change_nothing, 0, VPPS_COUNT(wide_machines)) {
     size_t n, m;
-    float *one = train_wide(1, &n), *many = train_wide(wide_machines[_i], &m);
+    FREED float *one = train_wide(1, &n), *many = train_wide(wide_machines[_i], &m);
     ck_assert_uint_eq(n, m);
     for (size_t i = 0; i < n; i++)
         ck_assert_msg(fabsf(one[i] - many[i]) <= 1e-5f, "%u VPs: element %zu is %g, not %g", wide_machines[_i], i,
                       (double)many[i], (double)one[i]);
-    free(one);
-    free(many);
 }
 
 /* Rows are dealt to a group of any size if there are enough, and to one that has a unit for each VP. */
@@ -299,8 +289,8 @@ static bool is_resident(const void *memory) {
 /* As on a machine each of whose CPUs has memory of its own. */
 TEST(a_vp_and_its_rows_are_at_its_place) {
     enum { N = 2 };
-    vpps_model *model;
-    vpps_handle *h;
+    OWNED(vpps_model) *model;
+    OWNED(vpps_handle) *h;
     vpps_param W;
     TEST_OK(vpps_model_create(&model, 1));
     TEST_OK(vpps_add_matrix(model, &W, "W", 256, 256, NULL));
@@ -325,8 +315,6 @@ TEST(a_vp_and_its_rows_are_at_its_place) {
         ck_assert(CPU_ISSET(cpu->places.at[cpu->chosen[v]].cpu, &s.may_run));
         for (uint32_t b = 0; b < own.n; b++) ck_assert(is_resident(own.blocks[b].values));
     }
-    vpps_handle_destroy(h);
-    vpps_model_destroy(model);
 }
 
 int main(void) {

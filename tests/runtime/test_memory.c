@@ -67,7 +67,7 @@ static bool train(trained *t, uint32_t k, refused_call call) {
     const bool inferring = call == REFUSED_FORWARD;
     vpps_options o = sn_options(2, VPPS_ADAM);
     o.caller = VPPS_CALLER_FREE;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     const vpps_node loss = sn_build(&n, 3, 1);
     bool came = false;
     t->asked = 0;
@@ -84,7 +84,6 @@ static bool train(trained *t, uint32_t k, refused_call call) {
     if (k && inferring) came = REFUSING(k, vpps_forward(n.h, n.g, 1, &other, outs));
     if (!inferring || !k || came) TEST_OK(vpps_forward(n.h, n.g, 1, &other, outs));
     t->values = handle_values(n.model, n.h, &t->n_values);
-    sn_close(&n);
     return came;
 }
 
@@ -121,7 +120,7 @@ static bool keep(trained *t, uint32_t k, uint32_t call) {
     vpps_options o = sn_options(1, VPPS_ADAM);
     o.caller = VPPS_CALLER_FREE;
     o.keep_bytes = 4096;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     bool came = false;
     if (k && call == 0) came = REFUSING(k, vpps_keep_data(n.h, SN_HIDDEN, 1, state, &data));
     if (came) ck_assert_uint_eq(data, VPPS_NO_VALUE);
@@ -139,7 +138,6 @@ static bool keep(trained *t, uint32_t k, uint32_t call) {
     t->inferred = state[0];
     TEST_OK(vpps_release(n.h, kept));
     t->values = handle_values(n.model, n.h, &t->n_values);
-    sn_close(&n);
     return came;
 }
 

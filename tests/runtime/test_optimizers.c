@@ -243,7 +243,7 @@ static void step_of_products(uint32_t vps, float *values) {
     vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 1}, 0);
     o.vps = vps;
     for (uint32_t i = 0; i < LONG; i++) x[i] = (float)(i % 7) * 0.01f;
-    training t = training_of(3);
+    AT_END(training_end) training t = training_of(3);
     for (uint32_t i = 0; i < MATRICES; i++, name[0]++)
         TEST_OK(vpps_add_matrix(t.model, &matrices[i], name, HEIGHT, widths[i], &some));
     TEST_OK(vpps_add_lookup(t.model, &table, "table", 2, SHORT, 1, &some));
@@ -258,7 +258,6 @@ static void step_of_products(uint32_t vps, float *values) {
     TEST_OK(vpps_read_parameters(t.h));
     for (uint32_t i = 2; i < MATRICES; i++, values += HEIGHT * SHORT)
         memcpy(values, vpps_param_values(t.model, matrices[i]), HEIGHT * SHORT * sizeof *values);
-    training_end(&t);
 }
 
 /* While a VP makes gradients in its update, another one may change entries and vectors that they are products with. */
@@ -280,7 +279,7 @@ TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD, .lr = 0.1f, .clip = clip}, 0);
     o.precision = _i / 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_FP32;
     o.waves = 1;
-    training t = training_of(7);
+    AT_END(training_end) training t = training_of(7);
     vpps_param T, W;
     vpps_cell cell;
     vpps_graph *r;
@@ -302,7 +301,6 @@ TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, VERTICES, losses), NULL));
     TEST_OK(vpps_sync_latest_loss(t.h, &loss));
     ck_assert(isfinite(loss));
-    training_end(&t);
 }
 
 /* The gradient of a list's members, which are scaled by what each VP makes a share of: by rows of a matrix. Returns its elements. */
@@ -311,7 +309,7 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD}, 0);
     o.vps = vps;
     o.groups = 1;
-    training t = training_of(7);
+    AT_END(training_end) training t = training_of(7);
     vpps_param T, W, U, P, Q, V;
     vpps_cell cell;
     vpps_graph *r;
@@ -345,7 +343,6 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     TEST_OK(vpps_param_gradient(t.model, T, &of_keys));
     ck_assert_uint_eq(of_keys.n, KEYS);
     memcpy(gradient, of_keys.values, KEYS * KEY * sizeof *gradient);
-    training_end(&t);
 }
 
 TEST(members_are_scaled_by_sums_of_shares) {

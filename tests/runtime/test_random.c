@@ -106,7 +106,7 @@ static void report(const rg_case *c, const configuration *f) {
     memcpy(failed.kind, finding, sizeof failed.kind);
     fprintf(stderr, "\ncase of seed %llu fails: %s\n", (unsigned long long)c->seed, finding);
     rg_shrink(&small, fails, &failed, 400);
-    rg_built built;
+    AT_END(rg_destroy) rg_built built;
     check_case(&small, f);
     fprintf(stderr,
             "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s%s%s; a "
@@ -119,7 +119,6 @@ static void report(const rg_case *c, const configuration *f) {
             f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
             f->ways & EPISODE_REQUEST ? ", with a request" : "", finding);
     rg_build(&built, &small, stderr);
-    rg_destroy(&built);
 }
 
 static rg_case draw_case(uint64_t number) {
@@ -183,14 +182,12 @@ TEST_EACH(precisions_are_near_the_reference, 0, 4) {
 /* ---------------------------------------------------------------- the same bits every time */
 
 static void train_to(const rg_case *c, const configuration *f, float *losses, float **values, size_t *n) {
-    rg_built built;
-    vpps_handle *h;
+    AT_END(rg_destroy) rg_built built;
+    OWNED(vpps_handle) *h;
     TEST_OK(rg_build(&built, c, NULL));
     TEST_OK(vpps_handle_create(&h, built.model, &f->options));
     for (int k = 0; k < 2 && built.g[k]; k++) { losses[k] = train_batch(h, built.g[k], built.loss[k]); }
     *values = handle_values(built.model, h, n);
-    vpps_handle_destroy(h);
-    rg_destroy(&built);
 }
 
 TEST(equal_runs_give_equal_bits) {

@@ -59,7 +59,7 @@ TEST_GROUP("requests", .seconds = 120);
 
 /* Each call gives its own, between calls that add gradients up; frozen parameters change nothing of it. */
 TEST_EACH(values_while_gradients_add_up, 0, n_settings) {
-    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t batch = 0; batch < 6; batch++) {
         float score[SN_CLASSES], want[SN_CLASSES];
         if (batch == 3) {
@@ -80,13 +80,11 @@ TEST_EACH(values_while_gradients_add_up, 0, n_settings) {
         }
     }
     sn_expect_alike(&a, &b, 0);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 /* Momentum moves no parameter that the loss of a batch is not made of, though values are. */
 TEST_EACH(values_train_nothing, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     chains c = build_chains(&n, 0);
     float before[SN_CLASSES * SN_HIDDEN + SN_CLASSES], scores[SN_CLASSES];
     const size_t of_C = vpps_param_elems(&n.model->params[n.C]);
@@ -102,12 +100,11 @@ TEST_EACH(values_train_nothing, 0, n_settings) {
     TEST_OK(vpps_read_parameters(n.h));
     ck_assert(!memcmp(before, n.model->params[n.C].values, of_C * sizeof *before));
     ck_assert(!memcmp(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before));
-    sn_close(&n);
 }
 
 /* A loss that is not finite fails the update, not the backward pass: that gives the values that the request asks for. */
 TEST_EACH(values_of_a_step_that_is_not_finite, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 0);
     const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
     float score[SN_CLASSES], value = 0;
@@ -118,7 +115,6 @@ TEST_EACH(values_of_a_step_that_is_not_finite, 0, n_settings) {
     for (uint32_t k = 0; k < SN_CLASSES; k++) ck_assert_float_finite(score[k]);
     TEST_OK(vpps_update(n.h));
     TEST_FAILS(vpps_sync_latest_loss(n.h, &value), VPPS_NONFINITE, "batch 1");
-    sn_close(&n);
 }
 
 /* ---------------------------------------------------------------- gradients */
@@ -133,7 +129,7 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
 
 /* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
 TEST_EACH(gradients_that_are_known, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 2);
     const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.scores[3]);
     float scores[SN_CLASSES], want[SN_CLASSES], half, term, loss, none[2], of_softmax[SN_CLASSES];
@@ -154,12 +150,11 @@ TEST_EACH(gradients_that_are_known, 0, n_settings) {
     ck_assert_float_eq(term, 0.25f);
     ck_assert_float_eq(loss, 1);
     ck_assert_float_eq(none[0], 0);
-    sn_close(&n);
 }
 
 /* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
 TEST_EACH(gradients_of_lookups, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float first[CHAINS][SN_EMBED], *outs[CHAINS];
     for (uint32_t i = 0; i < CHAINS; i++) outs[i] = first[i];
     for (uint32_t frozen = 0; frozen < 3; frozen++) {
@@ -190,12 +185,11 @@ TEST_EACH(gradients_of_lookups, 0, n_settings) {
         for (uint32_t i = 0; i < CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
         TEST_OK(vpps_zero_gradients(n.h));
     }
-    sn_close(&n);
 }
 
 /* Without the parameters' gradients: those that add up stay, and so does their loss; nothing is there to update by otherwise. */
 TEST_EACH(steps_without_parameters, 0, n_settings) {
-    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
     chains c = build_chains(&a, 0);
     read_gradients_of(a.h, a.g, c.loss, 1, c.words, &out, true);
@@ -235,15 +229,13 @@ TEST_EACH(steps_without_parameters, 0, n_settings) {
     sn_expect_alike(&a, &b, 0);
     const vpps_stats stats = stats_of(a.h);
     ck_assert_uint_eq(stats.batches, 8);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 /* ---------------------------------------------------------------- misuse */
 
 /* Nothing is run then: there are no gradients. */
 TEST(requests_that_make_no_sense) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 0);
     float out[SN_HIDDEN];
     float *const outs[] = {out, NULL};
@@ -273,7 +265,6 @@ TEST(requests_that_make_no_sense) {
     TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
     TEST_OK(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 0)));
     TEST_OK(vpps_update(n.h));
-    sn_close(&n);
 }
 
 int main(void) {

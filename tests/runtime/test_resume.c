@@ -15,9 +15,9 @@ TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     vpps_options o = sn_options(2 + _i % 2, (vpps_optimizer_kind)_i);
     o.seed = 5;
     o.gradients = _i % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
-    small_network whole = sn_with(1, &o);
-    o.seed = 99;                          /* the checkpoint's dropout goes on, not this one's */
-    small_network again = sn_with(2, &o); /* other initial values */
+    AT_END(sn_close) small_network whole = sn_with(1, &o);
+    o.seed = 99;                                           /* the checkpoint's dropout goes on, not this one's */
+    AT_END(sn_close) small_network again = sn_with(2, &o); /* other initial values */
     train(&whole, 0, 7);
     const vpps_metadata notes[] = {{"epoch", "3"}, {"note", "a \"quoted\" \xc3\xa9"}};
     TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), notes, 2));
@@ -35,8 +35,6 @@ TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     ck_assert_ptr_null(text);
     const vpps_stats stats = stats_of(again.h);
     ck_assert_uint_eq(stats.batches, 14);
-    sn_close(&whole);
-    sn_close(&again);
 }
 
 /* Ends the handle's life; the values of a parameter that is added then. */
@@ -51,7 +49,7 @@ static const float *values_of_another(small_network *n) {
 /* Parameters that are added after loading begin as they would have. */
 TEST(initialisers_go_on) {
     const vpps_options o = sn_options(1, VPPS_SGD);
-    small_network whole = sn_with(1, &o);
+    AT_END(sn_close) small_network whole = sn_with(1, &o);
     train(&whole, 0, 1);
     TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), NULL, 0));
     const float *values = values_of_another(&whole);
@@ -61,17 +59,16 @@ TEST(initialisers_go_on) {
         ck_assert_mem_eq(values, values_of_another(&again), (size_t)SN_HIDDEN * SN_EMBED * sizeof(float));
         sn_close(&again);
     }
-    sn_close(&whole);
 }
 
 /* State that does not fit the optimiser starts at zero. */
 TEST(another_optimizer_starts_afresh) {
     vpps_options o = sn_options(2, VPPS_ADAM);
-    small_network a = sn_with(1, &o);
+    AT_END(sn_close) small_network a = sn_with(1, &o);
     train(&a, 0, 5);
     TEST_OK(vpps_save(a.h, folder_path("a.safetensors"), NULL, 0));
     o.optimizer.kind = VPPS_MOMENTUM;
-    small_network b = sn_with(2, &o);
+    AT_END(sn_close) small_network b = sn_with(2, &o);
     train(&b, 0, 3);
     TEST_OK(vpps_load(b.h, folder_path("a.safetensors")));
     TEST_OK(vpps_read_parameters(b.h));
@@ -80,13 +77,11 @@ TEST(another_optimizer_starts_afresh) {
         const vpps_parameter_data *y = &b.model->params[p];
         for (size_t e = 0; y->states[0] && e < vpps_param_elems(y); e++) ck_assert_float_eq(y->states[0][e], 0);
     }
-    sn_close(&a);
-    sn_close(&b);
 }
 
 TEST(a_failed_load_changes_nothing) {
     const vpps_options o = sn_options(2, VPPS_ADAM);
-    small_network n = sn_with(1, &o), witness = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o), witness = sn_with(1, &o);
 
     /* another model: one parameter of other shape, the rest alike */
     training other = training_of(1);
@@ -119,8 +114,6 @@ TEST(a_failed_load_changes_nothing) {
     TEST_OK(vpps_read_parameters(n.h));
     TEST_OK(vpps_read_parameters(witness.h));
     ck_assert_msg(models_are_equal(n.model, witness.model, true), "a failed vpps_load or vpps_save left a trace");
-    sn_close(&n);
-    sn_close(&witness);
 }
 
 int main(void) { return test_main("resume"); }

@@ -87,12 +87,12 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     ck_assert_int_ge(file, 0);
     close(file);
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-    network used = open_network(1, &o);
+    AT_END(close_network) network used = open_network(1, &o);
     train(&used, 0);
     TEST_OK(vpps_save(used.h, path, NULL, 0));
     for (uint32_t b = 1; b < 3; b++) train(&used, b);
     TEST_OK(vpps_load(used.h, path));
-    network fresh = open_network(2, &o);
+    AT_END(close_network) network fresh = open_network(2, &o);
     TEST_OK(vpps_load(fresh.h, path));
     unlink(path);
     float first = 0;
@@ -103,22 +103,18 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
         if (b) ck_assert_float_ne(loss, first);
     }
     expect_equal(&used, &fresh);
-    close_network(&used);
-    close_network(&fresh);
 }
 
 /* Batch after batch, and with the parameters read and written back between batches, which no copy outlives. */
 TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
-    network a = open_network(1, &o), b = open_network(1, &o);
+    AT_END(close_network) network a = open_network(1, &o), b = open_network(1, &o);
     for (uint32_t batch = 0; batch < 4; batch++) {
         ck_assert_float_eq(train(&a, batch), train(&b, batch));
         TEST_OK(vpps_read_parameters(b.h));
         TEST_OK(vpps_write_parameters(b.h));
     }
     expect_equal(&a, &b);
-    close_network(&a);
-    close_network(&b);
 }
 
 /* ---------------------------------------------------------------- dropout where rows are shared out */
@@ -128,8 +124,8 @@ enum { WIDE = 272 };
 /* Each VP draws the masks of its own rows: every element is dropped, or not, as by the key and its number in the batch. */
 TEST_EACH(masks_of_shared_rows, 0, 5) {
     const float p = 0.5f;
-    vpps_model *model;
-    vpps_graph *g;
+    OWNED(vpps_model) *model;
+    OWNED(vpps_graph) *g;
     vpps_handle *h;
     vpps_param W, b;
     float data[WIDE], loss;
@@ -169,8 +165,6 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
     loss = train_batch(h, g, vpps_sum_elements(g, vpps_scattered(g, v, 0)));
     ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
     vpps_handle_destroy(h);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
 }
 
 /* ---------------------------------------------------------------- frozen tables */
@@ -185,7 +179,7 @@ TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
     o.optimizer.beta2 = 0.99f;
     o.optimizer.epsilon = 1e-6f;
     o.optimizer.weight_decay = 0.1f;
-    training run = training_of(4);
+    AT_END(training_end) training run = training_of(4);
     TEST_OK(vpps_add_lookup(run.model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
     TEST_OK(vpps_add_lookup(run.model, &learned, "learned", WORDS, EMBED, 1, NULL));
     TEST_OK(vpps_add_matrix(run.model, &W, "W", HIDDEN, EMBED, NULL));
@@ -218,7 +212,6 @@ TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
         TEST_OK(vpps_freeze(run.model, fixed, false));
         TEST_OK(vpps_freeze(run.model, learned, true));
     }
-    training_end(&run);
 }
 
 int main(void) { return test_main("stale"); }

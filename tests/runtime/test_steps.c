@@ -73,7 +73,7 @@ static void expect_moved(const small_network *n, float *before, float *after, ui
 TEST_GROUP("steps", .seconds = 120);
 
 TEST_EACH(backward_and_update_give_the_bits_of_fb, 0, n_settings) {
-    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t k = 0; k < 6; k++) {
         float x, y;
         sn_fb(&a, k);
@@ -92,14 +92,12 @@ TEST_EACH(backward_and_update_give_the_bits_of_fb, 0, n_settings) {
     sn_expect_alike(&a, &b, 0);
     const vpps_stats stats = stats_of(b.h);
     ck_assert_uint_eq(stats.batches, 6);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 TEST_EACH(gradients_add_up, 0, n_settings) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
-    small_network a = sn_on(&s), b = sn_on(&s);
+    AT_END(sn_close) small_network a = sn_on(&s), b = sn_on(&s);
     const double error = sn_error(&s);
     for (uint32_t k = 0; k < 4; k++) {
         float x, y;
@@ -112,8 +110,6 @@ TEST_EACH(gradients_add_up, 0, n_settings) {
         ck_assert_float_eq_tol(x, y, error * fabs((double)x));
     }
     sn_expect_alike(&a, &b, error);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 /* ---------------------------------------------------------------- gradients that are read and written */
@@ -177,7 +173,7 @@ TEST_EACH(written_gradients_are_taken, 0, n_settings) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_SGD;
     s.clip = 0;
-    small_network a = sn_on(&s), b = sn_on(&s);
+    AT_END(sn_close) small_network a = sn_on(&s), b = sn_on(&s);
     for (uint32_t k = 0; k < 3; k++) {
         TEST_OK(vpps_set_learning_rate(a.h, 0.2f));
         TEST_OK(vpps_set_learning_rate(b.h, 0.1f));
@@ -195,13 +191,11 @@ TEST_EACH(written_gradients_are_taken, 0, n_settings) {
         TEST_OK(vpps_update(b.h));
     }
     sn_expect_alike(&a, &b, 0);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 /* A gradient that a graph does not give can be written: the parameter takes a step. */
 TEST_EACH(gradients_of_unused_parameters, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     vpps_graph_clear(n.g);
     const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
     vpps_gradient gradient = {.size = sizeof gradient};
@@ -222,13 +216,12 @@ TEST_EACH(gradients_of_unused_parameters, 0, n_settings) {
     const size_t element = SN_WORDS * SN_EMBED + SN_HIDDEN * SN_EMBED + 3 * SN_HIDDEN + 1; /* of U */
     ck_assert_float_lt(after[element], before[element]);
     expect_moved(&n, before, after, 4, still);
-    sn_close(&n);
 }
 
 /* ---------------------------------------------------------------- what is forgotten, frozen, not finite */
 
 TEST_EACH(zeroed_gradients_leave_nothing, 0, n_settings) {
-    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 3, 1), NULL));
     TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 4, 1), NULL));
     TEST_OK(vpps_zero_gradients(a.h));
@@ -244,12 +237,10 @@ TEST_EACH(zeroed_gradients_leave_nothing, 0, n_settings) {
         sn_fb(&b, k);
     }
     sn_expect_alike(&a, &b, 0);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 TEST_EACH(frozen_between_backward_and_update, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const vpps_param frozen[] = {n.E, n.W, n.b};
     size_t count;
     float *before = handle_values(n.model, n.h, &count);
@@ -257,13 +248,12 @@ TEST_EACH(frozen_between_backward_and_update, 0, n_settings) {
     for (int i = 0; i < 3; i++) TEST_OK(vpps_freeze(n.model, frozen[i], true));
     TEST_OK(vpps_update(n.h));
     expect_moved(&n, before, handle_values(n.model, n.h, &count), 3, frozen);
-    sn_close(&n);
 }
 
 /* With a frozen embedding and encoder nothing of them runs backward, and the classifier contributes nothing to them; with all frozen
  * nothing runs backward at all. */
 TEST_EACH(what_is_frozen_costs_no_backward_work, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
     const struct {
         const vpps_param *params;
@@ -286,7 +276,6 @@ TEST_EACH(what_is_frozen_costs_no_backward_work, 0, n_settings) {
         ck_assert_uint_eq(n_outers, k == 0 ? 2 : 0);
         TEST_OK(vpps_fb(n.h, n.g, build_chains(&n, 0, 8), NULL));
     }
-    sn_close(&n);
 }
 
 /* A cell that reads a word, and says the next one: the encoder and the classifier. */
@@ -325,7 +314,7 @@ static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classi
 /* Nor where the classifier stands in the same cell: only what it is made of has a gradient, which is the state of no step. The same
  * training as by cells apart. */
 TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
-    small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
     const double error = sn_error(&settings[_i]);
     for (uint32_t k = 0; k < 4; k++) {
@@ -352,12 +341,10 @@ TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
         ck_assert_float_eq_tol(x, y, error * fabs((double)x));
     }
     sn_expect_alike(&a, &b, error);
-    sn_close(&a);
-    sn_close(&b);
 }
 
 TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     size_t count, again;
     float *before = handle_values(n.model, n.h, &count), loss;
     TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 1, 1), NULL));
@@ -366,14 +353,12 @@ TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
     ck_assert_float_nan(loss);
     TEST_OK(vpps_update(n.h));
     TEST_FAILS(vpps_sync_latest_loss(n.h, &loss), VPPS_NONFINITE, "batch 1: the loss is");
-    float *after = handle_values(n.model, n.h, &again);
+    FREED float *after = handle_values(n.model, n.h, &again);
     ck_assert_msg(!memcmp(before, after, count * sizeof *after), "parameters changed");
     TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
     loss = train_batch(n.h, n.g, sn_build(&n, 1, 1));
     ck_assert_float_finite(loss);
     free(before);
-    free(after);
-    sn_close(&n);
 }
 
 /* ---------------------------------------------------------------- groups of parameters */
@@ -381,7 +366,7 @@ TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
 /* A learning rate of 0 for some is as if they were frozen, whose state goes on; the optimizer's own numbers in a group change no bit. */
 TEST_EACH(groups_step_by_their_own_numbers, 0, n_settings) {
     const sn_setting *s = &settings[_i];
-    small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
+    AT_END(sn_close) small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
     const vpps_options o = sn_options_on(s);
     const vpps_param still[] = {a.E, a.W, a.b}, rest[] = {a.U, a.C, a.b_c};
     const vpps_param_group stays = {.size = sizeof stays, .lr = 0, .momentum = NAN, .weight_decay = NAN};
@@ -398,15 +383,12 @@ TEST_EACH(groups_step_by_their_own_numbers, 0, n_settings) {
     TEST_OK(vpps_backward(c.h, c.g, build_chains(&c, 0, 8), NULL));
     TEST_OK(vpps_update(c.h));
     expect_moved(&b, handle_values(b.model, b.h, &count), handle_values(c.model, c.h, &count), 3, rest);
-    sn_close(&a);
-    sn_close(&b);
-    sn_close(&c);
 }
 
 /* A group's learning rate of 0.2 is that of a handle of 0.2; taken back, the handle's counts again. */
 TEST_EACH(groups_are_like_handles, 0, n_settings) {
     const sn_setting *s = &settings[_i];
-    small_network a = sn_on(s), b = sn_on(s);
+    AT_END(sn_close) small_network a = sn_on(s), b = sn_on(s);
     const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
     const vpps_param_group group = {sizeof group, 0.2f, 0.5f, 0.125f};
     TEST_OK(vpps_set_param_group(a.h, 6, all, &group));
@@ -433,14 +415,12 @@ TEST_EACH(groups_are_like_handles, 0, n_settings) {
     TEST_FAILS(vpps_set_param_group(a.h, 1, all, &(vpps_param_group){sizeof(vpps_param_group), 0, 0, INFINITY}),
                VPPS_ARGUMENT, "decay inf");
     TEST_FAILS(vpps_set_momentum(a.h, NAN), VPPS_ARGUMENT, "momentum nan");
-    sn_close(&a);
-    sn_close(&b);
 }
 
 /* ---------------------------------------------------------------- misuse */
 
 TEST(calls_in_a_wrong_order) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     vpps_gradient gradient = {.size = sizeof gradient};
     double norm;
     TEST_FAILS(vpps_update(n.h), VPPS_STATE, "vpps_backward");
@@ -451,12 +431,11 @@ TEST(calls_in_a_wrong_order) {
     sn_fb(&n, 2);
     TEST_FAILS(vpps_param_gradient(n.model, 99, &gradient), VPPS_ARGUMENT, "99 is not a parameter");
     TEST_FAILS(vpps_gradient_norm(n.model, 99, &norm), VPPS_ARGUMENT, "99 is not a parameter");
-    sn_close(&n);
 }
 
 /* Masks of dropout differ from call to call, and those of the first are vpps_fb's. */
 TEST_EACH(dropout_differs_from_call_to_call, 0, n_settings) {
-    small_network n = sn_on(&settings[_i]);
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float loss[3];
     for (uint32_t k = 0; k < 3; k++) {
         TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 3, 1), NULL));
@@ -469,7 +448,6 @@ TEST_EACH(dropout_differs_from_call_to_call, 0, n_settings) {
     float again;
     TEST_OK(vpps_sync_latest_loss(n.h, &again));
     ck_assert_float_eq(loss[0], again);
-    sn_close(&n);
 }
 
 int main(void) {

@@ -30,7 +30,7 @@ static void train(const small_network *n, vpps_handle *h, uint32_t batches) {
 }
 
 static json_t *read_trace(vpps_handle *h) {
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t len = 0;
     FILE *file = open_memstream(&text, &len);
     ck_assert_ptr_nonnull(file);
@@ -39,7 +39,6 @@ static json_t *read_trace(vpps_handle *h) {
     json_error_t error;
     json_t *trace = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(trace != NULL, "line %d: %s", error.line, error.text);
-    free(text);
     return trace;
 }
 
@@ -98,7 +97,7 @@ static void expect_nested(const json_t *trace, uint32_t track) {
 TEST_EACH(holds_what_ran, 0, 2) {
     vpps_options o = options_of(100000);
     o.caller = callers[_i];
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     train(&n, n.h, BATCHES);
     float value[SN_CLASSES], *out = value;
     vpps_graph_clear(n.g);
@@ -129,7 +128,6 @@ TEST_EACH(holds_what_ran, 0, 2) {
         ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
     }
     json_decref(trace);
-    sn_close(&n);
 }
 
 TEST(changes_no_bit) {
@@ -171,18 +169,17 @@ TEST(has_a_limit) {
 
 TEST(is_off_unless_asked_for) {
     const vpps_options o = options_of(0);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     train(&n, n.h, 2); /* which begins and ends parts */
     ck_assert_ptr_null(n.h->trace);
     ck_assert_ptr_null(n.h->device->trace);
     TEST_OK(vpps_trace_end(n.h));
     TEST_FAILS(vpps_trace_write(n.h, stdout), VPPS_STATE, "trace_events");
-    sn_close(&n);
 }
 
 TEST(wrong_calls) {
     const vpps_options o = options_of(1000);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     TEST_FAILS(vpps_trace_end(n.h), VPPS_STATE, "nothing to end");
     TEST_FAILS(vpps_trace_begin(n.h, NULL), VPPS_ARGUMENT, "name");
     for (int i = 0; i < VPPS_OPEN_SPANS; i++)
@@ -196,14 +193,13 @@ TEST(wrong_calls) {
     FILE *full = fopen("/dev/full", "w");
     if (full) TEST_FAILS(vpps_trace_write(n.h, full), VPPS_IO, "No space");
     if (full) fclose(full);
-    sn_close(&n);
 }
 
 /* Names go into the file as JSON, whatever they hold. */
 TEST(any_name) {
     static const char *const names[] = {"a \"quoted\" \\ name", "\xff\xfe"};
     const vpps_options o = options_of(1000);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     for (int i = 0; i < 2; i++) {
         TEST_OK(vpps_trace_begin(n.h, names[i]));
         TEST_OK(vpps_trace_end(n.h));
@@ -212,7 +208,6 @@ TEST(any_name) {
     ck_assert_uint_eq(count(trace, CALLER, names[0], NULL), 1);
     ck_assert_uint_eq(count(trace, CALLER, "(not UTF-8)", NULL), 1);
     json_decref(trace);
-    sn_close(&n);
 }
 
 /* Where a name is too long its beginning goes into the file, by whole characters. */

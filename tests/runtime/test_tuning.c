@@ -295,8 +295,8 @@ static bool used_copies(vpps_handle *h, vpps_param matrix) {
 /* Small and large batches in turn, in fp32 and in bf16x3: a copy that is not made anew while batches do without it is made again when one wants it. */
 TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
     uint32_t with = 0, without = 0;
-    small_network n, again;
-    vpps_handle *h, *fresh;
+    AT_END(sn_close) small_network n, again;
+    OWNED(vpps_handle) *h, *fresh;
     vpps_options o = sn_options(1 + (uint32_t)_i % 3, VPPS_SGD);
     o.no_tuning = true;
     if (_i >= 3) o.precision = VPPS_PRECISION_BF16X3;
@@ -318,14 +318,8 @@ TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
     }
     TEST_OK(vpps_read_parameters(h));
     size_t count;
-    float *a = model_values(n.model, &count), *b = model_values(again.model, &count);
+    FREED float *a = model_values(n.model, &count), *b = model_values(again.model, &count);
     ck_assert_int_eq(memcmp(a, b, count * sizeof *a), 0);
-    free(a);
-    free(b);
-    vpps_handle_destroy(h);
-    vpps_handle_destroy(fresh);
-    sn_close(&n);
-    sn_close(&again);
 }
 
 /* Vectors at a time are no part of a result. */

@@ -83,7 +83,7 @@ TEST_GROUP("types", .seconds = 120);
 /* Each batch is new, and runs while the next one is made. Every loss is right, the number of types has a limit, and so has memory. */
 TEST(ever_new_types_do_not_grow) {
     enum { BATCHES = 1500, TOLD = 7 };
-    setting s = open_setting(false, 0);
+    AT_END(close_setting) setting s = open_setting(false, 0);
     size_t used[2] = {0, 0};
     for (uint32_t b = 0; b < BATCHES; b++) {
         float stale;
@@ -94,12 +94,11 @@ TEST(ever_new_types_do_not_grow) {
         if (b >= BATCHES / 3 && now > used[b >= 2 * BATCHES / 3]) used[b >= 2 * BATCHES / 3] = now;
     }
     ck_assert_msg(used[1] <= used[0] + used[0] / 20, "%zu bytes in use, %zu before", used[1], used[0]);
-    close_setting(&s);
 }
 
 /* The oldest go first; what comes again is compiled again, and the latest batch's types stay however many they are. */
 TEST(the_oldest_go) {
-    setting s = open_setting(true, 0);
+    AT_END(close_setting) setting s = open_setting(true, 0);
     float first, again;
     s.h->types.most = 40;
     first = train_batch(s.h, s.g, build(&s, 0));
@@ -118,7 +117,6 @@ TEST(the_oldest_go) {
         ck_assert_float_eq_tol(again, (float)loss_of(&s, b % 2), 1e-4f);
     }
     ck_assert_uint_gt(kept(&s), 2);
-    close_setting(&s);
 }
 
 /* Between vpps_backward and vpps_update, and while a trace is kept, nothing is dropped that they may ask for. */

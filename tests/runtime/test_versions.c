@@ -35,7 +35,7 @@ TEST(results_of_other_sizes) {
     block b;
     float loss;
     const vpps_options o = sn_options(2, VPPS_SGD);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 1, 1), NULL));
     TEST_OK(vpps_read_gradients(n.h));
     TEST_OK(vpps_update(n.h));
@@ -69,7 +69,6 @@ TEST(results_of_other_sizes) {
         stats->size = wrong[i];
         TEST_FAILS(vpps_handle_stats(n.h, stats), VPPS_ARGUMENT, "expected sizeof(vpps_stats)");
     }
-    sn_close(&n);
 }
 
 /* The elements of an array are as large as the first one says. */
@@ -79,7 +78,7 @@ TEST(trials_of_another_size) {
     vpps_options o = sn_options(4, VPPS_SGD);
     bool done;
     o.groups = VPPS_GROUPS_PROFILE;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     uint32_t all = 0, n_trials = ROOM;
     TEST_OK(vpps_handle_trials(n.h, NULL, &all, &done));
     ck_assert_uint_ge(all, ROOM);
@@ -99,7 +98,6 @@ TEST(trials_of_another_size) {
     }
     n_trials = ROOM;
     TEST_FAILS(vpps_handle_trials(n.h, NULL, &n_trials, &done), VPPS_ARGUMENT, "NULL");
-    sn_close(&n);
 }
 
 /* ---------------------------------------------------------------- what the library reads */
@@ -107,7 +105,7 @@ TEST(trials_of_another_size) {
 TEST(options_of_other_sizes) {
     vpps_handle *h;
     block b;
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     /* older: what it does not know is as vpps_options_default has it; newer: what is set and not known here is an error */
     vpps_options *o = of_size(&b, UP_TO(vpps_options, optimizer));
     TEST_OK(vpps_options_init(o, b.size));
@@ -133,14 +131,13 @@ TEST(options_of_other_sizes) {
     o->size = (size_t)0xa5a5a5a5a5a5a5a0;
     TEST_FAILS(vpps_handle_create(&h, n.model, o), VPPS_ARGUMENT, "at most 4096");
     TEST_FAILS(vpps_options_init(o, 4104), VPPS_ARGUMENT, "vpps_options: its size is 4104");
-    sn_close(&n);
 }
 
 TEST(applications_of_other_sizes) {
     vpps_graph *r;
     vpps_cell twice, sum;
     block b;
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     TEST_OK(vpps_cell_begin(n.model, "twice", &r));
     TEST_OK(vpps_scatter(r, vpps_scale(r, vpps_lookup(r, n.E, vpps_pull_index(r)), 2)));
     TEST_OK(vpps_cell_end(r, &twice));
@@ -180,14 +177,12 @@ TEST(applications_of_other_sizes) {
     many->size = 8;
     ck_assert_uint_eq(vpps_apply_many(n.g, many), VPPS_NO_VERTEX);
     TEST_FAILS(vpps_graph_status(n.g), VPPS_ARGUMENT, "apply_many: vpps_applications: its size is 8");
-    sn_close(&n);
 }
 
 TEST(groups_of_other_sizes) {
     const vpps_options o = sn_options(1, VPPS_SGD);
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     TEST_FAILS(vpps_set_param_group(n.h, 1, &n.b, &(vpps_param_group){.lr = 1}), VPPS_ARGUMENT, "vpps_param_group");
-    sn_close(&n);
 }
 
 int main(void) { return test_main("versions"); }

@@ -42,7 +42,7 @@ static result train(uint32_t vps, uint32_t groups, uint32_t waves, uint64_t pool
     o.groups = groups;
     o.waves = waves;
     if (pool_bytes) o.pool_bytes = pool_bytes;
-    small_network n = sn_with(1, &o);
+    AT_END(sn_close) small_network n = sn_with(1, &o);
     for (uint32_t k = 0; k < STEPS && r.status == VPPS_OK; k++) {
         r.status = vpps_fb(n.h, n.g, build(&n, k, logits), NULL);
         if (r.status == VPPS_OK) TEST_OK(vpps_sync_latest_loss(n.h, &r.losses[k]));
@@ -55,7 +55,6 @@ static result train(uint32_t vps, uint32_t groups, uint32_t waves, uint64_t pool
         TEST_OK(vpps_forward(n.h, n.g, CHAINS, logits, outs));
     }
     r.values = handle_values(n.model, n.h, &r.n_values);
-    sn_close(&n);
     return r;
 }
 
@@ -137,7 +136,7 @@ TEST(a_small_pool_is_met_by_slices_of_attention) {
     o.vps = 1;
     o.verify = true;
     o.pool_bytes = 300000;
-    training t = training_of(7);
+    AT_END(training_end) training t = training_of(7);
     vpps_param T, W, R;
     vpps_cell rnn, head;
     vpps_graph *r;
@@ -171,16 +170,14 @@ TEST(a_small_pool_is_met_by_slices_of_attention) {
                                 0);
     }
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, WORDS, losses), NULL));
-    training_end(&t);
 }
 
 TEST(groups_are_equal) {
     vpps_handle *h;
     vpps_options o = sn_options(4, VPPS_SGD);
     o.groups = 3;
-    small_network n = sn_of(1);
+    AT_END(sn_close) small_network n = sn_of(1);
     TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
-    sn_close(&n);
 }
 
 /* Sentences of six words through one tanh layer of this size: the groups that a batch of them gets. */
@@ -188,9 +185,9 @@ static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     enum { WORDS = 6, MOST = 64 };
     vpps_param U;
     vpps_node terms[MOST];
-    float *x = calloc(hidden, sizeof *x);
+    FREED float *x = calloc(hidden, sizeof *x);
     ck_assert_ptr_nonnull(x);
-    training run = training_of(1);
+    AT_END(training_end) training run = training_of(1);
     TEST_OK(vpps_add_matrix(run.model, &U, "U", hidden, hidden, NULL));
     vpps_options o = default_options();
     o.vps = 2;
@@ -202,8 +199,6 @@ static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     }
     TEST_OK(vpps_fb(run.h, run.g, vpps_sum(run.g, sentences, terms), NULL));
     const vpps_stats stats = stats_of(run.h);
-    training_end(&run);
-    free(x);
     return stats.groups;
 }
 

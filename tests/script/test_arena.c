@@ -28,7 +28,7 @@ static void check_pieces(const piece *pieces, uint32_t n) {
 TEST_GROUP("pieces");
 
 TEST(pieces_are_apart) {
-    vpps_arena a = {0};
+    AT_END(vpps_arena_free) vpps_arena a = {0};
     piece pieces[MOST];
     uint64_t random = 1;
     for (uint32_t round = 0; round < 3; round++) {
@@ -36,11 +36,10 @@ TEST(pieces_are_apart) {
         check_pieces(pieces, MOST);
         vpps_arena_clear(&a);
     }
-    vpps_arena_free(&a);
 }
 
 TEST(what_came_before_a_mark_stays) {
-    vpps_arena a = {0};
+    AT_END(vpps_arena_free) vpps_arena a = {0};
     piece before[MOST], after[MOST];
     uint64_t random = 2;
     take_pieces(&a, before, MOST, &random);
@@ -53,11 +52,10 @@ TEST(what_came_before_a_mark_stays) {
     check_pieces(before, MOST);
     vpps_arena_back_to(&a, (vpps_arena_mark){0});
     ck_assert_ptr_null(a.last);
-    vpps_arena_free(&a);
 }
 
 TEST(arrays_grow_with_their_content) {
-    vpps_arena a = {0};
+    AT_END(vpps_arena_free) vpps_arena a = {0};
     uint32_t *numbers = NULL;
     size_t capacity = 0;
     for (uint32_t i = 0; i < 5000; i++) {
@@ -69,11 +67,10 @@ TEST(arrays_grow_with_their_content) {
     vpps_arena_clear(&a);
     ck_assert(VPPS_TAKE_ZEROS(&a, zeros, 5000));
     for (uint32_t i = 0; i < 5000; i++) ck_assert_uint_eq(zeros[i], 0);
-    vpps_arena_free(&a);
 }
 
 TEST(sizes_that_no_memory_has_are_refused) {
-    vpps_arena a = {0};
+    AT_END(vpps_arena_free) vpps_arena a = {0};
     ck_assert_ptr_null(vpps_arena_take(&a, SIZE_MAX / 4, 8));
     ck_assert_ptr_null(vpps_arena_take(&a, SIZE_MAX, 1));
     uint64_t *numbers = NULL;
@@ -82,7 +79,6 @@ TEST(sizes_that_no_memory_has_are_refused) {
     ck_assert_ptr_null(numbers);
     ck_assert_uint_eq(capacity, 0);
     ck_assert(VPPS_TAKE(&a, numbers, 0)); /* no elements are no failure */
-    vpps_arena_free(&a);
 }
 
 int main(void) { return test_main("arena"); }

@@ -3,11 +3,11 @@
 #include "faults.h"
 
 TEST(a_share_is_taken_for_the_sum) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     uint32_t number;
     const uint32_t cell = block_of(&b, "rnn", &number)->cell;
-    vpps_compiled_cell *changed = copy_cell(b.job.subject.cells[cell]);
+    OWNED(vpps_compiled_cell) *changed = copy_cell(b.job.subject.cells[cell]);
     ck_assert(changed->contributions[0].partial);
     changed->contributions[0].partial = false;
     vpps_compiled_cell *cells[8];
@@ -15,8 +15,6 @@ TEST(a_share_is_taken_for_the_sum) {
     cells[cell] = changed;
     b.job.subject.cells = cells;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its shares are contributed as a whole");
-    vpps_compiled_cell_free(changed);
-    close_batch(&b);
 }
 
 /* Scheduled while parameters were frozen that no longer are. */
@@ -47,7 +45,7 @@ TEST(a_parameter_gets_no_gradient) {
 
 /* A matrix that is read as a value is another one, or its gradient is. */
 TEST(a_matrix_is_read_as_a_value) {
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_param w, other;
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, 3, NULL));
@@ -64,13 +62,12 @@ TEST(a_matrix_is_read_as_a_value) {
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is no matrix of the model");
     c->programs[0].steps[0].run.of.table = w;
     TEST_OK(verify_edited(&b));
-    close_batch(&b);
 }
 
 /* A request's gradients: read elsewhere, taken for zero, and another value of the cell in their place. */
 TEST(a_gradient_that_is_asked_for_is_another) {
     const float data[ROWS] = {0};
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_param w;
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, ROWS, NULL));
@@ -123,7 +120,6 @@ TEST(a_gradient_that_is_asked_for_is_another) {
     }
     TEST_OK(VERIFY());
 #undef VERIFY
-    close_batch(&b);
 }
 
 /* Two products one after the other: the first one's gradient is a product with a transposed matrix, of which VPs that share
@@ -183,7 +179,7 @@ TEST(a_block_is_of_a_like_cell) {
 
 /* A softmax wants all of its argument. */
 TEST(rows_are_shared_out_of_a_softmax) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_inference(&b, vpps_softmax, 2);
     uint32_t number;
     vpps_compiled_cell *cells[8], *changed = copy_cell(b.job.subject.cells[block_of(&b, "softmax", &number)->cell]);
@@ -196,14 +192,13 @@ TEST(rows_are_shared_out_of_a_softmax) {
     b.job.subject.cells = cells;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its rows are shared out, but it wants more than rows");
     vpps_compiled_cell_free(changed);
-    close_batch(&b);
 }
 
 /* Stages that are made one do not wait for what other VPs make of their rows: neither forward nor backward. */
 TEST(a_stage_does_not_wait_for_rows) {
     const float data[ROWS] = {0};
     bool rows = false, shares = false;
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_cell mlp;
     vpps_param w[2];
     TEST_OK(vpps_model_create(&b.model, 1));
@@ -240,14 +235,13 @@ TEST(a_stage_does_not_wait_for_rows) {
         vpps_compiled_cell_free(c);
     }
     ck_assert(rows && shares);
-    close_batch(&b);
 }
 
 /* Gradients are kept where gates lay that backward has read; with two operations exchanged, where one lies that it has not. */
 TEST(a_value_is_kept_over_one_that_is_still_read) {
     const float data[ROWS] = {0};
     bool seen = false;
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_cell gates;
     vpps_param w[4];
     vpps_node gate[4];
@@ -286,12 +280,11 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     }
     ck_assert(seen);
     vpps_compiled_cell_free(c);
-    close_batch(&b);
 }
 
 /* A stage that is left out would leave something else behind, or be left out at the wrong time. */
 TEST(a_condition_is_another) {
-    batch b;
+    AT_END(close_batch) batch b;
     TEST_OK(vpps_model_create(&b.model, 1));
     vpps_graph *r = begin_cell(b.model, "turn");
     const vpps_node first = vpps_gather(r, 0, 0, 1, 1), second = vpps_gather(r, 0, 1, 1, 1);
@@ -334,12 +327,11 @@ TEST(a_condition_is_another) {
     c->outputs[2].otherwise = 2;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
     vpps_compiled_cell_free(c);
-    close_batch(&b);
 }
 
 TEST(an_inference_makes_a_gradient) {
     const float data[ROWS] = {0};
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_param v;
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_add_vector(b.model, &v, "v", ROWS, NULL));
@@ -354,13 +346,12 @@ TEST(an_inference_makes_a_gradient) {
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradients in inference");
     c->outers = none;
     c->n_outers = 0;
-    close_batch(&b);
 }
 
 /* An RNN's product with its state starts from the one with its word, which is made before; its own has a column more. */
 TEST(a_product_starts_from_fewer_columns) {
     enum { SIZE = 2 };
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_param table, w[2];
     vpps_cell rnn;
     TEST_OK(vpps_model_create(&b.model, 1));
@@ -396,7 +387,6 @@ TEST(a_product_starts_from_fewer_columns) {
     }
     ck_assert_uint_eq(found, 1);
     TEST_OK(verify_edited(&b));
-    close_batch(&b);
 }
 
 int main(void) { return test_main("cell faults"); }

@@ -15,7 +15,7 @@ enum { MATRIX = ROWS * ROWS };
 TEST_GROUP("cost");
 
 TEST(by_hand) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
     uint32_t rnn;
     block_of(&b, "rnn", &rnn);
@@ -39,7 +39,6 @@ TEST(by_hand) {
     check_cost(&b, find(&b, VPPS_TASK_NORM, 0), 0, 2 * (MATRIX + ROWS), MATRIX + ROWS);
     check_cost(&b, find(&b, VPPS_TASK_UPDATE, 0), 0, 2 * (MATRIX + ROWS), 3 * (MATRIX + ROWS));
     check_cost(&b, find(&b, VPPS_TASK_END, 0), 0, 0, 0);
-    close_batch(&b);
 }
 
 enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
@@ -69,7 +68,7 @@ static void open_classifier(batch *b, way w) {
  * its factor, and makes tanh a second time, in backward, rather than keep it. */
 TEST_EACH(as_the_graph_counts, 0, 3) {
     static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
-    batch b;
+    AT_END(close_batch) batch b;
     open_classifier(&b, ways[_i]);
     vpps_cost graph = {.size = sizeof graph};
     TEST_OK(vpps_graph_cost(b.g, &graph));
@@ -78,7 +77,6 @@ TEST_EACH(as_the_graph_counts, 0, 3) {
     vpps_add_task_cost(b.job.batch, b.model, editor_task(&b.e, find(&b, VPPS_TASK_NORM, 0)), &norm);
     ck_assert_uint_eq(tasks.product_flops, graph.product_flops);
     ck_assert_uint_eq(tasks.other_flops, graph.other_flops + norm.other_flops + WORDS + WORDS * ROWS);
-    close_batch(&b);
 }
 
 int main(void) { return test_main("cost of tasks"); }

@@ -4,40 +4,37 @@
 /* ---------------------------------------------------------------- barriers */
 
 TEST(a_wait_is_missing) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     editor_task(&b.e, find_wait(&b, 1))->wait = VPPS_NO_BARRIER;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "(rnn)");
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
-    close_batch(&b);
 }
 
 TEST(a_wait_is_for_too_few_or_too_many) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     vpps_task *t = editor_task(&b.e, find_wait(&b, 1));
     t->signals = 1; /* a signal comes, but whose? */
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
     t->signals = 3;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "waits for 3 signals, barrier 1 gets 2");
-    close_batch(&b);
 }
 
 TEST(a_deadlock) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     vpps_task *waits = editor_task(&b.e, find_wait(&b, 1));
     ck_assert(waits->wait == 1 && waits[-1].signal == 1);
     waits[-1].signal = VPPS_NO_BARRIER; /* it signals after it has waited */
     waits->signal = 1;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a deadlock: barrier 1 has 0 signals");
-    close_batch(&b);
 }
 
 /* A value lies where another lay that is read meanwhile by the other VP: with a barrier between it is right. */
 TEST(a_write_after_a_read) {
     float data[16] = {0};
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_node x[2], y[2], out[4];
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_graph_create(&b.g, b.model));
@@ -68,7 +65,6 @@ TEST(a_write_after_a_read) {
     t->signals = 2;
     ck_assert(editor_insert(&b.e, stage_of(&b, writer), &between));
     TEST_OK(verify_edited(&b));
-    close_batch(&b);
 }
 
 /* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
@@ -123,7 +119,7 @@ TEST(every_barrier_is_needed) {
 /* ---------------------------------------------------------------- results */
 
 TEST(the_loss_is_late) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b); /* with a guard, for which every VP wants the loss */
     vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
     vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
@@ -133,12 +129,11 @@ TEST(the_loss_is_late) {
     update->wait = VPPS_NO_BARRIER;
     ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it reads the loss without a barrier between");
-    close_batch(&b);
 }
 
 TEST(an_output_is_overwritten) {
     const float data[16] = {0};
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_node out[2];
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_graph_create(&b.g, b.model));
@@ -152,7 +147,6 @@ TEST(an_output_is_overwritten) {
     second->kept[0] = first->kept[0];
     b.job.offsets[1] = b.job.offsets[0];
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is overwritten before it is read");
-    close_batch(&b);
 }
 
 /* ---------------------------------------------------------------- gradients */
@@ -168,18 +162,17 @@ static uint32_t *shares_of(batch *b, uint32_t p) {
 }
 
 TEST(a_contribution_is_taken_twice) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     uint32_t *shares = shares_of(&b, 1);
     shares[1] = shares[0];
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "contribution 0 (share 0) of rnn");
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is taken twice");
-    close_batch(&b);
 }
 
 /* The list has one part less, and is right otherwise. */
 TEST(a_contribution_is_missing) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     uint32_t number;
     const vpps_block *block = block_of(&b, "rnn", &number);
@@ -189,29 +182,26 @@ TEST(a_contribution_is_missing) {
     memmove(list + 1, list + 2, (starts[block->n] - 2) * sizeof *list);
     for (uint32_t p = 1; p <= block->n; p++) starts[p]--;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient number 0 is the sum of 1 parts; expected 2");
-    close_batch(&b);
 }
 
 TEST(the_losss_gradient_is_not_loaded) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     editor_task(&b.e, find(&b, VPPS_TASK_CONSTANTS, 0))->kind = VPPS_TASK_NOTHING;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds what nobody wrote");
-    close_batch(&b);
 }
 
 TEST(a_share_is_anothers) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     shares_of(&b, 2)[1] += ROWS; /* of the vertex after the one that reads it */
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a gradient is the sum of what does not belong to it");
-    close_batch(&b);
 }
 
 /* ---------------------------------------------------------------- work */
 
 TEST(a_stage_runs_twice) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     uint32_t number;
     block_of(&b, "rnn", &number);
@@ -220,22 +210,20 @@ TEST(a_stage_runs_twice) {
     copy.signal = VPPS_NO_BARRIER;
     ck_assert(editor_insert(&b.e, at, &copy));
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "vertex 0 has run this stage");
-    close_batch(&b);
 }
 
 TEST(a_stage_never_runs) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     uint32_t number;
     block_of(&b, "sum_elements", &number);
     editor_task(&b.e, stage_of(&b, number))->kind = VPPS_TASK_NOTHING;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "expected value 1 of sum_elements");
-    close_batch(&b);
 }
 
 TEST(a_vertex_is_there_twice) {
     float data[16] = {0};
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_node x[2], out;
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_graph_create(&b.g, b.model));
@@ -248,11 +236,10 @@ TEST(a_vertex_is_there_twice) {
     uint32_t *vertices = b.e.script + block->arrays;
     vertices[1] = vertices[0];
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is there twice");
-    close_batch(&b);
 }
 
 TEST(the_header_is_anothers) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_recurrent(&b);
     vpps_task_header *h = editor_header(&b.e);
     h->lr *= 2;
@@ -277,7 +264,6 @@ TEST(the_header_is_anothers) {
         ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
         free(cut);
     }
-    close_batch(&b);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -286,7 +272,7 @@ TEST(a_request_is_for_something_else) {
     enum { TERMS = 1000 };
     const float data[ROWS] = {0};
     const vpps_node none = VPPS_NO_NODE - 1;
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_node terms[TERMS];
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_graph_create(&b.g, b.model));
@@ -302,22 +288,20 @@ TEST(a_request_is_for_something_else) {
     b.job.request.gradient_nodes = &none;
     b.job.request.n_gradient_nodes = 1;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
-    close_batch(&b);
 }
 
 TEST(an_output_is_of_no_vertex) {
-    batch b;
+    AT_END(close_batch) batch b;
     open_inference(&b, vpps_tanh, 1);
     b.job.outputs[0] = VPPS_NO_NODE - 1;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is no output of a vertex");
-    close_batch(&b);
 }
 
 /* ---------------------------------------------------------------- gradients that are kept */
 
 /* A script that keeps gradients for a later update makes all of them, and does not update. */
 TEST(kept_gradients) {
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_param E, W;
     TEST_OK(vpps_model_create(&b.model, 1));
     TEST_OK(vpps_add_lookup(b.model, &E, "E", 3, ROWS, 1, NULL));
@@ -338,11 +322,10 @@ TEST(kept_gradients) {
     TEST_OK(verify_edited(&b));
     editor_task(&b.e, find(&b, VPPS_TASK_OUTER, 0))->kind = VPPS_TASK_NOTHING;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is not in the parameters' gradients yet");
-    close_batch(&b);
 }
 
 TEST(kept_gradients_are_not_left_to_an_update) {
-    batch b;
+    AT_END(close_batch) batch b;
     vpps_param W;
     float data[ROWS] = {0};
     TEST_OK(vpps_model_create(&b.model, 1));
@@ -352,7 +335,6 @@ TEST(kept_gradients_are_not_left_to_an_update) {
     open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});
     editor_header(&b.e)->lasting = 1;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update that does not come");
-    close_batch(&b);
 }
 
 int main(void) { return test_main("faults"); }

@@ -64,7 +64,7 @@ static char *data_path(const char *name) {
 /* SST's, or generated ones. */
 static void open_trees(network_batch *b) {
     const char *path = data_path("sst/train.txt");
-    vpps_treebank *trees;
+    OWNED(vpps_treebank) *trees;
     TEST_OK(vpps_treebank_create(&trees));
     TEST_OK(path ? vpps_treebank_read_file(trees, path) : vpps_treebank_generate_listops(trees, NULL, EXAMPLES));
     open_batch(b, "tree-lstm", vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 10);
@@ -72,7 +72,6 @@ static void open_trees(network_batch *b) {
         const vpps_tree tree = vpps_treebank_tree(trees, i);
         add_example(b, &(net_example){.tree = &tree});
     }
-    vpps_treebank_destroy(trees);
 }
 
 static void open_sentences(network_batch *b) {
@@ -120,8 +119,8 @@ typedef struct taken {
 /* In one wave of one group. */
 static taken measure(const network_batch *b, bool training) {
     const vpps_optimizer optimizer = {.kind = VPPS_ADAM, .lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.99f, .epsilon = 1e-8f};
-    vpps_task_plan machine;
-    vpps_types types = {0};
+    AT_END(machine_destroy) vpps_task_plan machine;
+    AT_END(vpps_types_free) vpps_types types = {0};
     vpps_batch *batch;
     TEST_OK(machine_create(&machine, b->model, VPPS_SGD, 2, 1u << 14, 1u << 30));
     TEST_OK(vpps_batch_create(&batch));
@@ -132,8 +131,6 @@ static taken measure(const network_batch *b, bool training) {
     TEST_OK(vpps_schedule_batch(batch, &types, &machine, b->g, &request));
     const taken t = {batch->pool_words - batch->parameter_words, batch->live_words};
     vpps_batch_destroy(batch);
-    vpps_types_free(&types);
-    machine_destroy(&machine);
     return t;
 }
 
@@ -142,7 +139,7 @@ static void (*const open_any[])(network_batch *) = {open_trees, open_sentences, 
 TEST_GROUP("networks");
 
 TEST_EACH(little_more_is_taken_than_lives_at_once, 0, VPPS_COUNT(open_any)) {
-    network_batch b;
+    AT_END(close_batch) network_batch b;
     open_any[_i](&b);
     const taken inference = measure(&b, false), training = measure(&b, true);
     ck_assert_uint_le(training.live, training.words);
@@ -154,7 +151,6 @@ TEST_EACH(little_more_is_taken_than_lives_at_once, 0, VPPS_COUNT(open_any)) {
                   (unsigned long long)inference.live);
     ck_assert_msg(inference.live <= training.live / 2, "inference: %llu words live, training: %llu",
                   (unsigned long long)inference.live, (unsigned long long)training.live);
-    close_batch(&b);
 }
 
 int main(void) { return test_main("memory"); }

@@ -7,7 +7,7 @@
 #include "subjects.h"
 
 static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t seed, tally *t) {
-    editor e;
+    AT_END(editor_close) editor e;
     ck_assert(editor_open(&e, s, seed));
     const bool changed = mutations[kind].apply(&e);
     if (changed && (e.words != s->words || memcmp(e.script, s->script, s->words * sizeof *e.script) != 0)) {
@@ -29,7 +29,6 @@ static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t se
         }
         free(script);
     }
-    editor_close(&e);
 }
 
 /* False: this cell has nothing of the kind. */
@@ -96,8 +95,8 @@ TEST(wrong_cells_are_refused) {
 /* Every word of some scripts, with one more, one less, and a bit flipped. */
 static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallies) {
     subject mutant = j->subject;
-    uint32_t *script = malloc(mutant.words * sizeof *script);
-    uint8_t *kinds = malloc(mutant.words);
+    FREED uint32_t *script = malloc(mutant.words * sizeof *script);
+    FREED uint8_t *kinds = malloc(mutant.words);
     ck_assert(script && kinds);
     memcpy(script, mutant.script, mutant.words * sizeof *script);
     mutant.script = script;
@@ -111,8 +110,6 @@ static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallie
         }
         script[i] = word;
     }
-    free(kinds);
-    free(script);
 }
 
 TEST(every_word_counts) {

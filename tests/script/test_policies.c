@@ -62,9 +62,9 @@ static vpps_typed_graph figure_1(void) {
 TEST_GROUP("policies", .seconds = 120);
 
 TEST(as_in_figure_1) {
-    vpps_typed_graph g = figure_1();
+    AT_END(vpps_typed_graph_free) vpps_typed_graph g = figure_1();
     uint32_t steps[15], bound;
-    vpps_automaton a;
+    AT_END(vpps_automaton_free) vpps_automaton a;
     ck_assert(vpps_automaton_learn(&a, &g));
     ck_assert_uint_eq(batches_by(&g, "depth", NULL, steps), 9);
     ck_assert_uint_eq(batches_by(&g, "agenda", NULL, steps), 7);
@@ -73,21 +73,17 @@ TEST(as_in_figure_1) {
     ck_assert(vpps_batches_bound(&g, &bound));
     ck_assert_uint_eq(bound, 6);
     ck_assert_uint_eq(a.batches, 6);
-    vpps_automaton_free(&a);
-    vpps_typed_graph_free(&g);
 }
 
 /* Section 2.3: after two batches of I, 5 of the 7 O are ready, and 1 of 1 I. */
 TEST(ratios_of_figure_1) {
-    vpps_typed_graph g = figure_1();
-    vpps_walk w;
+    AT_END(vpps_typed_graph_free) vpps_typed_graph g = figure_1();
+    AT_END(vpps_walk_close) vpps_walk w;
     ck_assert(vpps_walk_open(&w, &g));
     ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 4);
     ck_assert_uint_eq(vpps_walk_run(&w, I, NULL), 1);
     ck_assert_double_eq(vpps_walk_ratio(&w, O), 5.0 / 7);
     ck_assert_double_eq(vpps_walk_ratio(&w, I), 1);
-    vpps_walk_close(&w);
-    vpps_typed_graph_free(&g);
 }
 
 /* ---------------------------------------------------------------- random graphs */
@@ -237,17 +233,14 @@ TEST(packed_and_unpacked) {
 
 TEST(equal_graphs_give_equal_automata) {
     uint64_t random = test_seed() + 3;
-    vpps_typed_graph g = draw_graph(&random);
-    vpps_automaton a, b;
+    AT_END(vpps_typed_graph_free) vpps_typed_graph g = draw_graph(&random);
+    AT_END(vpps_automaton_free) vpps_automaton a, b;
     size_t bytes[2];
     ck_assert(vpps_automaton_learn(&a, &g) && vpps_automaton_learn(&b, &g));
     void *packed[] = {vpps_automaton_pack(&a, &bytes[0]), vpps_automaton_pack(&b, &bytes[1])};
     ck_assert_uint_eq(bytes[0], bytes[1]);
     ck_assert_mem_eq(packed[0], packed[1], bytes[0]);
     for (uint32_t i = 0; i < 2; i++) free(packed[i]);
-    vpps_automaton_free(&a);
-    vpps_automaton_free(&b);
-    vpps_typed_graph_free(&g);
 }
 
 /* ---------------------------------------------------------------- real data */
@@ -289,13 +282,12 @@ static void open_subject(subject *s, const char *name, uint32_t words, uint32_t 
 
 static void add_example(subject *s, const net_example *x) {
     const uint32_t n = net_positions(s->net->kind, x);
-    vpps_node *nodes = malloc(2 * (size_t)n * sizeof *nodes + 1);
+    FREED vpps_node *nodes = malloc(2 * (size_t)n * sizeof *nodes + 1);
     ck_assert_ptr_nonnull(nodes);
     TEST_OK(s->net->add(s->data, s->g, x, NET_HEADS_LABELLED, &(net_scores){.logits = nodes, .nll = nodes + n}));
     ck_assert(VPPS_RESERVE(s->losses, s->n_losses + n));
     for (uint32_t i = 0; i < n; i++)
         if (nodes[n + i] != VPPS_NO_NODE) s->losses[s->n_losses++] = nodes[n + i];
-    free(nodes);
 }
 
 static void schedule(subject *s) {

@@ -52,10 +52,9 @@ static void open_job(job *j, const batch *b, way w) {
 }
 
 static uint32_t words_taken(const batch *b, way w) {
-    job j;
+    AT_END(job_close) job j;
     open_job(&j, b, w);
     const uint32_t words = j.batch->pool_words;
-    job_close(&j);
     return words;
 }
 
@@ -90,8 +89,8 @@ TEST_GROUP("slices", .seconds = 60);
 
 TEST(slices_keep_in_the_same_words) {
     enum { LENGTH = 22, SLICES = 4 };
-    batch b;
-    job j;
+    AT_END(close_batch) batch b;
+    AT_END(job_close) job j;
     uint32_t heads = 0;
     bool together = false;
     open_batch(&b, 1, LENGTH, 300, false);
@@ -110,12 +109,10 @@ TEST(slices_keep_in_the_same_words) {
     ck_assert_uint_eq(heads, 2); /* affine and cross_entropy */
     ck_assert(together);
     ck_assert_uint_lt(2 * j.batch->pool_words, words_taken(&b, (way){.n_vps = 2, .groups = 1}));
-    job_close(&j);
-    close_batch(&b);
 }
 
 TEST(there_are_no_more_slices_than_heads) {
-    batch b;
+    AT_END(close_batch) batch b;
     job j;
     open_batch(&b, 3, 5, 40, false);
     open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .slices = 1000});
@@ -130,7 +127,6 @@ TEST(there_are_no_more_slices_than_heads) {
                      (way){.n_vps = 2, .slices = 3, .inference = true, .wanted = &wanted, .n_wanted = 1}, 5));
     ck_assert_uint_eq(j.batch->n_slices, 1); /* nothing waits for a backward */
     job_close(&j);
-    close_batch(&b);
 }
 
 /* ---------------------------------------------------------------- limits */
@@ -138,7 +134,7 @@ TEST(there_are_no_more_slices_than_heads) {
 /* One input is one wave, whatever the limit. */
 TEST_EACH(slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines)) {
     way w = machines[_i];
-    batch b;
+    AT_END(close_batch) batch b;
     job j;
     open_batch(&b, w.groups, 20, 400, false); /* an input a group */
     const uint32_t whole = words_taken(&b, w);
@@ -152,7 +148,6 @@ TEST_EACH(slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines)) {
     open_job(&j, &b, w);
     ck_assert_uint_eq(j.batch->n_slices, 1);
     job_close(&j);
-    close_batch(&b);
 }
 
 TEST_EACH(what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines)) {
@@ -176,7 +171,7 @@ TEST_EACH(what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines)) {
 /* Bytes that are asked for where there are so many words; 0: that is enough. */
 static unsigned long long bytes_asked(vpps_graph *g, vpps_node loss, way w, uint32_t pool_words, uint64_t seed) {
     unsigned long long bytes = 0;
-    job j;
+    AT_END(job_close) job j;
     w.pool_words = pool_words;
     const vpps_status status = job_open(&j, g, loss, w, seed);
     if (status == VPPS_OK) {
@@ -187,7 +182,6 @@ static unsigned long long bytes_asked(vpps_graph *g, vpps_node loss, way w, uint
         ck_assert_msg(sscanf(vpps_error_message(), "the batch needs %llu bytes of the pool", &bytes) == 1, "%s",
                       vpps_error_message());
     }
-    job_close(&j);
     return bytes;
 }
 
@@ -225,17 +219,16 @@ TEST(so_it_is_for_random_graphs) {
 }
 
 static uint32_t waves_of(const batch *b, way w) {
-    job j;
+    AT_END(job_close) job j;
     open_job(&j, b, w);
     const uint32_t waves = j.batch->n_waves;
-    job_close(&j);
     return waves;
 }
 
 /* As many as make a wave small enough, or leave its steps wide enough, and no more; but as many as were asked for. */
 TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     enum { SENTENCES = 24, MANY = 1 << 30 };
-    batch b;
+    AT_END(close_batch) batch b;
     way w = machines[_i];
     open_batch(&b, SENTENCES, 5, 10, false);
     ck_assert_uint_eq(waves_of(&b, w), 1);
@@ -252,7 +245,6 @@ TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     w.wave_rule.cached_vertices = 1;
     w.waves = 2;
     ck_assert_uint_eq(waves_of(&b, w), 2);
-    close_batch(&b);
 }
 
 int main(void) { return test_main("slices"); }

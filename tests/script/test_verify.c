@@ -180,7 +180,7 @@ static void open_words(words *w) {
 static uint32_t groups_of(words *w, uint32_t n) {
     const vpps_optimizer optimizer = {.kind = VPPS_SGD, .lr = 0.1f};
     vpps_batch_request request = {.optimizer = &optimizer, .gradients = VPPS_GRADIENTS_DEFERRED};
-    vpps_graph *g;
+    OWNED(vpps_graph) *g;
     vpps_node losses[64];
     TEST_OK(vpps_graph_create(&g, w->model));
     for (uint32_t i = 0; i < n; i++) {
@@ -193,7 +193,6 @@ static uint32_t groups_of(words *w, uint32_t n) {
     const vpps_batch *b = w->batch;
     const subject s = {b->script, b->script_words, b->cells, b->n_cells, &w->machine, g, &request, NULL};
     TEST_OK(verify_subject(&s));
-    vpps_graph_destroy(g);
     return b->n_groups;
 }
 
