@@ -1,7 +1,6 @@
 /* cells.h - cells of every kind that networks have, small, on one model; and the same cell at one vertex of a graph, op by
  * op, by tests/common/reference.h. */
-#ifndef VPPS_TESTS_CELLS_H
-#define VPPS_TESTS_CELLS_H
+#pragma once
 
 #include "common/testing.h"
 #include "evaluate.h"
@@ -78,5 +77,3 @@ void cells_share_inputs(vertex *x, const vpps_compiled_cell *base);
 void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base);
 
 DESTROYED_BY(vpps_compiled_cell, vpps_compiled_cell_free)
-
-#endif

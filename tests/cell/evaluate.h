@@ -1,7 +1,6 @@
 /* evaluate.h - what a compiled cell's values must be: a plain double-precision evaluator of one vertex, value by value; and
  * the same stage by stage, with the machine's rules of who sees what. Both know only the contract of cell.h. */
-#ifndef VPPS_TESTS_EVALUATE_H
-#define VPPS_TESTS_EVALUATE_H
+#pragma once
 
 #include "cell/cell.h"
 
@@ -54,5 +53,3 @@ void results_compare_outputs(const char *what, const results *got, const results
 /* Gradients alone, of inputs in `mask` and parameters that are trained. */
 void results_compare_gradients(const char *what, const results *got, const results *want, uint64_t mask,
                                double tolerance);
-
-#endif

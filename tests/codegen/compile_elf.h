@@ -1,7 +1,6 @@
 /* compile_elf.h - a CUBIN made by hand, with the few sections that vpps_cubin_inspect reads: for machines without NVRTC,
  * and for what a compiler does not write. */
-#ifndef VPPS_TESTS_COMPILE_ELF_H
-#define VPPS_TESTS_COMPILE_ELF_H
+#pragma once
 
 #include "base/base.h"
 
@@ -19,5 +18,3 @@ enum { COMPILE_ELF_BYTES = 4096 };
 
 /* Writes the file; its size. */
 size_t compile_elf_write(const compile_elf *e, unsigned char bytes[COMPILE_ELF_BYTES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* gpu_batch.h - a training batch that is scheduled for a GPU, without one: the cells that a kernel is to be made of. */
-#ifndef VPPS_TESTS_GPU_BATCH_H
-#define VPPS_TESTS_GPU_BATCH_H
+#pragma once
 
 #include "common/random_graph.h"
 #include "common/training.h"
@@ -41,5 +40,3 @@ vpps_kernel_plan gpu_batch_plan(const gpu_batch *b);
 vpps_specialiser gpu_batch_specialiser(const gpu_batch *b);
 
 static inline const vpps_compiled_cell *gpu_batch_cell(const gpu_batch *b, uint32_t i) { return b->batch->cells[i]; }
-
-#endif

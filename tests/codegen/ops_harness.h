@@ -1,7 +1,6 @@
 /* ops_harness.h - what a kernel computes of elements, of whole vectors and of weights, in a small kernel of their own that is put
  * together from the kernel's templates and loaded for software SIMT. */
-#ifndef VPPS_TESTS_OPS_HARNESS_H
-#define VPPS_TESTS_OPS_HARNESS_H
+#pragma once
 
 #include "interp_templates/arguments.cuh" /* the kernel's parameter: it is C, too */
 #include "isa/isa.h"
@@ -35,5 +34,3 @@ bool ops_has(uint32_t opcode);
 
 /* Loads the kernel. NULL where software SIMT cannot be (ThreadSanitizer), which is then checked. */
 vpps_simt_kernel *ops_load(const ops_machine *m);
-
-#endif

@@ -1,10 +1,7 @@
 /* threads.h - a communicator whose processes are threads of this one: a third row of the table, for tests without MPI. */
-#ifndef VPPS_TESTS_COMM_THREADS_H
-#define VPPS_TESTS_COMM_THREADS_H
+#pragma once
 
 #include "runtime/comm/comm.h"
 
 /* Runs `work` in `size` threads, each with its communicator, and waits for all. */
 void threads_run(uint32_t size, void (*work)(vpps_communicator *c, void *argument), void *argument);
-
-#endif

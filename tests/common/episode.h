@@ -1,7 +1,6 @@
 /* episode.h - a training run of a few batches on any device, in any precision, beside the double-precision reference: losses,
  * parameters and states must be what it says, as far as rounding lets them (reference.h). */
-#ifndef VPPS_TESTS_EPISODE_H
-#define VPPS_TESTS_EPISODE_H
+#pragma once
 
 #include "common/random_graph.h"
 #include "common/reference.h"
@@ -40,5 +39,3 @@ enum { EPISODE_FORWARD = 1, EPISODE_PARTS = 2, EPISODE_REQUEST = 4 };
 
 /* Trains on a handle with these options and compares. NULL, or what is wrong, until the next call. The model is left as it was. */
 const char *episode_check(const episode *x, const expectation *e, const vpps_options *o, int ways);
-
-#endif

@@ -1,7 +1,6 @@
 /* flat.h - a graph with every applied cell written out: the ops that a user without cells would have called. What the reference
  * evaluates, and what graphs are compared by. */
-#ifndef VPPS_TESTS_FLAT_H
-#define VPPS_TESTS_FLAT_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -29,5 +28,3 @@ void flat_graph_free(flat_graph *f);
 
 /* The first node in which two graphs of one model differ; UINT32_MAX: they are equal. */
 uint32_t flat_difference(const flat_graph *a, const flat_graph *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* folder.h - a temporary folder of a test's own, which may hold a kernel cache, and files in it. */
-#ifndef VPPS_TESTS_FOLDER_H
-#define VPPS_TESTS_FOLDER_H
+#pragma once
 
 #include "common/testing.h"
 
@@ -26,5 +25,3 @@ void cache_folder_each(void (*see)(const char *path));
 
 /* Files in the cache, of any name; with `entry`, copies the path of one that ends in .vpps ("" without). */
 int cache_folder_count(char *entry, size_t entry_bytes);
-
-#endif

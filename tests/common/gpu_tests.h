@@ -2,8 +2,7 @@
  *
  * The device is $VPPS_TEST_DEVICE: "simt" unless set, or "cuda". With software SIMT a test also says how many SMs there
  * are; a GPU has as many as it has. */
-#ifndef VPPS_TESTS_GPU_TESTS_H
-#define VPPS_TESTS_GPU_TESTS_H
+#pragma once
 
 #include "common/testing.h"
 
@@ -44,5 +43,3 @@ vpps_options gpu_options(const gpu_layout *layout, vpps_optimizer_kind optimizer
 vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind);
 
 const char *gpu_layout_text(const gpu_layout *layout); /* until the next call */
-
-#endif

@@ -1,8 +1,7 @@
 /* meaning.h - what operations, instructions and optimisers mean, in double precision, and which numbers to try them on: the one oracle
  * that every test of them asks. Operations' formulas are in meanings.def; an instruction means what the operation does whose row in
  * ops.def names it. Nothing of the engine's arithmetic is shared. */
-#ifndef VPPS_TESTS_MEANING_H
-#define VPPS_TESTS_MEANING_H
+#pragma once
 
 #include "isa/isa.h"
 
@@ -92,5 +91,3 @@ void meaning_range(vpps_opcode opcode, char role, float *low, float *high);
 
 /* The optimiser's step of one weight w with gradient g: the formulas of vpps.h. s0, s1: its state. left: 1 - beta^t of both betas. */
 void meaning_step(const vpps_optimizer *o, const double left[2], double g, double *w, double *s0, double *s1);
-
-#endif

@@ -7,8 +7,7 @@
  * Numbers stay tame: every node carries an estimate of its size, an operand that is too large goes through a tanh or
  * a scaling first, and logarithms, roots and quotients get arguments away from 0.
  */
-#ifndef VPPS_TESTS_RANDOM_GRAPH_H
-#define VPPS_TESTS_RANDOM_GRAPH_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -77,5 +76,3 @@ void rg_shrink(rg_case *c, bool (*fails)(const rg_case *c, void *context), void 
 /* Nodes of a graph that a user can name: those of op calls, and what vertices scatter and push; their number. `out` has room for
  * four times the graph's nodes. */
 uint32_t rg_named_nodes(vpps_graph *g, vpps_node *out);
-
-#endif

@@ -8,8 +8,7 @@
  * last place of single precision. A value's spread over some of these runs is what rounding does to it, kinks and
  * cancellation included; an engine that is right stays within a small multiple of it.
  */
-#ifndef VPPS_TESTS_REFERENCE_H
-#define VPPS_TESTS_REFERENCE_H
+#pragma once
 
 #include "common/flat.h"
 #include "common/testing.h"
@@ -76,5 +75,3 @@ enum { REF_NOISE_RUNS = 3 };
 
 DESTROYED_BY(ref_model, ref_model_destroy)
 DESTROYED_BY(ref_run, ref_run_destroy)
-
-#endif

@@ -1,8 +1,7 @@
 /* refusing.h - allocations of the calling thread that are refused on purpose. For one source of a program, which gets
  * malloc, calloc and realloc of its own by it, as glibc allows; a sanitizer has its own, and then nothing is refused. Everyday an
  * allocation is refused once from each chain of callers, with VPPS_TEST_SCALE=full each time that it is made. */
-#ifndef VPPS_TESTS_REFUSING_H
-#define VPPS_TESTS_REFUSING_H
+#pragma once
 
 #include "common/testing.h"
 
@@ -70,5 +69,3 @@ static bool check_refused(uint32_t k, const char *call) {
 
 /* Why a group of tests that refuse allocations is left out; NULL: it is not. */
 #define REFUSING_LEFT_OUT (CAN_REFUSE ? NULL : "this C library or sanitizer does not let allocations be replaced")
-
-#endif

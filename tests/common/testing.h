@@ -1,7 +1,6 @@
 /* testing.h - what the Check suites share: statuses with their messages, checks that cannot be made, size and seed from
  * the environment. */
-#ifndef VPPS_TESTS_TESTING_H
-#define VPPS_TESTS_TESTING_H
+#pragma once
 
 #include "vpps.h"
 #include "vpps_data.h"
@@ -179,5 +178,3 @@ static inline int test_everyday(const char *what, int everyday, int all) {
         TEST_LEFT_OUT("%d of %d %s: VPPS_TEST_SCALE=full has them", all - everyday, all, what);
     return everyday;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* training.h - a model, a graph of it and a handle: what most tests of training begin and end with; and what they compare. */
-#ifndef VPPS_TESTS_TRAINING_H
-#define VPPS_TESTS_TRAINING_H
+#pragma once
 
 #include "common/testing.h"
 
@@ -37,5 +36,3 @@ float *handle_values(const vpps_model *model, vpps_handle *h, size_t *count);
 
 /* Have two models of the same parameters the same values, to the bit? With `states`, the optimizer's, too. */
 bool models_are_equal(const vpps_model *a, const vpps_model *b, bool states);
-
-#endif

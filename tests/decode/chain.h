@@ -1,8 +1,7 @@
 /* chain.h - a network of pairs whose probabilities are written down: Markov chains. A source's first word says which
  * chain makes its translation; it reaches the decoder as memory, in one array for all sources, and there are no states.
  */
-#ifndef VPPS_TESTS_CHAIN_H
-#define VPPS_TESTS_CHAIN_H
+#pragma once
 
 #include "models.h"
 
@@ -21,5 +20,3 @@ typedef struct chain_net {
 } chain_net;
 
 extern const network chain, lattice_chain;
-
-#endif

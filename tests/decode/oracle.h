@@ -1,8 +1,7 @@
 /* oracle.h - what a search must find: probabilities of all translations of one source up to a length, as the network
  * gives them in training, and searches that look at all of them, or go on to the end.
  */
-#ifndef VPPS_TESTS_ORACLE_H
-#define VPPS_TESTS_ORACLE_H
+#pragma once
 
 #include "models.h"
 
@@ -32,5 +31,3 @@ void oracle_rank(const oracle *o, double alpha, double scores[ORACLE_PREFIXES]);
 oracle_result oracle_greedy(const oracle *o);
 /* A beam that is never narrowed and never stops early. */
 oracle_result oracle_beam(const oracle *o, uint32_t beam, double alpha);
-
-#endif

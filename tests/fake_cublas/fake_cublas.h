@@ -1,6 +1,5 @@
 /* fake_cublas.h - a stand-in for cuBLAS, for tests: memory is the host's, and products are plain loops. */
-#ifndef VPPS_TESTS_FAKE_CUBLAS_H
-#define VPPS_TESTS_FAKE_CUBLAS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ typedef struct fake_cublas_controls {
     void (*defer)(
         fake_cublas_later later); /* who makes products from now on; NULL: they are made when their call returns */
 } fake_cublas_controls;
-
-#endif

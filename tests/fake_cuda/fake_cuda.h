@@ -5,8 +5,7 @@
  * Work of all streams goes through one queue that a worker thread takes up a millisecond later, or when somebody waits.
  * Device addresses are not host addresses: dereferencing one crashes.
  */
-#ifndef VPPS_TESTS_FAKE_CUDA_H
-#define VPPS_TESTS_FAKE_CUDA_H
+#pragma once
 
 #include "runtime/gpu/cuda_api.h"
 
@@ -42,5 +41,3 @@ typedef struct fake_cuda_controls {
     void (*hold)(bool held);                       /* while held, work waits until somebody waits for it */
     void *(*host)(uint64_t address, size_t bytes); /* where device memory lies; NULL: not allocated as a whole */
 } fake_cuda_controls;
-
-#endif

@@ -1,6 +1,5 @@
 /* state.h - what the parts of the fake driver share. */
-#ifndef VPPS_TESTS_FAKE_CUDA_STATE_H
-#define VPPS_TESTS_FAKE_CUDA_STATE_H
+#pragma once
 
 #include "fake_cuda/fake_cuda.h"
 
@@ -69,5 +68,3 @@ bool fake_pinned_range(const void *memory, size_t bytes); /* is it all in one? *
 
 /* module.c */
 void fake_set_kernel(fake_cuda_kernel kernel, size_t argument_bytes);
-
-#endif

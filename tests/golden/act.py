@@ -60,10 +60,10 @@ def loss(p, example):
 def main():
     random = Random(2016)
     sentences = [(random.ids(1 + random.below(9), WORDS), random.below(CLASSES)) for _ in range(EXAMPLES)]
-    with header("act"):
-        print_examples("golden_labelled", (f".sentence = {c_sentence(words)}, .label = {label}"
-                                           for words, label in sentences))
-        print_golden("act", TENSORS, loss, sentences, "golden_labelled", turns=TURNS, ponder=PONDER)
+    header("act")
+    print_examples("golden_labelled", (f".sentence = {c_sentence(words)}, .label = {label}"
+                                       for words, label in sentences))
+    print_golden("act", TENSORS, loss, sentences, "golden_labelled", turns=TURNS, ponder=PONDER)
 
 
 if __name__ == "__main__":

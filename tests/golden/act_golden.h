@@ -1,7 +1,6 @@
 /* act_golden.h - made by act.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_ACT_GOLDEN_H
-#define VPPS_TESTS_ACT_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -63,5 +62,3 @@ static const golden act_golden = {
         2.63988757691, 3.13842314348, 2.75907819807, 2.81932625009, 1.79350420401, 2.40545920531, 2.31001425849,
         1.95748934139, 1.82690653049, 2.12044995654, 2.27162741899, 2.3821760073, 2.40275847442},
 };
-
-#endif

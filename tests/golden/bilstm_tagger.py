@@ -68,16 +68,16 @@ def main():
     random = Random(2005)
     sentences = [draw_sentence(random) for _ in range(EXAMPLES)]
     spelled = [(words, tags, [draw_spelling(random) for _ in words]) for words, tags in sentences]
-    with header("bilstm_tagger"):
-        print_examples("golden_spelled",
-                       (f".sentence = {c_sentence(words, tags)}, "
-                        f"{c_call('SPELLINGS', (c_call('SPELLING', s) if s else 'NO_SPELLING' for s in spellings))}"
-                        for words, tags, spellings in spelled))
-        print_golden("bilstm-tagger", tensors(1), loss, sentences, "golden_spelled", mlp=MLP)
-        print_golden("bilstm-tagger", tensors(2), loss, sentences, "golden_spelled", name="bilstm-tagger-2-layers",
-                     mlp=MLP, layers=2)
-        print_golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, "golden_spelled", mlp=MLP,
-                     characters=CHARACTERS, character_embed=CHARACTER_EMBED)
+    header("bilstm_tagger")
+    print_examples("golden_spelled",
+                   (f".sentence = {c_sentence(words, tags)}, "
+                    f"{c_call('SPELLINGS', (c_call('SPELLING', s) if s else 'NO_SPELLING' for s in spellings))}"
+                    for words, tags, spellings in spelled))
+    print_golden("bilstm-tagger", tensors(1), loss, sentences, "golden_spelled", mlp=MLP)
+    print_golden("bilstm-tagger", tensors(2), loss, sentences, "golden_spelled", name="bilstm-tagger-2-layers",
+                 mlp=MLP, layers=2)
+    print_golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, "golden_spelled", mlp=MLP,
+                 characters=CHARACTERS, character_embed=CHARACTER_EMBED)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* bilstm_tagger_golden.h - made by bilstm_tagger.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_BILSTM_TAGGER_GOLDEN_H
-#define VPPS_TESTS_BILSTM_TAGGER_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -136,5 +135,3 @@ static const golden bilstm_char_tagger_golden = {
         7.72148273875, 7.56203524095, 7.26662829037, 11.2042911026, 6.7781339194, 5.3186657404, 7.67998046873,
         11.0823603057, 4.7345661409, 7.35480080192, 7.0090393824, 6.8140420223, 6.37530926692},
 };
-
-#endif

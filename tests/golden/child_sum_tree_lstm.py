@@ -78,9 +78,9 @@ def loss(p, tree):
 
 def main():
     trees = draw_trees()
-    with header("child_sum_tree_lstm"):
-        print_examples("golden_dependencies", map(c_tree, trees))
-        print_golden("child-sum-tree-lstm", TENSORS, loss, trees, "golden_dependencies")
+    header("child_sum_tree_lstm")
+    print_examples("golden_dependencies", map(c_tree, trees))
+    print_golden("child-sum-tree-lstm", TENSORS, loss, trees, "golden_dependencies")
 
 
 if __name__ == "__main__":

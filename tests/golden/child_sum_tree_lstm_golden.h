@@ -1,7 +1,6 @@
 /* child_sum_tree_lstm_golden.h - made by child_sum_tree_lstm.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_CHILD_SUM_TREE_LSTM_GOLDEN_H
-#define VPPS_TESTS_CHILD_SUM_TREE_LSTM_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -83,5 +82,3 @@ static const golden child_sum_tree_lstm_golden = {
         5.2613245592, 8.84254331055, 5.61438364958, 7.65901112336, 6.42582330225, 10.398961692, 11.2434581928,
         8.62771076105, 7.8971141769, 8.52535358919, 4.77792638763, 8.08359437575, 5.24866829563},
 };
-
-#endif

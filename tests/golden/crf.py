@@ -45,10 +45,10 @@ def main():
     sentences = [draw_sentence(random, number) for number in range(EXAMPLES)]
     all_tensors = [*tensors(1), table("crf.transitions", 1, CLASSES * CLASSES), vector("crf.begin", CLASSES),
                    vector("crf.end", CLASSES)]
-    with header("crf"):
-        print_examples("golden_chained", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
-        print_golden("bilstm-tagger", all_tensors, loss, sentences, "golden_chained", name="bilstm-tagger-crf", mlp=MLP,
-                     crf="true")
+    header("crf")
+    print_examples("golden_chained", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
+    print_golden("bilstm-tagger", all_tensors, loss, sentences, "golden_chained", name="bilstm-tagger-crf", mlp=MLP,
+                 crf="true")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* crf_golden.h - made by crf.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_CRF_GOLDEN_H
-#define VPPS_TESTS_CRF_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -64,5 +63,3 @@ static const golden bilstm_tagger_crf_golden = {
         10.8310216198, 5.2477975614, 8.49284640837, 11.1525209901, 4.54525299241, 6.96477784832, 3.8198849913,
         7.93799473994, 13.5057077639, 7.52101598003, 9.92131965666, 4.94481438574, 7.64920437577},
 };
-
-#endif

@@ -85,11 +85,11 @@ def loss_of_graph(p, graph):
 def main():
     random = Random(2018)
     graphs = [draw_graph(random) for _ in range(EXAMPLES)]
-    with header("gat"):
-        print_examples("golden_graphs", map(c_graph, graphs))
-        for network, loss, rounds in (("gat", loss_of_nodes, 1), ("gat", loss_of_nodes, 2), ("gat-classifier", loss_of_graph, 2)):
-            print_golden(network, tensors(rounds), loss, graphs, "golden_graphs", name=f"{network}-{rounds}", layers=rounds,
-                         heads=HEADS, edge_types=TYPES, numbers=NUMBERS)
+    header("gat")
+    print_examples("golden_graphs", map(c_graph, graphs))
+    for network, loss, rounds in (("gat", loss_of_nodes, 1), ("gat", loss_of_nodes, 2), ("gat-classifier", loss_of_graph, 2)):
+        print_golden(network, tensors(rounds), loss, graphs, "golden_graphs", name=f"{network}-{rounds}", layers=rounds,
+                     heads=HEADS, edge_types=TYPES, numbers=NUMBERS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* gat_golden.h - made by gat.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_GAT_GOLDEN_H
-#define VPPS_TESTS_GAT_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -134,5 +133,3 @@ static const golden gat_classifier_2_golden = {
         2.18707635828, 1.31493831259, 3.6114444505, 1.85272917918, 1.11593605529, 1.33056840937, 1.56932842216,
         2.06940907566, 2.740986795, 2.86998185728, 1.93334199268, 1.96032502258, 1.3524683217},
 };
-
-#endif

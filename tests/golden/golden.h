@@ -1,6 +1,5 @@
 /* golden.h - the form of the headers that golden.py writes: a small network, what it is trained on, and its losses. */
-#ifndef VPPS_TESTS_GOLDEN_H
-#define VPPS_TESTS_GOLDEN_H
+#pragma once
 
 #include "models.h"
 
@@ -61,5 +60,3 @@ typedef struct golden {
 #define EDGES(...) .edges = ARRAY(net_edge, __VA_ARGS__), .n_edges = COUNT(net_edge, __VA_ARGS__)
 #define NUMBERS(...) .numbers = ARRAY(float, __VA_ARGS__)
 /* clang-format on */
-
-#endif

@@ -4,7 +4,6 @@ A script describes a network (its tensors and the loss of one example, in PyTorc
 it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a `golden` of golden.h. Everything
 is computed in double precision from initial values rounded to single precision.
 """
-import contextlib
 import math
 import textwrap
 from typing import NamedTuple
@@ -195,14 +194,8 @@ def print_wrapped(text, indent):
     print(lines.replace(NO_BREAK, " "))
 
 
-@contextlib.contextmanager
 def header(name, include="golden.h"):
-    """What is printed within stands between the header's first and last lines."""
-    guard = f"VPPS_TESTS_{name.upper()}_GOLDEN_H"
-    print(f"/* {name}_golden.h - made by {name}.py: do not edit. */\n/* clang-format off */")
-    print(f"#ifndef {guard}\n#define {guard}\n\n#include \"{include}\"")
-    yield
-    print("\n#endif")
+    print(f"/* {name}_golden.h - made by {name}.py: do not edit. */\n/* clang-format off */\n#pragma once\n\n#include \"{include}\"")
 
 
 def print_examples(name, examples):

@@ -86,9 +86,9 @@ def c_lattice(lattice):
 def main():
     random = Random(2018)
     lattices = [draw_lattice(random) for _ in range(EXAMPLES)]
-    with header("lattice_lstm"):
-        print_examples("golden_lattices", map(c_lattice, lattices))
-        print_golden("lattice-lstm", TENSORS, loss, lattices, "golden_lattices", characters=CHARACTERS)
+    header("lattice_lstm")
+    print_examples("golden_lattices", map(c_lattice, lattices))
+    print_golden("lattice-lstm", TENSORS, loss, lattices, "golden_lattices", characters=CHARACTERS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* lattice_lstm_golden.h - made by lattice_lstm.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_LATTICE_LSTM_GOLDEN_H
-#define VPPS_TESTS_LATTICE_LSTM_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -134,5 +133,3 @@ static const golden lattice_lstm_golden = {
         14.5893546025, 11.7844022235, 8.53065965027, 9.28618176416, 9.2151362824, 12.0865869767, 10.3694960711,
         6.69447452071, 7.66557020756, 11.581310603, 13.8279881281, 11.2178707467, 7.9957624598},
 };
-
-#endif

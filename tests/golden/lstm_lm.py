@@ -32,11 +32,11 @@ def loss_of(layers):
 def main():
     random = Random(2014)
     sentences = [random.ids(2 + random.below(11), WORDS) for _ in range(EXAMPLES)]
-    with header("lstm_lm"):
-        print_examples("golden_text", (f".sentence = {c_sentence(words)}" for words in sentences))
-        print_golden("lstm-lm", tensors(1), loss_of(1), sentences, "golden_text", classes=WORDS)
-        print_golden("lstm-lm", tensors(3), loss_of(3), sentences, "golden_text", name="lstm-lm-3-layers", classes=WORDS,
-                     layers=3)
+    header("lstm_lm")
+    print_examples("golden_text", (f".sentence = {c_sentence(words)}" for words in sentences))
+    print_golden("lstm-lm", tensors(1), loss_of(1), sentences, "golden_text", classes=WORDS)
+    print_golden("lstm-lm", tensors(3), loss_of(3), sentences, "golden_text", name="lstm-lm-3-layers", classes=WORDS,
+                 layers=3)
 
 
 if __name__ == "__main__":

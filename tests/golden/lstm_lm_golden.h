@@ -1,7 +1,6 @@
 /* lstm_lm_golden.h - made by lstm_lm.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_LSTM_LM_GOLDEN_H
-#define VPPS_TESTS_LSTM_LM_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -77,5 +76,3 @@ static const golden lstm_lm_3_layers_golden = {
         18.2078411128, 21.7874149722, 21.4556653953, 17.7051238878, 29.0942128658, 22.9630512702, 16.7852747811,
         20.9652383435, 26.6447025245, 23.0276326254, 17.8499521206, 21.5559384774, 21.2725692458},
 };
-
-#endif

@@ -66,16 +66,16 @@ def draw_pair(random):
 def main():
     random = Random(2014)
     pairs = [draw_pair(random) for _ in range(EXAMPLES)]
-    with header("lstm_nmt"):
-        print_examples("golden_pairs", (f".sentence = {c_sentence(source)}, .target = {c_sentence(target)}"
-                                        for source, target in pairs))
-        print_golden("lstm-nmt", tensors(1), loss, pairs, "golden_pairs", classes=TARGET_WORDS)
-        print_golden("lstm-nmt", [*tensors(1), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-attention",
-                     classes=TARGET_WORDS, attention="true")
-        print_golden("lstm-nmt", [*tensors(1, HIDDEN), ATTENTION], fed_loss, pairs, "golden_pairs",
-                     name="lstm-nmt-input-feeding", classes=TARGET_WORDS, input_feeding="true")
-        print_golden("lstm-nmt", [*tensors(2), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-2-layers",
-                     classes=TARGET_WORDS, attention="true", layers=2)
+    header("lstm_nmt")
+    print_examples("golden_pairs", (f".sentence = {c_sentence(source)}, .target = {c_sentence(target)}"
+                                    for source, target in pairs))
+    print_golden("lstm-nmt", tensors(1), loss, pairs, "golden_pairs", classes=TARGET_WORDS)
+    print_golden("lstm-nmt", [*tensors(1), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-attention",
+                 classes=TARGET_WORDS, attention="true")
+    print_golden("lstm-nmt", [*tensors(1, HIDDEN), ATTENTION], fed_loss, pairs, "golden_pairs",
+                 name="lstm-nmt-input-feeding", classes=TARGET_WORDS, input_feeding="true")
+    print_golden("lstm-nmt", [*tensors(2), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-2-layers",
+                 classes=TARGET_WORDS, attention="true", layers=2)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* lstm_nmt_golden.h - made by lstm_nmt.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_LSTM_NMT_GOLDEN_H
-#define VPPS_TESTS_LSTM_NMT_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -111,5 +110,3 @@ static const golden lstm_nmt_2_layers_golden = {
         17.8858558947, 25.9075654495, 10.2729846741, 15.753350128, 10.4644132083, 11.448715809, 24.3838776235,
         19.8640243487, 8.75461566006, 12.327422292, 16.861884393, 24.1740542035, 9.52218709289},
 };
-
-#endif

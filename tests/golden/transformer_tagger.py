@@ -73,11 +73,11 @@ def loss(p, sentence):
 def main():
     random = Random(2017)
     sentences = [draw_sentence(random) for _ in range(EXAMPLES)]
-    with header("transformer_tagger"):
-        print_examples("golden_transformed", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
-        for layers, name in ((1, "transformer-tagger"), (2, "transformer-tagger-2-layers")):
-            print_golden("transformer-tagger", tensors(layers), loss, sentences, "golden_transformed", name=name,
-                         layers=layers, heads=HEADS, feed_forward=FEED_FORWARD)
+    header("transformer_tagger")
+    print_examples("golden_transformed", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
+    for layers, name in ((1, "transformer-tagger"), (2, "transformer-tagger-2-layers")):
+        print_golden("transformer-tagger", tensors(layers), loss, sentences, "golden_transformed", name=name,
+                     layers=layers, heads=HEADS, feed_forward=FEED_FORWARD)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* transformer_tagger_golden.h - made by transformer_tagger.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_TRANSFORMER_TAGGER_GOLDEN_H
-#define VPPS_TESTS_TRANSFORMER_TAGGER_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -89,5 +88,3 @@ static const golden transformer_tagger_2_layers_golden = {
         11.5251099124, 10.7190563846, 5.61489354636, 16.006934653, 6.96652494621, 10.8122994943, 9.9681053417,
         10.5364000733, 8.8262108934, 10.4950597846, 10.8065828024, 10.1604646725, 5.44056396658},
 };
-
-#endif

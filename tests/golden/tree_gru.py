@@ -40,8 +40,8 @@ def vertex(p, tree, losses):
 
 
 def main():
-    with header("tree_gru", "tree_lstm_golden.h"):
-        print_golden("tree-gru", TENSORS, sum_of_losses(vertex), draw_trees(), "golden_trees")
+    header("tree_gru", "tree_lstm_golden.h")
+    print_golden("tree-gru", TENSORS, sum_of_losses(vertex), draw_trees(), "golden_trees")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 /* tree_gru_golden.h - made by tree_gru.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_TREE_GRU_GOLDEN_H
-#define VPPS_TESTS_TREE_GRU_GOLDEN_H
+#pragma once
 
 #include "tree_lstm_golden.h"
 
@@ -22,5 +21,3 @@ static const golden tree_gru_golden = {
         16.6662919166, 14.268253017, 23.5452403763, 23.3793707797, 7.20491463055, 18.9955178438, 10.2157342891,
         20.3907697552, 17.2469527018, 26.6501010648, 14.6939853034, 13.3442383878, 21.6001095983},
 };
-
-#endif

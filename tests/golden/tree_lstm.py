@@ -94,9 +94,9 @@ def sum_of_losses(vertex_of):
 
 def main():
     trees = draw_trees()
-    with header("tree_lstm"):
-        print_examples("golden_trees", map(c_tree, trees))
-        print_golden("tree-lstm", TENSORS, sum_of_losses(vertex), trees, "golden_trees")
+    header("tree_lstm")
+    print_examples("golden_trees", map(c_tree, trees))
+    print_golden("tree-lstm", TENSORS, sum_of_losses(vertex), trees, "golden_trees")
 
 
 if __name__ == "__main__":

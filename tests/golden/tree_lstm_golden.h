@@ -1,7 +1,6 @@
 /* tree_lstm_golden.h - made by tree_lstm.py: do not edit. */
 /* clang-format off */
-#ifndef VPPS_TESTS_TREE_LSTM_GOLDEN_H
-#define VPPS_TESTS_TREE_LSTM_GOLDEN_H
+#pragma once
 
 #include "golden.h"
 
@@ -107,5 +106,3 @@ static const golden tree_lstm_golden = {
         16.3629833038, 13.9862126506, 23.5422096373, 23.4618682321, 7.15841514407, 18.8618603175, 10.1958573693,
         20.61270799, 17.5418417496, 26.8950990924, 14.4921746176, 13.2319470795, 22.4661527188},
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* gpu_late.h - software SIMT, late on purpose: what a handle asks of the machine is done when somebody waits for it, in the order of the
  * calls. Uploads, which have a stream of their own, are done at once. So a test sees what is overwritten, given back or read too early.
  * One machine at a time. Products of tests/fake_cublas are as late. */
-#ifndef VPPS_TESTS_GPU_LATE_H
-#define VPPS_TESTS_GPU_LATE_H
+#pragma once
 
 #include "runtime/gpu/driver.h"
 
@@ -22,5 +21,3 @@ extern gpu_late late;
 
 /* Sets all of `late` to zero, and defers the products of the stand-in at that path. */
 const vpps_driver_table *late_driver(const char *cublas);
-
-#endif

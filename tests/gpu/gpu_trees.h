@@ -1,6 +1,5 @@
 /* gpu_trees.h - a Tree-LSTM on generated ListOps trees, batch by batch. */
-#ifndef VPPS_TESTS_GPU_TREES_H
-#define VPPS_TESTS_GPU_TREES_H
+#pragma once
 
 #include "common/gpu_tests.h"
 #include "common/training.h"
@@ -29,5 +28,3 @@ vpps_node trees_build(gpu_trees *t, uint32_t batch);
 /* Begins to train on that batch; trains on it, and gives its loss. */
 void trees_fb(gpu_trees *t, uint32_t batch);
 float trees_step(gpu_trees *t, uint32_t batch);
-
-#endif

@@ -1,8 +1,7 @@
 /* gpu_zoo.h - a model whose products have every shape that the kernel treats apart: bundles of several outputs and of
  * more outputs than are looked at together, sums of several pairs, values of several columns, levels of one vector and
  * of many; and graphs that use them. */
-#ifndef VPPS_TESTS_GPU_ZOO_H
-#define VPPS_TESTS_GPU_ZOO_H
+#pragma once
 
 #include "common/episode.h"
 #include "common/gpu_tests.h"
@@ -41,5 +40,3 @@ extern const gpu_layout zoo_layouts[ZOO_LAYOUTS];
 void expect_agreement(const episode *x, const vpps_options *o, const gpu_layout *layout, int ways, bool *usable);
 /* The same with a case that was drawn: were its numbers in range? */
 bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layout *layout, int ways);
-
-#endif

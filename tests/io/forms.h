@@ -1,7 +1,6 @@
 /* forms.h - the forms that data come in, each with a small text and a real file of it, for tests of what all of them
  * share. */
-#ifndef IO_TESTS_FORMS_H
-#define IO_TESTS_FORMS_H
+#pragma once
 
 #include "io_tests.h"
 
@@ -21,5 +20,3 @@ char *form_shown(const form *f, const char *path, const char *text, size_t n);
 
 /* A file's bytes, as they lie on the disk, in memory that the caller frees. */
 char *file_bytes(const char *path, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* io_tests.h - the suites of tests/io and what they share. */
-#ifndef IO_TESTS_H
-#define IO_TESTS_H
+#pragma once
 
 #include "base/base.h"
 #include "common/folder.h"
@@ -19,5 +18,3 @@ const char *data_file_as_well(const char *test, const char *name);
 
 /* All trees as text, freed by the caller. */
 char *treebank_text(const vpps_treebank *tb, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* language_tests.h - generated sentences, for the suites that look at them. */
-#ifndef LANGUAGE_TESTS_H
-#define LANGUAGE_TESTS_H
+#pragma once
 
 #include "io_tests.h"
 
@@ -40,5 +39,3 @@ static inline const char *word_at(const vpps_sentences *s, uint32_t i, uint32_t 
 static inline const char *tag_at(const vpps_sentences *s, uint32_t i, uint32_t k) {
     return vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_get(s, i).tags[k]);
 }
-
-#endif

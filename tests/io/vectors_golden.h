@@ -1,6 +1,5 @@
 /* vectors_golden.h - written by vectors_golden.py: models of fastText, and the vectors it gives. */
-#ifndef IO_TESTS_VECTORS_GOLDEN_H
-#define IO_TESTS_VECTORS_GOLDEN_H
+#pragma once
 
 /* clang-format off */
 enum { GOLDEN_SIZE = 3 };
@@ -105,5 +104,3 @@ static const struct golden_model {
      {{0.228327155f, -0.24151428f, 0.08586514f}, {0.194828048f, -0.0268210545f, 0.130912289f}, {0.0833381638f, 0.0083068274f, 0.0929996297f}, {-0.330359668f, -0.432117581f, -0.20390448f}, {0.87074858f, -0.269731998f, -0.648324668f}, {0.0605214313f, 0.0714507326f, -0.116895519f}, {0.0469505563f, 0.0059714606f, -0.147864297f}, {0.822373986f, -0.703027487f, 0.546415448f}, {0.136134371f, 0.0836745128f, 0.276782036f}}},
 };
 /* clang-format on */
-
-#endif

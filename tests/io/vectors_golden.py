@@ -32,7 +32,7 @@ def string(text):
 
 
 print("/* vectors_golden.h - written by vectors_golden.py: models of fastText, and the vectors it gives. */")
-print("#ifndef IO_TESTS_VECTORS_GOLDEN_H\n#define IO_TESTS_VECTORS_GOLDEN_H\n\n/* clang-format off */")
+print("#pragma once\n\n/* clang-format off */")
 print("enum { GOLDEN_SIZE = 3 };\n")
 print("static const char *const golden_asked[] = {" + ", ".join(string(w) for w in ASKED) + "};\n")
 with tempfile.TemporaryDirectory() as folder:
@@ -56,4 +56,4 @@ print("\nstatic const struct golden_model {")
 print("    const char *name;\n    const unsigned char *bytes;\n    size_t n;\n    uint32_t known; /* of the words */")
 print(f"    float vectors[{len(ASKED)}][GOLDEN_SIZE];\n}} golden_models[] = {{")
 print("\n".join(rows))
-print("};\n/* clang-format on */\n\n#endif")
+print("};\n/* clang-format on */")

@@ -1,7 +1,6 @@
 /* equations.h - the equations of every network in scalar loops: what the recorded cells have to compute. They are written
  * from the head comments of models/ and the papers cited there, not from the cells. */
-#ifndef VPPS_TESTS_EQUATIONS_H
-#define VPPS_TESTS_EQUATIONS_H
+#pragma once
 
 #include "examples.h"
 #include "scalar.h"
@@ -54,5 +53,3 @@ layer_name name_in_layer(const layer_name *layer, const char *parameter);
 
 vec hidden_layer(const weights *w, vec h); /* tanh(W_h h + b_h) */
 vec output_layer(const weights *w, vec h); /* W_s h + b_s */
-
-#endif

@@ -1,6 +1,5 @@
 /* examples.h - some small examples of every kind, and what they are made of. */
-#ifndef VPPS_TESTS_EXAMPLES_H
-#define VPPS_TESTS_EXAMPLES_H
+#pragma once
 
 #include "models.h"
 
@@ -48,5 +47,3 @@ typedef struct example_ids {
 
 /* `spells`: the network takes words with a spelling for their characters. */
 void example_read_ids(net_kind kind, const net_example *x, bool spells, example_ids *ids);
-
-#endif

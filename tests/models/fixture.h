@@ -1,7 +1,6 @@
 /* fixture.h - the networks of the table, with and without what can be chosen, on examples; and what every suite of this
  * folder does with them. */
-#ifndef VPPS_TESTS_FIXTURE_H
-#define VPPS_TESTS_FIXTURE_H
+#pragma once
 
 #include "common/reference.h"
 #include "common/training.h"
@@ -77,5 +76,3 @@ double difference(const ref_run *a, vpps_node x, const ref_run *b, vpps_node y);
 vpps_options options_for(const char *device);
 
 /* ---------------------------------------------------------------- the suites */
-
-#endif

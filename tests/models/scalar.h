@@ -1,7 +1,6 @@
 /* scalar.h - what the networks' equations are written with: small vectors of doubles, passed by value, and a model's
  * parameters by their names. Shapes that do not fit fail the check. */
-#ifndef VPPS_TESTS_SCALAR_H
-#define VPPS_TESTS_SCALAR_H
+#pragma once
 
 #include "models.h"
 
@@ -55,5 +54,3 @@ vec affine2(const weights *w, const char *b, const char *W, vec x, const char *U
 
 /* The values of a parameter of this kind. */
 const double *values_of(const weights *w, const char *name, vpps_param_kind kind, vpps_param_info *info);
-
-#endif

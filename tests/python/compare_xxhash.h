@@ -1,5 +1,4 @@
-#ifndef COMPARE_XXHASH_H
-#define COMPARE_XXHASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -7,5 +6,3 @@
 uint64_t standin_64(const void *bytes, size_t n);
 /* The same bytes, in pieces: 128 bits, low and high; 64 bits. */
 void standin_in_pieces(const void *bytes, size_t n, size_t piece, uint64_t out[3]);
-
-#endif

@@ -1,6 +1,5 @@
 /* bf16_numbers.h - operands of products in bf16 that are made to go wrong, and how far a product may be off. */
-#ifndef VPPS_TESTS_BF16_NUMBERS_H
-#define VPPS_TESTS_BF16_NUMBERS_H
+#pragma once
 
 #include "runtime/kernel_inputs.h"
 
@@ -32,5 +31,3 @@ static inline double bf16_bound(uint32_t parts, uint32_t k, double terms, double
         parts == 1 ? 0x1p-7 + 0x1p-16 + 1.01 * (k + 1) * u : 0x1p-15 + 0x1p-23 + 1.01 * (3 * k + 2) * u;
     return relative * terms + 0x1p-125 * operands + 0x1p-124 * k * (parts == 1 ? 1 : 3);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* kernel_inputs.h - what tests of kernels share: every instruction set's kernels, numbers drawn fresh (VPPS_TEST_SEED
  * repeats a run), memory that ends where a page without access begins, so that reading or writing past the end faults. */
-#ifndef VPPS_TESTS_KERNEL_INPUTS_H
-#define VPPS_TESTS_KERNEL_INPUTS_H
+#pragma once
 
 #include "common/testing.h"
 #include "graph/graph.h"
@@ -72,5 +71,3 @@ static inline bool close_to(float got, double want, double tolerance) {
     if (fabs(want) > 1e36 && isinf(got)) return (got > 0) == (want > 0); /* a step on the way there may overflow */
     return fabs(got - want) <= tolerance;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* simt_kernels.h - the kernels that test_simt.c runs, as text, and their parameter. */
-#ifndef SIMT_KERNELS_H
-#define SIMT_KERNELS_H
+#pragma once
 
 /* The parameter of all kernels here; ARGUMENTS is the same as text, in their first line. */
 typedef struct vpps_arguments {
@@ -158,5 +157,3 @@ static const char order_kernel[] =
               "    const unsigned place = atomicAdd((unsigned *)a.counters, 1u);\n"
               "    ((float *)a.out)[place] = (float)(blockIdx.x * blockDim.x + threadIdx.x);\n"
               "}\n";
-
-#endif

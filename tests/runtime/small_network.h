@@ -1,6 +1,5 @@
 /* small_network.h - a model with graphs that differ from batch to batch, for tests of handles. */
-#ifndef VPPS_TESTS_SMALL_NETWORK_H
-#define VPPS_TESTS_SMALL_NETWORK_H
+#pragma once
 
 #include "common/training.h"
 
@@ -52,5 +51,3 @@ int sn_settings(const sn_setting *settings, int n);
 
 /* How far numbers that were made in another order may be apart. */
 double sn_error(const sn_setting *s);
-
-#endif

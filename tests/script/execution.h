@@ -1,7 +1,6 @@
 /* execution.h - runs scripts by the CPU device's own code, a task at a time, in any order of the VPs: the second opinion on a script
  * that the checker accepts. Memory that nothing has written holds NaN. */
-#ifndef VPPS_TESTS_SCRIPT_EXECUTION_H
-#define VPPS_TESTS_SCRIPT_EXECUTION_H
+#pragma once
 
 #include "fixture.h"
 
@@ -18,5 +17,3 @@ bool executor_is_usable(const executor *x);
  * another than after the job's own script? A script that the device refuses to run makes no such difference. Tried are the orders in
  * which one VP runs whenever it can, or only when no other can. */
 bool executor_differs(executor *x, const subject *s);
-
-#endif

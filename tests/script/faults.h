@@ -1,6 +1,5 @@
 /* faults.h - scripts with one fault each, made by hand from right ones: what is edited, and where. */
-#ifndef VPPS_TESTS_SCRIPT_FAULTS_H
-#define VPPS_TESTS_SCRIPT_FAULTS_H
+#pragma once
 
 #include "common/training.h"
 #include "mutate.h"
@@ -33,5 +32,3 @@ uint32_t find_wait(batch *b, uint32_t n);
 uint32_t stage_of(batch *b, uint32_t block);
 
 DESTROYED_BY(vpps_compiled_cell, vpps_compiled_cell_free)
-
-#endif

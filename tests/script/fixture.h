@@ -1,7 +1,6 @@
 /* fixture.h - what the tests of scripts share: a machine for a model, and a scheduled batch with all that says what it
  * should be. */
-#ifndef VPPS_TESTS_SCRIPT_FIXTURE_H
-#define VPPS_TESTS_SCRIPT_FIXTURE_H
+#pragma once
 
 #include "common/random_graph.h"
 #include "script/task.h"
@@ -62,5 +61,3 @@ typedef struct job {
  * all the same. */
 vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed);
 void job_close(job *j);
-
-#endif

@@ -1,6 +1,5 @@
 /* mutate.h - small changes to correct scripts, and to compiled cells: what a bug would look like. */
-#ifndef VPPS_TESTS_SCRIPT_MUTATE_H
-#define VPPS_TESTS_SCRIPT_MUTATE_H
+#pragma once
 
 #include "fixture.h"
 
@@ -81,5 +80,3 @@ extern const size_t n_cell_mutations;
 
 /* A copy of a compiled cell, to be changed. NULL: out of memory. */
 vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* subjects.h - scripts to be checked, scheduled in every way that there is, and what is to be thought of changed ones. */
-#ifndef VPPS_TESTS_SCRIPT_SUBJECTS_H
-#define VPPS_TESTS_SCRIPT_SUBJECTS_H
+#pragma once
 
 #include "execution.h"
 
@@ -33,5 +32,3 @@ typedef void (*mutator)(const job *j, executor *x, uint64_t seed, tally *tallies
 /* Calls `mutate` for n small scripts scheduled in all ways, each of which is right, of at most so many words, with
  * what runs them. How many there were. */
 uint32_t each_small(uint32_t n, uint32_t words, mutator mutate, tally *tallies);
-
-#endif
