@@ -67,7 +67,7 @@ TEST_EACH(every_form_is_decompressed, 0, n_forms) {
     const char *path = data_file_as_well("every_form_is_decompressed", f->file);
     if (!path) return;
     size_t n;
-    char *text = file_bytes(path, &n);
+    char *text = folder_load(path, &n);
     check_compressed(f, text, n, false);
     free(text);
 }

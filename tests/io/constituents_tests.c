@@ -404,7 +404,7 @@ TEST_EACH(treebanks_in_the_penn_form, 0, 3) {
     if (!path) return;
     size_t n, n_penn, n_wanted, n_got;
     vpps_constituents *c = new_constituents(VPPS_LABELS_CUT), *penn = new_constituents(VPPS_LABELS_CUT);
-    char *text = file_bytes(path, &n), *rewritten = penn_form(text, n, &n_penn);
+    char *text = folder_load(path, &n), *rewritten = penn_form(text, n, &n_penn);
     TEST_OK(vpps_constituents_read_text(c, path, text, n));
     TEST_OK(vpps_constituents_read_text(penn, "penn", rewritten, n_penn));
     char *wanted = constituents_text(c, &n_wanted), *got = constituents_text(penn, &n_got);

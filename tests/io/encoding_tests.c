@@ -37,7 +37,7 @@ TEST_EACH(marks_and_line_ends_change_nothing, 0, n_forms) {
     const char *path = data_file_as_well("marks_and_line_ends_change_nothing", f->file);
     if (!path) return;
     size_t n;
-    char *text = file_bytes(path, &n);
+    char *text = folder_load(path, &n);
     check_written_otherwise(f, text, n);
     free(text);
 }
@@ -49,7 +49,7 @@ TEST_EACH(utf_16_is_named, 0, n_forms) {
     } texts[] = {{"\xff\xfe(\0a\0", 6}, {"\xfe\xff\0(\0a", 6}, {"\xff\xfe", 2}};
     for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
         FILE *out = fopen("/dev/null", "w");
-        CHECK_STATUS(forms[_i].read(NULL, texts[i].text, texts[i].n, out), VPPS_FORMAT);
+        CHECK_STATUS(form_read(&forms[_i], NULL, texts[i].text, texts[i].n, out), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), "t:1:1: expected UTF-8 text, found the byte order mark of UTF-16");
         ck_assert_int_eq(fclose(out), 0);
     }

@@ -13,30 +13,13 @@ static void show_sentences(const vpps_sentences *s, FILE *out) {
     }
 }
 
-/* Creates, reads, shows and destroys. */
-static vpps_status read_sentences(vpps_status (*read)(vpps_sentences *, const char *, const char *, size_t),
-                                  const char *path, const char *text, size_t n, FILE *out) {
-    vpps_sentences *s;
-    TEST_OK(vpps_sentences_create(&s));
-    const vpps_status status = read(s, path, text, n);
-    if (status == VPPS_OK) show_sentences(s, out);
-    vpps_sentences_destroy(s);
-    return status;
-}
-
 static vpps_status read_tagged(vpps_sentences *s, const char *path, const char *text, size_t n) {
     return path ? vpps_sentences_read_tagged_file(s, path) : vpps_sentences_read_tagged_text(s, "t", text, n);
-}
-static vpps_status tagged(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_tagged, path, text, n, out);
 }
 
 static vpps_status read_blanks(vpps_sentences *s, const char *path, const char *text, size_t n) {
     return path ? vpps_sentences_read_columns_file(s, path, NULL)
                 : vpps_sentences_read_columns_text(s, "t", text, n, NULL);
-}
-static vpps_status blanks(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_blanks, path, text, n, out);
 }
 
 static vpps_status read_tabs(vpps_sentences *s, const char *path, const char *text, size_t n) {
@@ -44,41 +27,26 @@ static vpps_status read_tabs(vpps_sentences *s, const char *path, const char *te
     return path ? vpps_sentences_read_columns_file(s, path, &tabs)
                 : vpps_sentences_read_columns_text(s, "t", text, n, &tabs);
 }
-static vpps_status tabs(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_tabs, path, text, n, out);
-}
 
 static vpps_status read_conllu(vpps_sentences *s, const char *path, const char *text, size_t n) {
     static const vpps_columns columns = {.conllu = true};
     return path ? vpps_sentences_read_columns_file(s, path, &columns)
                 : vpps_sentences_read_columns_text(s, "t", text, n, &columns);
 }
-static vpps_status conllu(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_conllu, path, text, n, out);
-}
 
 static vpps_status read_dependencies(vpps_sentences *s, const char *path, const char *text, size_t n) {
     return path ? vpps_sentences_read_dependencies_file(s, path, NULL)
                 : vpps_sentences_read_dependencies_text(s, "t", text, n, NULL);
 }
-static vpps_status dependencies(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_dependencies, path, text, n, out);
-}
 
 static vpps_status read_labelled(vpps_sentences *s, const char *path, const char *text, size_t n) {
     return path ? vpps_sentences_read_labelled_file(s, path) : vpps_sentences_read_labelled_text(s, "t", text, n);
-}
-static vpps_status labelled(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_labelled, path, text, n, out);
 }
 
 static vpps_status read_plain(vpps_sentences *s, const char *path, const char *text, size_t n) {
     static const vpps_lines lines = {.end_word = "<eos>", .keep_empty = true};
     return path ? vpps_sentences_read_lines_file(s, path, &lines)
                 : vpps_sentences_read_lines_text(s, "t", text, n, &lines);
-}
-static vpps_status plain(const char *path, const char *text, size_t n, FILE *out) {
-    return read_sentences(read_plain, path, text, n, out);
 }
 
 /* The same text on both sides. */
@@ -149,42 +117,40 @@ static vpps_status lexicon(const char *path, const char *text, size_t n, FILE *o
 }
 
 const form forms[] = {
-    {"word|TAG", "a|X b|O\n\nc|O\n", "wikiner/dev.txt", tagged},
-    {"columns of blanks", "a x X\nb x O\n\nc x O\n", "weibo_ner/weiboNER.conll.dev", blanks},
-    {"columns of tabs", "a b\tX\nc\tO\n\nd\tO\n", "weibo_ner/weiboNER_2nd_conll.test", tabs},
-    {"columns of CoNLL-U", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2-3\tbc\t_\t_\t_\t_\t_\t_\t_\t_\n", NULL, conllu},
+    {"word|TAG", "a|X b|O\n\nc|O\n", "wikiner/dev.txt", .sentences = read_tagged},
+    {"columns of blanks", "a x X\nb x O\n\nc x O\n", "weibo_ner/weiboNER.conll.dev", .sentences = read_blanks},
+    {"columns of tabs", "a b\tX\nc\tO\n\nd\tO\n", "weibo_ner/weiboNER_2nd_conll.test", .sentences = read_tabs},
+    {"columns of CoNLL-U", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2-3\tbc\t_\t_\t_\t_\t_\t_\t_\t_\n", NULL,
+     .sentences = read_conllu},
     {"dependency trees", "# a\n1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n\n1\tb\tb\tX\tX\t_\t0\troot\t_\t_\n", NULL,
-     dependencies},
-    {"labelled lines", "x y\ta b\n\nz\tc d\n", NULL, labelled},
-    {"lines", "a b\n\nc d\n", "ptb_lm/ptb.valid.txt", plain},
-    {"parallel lines", "a b\n\nc d\n", "iwslt15_envi/tst2013.vi", parallel},
-    {"trees with numbers", "(1 (0 a) (2 b))\n\n(0 a)\n", "sst/dev.txt", sentiment},
-    {"trees with names", "(S (NP a) (VP b))\n\n(X a)\n", "treebank/gum.dev.txt", constituents},
-    {"lattices", "2\n2 0 1\n0\n1 0 5\n1 3\n0\n", "lattice_ids/dev.txt", lattices},
-    {"a lexicon", "ab 1 n\ncd\nef 2 v\n", "weibo_ner/lexicon.txt", lexicon},
+     .sentences = read_dependencies},
+    {"labelled lines", "x y\ta b\n\nz\tc d\n", NULL, .sentences = read_labelled},
+    {"lines", "a b\n\nc d\n", "ptb_lm/ptb.valid.txt", .sentences = read_plain},
+    {"parallel lines", "a b\n\nc d\n", "iwslt15_envi/tst2013.vi", .other = parallel},
+    {"trees with numbers", "(1 (0 a) (2 b))\n\n(0 a)\n", "sst/dev.txt", .other = sentiment},
+    {"trees with names", "(S (NP a) (VP b))\n\n(X a)\n", "treebank/gum.dev.txt", .other = constituents},
+    {"lattices", "2\n2 0 1\n0\n1 0 5\n1 3\n0\n", "lattice_ids/dev.txt", .other = lattices},
+    {"a lexicon", "ab 1 n\ncd\nef 2 v\n", "weibo_ner/lexicon.txt", .other = lexicon},
 };
 const int n_forms = (int)VPPS_COUNT(forms);
+
+vpps_status form_read(const form *f, const char *path, const char *text, size_t n, FILE *out) {
+    if (f->other) return f->other(path, text, n, out);
+    OWNED(vpps_sentences) *s;
+    TEST_OK(vpps_sentences_create(&s));
+    const vpps_status status = f->sentences(s, path, text, n);
+    if (status == VPPS_OK) show_sentences(s, out);
+    return status;
+}
 
 char *form_shown(const form *f, const char *path, const char *text, size_t n) {
     char *shown;
     size_t bytes;
     FILE *out = open_memstream(&shown, &bytes);
     ck_assert(out != NULL);
-    const vpps_status status = f->read(path, text, n, out);
+    const vpps_status status = form_read(f, path, text, n, out);
     ck_assert_msg(status == VPPS_OK, "%s: %s", f->name, vpps_error_message());
     ck_assert_int_eq(fclose(out), 0);
     ck_assert_uint_gt(bytes, 0);
     return shown;
-}
-
-char *file_bytes(const char *path, size_t *n) {
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s cannot be opened", path);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    *n = (size_t)ftell(file);
-    char *bytes = malloc(*n + 1);
-    rewind(file);
-    ck_assert_uint_eq(fread(bytes, 1, *n, file), *n);
-    ck_assert_int_eq(fclose(file), 0);
-    return bytes;
 }

@@ -8,15 +8,16 @@ typedef struct form {
     const char *name;
     const char *text; /* lines end with LF */
     const char *file; /* of the data sets; NULL: there is none */
-    /* Reads a file, or with path NULL a text named "t"; writes all that was read. Fails as the reader does. */
-    vpps_status (*read)(const char *path, const char *text, size_t n, FILE *out);
+    /* Read a file, or with path NULL a text named "t": sentences; or what else it is, and write all of it. One is NULL. */
+    vpps_status (*sentences)(vpps_sentences *s, const char *path, const char *text, size_t n);
+    vpps_status (*other)(const char *path, const char *text, size_t n, FILE *out);
 } form;
 
 extern const form forms[];
 extern const int n_forms;
 
+/* Reads, and writes all that was read. Fails as the reader does. */
+vpps_status form_read(const form *f, const char *path, const char *text, size_t n, FILE *out);
+
 /* What the form's reader makes of a file, or a text, in memory that the caller frees. The check fails when it does. */
 char *form_shown(const form *f, const char *path, const char *text, size_t n);
-
-/* A file's bytes, as they lie on the disk, in memory that the caller frees. */
-char *file_bytes(const char *path, size_t *n);
