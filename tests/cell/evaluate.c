@@ -5,13 +5,6 @@
 
 #include <math.h>
 
-/* A test cannot go on without memory. */
-static void *need(void *p) {
-    if (!p) abort();
-    return p;
-}
-static double *doubles(size_t n) { return need(calloc(n + 1, sizeof(double))); }
-
 static double *drawn(uint64_t *random, size_t n) {
     double *x = doubles(n);
     for (size_t i = 0; i < n; i++) x[i] = 2 * (double)vpps_random_unit(random) - 1;

@@ -2,12 +2,6 @@
 
 #include <math.h>
 
-static void *need(void *p) {
-    if (!p) abort();
-    return p;
-}
-static double *doubles(size_t n) { return need(calloc(n + 1, sizeof(double))); }
-
 episode episode_of(const rg_built *built) {
     episode x = {.model = built->model};
     for (; x.n_batches < VPPS_COUNT(built->g) && built->g[x.n_batches]; x.n_batches++) {

@@ -1,11 +1,6 @@
 /* flat.c - see flat.h. */
 #include "common/flat.h"
-
-/* A test cannot go on without memory. */
-static void *need(void *p) {
-    if (!p) abort();
-    return p;
-}
+#include "common/testing.h"
 
 static uint32_t add_node(flat_graph *f, const vpps_signature *s, const vpps_param *matrices, uint32_t imm) {
     if (!VPPS_RESERVE(f->nodes, f->n_nodes + 1u)) abort();

@@ -6,13 +6,6 @@
 
 #define SINGLE_EPSILON 0x1p-23
 
-/* A test cannot go on without memory. */
-static void *need(void *p) {
-    if (!p) abort();
-    return p;
-}
-static double *doubles(size_t n) { return need(calloc(n + 1, sizeof(double))); }
-
 /* ---------------------------------------------------------------- parameters */
 
 ref_model *ref_model_create(vpps_model *model) {

@@ -1,6 +1,8 @@
 /* testing.c - see testing.h. */
 #include "common/testing.h"
 
+#include <unistd.h>
+
 static test_item *items;
 static int n_items;
 
@@ -75,4 +77,11 @@ int test_main(const char *name) {
     }
     free(sorted);
     return test_run(suite);
+}
+
+const char *test_data(const char *name) {
+    static char path[1024];
+    const char *data = getenv("VPPS_DATA");
+    snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
+    return access(path, R_OK) == 0 ? path : NULL;
 }

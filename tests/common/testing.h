@@ -98,6 +98,13 @@ DESTROYED_BY(vpps_sentences, vpps_sentences_destroy)
 DESTROYED_BY(vpps_lattices, vpps_lattices_destroy)
 DESTROYED_BY(vpps_constituents, vpps_constituents_destroy)
 
+/* A test cannot go on without memory. */
+static inline void *need(void *p) {
+    if (!p) abort();
+    return p;
+}
+static inline double *doubles(size_t n) { return need(calloc(n + 1, sizeof(double))); }
+
 #define TEST_OK(call)                                                                                                  \
     do {                                                                                                               \
         const vpps_status test_status_ = (call);                                                                       \
@@ -170,6 +177,9 @@ static inline bool test_kernels(const char *which) {
     const char *kernels = getenv("VPPS_TEST_KERNELS");
     return kernels && strcmp(kernels, which) == 0;
 }
+
+/* The path of a file of the data sets, in a static buffer; NULL: it is not there. */
+const char *test_data(const char *name);
 
 /* For `to` of TEST_EACH: every day some of these, and the rest is told to be left out. */
 static inline int test_everyday(const char *what, int everyday, int all) {

@@ -1,13 +1,7 @@
 /* fuzz_constituents.c - any bytes as n-ary trees: what is read holds the header's promises, and so do both binary
  * forms of it; what is refused leaves the constituents as they were. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "vpps_data.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static void check_tree(const vpps_constituents *c, vpps_constituent_tree tree) {
     uint32_t leaves = 0;

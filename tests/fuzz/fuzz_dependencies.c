@@ -1,13 +1,7 @@
 /* fuzz_dependencies.c - any bytes as dependency trees, in a way that the first byte chooses: what is read holds the header's promises;
  * what is refused leaves the sentences as they were. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "vpps_data.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static const vpps_dependencies ways[] = {
     {0}, {.cut_subtypes = true}, {.heads_only = true}, {.label = "label"}, {.heads_only = true, .label = "label"}};

@@ -1,15 +1,9 @@
 /* fuzz_edge_lists.c - any bytes as graphs in lists of edges, in a way that the first byte chooses: what is read holds the header's
  * promises; what is refused leaves the graphs as they were. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "io/edge_lists.h"
 
 #include <math.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static void check_graph(const vpps_edge_lists *e, const vpps_sentences *s, uint32_t i, vpps_edge_labels labels) {
     const vpps_sentence x = vpps_sentences_get(s, i);

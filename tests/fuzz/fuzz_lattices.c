@@ -1,13 +1,7 @@
 /* fuzz_lattices.c - any bytes as lattices of ids: what is read holds the header's promises and, written again, is read
  * the same; what is refused leaves the lattices as they were. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "vpps_data.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static void check_lattice(const vpps_lattices *l, vpps_lattice lattice) {
     require(lattice.n_nodes >= 1 && lattice.first_arc[0] == 0 && lattice.first_arc[1] == 0);

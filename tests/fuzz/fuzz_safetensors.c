@@ -1,13 +1,7 @@
 /* fuzz_safetensors.c - any bytes as a safetensors file: it is refused with FORMAT, or all that it claims to hold is
  * there. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "io/safetensors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static uint64_t walk(const vpps_safetensors *file) {
     uint64_t bytes = 0, sum = 0;

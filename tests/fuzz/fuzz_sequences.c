@@ -1,13 +1,7 @@
 /* fuzz_sequences.c - any bytes as sentences, in a format that the first byte chooses: what is read holds the header's
  * promises and, written again, is read the same; what is refused leaves the sentences as they were. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "vpps_data.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 enum { TAGGED, COLUMNS, TABS, LINES, KEPT_LINES, CONLLU, LABELLED, N_FORMATS };
 

@@ -1,13 +1,7 @@
 /* fuzz_treebank.c - any bytes as a treebank: what is read is written and read back the same; what is refused leaves
  * the treebank as it was. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "vpps_data.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static char *write_all(const vpps_treebank *tb, size_t *n) {
     char *text = NULL;

@@ -1,15 +1,9 @@
 /* fuzz_vectors.c - any bytes as a file of vectors, compressed or not: what is read is finite and counted, and goes to the
  * vocabulary's words alone; what is refused is refused in so many words. */
-#include "base/base.h"
+#include "fuzz.h"
 #include "io/vectors.h"
 
 #include <math.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void require(bool condition) {
-    if (!condition) abort();
-}
 
 static vpps_vocab *make_words(void) {
     static const char *const words[] = {"the", "cat", "<unk>", "h\xc3\xa4user", "unseen", "a"};

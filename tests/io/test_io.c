@@ -1,15 +1,10 @@
 /* test_io.c - data readers and checkpoint files: the runner and what the suites share. */
 #include "io_tests.h"
 
-#include <unistd.h>
-
 static const char *find_data(const char *otherwise, const char *test, const char *name) {
-    static char path[1024];
-    const char *data = getenv("VPPS_DATA");
-    snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
-    if (access(path, R_OK) == 0) return path;
-    test_tell(otherwise, "%s: no %s (set VPPS_DATA to the folder of data sets)", test, path);
-    return NULL;
+    const char *path = test_data(name);
+    if (!path) test_tell(otherwise, "%s: no %s (set VPPS_DATA to the folder of data sets)", test, name);
+    return path;
 }
 
 const char *data_file(const char *test, const char *name) { return find_data("skipped", test, name); }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "models.h"
 
-#include <unistd.h>
-
 enum { EXAMPLES = 128, MOST_WORDS = 40, WORDS = 200, TAGS = 9 };
 
 /* ---------------------------------------------------------------- a network's batch */
@@ -54,16 +52,9 @@ static void add_example(network_batch *b, const net_example *x) {
 
 /* ---------------------------------------------------------------- examples */
 
-static char *data_path(const char *name) {
-    static char path[1024];
-    const char *data = getenv("VPPS_DATA");
-    snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
-    return access(path, R_OK) == 0 ? path : NULL;
-}
-
 /* SST's, or generated ones. */
 static void open_trees(network_batch *b) {
-    const char *path = data_path("sst/train.txt");
+    const char *path = test_data("sst/train.txt");
     OWNED(vpps_treebank) *trees;
     TEST_OK(vpps_treebank_create(&trees));
     TEST_OK(path ? vpps_treebank_read_file(trees, path) : vpps_treebank_generate_listops(trees, NULL, EXAMPLES));

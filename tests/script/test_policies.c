@@ -7,8 +7,6 @@
 #include "script/scopes.h"
 #include "vpps_data.h"
 
-#include <unistd.h>
-
 /* ---------------------------------------------------------------- typed graphs */
 
 static vpps_typed_graph open_graph(uint32_t most, uint32_t n_types) {
@@ -245,13 +243,6 @@ TEST(equal_graphs_give_equal_automata) {
 
 /* ---------------------------------------------------------------- real data */
 
-static char *data_path(const char *name) {
-    static char path[1024];
-    const char *data = getenv("VPPS_DATA");
-    snprintf(path, sizeof path, "%s/%s", data && *data ? data : "../shared/data", name);
-    return access(path, R_OK) == 0 ? path : NULL;
-}
-
 /* A network with the first examples of some data on a handle. */
 typedef struct subject {
     const network *net;
@@ -336,7 +327,7 @@ static const struct {
 };
 
 TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
-    const char *path = data_path("sst/train.txt");
+    const char *path = test_data("sst/train.txt");
     if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
     vpps_treebank *trees;
     TEST_OK(vpps_treebank_create(&trees));
@@ -374,7 +365,7 @@ static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
 }
 
 TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {
-    const char *path = data_path("lattice_ids/train.txt");
+    const char *path = test_data("lattice_ids/train.txt");
     if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
     vpps_lattices *lattices;
     TEST_OK(vpps_lattices_create(&lattices));
