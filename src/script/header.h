@@ -2,6 +2,9 @@
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
+/* The numbers of vpps_optimizer. */
+#define VPPS_OPTIMIZER_NUMBERS(X) X(lr) X(momentum) X(beta1) X(beta2) X(epsilon) X(weight_decay) X(clip)
+
 typedef struct vpps_task_header {
     unsigned magic, words;
     unsigned n_vps, n_groups; /* equal groups of consecutive VPs */
@@ -18,7 +21,9 @@ typedef struct vpps_task_header {
     unsigned dropout_key[2]; /* low, high word */
     float corrections[2];    /* 1 / (1 - beta^step) of both betas */
     unsigned steps; /* address of a vpps_param_step for each parameter; 0: all parameters step by the numbers below */
-    float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
+#define X(name) float name;
+    VPPS_OPTIMIZER_NUMBERS(X)
+#undef X
 } vpps_task_header;
 
 /* A parameter's own numbers, in place of the header's. */

@@ -5,20 +5,21 @@
 
 #include <math.h>
 
+#define X(name) +sizeof(float)
+_Static_assert(offsetof(vpps_optimizer, reserved) == offsetof(vpps_optimizer, lr) VPPS_OPTIMIZER_NUMBERS(X),
+               "the table of numbers has all that vpps_optimizer has");
+#undef X
+
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request) {
     const vpps_optimizer *o = request->optimizer;
     h->update = (uint32_t)o->kind + 1;
     h->guard = request->guard;
     h->step = request->step;
-    h->lr = o->lr;
-    h->momentum = o->momentum;
-    h->beta1 = o->beta1;
-    h->beta2 = o->beta2;
-    h->epsilon = o->epsilon;
+#define X(name) h->name = o->name;
+    VPPS_OPTIMIZER_NUMBERS(X)
+#undef X
     h->corrections[0] = (float)(1 / (1 - pow(o->beta1, request->step)));
     h->corrections[1] = (float)(1 / (1 - pow(o->beta2, request->step)));
-    h->weight_decay = o->weight_decay;
-    h->clip = o->clip;
 }
 
 uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model) {

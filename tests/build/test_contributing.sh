@@ -38,6 +38,8 @@ put('src/isa/isa.def', 'EW(SQRT,', line('EW(CUBE,') + line('EW(CUBE_B,'), after=
 put('tests/common/meanings.def', 'MEANING(SQRT,', line('MEANING(CUBE'), after=False)
 put('include/vpps.h', 'X(ADAMW, "adamw", 2)', ' ' + re.search(r'`(X\(RMSPROP.*?\))`', text)[1])
 put('src/isa/steps.h', 'VPPS_OPTIMIZER_STEP(SGD)', block('VPPS_OPTIMIZER_STEP(RMSPROP)'), after=False)
+put('src/script/header.h', 'X(clip)', ' ' + re.search(r'`(X\(rho\))`', text)[1])
+put('include/vpps.h', 'epsilon, weight_decay, clip', ', rho')
 put('tests/common/meaning.c', 'case VPPS_SGD:', block('case VPPS_RMSPROP:'), after=False)
 put('python/vpps/ops.py', 'def square(', block('lib.vpps_cube') + '\n\n', after=False)
 put('src/script/policies.c', '/* ---------------------------------------------------------------- the table */', block('choose_greedy'), after=False)
@@ -49,7 +51,7 @@ compiles() {
     (cd "$work" && "$CC" -fsyntax-only -fopenmp-simd -std=c11 -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -DVPPS_KERNELS_ISA=generic -Iinclude -Isrc \
         -Imodels -Itests "$1")
 }
-for file in $(grep -rlE '"(graph/ops|isa/isa)\.def"|"isa/steps\.h"|VPPS_OPTIMIZER_TABLE\(|VPPS_OP_COUNT' src tests --include='*.c') src/script/policies.c src/runtime/devices.c; do
+for file in $(grep -rlE '"(graph/ops|isa/isa)\.def"|"isa/steps\.h"|VPPS_OPTIMIZER_(TABLE|NUMBERS)\(|VPPS_OP_COUNT' src tests --include='*.c') src/script/policies.c src/runtime/devices.c; do
     check "$file compiles with them" compiles "$file"
 done
 check "the Python package compiles with it" python3 -m py_compile "$work/python/vpps/ops.py"

@@ -286,15 +286,12 @@ static uint32_t states_of(const test_case *c) {
 
 static void run_step(const vpps_kernels *kernels, const batch *b, words *pool, const test_case *c, bool cut) {
     const vpps_task_header *h = &b->header;
-    const vpps_step step = {c->of.what - VPPS_I_COUNT,
-                            1,
-                            h->lr,
-                            h->momentum,
-                            h->beta1,
-                            h->beta2,
-                            h->epsilon,
-                            h->weight_decay,
-                            {h->corrections[0], h->corrections[1]}};
+#define X(name) .name = h->name,
+    const vpps_step step = {.kind = c->of.what - VPPS_I_COUNT,
+                            .scale = 1,
+                            .corrections = {h->corrections[0], h->corrections[1]},
+                            VPPS_OPTIMIZER_NUMBERS(X)};
+#undef X
     const uint32_t n = c->of.length, places[] = {c->of.to, c->of.t[1], c->of.t[2]};
     const float *g = take(3, pool, c->of.t[0], n);
     float *x[3] = {NULL};

@@ -8,6 +8,7 @@
 
 #include "isa/isa.h"
 #include "plan/plan.h"
+#include "script/header.h"
 
 /* Decoded operands, in the letters of isa.def. Tensors may be equal to the destination, but not overlap otherwise. */
 typedef struct vpps_operands {
@@ -31,8 +32,10 @@ typedef void (*vpps_cpu_kernel)(uint32_t n, bool accumulate, float *dst, const v
 typedef struct vpps_step {
     uint32_t kind; /* vpps_optimizer_kind */
     float scale;   /* of the gradient: clipping */
-    float lr, momentum, beta1, beta2, epsilon, weight_decay;
-    float corrections[2]; /* 1 / (1 - beta^step) of both betas */
+    float corrections[2];
+#define X(name) float name;
+    VPPS_OPTIMIZER_NUMBERS(X)
+#undef X
 } vpps_step;
 
 /* A block of a matrix's rows, column after column, padded with zero rows to a multiple of 16: element (r, k) at a[k * ld + r]; and

@@ -617,15 +617,12 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const vpps_task_header *h = &cpu->task_header;
     const double norm = vpps_cpu_norm(cpu);
     if (h->guard && (!isfinite(cpu->loss) || !isfinite(norm))) return false;
+#define X(name) .name = h->name,
     *step = (vpps_step){.kind = h->update - 1,
                         .scale = 1,
-                        .lr = h->lr,
-                        .momentum = h->momentum,
-                        .beta1 = h->beta1,
-                        .beta2 = h->beta2,
-                        .epsilon = h->epsilon,
-                        .weight_decay = h->weight_decay,
-                        .corrections = {h->corrections[0], h->corrections[1]}};
+                        .corrections = {h->corrections[0], h->corrections[1]},
+                        VPPS_OPTIMIZER_NUMBERS(X)};
+#undef X
     if (h->clip > 0 && norm > h->clip) step->scale = (float)(h->clip / norm);
     return true;
 }

@@ -47,10 +47,10 @@ static bool check_optimizer(vpps_checker *c) {
     if (!c->training) return !h->update || VPPS_REFUSE(c, "the header asks for an update");
     const float corrections[] = {(float)(1 / (1 - pow(o->beta1, c->request->step))),
                                  (float)(1 / (1 - pow(o->beta2, c->request->step)))};
-    const bool all = h->update == (uint32_t)o->kind + 1 && same(h->lr, o->lr) && same(h->momentum, o->momentum) &&
-                     same(h->beta1, o->beta1) && same(h->beta2, o->beta2) && same(h->epsilon, o->epsilon) &&
-                     same(h->weight_decay, o->weight_decay) && same(h->clip, o->clip) &&
+#define X(name) &&same(h->name, o->name)
+    const bool all = h->update == (uint32_t)o->kind + 1 VPPS_OPTIMIZER_NUMBERS(X) &&
                      same(h->corrections[0], corrections[0]) && same(h->corrections[1], corrections[1]);
+#undef X
     if (!all) return VPPS_REFUSE(c, "the header's optimiser is not the one asked for");
     if (h->lasting && c->request->part != VPPS_STEP_WHOLE)
         return VPPS_REFUSE(c, "gradients are left to an update that does not come");
