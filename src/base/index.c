@@ -35,3 +35,9 @@ void vpps_index_free(vpps_index *x) {
     free(x->slots);
     *x = (vpps_index){0};
 }
+
+uint64_t vpps_hash_words(const uint32_t *words, uint32_t n) {
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h ^ words[i]) + i;
+    return h;
+}

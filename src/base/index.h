@@ -28,8 +28,4 @@ bool vpps_index_add(vpps_index *x, uint64_t hash, uint32_t number);
 void vpps_index_clear(vpps_index *x);
 void vpps_index_free(vpps_index *x);
 
-static inline uint64_t vpps_hash_words(const uint32_t *words, uint32_t n) {
-    uint64_t h = n;
-    for (uint32_t i = 0; i < n; i++) h = vpps_mix64(h ^ words[i]) + i;
-    return h;
-}
+uint64_t vpps_hash_words(const uint32_t *words, uint32_t n);

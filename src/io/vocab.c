@@ -63,6 +63,7 @@ void vpps_vocab_destroy(vpps_vocab *v) {
 }
 
 static uint32_t find(const vpps_vocab *v, const char *text, size_t len, uint64_t hash) {
+    if (!v->words) return VPPS_NO_WORD;
     for (uint32_t at = vpps_index_first(hash), id; (id = vpps_index_next(&v->ids, hash, &at)) != UINT32_MAX;) {
         const entry *w = &v->words[id];
         if (w->len == len && memcmp(w->text, text, len) == 0) return id;
