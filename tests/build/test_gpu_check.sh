@@ -170,7 +170,7 @@ check "tests that run are built" test -z "$(comm -23 <(echo "$runs") <(carried p
 check "modules come along" test "$(comm -12 <(echo "$imports") <(carried scripts | sort))" = \
     "$(cd "$root" && comm -12 <(echo "$imports") <(printf '%s\n' bench/*.py bench/twins/*.py | sort))"
 check "every kind of agreement is a step" test "$(sed -n 's/^cases=(\(.*\))$/\1/p' "$root/tools/gpu_check.sh" | tr -d '"=0-9')" = \
-    "$(sed -nE 's/^.*\{"([a-z ]+)", [a-z_]+, .*$/\1/p' "$root/tests/gpu/test_gpu_agreement.c" | paste -sd ' ')"
+    "$(sed -nE 's/^TEST_GROUP\("([a-z ]+)".*/\1/p' "$root/tests/gpu/test_gpu_agreement.c" | paste -sd ' ')"
 check "a case that is not there" run 1 DOCTOR="ready: X" DOCTOR_JSON="$gpu" STEPS=agreement CHECKS=0 OUT="$work/none"
 check "is a failure" json "$work/none/check.json" "'nothing was checked' in s['agreement-long']['last_lines']"
 
