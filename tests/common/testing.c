@@ -19,10 +19,11 @@ static int by_line(const void *a, const void *b) {
 }
 
 /* This process runs part number so many of each check's range. */
-static void read_part(int *number, int *parts) {
+static int number = 1, parts = 1;
+
+void test_in_parts(void) {
     const char *text = getenv("VPPS_TEST_PART");
-    *number = *parts = 1;
-    if (!text || (sscanf(text, "%d/%d", number, parts) == 2 && *number >= 1 && *number <= *parts)) return;
+    if (!text || (sscanf(text, "%d/%d", &number, &parts) == 2 && number >= 1 && number <= parts)) return;
     fprintf(stderr, "VPPS_TEST_PART is %s; expected NUMBER/PARTS\n", text);
     exit(2);
 }
@@ -50,8 +51,7 @@ int test_run(Suite *suite) {
 }
 
 int test_main(const char *name) {
-    int number, parts, n = 0;
-    read_part(&number, &parts);
+    int n = 0;
     test_item **sorted = calloc((size_t)n_items, sizeof(*sorted));
     if (!sorted) return EXIT_FAILURE;
     for (test_item *item = items; item; item = item->next) sorted[n++] = item;

@@ -68,9 +68,10 @@ void test_add(test_item *item);
     TEST_ADD_(TEST_JOIN(group_at_, __LINE__), TEST_JOIN(group_at_, __LINE__), NULL, NULL)                              \
     struct test_item
 
-/* Runs all checks, as a suite of that name. VPPS_TEST_PART, as 2/3: every third check of each TEST_EACH, from the second on. The program's
- * exit status. */
+/* Runs all checks, as a suite of that name. The program's exit status. */
 int test_main(const char *suite);
+/* Before it: the program is one that runs in parts. VPPS_TEST_PART, as 2/3: every third check of each TEST_EACH, from the second on. */
+void test_in_parts(void);
 int test_run(Suite *suite); /* another suite */
 
 /* ---- what ends with the block that declares it, the last one first

@@ -369,4 +369,7 @@ TEST_EACH(the_order_of_turns_does_not_matter, 0, test_everyday("same bits", gpu_
     }
 }
 
-int main(void) { return gpu_main("agreement"); }
+int main(void) {
+    test_in_parts();
+    return gpu_main("agreement");
+}

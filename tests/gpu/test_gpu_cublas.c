@@ -263,5 +263,6 @@ int main(void) {
     snprintf(stand_in, sizeof stand_in, "%s/fake_cublas.so", dirname(program));
     if (gpu_is_simulated()) setenv("VPPS_LIBCUBLAS", stand_in, 1);
     if (!gpu_is_simulated() && is_missing()) return 0;
+    test_in_parts();
     return gpu_main("cublas");
 }
