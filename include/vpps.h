@@ -647,10 +647,9 @@ VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
 
 typedef struct vpps_options {
-    size_t size; /* sizeof(vpps_options): vpps_options_default sets it */
-    const char
-        *device; /* "cpu"; "cuda", or "gpu": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to debug
-                            without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
+    size_t size;        /* sizeof(vpps_options): vpps_options_default sets it */
+    const char *device; /* "cpu"; "cuda" or "gpu": an NVIDIA GPU; "simt": the GPU's kernel run by the CPU, slowly, to
+                            debug without a GPU; "auto": cuda, or cpu where there is no GPU (the log says why) */
     uint32_t
         vps; /* virtual processors; 0: one for every core that the process may use (by its affinity and the quota of its
                        control group), or multiprocessor of the GPU */

@@ -1,5 +1,5 @@
 /* index.c - see index.h. */
-#include "index.h"
+#include "base/index.h"
 
 static void put(vpps_index *x, uint64_t slot) {
     uint32_t at = vpps_index_first(slot);

@@ -43,7 +43,7 @@ static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 static const char precision_names[] = VPPS_PRECISION_TABLE(X);
 #undef X
 
-/* Batching policies, and devices, in the order of their tables, which are asked when options are: options_rows. */
+/* What --policy may be, and what help says of --device: options_rows lists both from their tables. */
 static char policy_names[128], device_help[256];
 
 static void list_policies(void) {

@@ -13,7 +13,7 @@ const vpps_device_table *vpps_device_named(const char *name) {
     return NULL;
 }
 
-const vpps_device_table *vpps_device_found(void) {
+static const vpps_device_table *find_any(void) {
     for (const vpps_device_table *const *d = vpps_devices; *d; d++)
         if ((*d)->find && (*d)->find() == VPPS_OK) return *d;
     return vpps_devices[0];
@@ -28,6 +28,6 @@ static vpps_status unknown(const char *name) {
 }
 
 vpps_status vpps_device_meant(const char *name, const vpps_device_table **out) {
-    *out = strcasecmp(name, "auto") == 0 ? vpps_device_found() : vpps_device_named(name);
+    *out = strcasecmp(name, "auto") == 0 ? find_any() : vpps_device_named(name);
     return *out ? VPPS_OK : unknown(name);
 }

@@ -2,7 +2,7 @@
  * the environment. */
 #pragma once
 
-#include "vpps.h"
+#include "base/base.h"
 #include "vpps_data.h"
 
 #include <check.h>
@@ -79,17 +79,12 @@ int test_run(Suite *suite); /* another suite */
  *   FREED char *text = ...;                 free(text)
  *   AT_END(sn_close) small_network n = ...; sn_close(&n)
  *   OWNED(vpps_graph) *g = ...;             vpps_graph_destroy(g), as DESTROYED_BY says */
-#define AT_END(function) __attribute__((cleanup(function)))
-#define FREED AT_END(test_free)
+#define AT_END(function) VPPS_CLOSED_BY(function)
+#define FREED VPPS_FREED
 #define OWNED(type) AT_END(type##_owned) type
 #define DESTROYED_BY(type, function)                                                                                   \
     static inline void type##_owned(type **owned) { function(*owned); }
 
-static inline void test_free(void *pointer) {
-    void *memory;
-    memcpy(&memory, pointer, sizeof memory);
-    free(memory);
-}
 DESTROYED_BY(vpps_model, vpps_model_destroy)
 DESTROYED_BY(vpps_graph, vpps_graph_destroy)
 DESTROYED_BY(vpps_handle, vpps_handle_destroy)

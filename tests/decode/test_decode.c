@@ -269,7 +269,7 @@ TEST(failures) {
 
 /* ---------------------------------------------------------------- every network of pairs */
 
-/* The table's networks of pairs, one by one; NULL behind the last. */
+/* The network with that number, from 0, among those that translate pairs; NULL: there are fewer. */
 static const network *network_of_pairs(int number) {
     for (const network *const *n = networks; *n; n++)
         if (((*n)->kind == NET_PAIRS || (*n)->kind == NET_LATTICE_PAIRS) && number-- == 0) return *n;

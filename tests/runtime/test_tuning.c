@@ -228,7 +228,7 @@ TEST(a_resumed_run_keeps_its_choice) {
     c = resume(odd, o, file);
     ck_assert_uint_ne(c.pays, 17);
     o.no_tuning = false;
-    o.precision = VPPS_PRECISION_BF16; /* asked for by name */
+    o.precision = VPPS_PRECISION_BF16; /* AUTO never takes it */
     c = resume(odd, o, file);
     ck_assert_int_eq(c.precision, VPPS_PRECISION_BF16);
     setenv("VPPS_ISA", vpps_units_of_this_cpu()->kernels[last]->isa, 1);
