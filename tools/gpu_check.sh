@@ -345,8 +345,9 @@ wanted=("$@")
 work=$(mktemp -d)
 steps_out=$work/steps
 mkdir "$steps_out"
-trap 'exit 143' TERM INT
-trap 'trap "" TERM INT; kill $(jobs -p) 2> /dev/null || true; wait; [ -z "${out:-}" ] || pack; rm -rf "$work"' EXIT
+# timeout signals twice, the process and its group. The second signal can end the first wait.
+trap 'trap "" TERM INT; exit 143' TERM INT
+trap 'trap "" TERM INT; kill $(jobs -p) 2> /dev/null || true; wait || wait || true; [ -z "${out:-}" ] || pack; rm -rf "$work"' EXIT
 id=$(commit)
 if [ -f sources ]; then # this is a copy of build-gpu/
     from=.
