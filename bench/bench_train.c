@@ -7,8 +7,8 @@
  * ended, in the order of the file. The time is from building the first graph to the last loss. bench/train.py runs one such process for
  * each network, in turn with its peers.
  *
- * "BATCH 0 EXAMPLES" trains the first examples of the training part, so many at least, after one batch that does not count: for devices
- * whose time is simulated (VPPS_LIBCUDA).
+ * "BATCH 0 EXAMPLES" trains the first examples of the training part, so many at least, after a batch of one example that does not count:
+ * for devices whose time is simulated (VPPS_LIBCUDA).
  *
  * peak_gflops: of a run on the CPU, the mean of the cores' peak (peak.h) right before and right after; gflops: the operations of the
  * examples that were trained, by vpps_graph_cost. Host: building graphs and making scripts. Gap: how long a GPU had nothing to do.
@@ -23,7 +23,7 @@
 
 #include <jansson.h>
 
-enum { MAX_BATCHES = 32, COUNTED = 2048, PEAK_NS = 20000000 };
+enum { MAX_BATCHES = 32, MAX_BATCH = 4096, COUNTED = 2048, PEAK_NS = 20000000 };
 static const double WARM_UP_S = 0.1;
 
 /* A batch size: a handle of its own, as a run of `vpps train` would have. */
@@ -64,8 +64,8 @@ typedef struct totals {
     double flops;
 } totals;
 
-static vpps_status train_batch(bench *b, size *z, totals *t) {
-    uint32_t examples[4096], n = vpps_min_u32(z->s.batch, VPPS_COUNT(examples));
+static vpps_status train_batch(bench *b, size *z, uint32_t n, totals *t) {
+    uint32_t examples[MAX_BATCH];
     vpps_node loss;
     for (uint32_t i = 0; i < n; i++) {
         examples[i] = z->next++ % b->n_examples;
@@ -83,15 +83,15 @@ static vpps_status train_batch(bench *b, size *z, totals *t) {
 static vpps_status train(bench *b, size *z, double seconds, uint32_t examples, totals *t, double *spent_ns) {
     const uint64_t start = vpps_now_ns();
     do {
-        VPPS_TRY(train_batch(b, z, t));
+        VPPS_TRY(train_batch(b, z, z->s.batch, t));
     } while ((double)(vpps_now_ns() - start) < seconds * 1e9 || t->sentences < examples);
     VPPS_TRY(vpps_sync_latest_loss(z->session.handle, NULL));
     *spent_ns = (double)(vpps_now_ns() - start);
     return VPPS_OK;
 }
 
-/* The batch size's state, which is opened and warmed up when it is new. */
-static vpps_status find_size(bench *b, uint32_t batch, size **out) {
+/* The batch size's state, which is opened and warmed up by batches of warm_up examples when it is new. */
+static vpps_status find_size(bench *b, uint32_t batch, uint32_t warm_up, size **out) {
     for (uint32_t i = 0; i < b->n_sizes; i++) {
         *out = &b->sizes[i];
         if (b->sizes[i].s.batch == batch) return VPPS_OK;
@@ -107,7 +107,7 @@ static vpps_status find_size(bench *b, uint32_t batch, size **out) {
     if (b->n_sizes == 1) VPPS_TRY(count_flops(b, &z->session));
     while (!done) {
         uint32_t n = 0;
-        VPPS_TRY(train_batch(b, z, &unused));
+        VPPS_TRY(train_batch(b, z, warm_up, &unused));
         VPPS_TRY(vpps_handle_trials(z->session.handle, NULL, &n, &done));
     }
     return vpps_sync_latest_loss(z->session.handle, NULL);
@@ -118,7 +118,7 @@ static vpps_status answer(bench *b, uint32_t batch, double seconds, uint32_t exa
     totals t = {0}, unused = {0};
     double ns;
     vpps_stats before = {.size = sizeof before}, after = before;
-    VPPS_TRY(find_size(b, batch, &z));
+    VPPS_TRY(find_size(b, batch, examples ? 1 : batch, &z));
     if (examples)
         z->next = 0;
     else
@@ -162,8 +162,9 @@ static vpps_status run(bench *b) {
     b->n_examples = vpps_min_u32(COUNTED, b->corpus.split[SPLIT_TRAIN].n_examples);
     while (fgets(line, sizeof line, stdin)) {
         examples = 0; /* bench/train.py adds a word that is of interest to its other workers */
-        if (sscanf(line, "%u %lf %u", &batch, &seconds, &examples) < 2 || !batch || batch > 4096 || !(seconds >= 0))
-            return vpps_fail(VPPS_ARGUMENT, "expected BATCH SECONDS, a batch of 1 to 4096, and got: %s", line);
+        if (sscanf(line, "%u %lf %u", &batch, &seconds, &examples) < 2 || !batch || batch > MAX_BATCH ||
+            !(seconds >= 0))
+            return vpps_fail(VPPS_ARGUMENT, "expected BATCH SECONDS, a batch of 1 to %d, and got: %s", MAX_BATCH, line);
         VPPS_TRY(answer(b, batch, seconds, examples));
     }
     return VPPS_OK;
