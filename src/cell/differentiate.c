@@ -177,7 +177,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
     if (v.axis) dx.axis = v.axis; /* else the argument's, a list's where v is made of its members */
-    dx.run.over_list = v.run.over_list && opcode == VPPS_I_SOFTMAX_B;
+    dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
         switch (*letter) {

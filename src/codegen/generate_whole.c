@@ -88,7 +88,7 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* SOFTMAX and its gradient of each vertex's list of scalars, which are side by side in their slots. */
+/* An instruction of the form ROW, of each vertex's list of scalars, which are side by side in their slots. */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(

@@ -320,6 +320,31 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops that their row describes wholly */
 
+/* A list among the arguments of a call that is about lists. */
+static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
+    if (g->status != VPPS_OK) return false;
+    if (!g->recording) {
+        vpps_graph_fail(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
+        return false;
+    }
+    if (!vpps_node_signature(g, what, x, out, axis)) return false;
+    if (*axis && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
+    vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what,
+                    *axis ? "a list" : "a value", out->rows, out->cols, g->recording->name,
+                    scalars ? " of scalars" : "");
+    return false;
+}
+
+/* The op of a list of scalars, as of one vector. */
+static vpps_node over_scalars(vpps_graph *g, vpps_op op, const char *call, vpps_node xs) {
+    VPPS_NEED_OR(VPPS_NO_NODE, g);
+    vpps_signature s = signature_of(op), x;
+    uint32_t axis;
+    if (!take_list(g, call, xs, true, &x, &axis)) return VPPS_NO_NODE;
+    s.rows = s.cols = 1;
+    return vpps_make_over_list(g, &s, 1, &xs, axis, 0);
+}
+
 #define UNARY(function, op)                                                                                            \
     vpps_node vpps_##function(vpps_graph *g, vpps_node x) { return make(g, VPPS_OP_##op, 1, &x, 0, 0); }
 #define BINARY(function, op)                                                                                           \
@@ -329,6 +354,11 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 #define NARY(function, op)                                                                                             \
     vpps_node vpps_##function(vpps_graph *g, uint32_t n, const vpps_node *xs) {                                        \
         return make(g, VPPS_OP_##op, n, xs, 0, 0);                                                                     \
+    }
+#define LISTED(function, op)                                                                                           \
+    UNARY(function, op)                                                                                                \
+    vpps_node vpps_##function##_list(vpps_graph *g, vpps_node xs) {                                                    \
+        return over_scalars(g, VPPS_OP_##op, #function "_list", xs);                                                   \
     }
 #define OWN(function, op)
 
@@ -407,30 +437,6 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     memcpy(args + 1, xs, n * sizeof *xs);
     if (!take_arguments(g, &s, n + 1, args)) return VPPS_NO_NODE;
     return vpps_make_node(g, &s, NULL, n + 1, args, 0, false);
-}
-
-/* A list among the arguments of a call that is about lists. */
-static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
-    if (g->status != VPPS_OK) return false;
-    if (!g->recording) {
-        vpps_graph_fail(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
-        return false;
-    }
-    if (!vpps_node_signature(g, what, x, out, axis)) return false;
-    if (*axis && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what,
-                    *axis ? "a list" : "a value", out->rows, out->cols, g->recording->name,
-                    scalars ? " of scalars" : "");
-    return false;
-}
-
-vpps_node vpps_softmax_list(vpps_graph *g, vpps_node scores) {
-    VPPS_NEED_OR(VPPS_NO_NODE, g);
-    vpps_signature s = signature_of(VPPS_OP_SOFTMAX), x;
-    uint32_t axis;
-    if (!take_list(g, "softmax_list", scores, true, &x, &axis)) return VPPS_NO_NODE;
-    s.rows = s.cols = 1;
-    return vpps_make_over_list(g, &s, 1, &scores, axis, 0);
 }
 
 vpps_node vpps_weighted_sum_list(vpps_graph *g, vpps_node weights, vpps_node xs) {

@@ -121,8 +121,8 @@ typedef struct vpps_cell_data {
     uint32_t n_signatures;
     vpps_op_node *nodes; /* args point into `args`; imm of lookup and of losses by a label may be a pulled index */
     uint8_t *axis;       /* of each node: one for the vertex, or for each member of a list */
-    uint8_t
-        *over_list; /* SOFTMAX of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
+    /* LISTED operation of a list of scalars; WEIGHTED_SUM of a list by a list of scalars; CONCAT of a list */
+    uint8_t *over_list;
     uint8_t *imm_pulled; /* is imm the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;

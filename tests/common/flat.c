@@ -62,17 +62,17 @@ static void expand_concat(const expansion *e, uint32_t t, const vpps_signature *
 static void expand_over_list(const expansion *e, uint32_t t, const vpps_signature *s) {
     flat_graph *f = e->f;
     const uint32_t *args = e->cell->args + e->cell->nodes[t].args, members = members_of(e, args[0]);
-    const bool softmax = s->op == VPPS_OP_SOFTMAX;
+    const bool each = vpps_ops[s->op].op_class == VPPS_CLASS_WHOLE; /* a value for each member */
     if (s->op == VPPS_OP_CONCAT) {
         expand_concat(e, t, s, args[0]);
     } else if (!members) { /* zeros, in the place of what is made of no members */
-        for (uint32_t i = 0; i < 1u + softmax; i++) add_plain(f, VPPS_OP_CONSTANT, 1, 1, 0);
-        e->node_at[t] = softmax ? f->n_nodes : add_plain(f, VPPS_OP_CONSTANT, s->rows, s->cols, 0);
+        for (uint32_t i = 0; i < 1u + each; i++) add_plain(f, VPPS_OP_CONSTANT, 1, 1, 0);
+        e->node_at[t] = each ? f->n_nodes : add_plain(f, VPPS_OP_CONSTANT, s->rows, s->cols, 0);
     } else {
         const uint32_t stack = add_plain(f, VPPS_OP_CONCAT, members, 1, 0);
         add_members(e, args[0]);
-        if (softmax) {
-            add_plain(f, VPPS_OP_SOFTMAX, members, 1, 0);
+        if (each) {
+            add_plain(f, (vpps_op)s->op, members, 1, 0);
             add_arg(f, stack);
             e->node_at[t] = f->n_nodes;
             for (uint32_t k = 0; k < members; k++) {

@@ -204,6 +204,8 @@ const meaning_case meaning_cases[VPPS_OP_COUNT] = {
 
 #define UNARY(name)                                                                                                    \
     { .unary = vpps_##name }
+#define LISTED(name)                                                                                                   \
+    { .unary = vpps_##name, .list = vpps_##name##_list }
 #define BINARY(name)                                                                                                   \
     { .binary = vpps_##name }
 #define NARY(name)                                                                                                     \

@@ -29,6 +29,7 @@ extern const meaning_case meaning_cases[VPPS_OP_COUNT];
 /* The library's call, where ops.def says that it takes nodes alone; else all NULL. */
 typedef struct meaning_call {
     vpps_node (*unary)(vpps_graph *, vpps_node);
+    vpps_node (*list)(vpps_graph *, vpps_node); /* beside `unary` */
     vpps_node (*binary)(vpps_graph *, vpps_node, vpps_node);
     vpps_node (*many)(vpps_graph *, uint32_t, const vpps_node *);
 } meaning_call;

@@ -485,10 +485,17 @@ static uint32_t find_list(const builder *b, uint32_t pick) {
     return n ? lists[pick % n] : UINT32_MAX;
 }
 
-static vpps_node softmax_list(builder *b, vpps_node scores) {
-    const vpps_node y = vpps_softmax_list(b->g, scores);
-    say(b, "%s = vpps_softmax_list(g, %s);", text_of(y).text, text_of(scores).text);
-    return y;
+/* One of the operations that also go over a list of scalars: over scores of at most 4. */
+static uint32_t over_scalars(builder *b, uint32_t scores, uint32_t pick) {
+    enum { MOST = 12 };
+    vpps_op ops[VPPS_OP_COUNT];
+    uint32_t n = 0;
+    char name[64];
+    for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
+        if (meaning_calls[op].list) ops[n++] = (vpps_op)op;
+    const vpps_op op = ops[pick % n];
+    snprintf(name, sizeof name, "%s_list", vpps_ops[op].name);
+    return unary(b, name, meaning_calls[op].list, scores, op == VPPS_OP_SOFTMAX ? 1 : MOST);
 }
 
 /* A list's members on top of each other, and a part as large as a member. */
@@ -500,7 +507,7 @@ static void stack_members(builder *b, uint32_t x, uint32_t pick) {
     slice(b, stack, b->items[x].rows, pick / 2);
 }
 
-/* Over lists: scores of a list by a vector, their softmax, and the sum of another list by these weights, or by any. */
+/* Over lists: scores of a list by a vector, what an operation makes of them, and the sum of another list by these weights, or by any. */
 static void attend(builder *b, const rg_step *s) {
     uint32_t x = find_list(b, s->pick[0]);
     if (!b->recording || x == UINT32_MAX) return;
@@ -516,7 +523,7 @@ static void attend(builder *b, const rg_step *s) {
     const uint32_t query = operand(b, rows, cols, s->pick[2]);
     uint32_t scores = binary(b, "dot", vpps_dot, x, query, sqrt(rows * cols) * size_of(b, x) * size_of(b, query));
     scores = tame(b, scores, 4);
-    if (s->pick[2] % 4) scores = keep(b, softmax_list(b, node_of(b, scores)), 1, true);
+    if (s->pick[2] % 4) scores = over_scalars(b, scores, s->pick[2] / 4 % 4);
     const vpps_node w = node_of(b, scores), v = node_of(b, z), y = vpps_weighted_sum_list(b->g, w, v);
     say(b, "%s = vpps_weighted_sum_list(g, %s, %s);", text_of(y).text, text_of(w).text, text_of(v).text);
     keep(b, y, 4 * size_of(b, scores) * size_of(b, z), false);

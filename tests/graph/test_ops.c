@@ -174,6 +174,7 @@ static vpps_node build_lookup_at(builder *b, uint32_t rows, uint32_t cols) {
 
 /* Who makes an operation that takes more than nodes (meaning_calls makes the others). */
 #define UNARY(name) NULL
+#define LISTED(name) NULL
 #define BINARY(name) NULL
 #define NARY(name) NULL
 #define OWN(name) build_##name

@@ -228,7 +228,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     return true;
 }
 
-/* SOFTMAX and its gradient of each vertex's list of scalars, which lie side by side. */
+/* An instruction of the form ROW, of each vertex's list of scalars, which lie side by side. */
 static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {

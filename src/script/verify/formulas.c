@@ -82,13 +82,15 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
 /* The list axis that an instruction over a list goes over. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* May the instruction go over all members of a list? */
+/* May the instruction go over all members of a list? Others than WEIGHTED_SUM take the members' scalars as vectors. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
     if (!s->n || !list_of(p)) return false;
     if (opcode == VPPS_I_WEIGHTED_SUM) return !s->axis && s->n == 2;
-    return (opcode == VPPS_I_SOFTMAX || opcode == VPPS_I_SOFTMAX_B) && s->axis && vpps_operand_words(&s->to) == 1;
+    const vpps_instruction_row *row = &vpps_instructions[opcode];
+    const bool vectors = row->form == VPPS_FORM_ROW && row->operands[strspn(row->operands, "t")] == '\0';
+    return vectors && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
 /* Does operand i read the elements that its letter asks for? */

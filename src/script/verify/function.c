@@ -271,11 +271,11 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    const uint32_t softmax = d->node->over_list ? d->node->axis : 0; /* of all members */
-    if (softmax) run.axis = (uint8_t)softmax;
+    const uint32_t list = d->node->over_list ? d->node->axis : 0; /* of all members, as of a vector */
+    if (list) run.axis = (uint8_t)list;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
         vpps_term *operand = &operands[run.n];
-        *operand = (vpps_term){VPPS_NONE, softmax ? VPPS_ALL_MEMBERS | softmax : 0};
+        *operand = (vpps_term){VPPS_NONE, list ? VPPS_ALL_MEMBERS | list : 0};
         switch (*letter) {
         case 'a': operand->x = value_of(f, args[0]); break;
         case 'b': operand->x = value_of(f, args[1]); break;
@@ -289,8 +289,8 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
         case 'k':
             run.u_source = VPPS_OPERAND_POSITION;
             for (uint32_t i = 0; i < k; i++) {
-                const uint32_t list = axis_of(f, args[i]);
-                *(list ? &run.lists[list] : &run.u) += 1;
+                const uint32_t of = axis_of(f, args[i]);
+                *(of ? &run.lists[of] : &run.u) += 1;
             }
             run.axis = (uint8_t)axis_of(f, args[k]);
             continue;
