@@ -366,6 +366,10 @@ VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32
 /* Over the members of a list of scalars: e^score / sum of e^score of all members; a list of scalars. */
 VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);
 
+/* The logarithm of that, without going through it: score - log sum of e^score of all members; a list of scalars. The loss of a choice
+ * among any number of candidates is the sum of this times a list of -1 for the right one and 0 for the others. */
+VPPS_API vpps_node vpps_log_softmax_list(vpps_graph *recorder, vpps_node scores);
+
 /* sum over the members of weight * x; weights are a list of scalars, xs any list. Attention: a query's dot products with all
  * members, their softmax, and this. */
 VPPS_API vpps_node vpps_weighted_sum_list(vpps_graph *recorder, vpps_node weights, vpps_node xs);

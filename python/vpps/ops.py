@@ -395,6 +395,12 @@ def softmax_list(scores: Value) -> Node:
     return _one(scores, lib.vpps_softmax_list)
 
 
+def log_softmax_list(scores: Value) -> Node:
+    """Of a list of scalars: score - log sum over the members of e^score; a list of scalars. The loss of a choice among any number of
+    candidates: -sum(log_softmax_list(scores) * chosen), with 1 for the right one and 0 for the others."""
+    return _one(scores, lib.vpps_log_softmax_list)
+
+
 def weighted_sum_list(weights: Value, xs: Value) -> Node:
     """Sum over the members of weight * x; weights are a list of scalars."""
     return _two(weights, xs, lib.vpps_weighted_sum_list)
@@ -434,5 +440,5 @@ __all__ = [
     "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "transpose", "reshape", "hstack", "select_rows", "broadcast", "sum_rows", "sum_columns",
     "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
     "smooth_label", "hinge", "binary_log_loss", "argmax",
-    "softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
+    "softmax_list", "log_softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
 ]

@@ -1,6 +1,7 @@
 /* test_cells.c - applied cells against the same nodes written by hand: written out, the graphs are equal, and so are the
  * engine's losses and parameters, to the last bit. And the errors of recording and applying. */
 #include "common/flat.h"
+#include "common/meaning.h"
 #include "common/training.h"
 
 #include "graph/graph.h"
@@ -790,6 +791,47 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
     results[4] = some ? vpps_sum(g, members, h) : none;
 }
 
+/* Every operation that also goes over a list of scalars: s, and for operations number k, k + RESULTS, ... the sum of the members by what
+ * they make of the scores. */
+static vpps_cell record_listed(const network *n) {
+    vpps_graph *g = begin_cell(n->model, "listed");
+    const vpps_node s = vpps_gather(g, 0, 0, EMBED, 1), h = vpps_gather_list_from(g, 1, 0, EMBED, 1);
+    const vpps_node scores = vpps_add(g, vpps_dot(g, h, s), vpps_pull_list(g, 1, 1));
+    vpps_node sums[RESULTS] = {s, s, s, s, s};
+    for (uint32_t op = 0, k = 0; op < VPPS_OP_COUNT; op++) {
+        if (!meaning_calls[op].list) continue;
+        vpps_node *sum = &sums[k++ % RESULTS];
+        *sum = vpps_add(g, *sum, vpps_weighted_sum_list(g, meaning_calls[op].list(g, scores), h));
+    }
+    for (uint32_t k = 0; k + 1 < RESULTS; k++) TEST_OK(vpps_push(g, vpps_scale(g, sums[k], 1)));
+    TEST_OK(vpps_scatter(g, vpps_scale(g, sums[RESULTS - 1], 1)));
+    return end_cell(g);
+}
+
+static void listed_by_hand(const network *n, uint32_t members, vpps_node *results) {
+    vpps_graph *g = n->g;
+    const vpps_node s = vpps_lookup(g, n->E, 0);
+    vpps_node h[MOST_MEMBERS], scores[MOST_MEMBERS];
+    for (uint32_t k = 0; k < RESULTS; k++) results[k] = s;
+    for (uint32_t k = 0; k < members; k++) {
+        h[k] = vpps_lookup(g, n->E, 1 + k);
+        scores[k] = vpps_add(g, vpps_dot(g, h[k], s), vpps_slice(g, vpps_lookup(g, n->E, 8), k, 1));
+    }
+    for (uint32_t op = 0, k = 0; members && op < VPPS_OP_COUNT; op++) {
+        if (!meaning_calls[op].list) continue;
+        const vpps_node weights = meaning_calls[op].unary(g, vpps_concat(g, members, scores));
+        vpps_node *sum = &results[k++ % RESULTS];
+        *sum = vpps_add(g, *sum, vpps_weighted_sum(g, weights, members, h));
+    }
+}
+
+static void attend_listed(const network *n, vpps_cell cell, uint32_t members, vpps_node *results) {
+    if (cell != UINT32_MAX)
+        attend(n, cell, members, results);
+    else
+        listed_by_hand(n, members, results);
+}
+
 enum { LEFT, RIGHT, WORD, LISTS };
 
 /* Left children; right children, with a bias for the edge to each; words that are no children. */
@@ -866,7 +908,9 @@ static const struct {
     vpps_cell (*record)(const network *n);
     void (*build)(const network *n, vpps_cell cell, uint32_t members, vpps_node *results);
     uint32_t n;
-} list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1}, {record_several, take_several, MOST_VERTICES}};
+} list_cells[] = {{record_attention, attend, MOST_MEMBERS + 1},
+                  {record_listed, attend_listed, MOST_MEMBERS + 1},
+                  {record_several, take_several, MOST_VERTICES}};
 
 /* Values and gradients over lists, empty ones too, are those of the same operations by hand. */
 TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {

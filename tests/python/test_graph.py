@@ -256,14 +256,16 @@ def test_lists_in_bulk(rng):
 
 
 def test_attention_and_two_lists(rng):
-    """softmax_list, weighted_sum_list, concat_list, and a second list, against NumPy; their gradient against central differences."""
+    """softmax_list, log_softmax_list, weighted_sum_list, concat_list, and a second list, against NumPy; their gradient against central differences."""
     m, W, state = states_of_nodes()
 
     @m.cell
     def attend(c: vpps.Recorder) -> None:
         query = W @ c.gather(0, 0, 4)
         keys = c.gather_list(0, 4, first=1)
-        c.push(vpps.weighted_sum_list(vpps.softmax_list(vpps.dot(keys, query)), keys))
+        scores = vpps.dot(keys, query)
+        c.push(vpps.weighted_sum_list(vpps.softmax_list(scores), keys))
+        c.push(vpps.weighted_sum_list(vpps.log_softmax_list(scores), keys))
 
     @m.cell
     def two(c: vpps.Recorder) -> None:
@@ -278,7 +280,7 @@ def test_attention_and_two_lists(rng):
         out = []
         for q, keys in zip(queries, lists):
             e = np.exp([x[k] @ (w @ x[q]) for k in keys])
-            out.append((e / e.sum()) @ x[keys])
+            out.append(np.stack([(e / e.sum()) @ x[keys], np.log(e / e.sum()) @ x[keys]]))
         return np.stack(out)
 
     def build(g):
@@ -287,11 +289,13 @@ def test_attention_and_two_lists(rng):
 
     with m.graph() as g:
         states, v = build(g)
-        np.testing.assert_allclose(trainer.forward(v.pushed()), attended(W.value), rtol=1e-4, atol=1e-5)
+        for k in range(2):
+            np.testing.assert_allclose(trainer.forward(v.pushed(k)), attended(W.value)[:, k], rtol=1e-4, atol=1e-5)
         v = two(states[0], states[3], states[1], states[2], pull_lists=[[vpps.input(2.0), vpps.input(3.0)]], list_members=[2, 2])
         expected = np.concatenate([x[0], x[3], np.zeros(4), 2 * x[1] + 3 * x[2]])
         np.testing.assert_allclose(trainer.forward(v.pushed()), expected, rtol=1e-5, atol=1e-6)
-        trainer.backward(vpps.sum_elements(vpps.sum(build(g)[1].pushed())))
+        v = build(g)[1]
+        trainer.backward(vpps.sum_elements(vpps.sum(v.pushed(0)) + vpps.sum(v.pushed(1))))
         trainer.read_gradients()
     w, h = W.value.astype(np.float64), 1e-4
     for i in np.ndindex(4, 4):
