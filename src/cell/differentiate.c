@@ -251,7 +251,7 @@ static void run_parts(work *w, uint32_t y, uint32_t d) {
         if (!w->needs[arg]) continue;
         const uint32_t which = vpps_ops[number].max_args == VPPS_MANY ? 0 : k;
         uint32_t dx;
-        if (number == VPPS_OP_WEIGHTED_SUM && k == 0) {
+        if (vpps_weighs(number) && k == 0) {
             dx = weights_backward(w, y, d);
         } else {
             dx = run_backward(w, y, d, k, op->backward[which], op->backward_operands[which]);

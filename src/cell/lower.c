@@ -115,10 +115,13 @@ static vpps_cell_number dropout_of(const lowering *l) {
 /* An op that is one instruction: operands by the letters of its row in ops.def. */
 static uint32_t lower_run(const lowering *l) {
     vpps_compiled_cell *c = l->c;
-    const vpps_op_instruction_row *op = &vpps_op_instructions[l->s->op];
+    const char *operands = vpps_ops[l->s->op].operands;
     vpps_cell_value v = value_of(l, VPPS_VALUE_RUN);
-    v.run = (vpps_cell_run){.opcode = op->forward, .op = l->s->op, .over_list = l->over_list, .table = l->s->param};
-    for (const char *letter = op->forward_operands; *letter; letter++) {
+    v.run = (vpps_cell_run){.opcode = vpps_op_instructions[l->s->op].forward,
+                            .op = l->s->op,
+                            .over_list = l->over_list,
+                            .table = l->s->param};
+    for (const char *letter = operands; *letter; letter++) {
         switch (*letter) {
         case 'f': v.run.f = number_of(l, true); break;
         case 'p': v.run.f = vpps_real_number(l->s->op == VPPS_OP_DROPOUT && !l->training ? 0 : l->s->p); break;
@@ -132,15 +135,15 @@ static uint32_t lower_run(const lowering *l) {
     if (v.run.f.word == VPPS_NONE || v.run.u.word == VPPS_NONE) return VPPS_NONE; /* no room for a word */
     const uint32_t y = vpps_cell_add(c, v);
     if (y == VPPS_NONE) return y;
-    for (const char *letter = op->forward_operands; *letter; letter++) {
+    for (const char *letter = operands; *letter; letter++) {
         bool ok = true;
         if (*letter == 'a' || *letter == 'v') ok = vpps_cell_add_arg(c, l->args[0], 0, VPPS_NO_PARAM);
         if (*letter == 'b') ok = vpps_cell_add_arg(c, l->args[1], 0, VPPS_NO_PARAM);
-        for (uint32_t i = l->s->op == VPPS_OP_WEIGHTED_SUM; ok && *letter == '*' && i < l->n_args; i++)
+        for (uint32_t i = vpps_weighs(l->s->op); ok && *letter == '*' && i < l->n_args; i++)
             ok = vpps_cell_add_arg(c, l->args[i], 0, VPPS_NO_PARAM);
         if (!ok) return VPPS_NONE;
     }
-    if (!strchr(op->forward_operands, 'i')) return y;
+    if (!vpps_finds(l->s->op)) return y;
     const uint32_t positions = vpps_cell_add(c, value_of(l, VPPS_VALUE_POSITIONS));
     return positions == VPPS_NONE || !vpps_cell_add_arg(c, y, 0, VPPS_NO_PARAM) ? VPPS_NONE : y;
 }

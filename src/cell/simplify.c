@@ -81,8 +81,8 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
             args[i].value = map[args[i].value];
         }
         uint32_t same = VPPS_NONE;
-        if (!keep && x.kind != VPPS_VALUE_POSITIONS && !vpps_is_run(&x, VPPS_I_MAX_OF) &&
-            !vpps_is_run(&x, VPPS_I_MIN_OF)) {
+        const bool finds = x.kind == VPPS_VALUE_RUN && strchr(vpps_instructions[x.run.opcode].operands, 'i');
+        if (!keep && x.kind != VPPS_VALUE_POSITIONS && !finds) {
             const bool output = vpps_is_output(c, v);
             same = vpps_simplify_value(&to, &x, args);
             if (output && same != VPPS_NONE) { /* an output has a place of its own */

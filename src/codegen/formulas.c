@@ -15,6 +15,12 @@ void vpps_emit_formulas(FILE *out) {
     fputs("VPPS_INLINE float vpps_value_" #id                                                                          \
           "(float x, float y, float z, float s, float f, unsigned u, float random) { return " #formula "; }\n",        \
           out);
+#define FOLD(id, operands, cost, flops, next, made)                                                                    \
+    fputs("VPPS_INLINE float vpps_next_" #id "(float a, float x, float w) { return " #next "; }\n"                     \
+          "VPPS_INLINE float vpps_made_" #id "(float a, float f) { return " #made "; }\n",                             \
+          out);
+#define FIND(id, operands, cost, flops, beats)                                                                         \
+    fputs("VPPS_INLINE bool vpps_beats_" #id "(float x, float a) { return " #beats "; }\n", out);
 #define INSTR(id, ...)
 #include "isa/isa.def"
 #undef INSTR

@@ -24,28 +24,23 @@ static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
     }
 }
 
-/* Member m of an operand. */
-static void put_member(const work *w, const vpps_operand *o) { vpps_put_element(w, o->value, "m", "e", "element"); }
-
-/* Begins what is done for each member of an operand that goes over a list. A brace and a bracket close it. */
-static const char *const end_members = "; });\n";
-static void begin_members(const work *w, const vpps_operand *o) {
-    fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", o->axis, o->axis);
+static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
+    return vpps_step_operand(w, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
-/* Calls `put` for a listed operand, of each member where it is a list. */
-static void put_listed(const work *w, const vpps_program_step *s, uint32_t i, const char *before, const char *after) {
-    const vpps_operand *o = vpps_step_operand(w, s, i);
-    const bool members = o->access == VPPS_ACCESS_MEMBERS;
-    if (members) begin_members(w, o);
-    fputs(before, w->out);
-    if (members) {
-        put_member(w, o);
-    } else {
+/* Begins a statement about a listed operand; where it is a list, about each member m. */
+static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
+    const uint32_t axis = vpps_step_operand(w, s, i)->axis;
+    if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
+}
+static void put_listed(const work *w, const vpps_program_step *s, uint32_t i) {
+    if (is_list(w, s, i))
+        vpps_put_element(w, vpps_step_operand(w, s, i)->value, "m", "e", "element");
+    else
         put_operand(w, s, i);
-    }
-    fputs(after, w->out);
-    fputs(members ? end_members : ";\n", w->out);
+}
+static void end_listed(const work *w, const vpps_program_step *s, uint32_t i) {
+    fputs(is_list(w, s, i) ? "; });\n" : ";\n", w->out);
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -84,45 +79,44 @@ static void make_formula(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ");\n");
 }
 
-static void make_sum(const work *w, const vpps_program_step *s) {
-    char add[24];
-    snprintf(add, sizeof add, "v%u += ", s->to.value);
-    fprintf(w->out, "float v%u = 0.0f;\n", s->to.value);
-    for (uint32_t i = 0; i < s->n; i++) put_listed(w, s, i, add, "");
-    fprintf(w->out, "v%u *= ", s->to.value);
-    vpps_put_f(w, s);
-    fprintf(w->out, ";\n");
-}
-
-/* Its weights are a vector of the vertex, or a member's scalar each. */
-static void make_weighted_sum(const work *w, const vpps_program_step *s) {
+/* The weights of a list are a vector of the vertex, or a member's scalar each. */
+static void make_fold(const work *w, const vpps_program_step *s) {
+    const char *name = vpps_instructions[s->run.of.opcode].name;
     const vpps_operand *weights = vpps_step_operand(w, s, 0);
     const uint32_t v = s->to.value;
-    const bool list = weights->access == VPPS_ACCESS_MEMBERS;
+    const bool list = s->run.weights && weights->access == VPPS_ACCESS_MEMBERS;
     fprintf(w->out, "float v%u = 0.0f;\n", v);
-    if (!list) fprintf(w->out, "unsigned number%u = 0;\n", v);
-    for (uint32_t i = 1; i < s->n; i++) {
-        const vpps_operand *o = vpps_step_operand(w, s, i);
-        const bool members = o->access == VPPS_ACCESS_MEMBERS;
-        if (members) begin_members(w, o);
-        fprintf(w->out, "v%u += ", v);
-        vpps_put_at(w, weights->value, list ? "m" : vpps_item_for(s->axis, weights), list ? "0u" : "number%u++", v);
-        fprintf(w->out, " * ");
-        if (members) {
-            put_member(w, o);
-        } else {
-            put_operand(w, s, i);
-        }
-        fputs(members ? end_members : ";\n", w->out);
+    if (s->run.weights && !list) fprintf(w->out, "unsigned number%u = 0;\n", v);
+    for (uint32_t i = s->run.weights; i < s->n; i++) {
+        begin_listed(w, s, i);
+        fprintf(w->out, "v%u = vpps_next_%s(v%u, ", v, name, v);
+        put_listed(w, s, i);
+        fputs(", ", w->out);
+        if (s->run.weights)
+            vpps_put_at(w, weights->value, list ? "m" : vpps_item_for(s->axis, weights), list ? "0u" : "number%u++", v);
+        else
+            fputs("0.0f", w->out);
+        fputc(')', w->out);
+        end_listed(w, s, i);
     }
+    fprintf(w->out, "v%u = vpps_made_%s(v%u, ", v, name, v);
+    if (strchr(vpps_instructions[s->run.of.opcode].operands, 'f'))
+        vpps_put_f(w, s);
+    else
+        fputs("0.0f", w->out);
+    fprintf(w->out, ");\n");
 }
 
-static void make_extreme(const work *w, const vpps_program_step *s) {
+static void make_found(const work *w, const vpps_program_step *s) {
     const uint32_t v = s->to.value;
-    char take[24];
-    snprintf(take, sizeof take, "x%u.take(", v);
-    fprintf(w->out, "vpps_extreme<%s> x%u;\n", s->run.of.opcode == VPPS_I_MAX_OF ? "true" : "false", v);
-    for (uint32_t i = 0; i < s->n; i++) put_listed(w, s, i, take, ")");
+    fprintf(w->out, "vpps_found<vpps_beats_%s> x%u;\n", vpps_instructions[s->run.of.opcode].name, v);
+    for (uint32_t i = 0; i < s->n; i++) {
+        begin_listed(w, s, i);
+        fprintf(w->out, "x%u.take(", v);
+        put_listed(w, s, i);
+        fputc(')', w->out);
+        end_listed(w, s, i);
+    }
     fprintf(w->out, "const float v%u = x%u.value, v%u = __uint_as_float(x%u.position);\n", v, v, s->run.positions.value,
             v);
 }
@@ -220,14 +214,10 @@ static void make_element(const work *w, const vpps_program_step *s) {
         make_matmul(w, s);
     } else if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_MOVE) {
         (s->n == 2 ? make_selected : make_moved)(w, s);
+    } else if (strchr(vpps_instructions[s->run.of.opcode].operands, '*')) {
+        (s->run.positions.place ? make_found : make_fold)(w, s);
     } else {
-        switch (s->run.of.opcode) {
-        case VPPS_I_SUM: make_sum(w, s); break;
-        case VPPS_I_WEIGHTED_SUM: make_weighted_sum(w, s); break;
-        case VPPS_I_MAX_OF:
-        case VPPS_I_MIN_OF: make_extreme(w, s); break;
-        default: make_formula(w, s);
-        }
+        make_formula(w, s);
     }
 }
 

@@ -15,8 +15,7 @@ static vpps_node shape_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps_s
 static vpps_node unequal_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps_signature *a,
                                const vpps_signature *first) {
     return vpps_graph_fail(g, VPPS_SHAPE, "%s: argument %u is %u x %u, argument %u is %u x %u; expected equal shapes",
-                           vpps_ops[op].name, i, a->rows, a->cols, op == VPPS_OP_WEIGHTED_SUM, first->rows,
-                           first->cols);
+                           vpps_ops[op].name, i, a->rows, a->cols, vpps_weighs(op), first->rows, first->cols);
 }
 
 /* One argument more for the result's shape in *s, by the op's rule. False: the graph has failed. */

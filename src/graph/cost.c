@@ -108,7 +108,7 @@ static bool count_node(count *c, uint32_t r) {
                         .matrices = g->matrices + s->first_matrix,
                         .entry = node->imm,
                         .n = node->n_args,
-                        .members = node->n_args - (s->op == VPPS_OP_WEIGHTED_SUM),
+                        .members = node->n_args - vpps_weighs(s->op),
                         .rows = first->rows,
                         .cols = first->cols};
     c->gradient[g->records[r].first] = count_op(c, &op);
@@ -161,7 +161,7 @@ static bool count_inside(count *c, const vertex_view *v, uint32_t t, uint32_t me
         if (!VPPS_RESERVE(c->operands, op.n + (size_t)n + 1)) return false;
         memcpy(c->operands + op.n, from + (own ? member : 0), n);
         op.n += n;
-        op.members = s->op == VPPS_OP_WEIGHTED_SUM && i == 0 ? 0 : op.members + n;
+        op.members = vpps_weighs(s->op) && i == 0 ? 0 : op.members + n;
         if (i) continue;
         const vpps_signature *first = a & VPPS_CELL_INPUT ? NULL : &cell->signatures[cell->nodes[a].signature];
         op.rows = first ? first->rows : cell->inputs[number].rows;

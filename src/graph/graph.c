@@ -4,9 +4,10 @@
 #include <stdarg.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
-#define OP(id, name, call, min, max, shape, op_class, per, flops, backward_flops, ...)                                 \
-    [VPPS_OP_##id] = {#name,          min,   VPPS_##max,    VPPS_SHAPE_##shape, VPPS_CLASS_##op_class,                 \
-                      VPPS_PER_##per, flops, backward_flops},
+#define OP(id, name, call, min, max, shape, op_class, per, flops, backward_flops, forward, operands, ...)              \
+    [VPPS_OP_##                                                                                                        \
+        id] = {#name,          min,     VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##op_class, VPPS_PER_##per, flops,  \
+               backward_flops, operands},
 #define VPPS_0 0
 #define VPPS_1 1
 #define VPPS_2 2
@@ -194,8 +195,7 @@ vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t 
 /* What of a recorded cell a node is one for. False: the graph has failed. */
 static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *axis) {
     vpps_cell_data *c = g->recording;
-    const bool extreme = op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
-    const bool of_all = extreme || op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE;
+    const bool of_all = vpps_takes_members(op);
     bool lists[VPPS_AXES] = {false};
     *axis = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -206,7 +206,7 @@ static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
         if (of) *axis = of;
         lists[of] = true;
     }
-    for (uint32_t d = 1; d < VPPS_AXES && extreme && !lists[0]; d++)
+    for (uint32_t d = 1; d < VPPS_AXES && vpps_finds(op) && !lists[0]; d++)
         if (lists[d]) c->min_members[d] = 1;
     if (of_all) *axis = 0;
     return true;

@@ -64,9 +64,19 @@ typedef struct vpps_op_row {
     vpps_op_class op_class;
     vpps_flops_per per;
     uint8_t flops, backward_flops;
+    const char *operands; /* of the forward instruction */
 } vpps_op_row;
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
+
+/* Is argument 0 a vector of weights of the others? */
+static inline bool vpps_weighs(uint32_t op) { return vpps_ops[op].operands[0] == 'v'; }
+
+/* Does it find positions, which nothing is without a member? */
+static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 'i'; }
+
+/* Does it make one value of all its arguments, and of all members of the lists among them? */
+static inline bool vpps_takes_members(uint32_t op) { return vpps_ops[op].per == VPPS_PER_MEMBER && !vpps_weighs(op); }
 
 /* ---- signatures: everything about a node that many nodes share. Interned: equal content, equal index. A graph has a
  * table of them, and every cell one of its own. */

@@ -115,13 +115,13 @@ __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsig
 /* 1 / n, and 0 for n = 0: the factor of a mean. */
 __device__ __forceinline__ float vpps_inverse(unsigned n) { return n ? 1.0f / (float)n : 0.0f; }
 
-/* MAX_OF, MIN_OF: the extreme of the numbers taken, and the position of the first that equals it. A NaN counts as the extreme. */
-template <bool GREATEST> struct vpps_extreme {
+/* Of the numbers taken the one that beats the others, and its first position. A NaN beats all. */
+template <bool (*BEATS)(float x, float a)> struct vpps_found {
     float value;
     unsigned position, n;
-    __device__ __forceinline__ vpps_extreme() : value(0.0f), position(0), n(0) {}
-    __device__ __forceinline__ void take(float y) {
-        if (n == 0 || (GREATEST ? y > value : y < value) || (y != y && value == value)) value = y, position = n;
+    __device__ __forceinline__ vpps_found() : value(0.0f), position(0), n(0) {}
+    __device__ __forceinline__ void take(float x) {
+        if (n == 0 || BEATS(x, value) || (x != x && value == value)) value = x, position = n;
         n++;
     }
 };

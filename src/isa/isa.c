@@ -10,7 +10,7 @@ const vpps_instruction_row vpps_instructions[VPPS_I_COUNT] = {
 const vpps_op_instruction_row vpps_op_instructions[VPPS_OP_COUNT] = {
 #define OP(id, name, call, min, max, shape, op_class, per, flops, backward_flops, forward, operands, backward0,        \
            operands0, backward1, operands1)                                                                            \
-    [VPPS_OP_##id] = {VPPS_I_##forward, {VPPS_I_##backward0, VPPS_I_##backward1}, operands, {operands0, operands1}},
+    [VPPS_OP_##id] = {VPPS_I_##forward, {VPPS_I_##backward0, VPPS_I_##backward1}, {operands0, operands1}},
 #include "graph/ops.def"
 #undef OP
 };

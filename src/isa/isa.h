@@ -31,10 +31,10 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
-/* How an operation runs. The letters of operands are those of ops.def. */
+/* How an operation runs, beside vpps_ops. The letters of operands are those of ops.def. */
 typedef struct vpps_op_instruction_row {
     uint8_t forward, backward[2]; /* vpps_opcode; backward: the gradients of argument 0 and 1 */
-    const char *forward_operands, *backward_operands[2];
+    const char *backward_operands[2];
 } vpps_op_instruction_row;
 
 extern const vpps_op_instruction_row vpps_op_instructions[VPPS_OP_COUNT];

@@ -191,10 +191,7 @@ vpps_status vpps_type_of_cell(vpps_types *t, const vpps_model *model, uint32_t c
     return VPPS_OK;
 }
 
-static bool as_list(const vpps_signature *s, uint32_t n) {
-    return n > FEW_ARGUMENTS &&
-           (s->op == VPPS_OP_SUM || s->op == VPPS_OP_AVERAGE || s->op == VPPS_OP_MAX_OF || s->op == VPPS_OP_MIN_OF);
-}
+static bool as_list(const vpps_signature *s, uint32_t n) { return n > FEW_ARGUMENTS && vpps_takes_members(s->op); }
 
 vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# doc/contributing.md: its operation, optimiser, policy and device, put where it says into a copy of the sources, and nowhere else, compile
+# doc/contributing.md: its operations, optimiser, policy and device, put where it says into a copy of the sources, and nowhere else, compile
 # wherever their tables are used, in the sources and in the tests. And every folder that it names is there.
 # shellcheck source=tests/build/stage.sh
 . "$(dirname "$0")/stage.sh"
@@ -25,10 +25,10 @@ def block(part):
     assert len(found) == 1, (part, found)
     return found[0]
 
-def put(path, anchor, new, after=True):
+def put(path, anchor, new, after=True, instead=False):
     old = open(path, encoding='utf-8').read()
     assert old.count(anchor) == 1, (path, anchor)
-    open(path, 'w', encoding='utf-8').write(old.replace(anchor, anchor + new if after else new + anchor))
+    open(path, 'w', encoding='utf-8').write(old.replace(anchor, new if instead else anchor + new if after else new + anchor))
 
 call = re.findall(r'`(VPPS_API .*?;)`', text)
 assert len(call) == 1, call
@@ -42,6 +42,13 @@ put('src/script/header.h', 'X(clip)', ' ' + re.search(r'`(X\(rho\))`', text)[1])
 put('include/vpps.h', 'epsilon, weight_decay, clip', ', rho')
 put('tests/common/meaning.c', 'case VPPS_SGD:', block('case VPPS_RMSPROP:'), after=False)
 put('python/vpps/ops.py', 'def square(', block('lib.vpps_cube') + '\n\n', after=False)
+put('include/vpps.h', 'VPPS_API vpps_node vpps_average(vpps_graph *g, uint32_t n, const vpps_node *xs);\n', line('VPPS_API vpps_node vpps_negated_sum'))
+put('src/graph/ops.def', 'OP(MAX_OF,', line('OP(NEGATED_SUM'), after=False)
+put('src/isa/isa.def', 'FOLD(WEIGHTED_SUM,', line('FOLD(NEGATED_SUM'), after=False)
+put('tests/common/meanings.def', 'MEANING(MAX_OF,', line('MEANING(NEGATED_SUM'), after=False)
+listed = line('OP(CENTRE, centre, LISTED')
+put('src/graph/ops.def', listed.replace('LISTED', 'UNARY'), listed, instead=True)
+put('include/vpps.h', 'VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);\n', line('VPPS_API vpps_node vpps_centre_list'))
 put('src/script/policies.c', '/* ---------------------------------------------------------------- the table */', block('choose_greedy'), after=False)
 put('src/script/policies.c', '    {NULL, NULL, false, NULL},', line('{"greedy"'), after=False)
 put('src/runtime/device.h', 'X(cuda)', ' ' + line('X(wafer)').strip())

@@ -295,8 +295,7 @@ void meaning_outer(const meaning_matrix *w, const double *d, const double *x, do
 
 meaning_use meaning_of(vpps_opcode opcode) {
     for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
-        if (vpps_op_instructions[op].forward == opcode)
-            return (meaning_use){(vpps_op)op, -1, vpps_op_instructions[op].forward_operands};
+        if (vpps_op_instructions[op].forward == opcode) return (meaning_use){(vpps_op)op, -1, vpps_ops[op].operands};
     for (uint32_t op = 0; op < VPPS_OP_COUNT; op++)
         for (int k = 0; k < 2; k++)
             if (vpps_op_instructions[op].backward[k] == opcode)

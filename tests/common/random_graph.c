@@ -16,6 +16,7 @@ typedef struct item {
 } item;
 
 enum {
+    MOST_LISTED = 4, /* arguments */
     MAX_ITEMS = 4096,
     MAX_PARAMS = 256,
     MAX_VERTICES = 512,
@@ -568,16 +569,31 @@ static void elementwise(builder *b, vpps_op op, uint32_t rows, uint32_t cols, co
     if (n == 2) binary(b, vpps_ops[op].name, c->binary, xs[0], xs[1], size);
 }
 
+/* The largest size of what an operation makes of members of such sizes. */
+static double size_of_members(const builder *b, vpps_op op, uint32_t n, const uint32_t *xs) {
+    const double *sizes[MOST_LISTED];
+    double size;
+    for (uint32_t k = 0; k < n; k++) sizes[k] = &b->items[xs[k]].size;
+    meaning_forward(op, &(meaning_operands){.list = sizes, .n_list = n, .f = 1}, 1, &size, NULL);
+    return size;
+}
+
+/* An operation of ops.def that makes one value of n, and of the members of the lists among them; total: their sizes added up. */
+static void of_members(builder *b, vpps_op op, uint32_t n, uint32_t *xs, double total) {
+    for (uint32_t k = 0; k < n && size_of_members(b, op, n, xs) > total; k++) xs[k] = tame(b, xs[k], 2);
+    many(b, vpps_ops[op].name, meaning_calls[op].many, n, xs, size_of_members(b, op, n, xs));
+}
+
 static void step(builder *b, const rg_step *s) {
     const uint32_t rows = b->c->sizes[s->rows % RG_SIZES], inner = b->c->sizes[s->cols % RG_SIZES];
     const uint32_t cols = s->cols / RG_SIZES % 4 == 3 ? b->c->columns : 1;
     const uint32_t *pick = s->pick;
-    const uint32_t some = 1 + pick[2] % 4;
-    uint32_t xs[4];
+    const uint32_t some = 1 + pick[2] % MOST_LISTED;
+    uint32_t xs[MOST_LISTED];
     double total = 0;
     b->list = 0;
-    b->all_lists =
-        s->what == VPPS_OP_SUM || s->what == VPPS_OP_AVERAGE || s->what == VPPS_OP_MAX_OF || s->what == VPPS_OP_MIN_OF;
+    const bool takes_members = s->what < VPPS_OP_COUNT && vpps_takes_members(s->what);
+    b->all_lists = takes_members;
 
 #define X operand(b, rows, cols, pick[0])
 #define TWO const uint32_t x = X, y = pick[2] % 8 == 0 ? x : operand(b, rows, cols, pick[1])
@@ -585,6 +601,11 @@ static void step(builder *b, const rg_step *s) {
     for (uint32_t k = 0; k < (n); k++) {                                                                               \
         xs[k] = operand(b, rows, cols, pick[k % 2] >> (4 * (k / 2)));                                                  \
         total += size_of(b, xs[k]);                                                                                    \
+    }
+    if (takes_members) {
+        SOME(some)
+        of_members(b, (vpps_op)s->what, some, xs, total);
+        return;
     }
     switch ((int)s->what) {
     case VPPS_OP_INPUT:
@@ -614,22 +635,6 @@ static void step(builder *b, const rg_step *s) {
         binary(b, "squared_distance", vpps_squared_distance, x, y, rows * cols * (p * p + q * q));
         break;
     }
-    case VPPS_OP_SUM:
-        SOME(some)
-        many(b, "sum", vpps_sum, some, xs, total);
-        break;
-    case VPPS_OP_AVERAGE:
-        SOME(some)
-        many(b, "average", vpps_average, some, xs, total / some);
-        break;
-    case VPPS_OP_MAX_OF:
-        SOME(some)
-        many(b, "max_of", vpps_max_of, some, xs, total);
-        break;
-    case VPPS_OP_MIN_OF:
-        SOME(some)
-        many(b, "min_of", vpps_min_of, some, xs, total);
-        break;
     case VPPS_OP_CONCAT:
         SOME(some)
         many(b, "concat", vpps_concat, some, xs, total);

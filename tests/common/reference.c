@@ -137,7 +137,7 @@ static meaning_operands operands_of(const ref_run *r, const node_view *v, const 
     }
     if (weighted) o.weights = a, o.n = (uint32_t)v->elems;
     o.u = o.e = v->n->imm;
-    o.f = strchr(vpps_op_instructions[v->op].forward_operands, 'p') ? (double)v->s->p : (double)v->f;
+    o.f = strchr(vpps_ops[v->op].operands, 'p') ? (double)v->s->p : (double)v->f;
     if (v->op == VPPS_OP_DROPOUT && !r->mode.training) o.f = 0;
     if (v->op == VPPS_OP_SUM) o.f = 1;
     return o;

@@ -90,12 +90,11 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
 
 /* ---------------------------------------------------------------- over a list of tensors
  *
- * In STEP and VALUE: a is what the members before number m make, of zeros at first, and x that member's elements. VALUE is the result. LIST
- * vectors at a time while there are so many, then one: a longer run of each member in turn. */
+ * LIST vectors at a time while there are so many, then one: a longer run of each member in turn. */
 
 enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
 
-#define OVER_LIST(ID, STEP, VALUE)                                                                                     \
+#define OVER_LIST(ID, WEIGHS, NEXT, MADE)                                                                              \
     VPPS_INLINE void ID##_block(const uint32_t vectors, uint32_t count, bool accumulate, uint32_t first, float *dst,   \
                                 const vpps_operands *o) {                                                              \
         const bool part = count < vectors * VECTOR;                                                                    \
@@ -104,15 +103,19 @@ enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
         for (uint32_t i = 0; i < vectors; i++) sums[i] = (vector){0};                                                  \
         for (uint32_t m = 0; m < o->n_list; m++) {                                                                     \
             const float *xs = part ? padded(pad, o->list[m] + first, count) : o->list[m] + first;                      \
+            const float w = WEIGHS ? o->weights[m] : 0.0f;                                                             \
+            (void)w;                                                                                                   \
             for (uint32_t i = 0; i < vectors; i++) {                                                                   \
                 const vector a = sums[i], x = vector_load(xs + i * VECTOR);                                            \
-                sums[i] = STEP;                                                                                        \
+                sums[i] = NEXT;                                                                                        \
             }                                                                                                          \
         }                                                                                                              \
         float *out = part ? pad : dst + first;                                                                         \
         if (accumulate && part) padded(pad, dst + first, count);                                                       \
+        const float f = o->f;                                                                                          \
+        (void)f;                                                                                                       \
         for (uint32_t i = 0; i < vectors; i++) {                                                                       \
-            const vector a = sums[i], value = VALUE;                                                                   \
+            const vector a = sums[i], value = MADE;                                                                    \
             vector_store(out + i * VECTOR, accumulate ? vector_load(out + i * VECTOR) + value : value);                \
         }                                                                                                              \
         if (part) memcpy(dst + first, pad, count * sizeof(*pad));                                                      \
@@ -126,11 +129,8 @@ enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
         if (first < n) ID##_block(1, n - first, accumulate, first, dst, &o);                                           \
     }
 
-OVER_LIST(SUM, a + x, o->f *a)
-OVER_LIST(WEIGHTED_SUM, a + o->weights[m] * x, a)
-
-/* The extreme of a list and the first member that has it; a NaN is the extreme. */
-#define EXTREME_OF(ID, BEATS)                                                                                          \
+/* What is found in a list, and the first member that has it. */
+#define FOUND_IN(ID, BEATS)                                                                                            \
     VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
                                 const vpps_operands *o) {                                                              \
         float best[LANES], pad[BLOCK];                                                                                 \
@@ -140,9 +140,9 @@ OVER_LIST(WEIGHTED_SUM, a + o->weights[m] * x, a)
         for (uint32_t m = 1; m < o->n_list; m++) {                                                                     \
             xs = count < width ? padded(pad, o->list[m] + first, count) : o->list[m] + first;                          \
             _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) {                                                 \
-                const float x = xs[j], b = best[j];                                                                    \
-                const bool better = (x BEATS b) | ((x != x) & (b == b));                                               \
-                best[j] = better ? x : b;                                                                              \
+                const float x = xs[j], a = best[j];                                                                    \
+                const bool better = (BEATS) | ((x != x) & (a == a));                                                   \
+                best[j] = better ? x : a;                                                                              \
                 at[j] = better ? m : at[j];                                                                            \
             }                                                                                                          \
         }                                                                                                              \
@@ -161,8 +161,11 @@ OVER_LIST(WEIGHTED_SUM, a + o->weights[m] * x, a)
         if (first < n) ID##_block(BLOCK, n - first, accumulate, first, dst + first, &o);                               \
     }
 
-EXTREME_OF(MAX_OF, >)
-EXTREME_OF(MIN_OF, <)
+#define FOLD(id, operands, cost, flops, next, made) OVER_LIST(id, (operands)[0] == 'v', next, made)
+#define FIND(id, operands, cost, flops, beats) FOUND_IN(id, beats)
+#define INSTR(id, ...)
+#include "isa/isa.def"
+#undef INSTR
 
 /* ---------------------------------------------------------------- to a scalar
  *

@@ -82,12 +82,12 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
 /* The list axis that an instruction over a list goes over. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* May the instruction go over all members of a list? Others than WEIGHTED_SUM take the members' scalars as vectors. */
+/* May the instruction go over all members of a list? Without weights it takes the members' scalars as vectors. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
     if (!s->n || !list_of(p)) return false;
-    if (opcode == VPPS_I_WEIGHTED_SUM) return !s->axis && s->n == 2;
+    if (s->run.weights) return !s->axis && s->n == 2;
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     const bool vectors = row->form == VPPS_FORM_ROW && row->operands[strspn(row->operands, "t")] == '\0';
     return vectors && s->axis && vpps_operand_words(&s->to) == 1;

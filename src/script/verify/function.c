@@ -167,18 +167,21 @@ static void set_numbers(const vpps_function *f, uint32_t t, const char *letters,
 
 static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t t) {
     const vpps_function_node *node = &f->nodes[t];
-    const vpps_op_instruction_row *op = &vpps_op_instructions[node->s->op];
+    const char *letters = vpps_ops[node->s->op].operands;
     const uint32_t *args = f->args + node->first;
     vpps_term *operands = malloc((node->n + 2u) * sizeof *operands);
     if (!operands) {
         s->failed = true;
         return VPPS_NONE;
     }
-    vpps_run run = {.opcode = op->forward, .rows = node->s->rows, .cols = node->s->cols, .operands = operands};
-    set_numbers(f, t, op->forward_operands, &run);
+    vpps_run run = {.opcode = vpps_op_instructions[node->s->op].forward,
+                    .rows = node->s->rows,
+                    .cols = node->s->cols,
+                    .operands = operands};
+    set_numbers(f, t, letters, &run);
     const uint32_t every = node->over_list ? VPPS_ALL_MEMBERS | axis_of(f, args[0]) : 0;
     if (node->over_list) run.axis = node->axis;
-    for (const char *letter = op->forward_operands; *letter; letter++) {
+    for (const char *letter = letters; *letter; letter++) {
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
@@ -371,7 +374,7 @@ static void differentiate_node(const derivative *d) {
     case VPPS_CLASS_DECIDED: return; /* only in inference */
     default:
         for (uint32_t k = 0; k < d->node->n; k++) {
-            const bool weights = s->op == VPPS_OP_WEIGHTED_SUM && k == 0;
+            const bool weights = vpps_weighs(s->op) && k == 0;
             add_gradient(d, d->f->args[d->node->first + k], weights ? weights_part(d) : run_part(d, k));
         }
     }

@@ -7,10 +7,8 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
     f->training = c->training;
     f->fixed = c->request->part == VPPS_STEP_NODES;
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
-    const uint32_t op = view.signature->op;
     const bool list = cell->n_inputs == 1 && cell->input_axis[0] == 1;
-    const bool may = op == VPPS_OP_SUM || op == VPPS_OP_AVERAGE || op == VPPS_OP_MAX_OF || op == VPPS_OP_MIN_OF;
-    if (list ? !may : view.n_args != cell->n_inputs)
+    if (list ? !vpps_takes_members(view.signature->op) : view.n_args != cell->n_inputs)
         return VPPS_REFUSE(c, "cell %s: it has as many inputs as another op", cell->name);
     f->n_inputs = cell->n_inputs;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
