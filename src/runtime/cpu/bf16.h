@@ -187,12 +187,7 @@ VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint3
                               uint32_t depth, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j,
                               product_start start, float *c, size_t ldc, uint32_t tail) {
 #define TILE(n)                                                                                                        \
-    case n:                                                                                                            \
-        if (ragged)                                                                                                    \
-            bf16_tile(height, n, parts, true, depth, a, row, x, j, start, c, ldc, tail);                               \
-        else                                                                                                           \
-            bf16_tile(height, n, parts, false, depth, a, row, x, j, start, c, ldc, tail);                              \
-        break;
+    case n: bf16_tile(height, n, parts, ragged, depth, a, row, x, j, start, c, ldc, tail); break;
     switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
 #undef TILE
 }
