@@ -107,10 +107,9 @@ endef
 $(OBJ)/%.o: %.c $(dir $(OBJ))flags
 	$(call compile,$(INCLUDES))
 
-# No fuzz target runs the CPU's kernels, which clang takes minutes to instrument. Of kernels, which are one source, other sanitizers see
-# those in plain C, which sanitized-check runs: each takes half a minute to instrument, and of intrinsics a sanitizer sees nothing.
-UNSANITIZED_OBJ := $(if $(SANITIZE),$(if $(findstring fuzzer,$(SANITIZE)),$(OBJ)/src/runtime/cpu/%.o, \
-                     $(patsubst %,$(OBJ)/$(KERNELS:%.c=%)_%.o,avx2 avx512) $(OBJ)/src/runtime/cpu/avx512_bf16.o))
+# Of kernels, which are one source, sanitizers see those in plain C, which sanitized-check runs: each takes half a minute to instrument,
+# and of intrinsics a sanitizer sees nothing.
+UNSANITIZED_OBJ := $(if $(SANITIZE),$(patsubst %,$(OBJ)/$(KERNELS:%.c=%)_%.o,avx2 avx512) $(OBJ)/src/runtime/cpu/avx512_bf16.o)
 $(UNSANITIZED_OBJ): ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(ALL_CFLAGS))
 
 # The kernel's static parts, embedded.
@@ -197,7 +196,8 @@ $(OBJ)/tests/comm/nccl_declarations.o: INCLUDES += $(addprefix -isystem ,$(sort 
 $(OBJ)/tests/comm/mpich_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/include/*/mpich)))
 $(OBJ)/tests/comm/open_mpi_declarations.o: INCLUDES += $(addprefix -isystem ,$(firstword $(wildcard /usr/lib/*/openmpi/include)))
 
-$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(LIB_A)
+# Readers use nothing of the library but these two folders.
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(call objects,$(filter src/base/% src/io/%,$(LIB_SRC)))
 	$(call link,-fsanitize=fuzzer)
 
 # What is measured are the command's own data and sessions.
