@@ -108,9 +108,10 @@ $(OBJ)/%.o: %.c $(dir $(OBJ))flags
 	$(call compile,$(INCLUDES))
 
 # Of kernels, which are one source, sanitizers see those in plain C, which sanitized-check runs: each takes half a minute to instrument,
-# and of intrinsics a sanitizer sees nothing.
+# and of intrinsics a sanitizer sees nothing. The others are not optimised, so GCC warns of what an optimised build shows to be right.
 UNSANITIZED_OBJ := $(if $(SANITIZE),$(patsubst %,$(OBJ)/$(KERNELS:%.c=%)_%.o,avx2 avx512) $(OBJ)/src/runtime/cpu/avx512_bf16.o)
-$(UNSANITIZED_OBJ): ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(ALL_CFLAGS))
+$(UNSANITIZED_OBJ): ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=% -O%,$(ALL_CFLAGS)) -w
+$(UNSANITIZED_OBJ): KERNEL_FLAGS := $(filter-out -O%,$(KERNEL_FLAGS))
 
 # The kernel's static parts, embedded.
 $(OBJ)/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(dir $(OBJ))flags
@@ -122,9 +123,9 @@ $(OBJ)/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(dir $(OBJ
 $(call objects,$(HOT)): $(OBJ)/%.o: %.c $(dir $(OBJ))flags
 	$(call compile,$(INCLUDES) $(subst -O2,-O3,$(filter -O2,$(CFLAGS))))
 
-# These tests compute little: optimising them takes longer than it saves.
-$(call objects,$(BRIEF)): $(OBJ)/%.o: %.c $(dir $(OBJ))flags
-	$(call compile,$(INCLUDES) $(subst -O2,-O0,$(filter -O2,$(CFLAGS))))
+# These tests compute little: optimising them takes longer than it saves. A sanitizer triples that time.
+$(call objects,$(BRIEF) $(if $(SANITIZE),tests/common/meaning.c)): $(OBJ)/%.o: %.c $(dir $(OBJ))flags
+	$(call compile,$(INCLUDES) $(if $(filter -O1 -O2,$(CFLAGS)),-O0))
 
 # The networks see the public headers only.
 $(OBJ)/models/%.o: models/%.c $(dir $(OBJ))flags
@@ -132,7 +133,7 @@ $(OBJ)/models/%.o: models/%.c $(dir $(OBJ))flags
 
 define kernel_rule
 $(KERNELS:%.c=$(OBJ)/%_$(1).o): $(OBJ)/%_$(1).o: %.c $(dir $(OBJ))flags
-	$$(call compile,$(INCLUDES) $(KERNEL_FLAGS) $(FLAGS_$(1)) -DVPPS_KERNELS_ISA=$(1))
+	$$(call compile,$(INCLUDES) $$(KERNEL_FLAGS) $(FLAGS_$(1)) -DVPPS_KERNELS_ISA=$(1))
 endef
 $(foreach isa,$(KERNEL_ISAS),$(eval $(call kernel_rule,$(isa))))
 
