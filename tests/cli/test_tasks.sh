@@ -271,7 +271,7 @@ done <<LIST
 trees|tree-gru --examples 600 --epochs 3|set(m) == {'root', 'nodes'} and m['root'] > 0.3 and m['nodes'] > 0.7
 tagger|bilstm-tagger --examples 500 --epochs 4 --mlp 8|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 speller|bilstm-char-tagger --examples 500 --epochs 4 --mlp 8 --character-embed 8|$tags and m['f1'] > 0.3
-nodes|gat --examples 600 --epochs 4 --heads 2|$accuracy and m['accuracy'] > 0.5
+nodes|gat --examples 300 --epochs 4 --heads 2|$accuracy and m['accuracy'] > 0.5
 transformer|transformer-tagger --examples 500 --epochs 6 --layers 2 --heads 3 --feed-forward 24|$tags and m['f1'] > 0.3 and m['accuracy'] > 0.85
 classifier|bilstm-classifier --examples 500 --epochs 5|$accuracy and m['accuracy'] > 0.6
 parity|act --examples 3000 --epochs 6 --batch 16 --lr 0.003 --hidden 64 --embed 16|$accuracy and m['accuracy'] > 0.9
@@ -686,14 +686,14 @@ check "pairs with an empty line are left out: how many" json gaps.json "o['sente
 # ---------------------------------------------------------------- graphs
 
 graph=(gat --hidden 16 --embed 8 --heads 2)
-check "graphs" fit graphs "${graph[@]}" --examples 1500 --epochs 6
+check "graphs" fit graphs "${graph[@]}" --examples 800 --epochs 5 --lr 0.02
 check "graphs: labels two steps away are learned" learns graphs "m['accuracy'] > 0.98"
 check "graphs are measured again" evaluates graphs gat
-other_edges() { exits 0 "$vpps" eval --model graphs.ckpt --vps 1 --split test --json && json out "o['sentences'] > 0.95 * 150"; }
+other_edges() { exits 0 "$vpps" eval --model graphs.ckpt --vps 1 --split test --json && json out "o['sentences'] > 0.95 * 80"; }
 check "graphs of the same words with other edges are other graphs" other_edges
 check "graphs: classes" exits 0 "$vpps" eval --model graphs.ckpt --vps 1 --csv classes.csv
 check "graphs: their names" test "$(cut -d, -f1 classes.csv | sort | tr '\n' ' ')" = "black blue class green red "
-check "graphs of one round" fit near "${graph[@]}" --examples 1500 --epochs 6 --rounds 1
+check "graphs of one round" fit near "${graph[@]}" --examples 800 --epochs 5 --lr 0.02 --rounds 1
 check "graphs of one round: what is two steps away is not known" json near.json "o['metrics']['accuracy'] < 0.6"
 check "labels of graphs" fit whole gat-classifier --examples 1500 --epochs 10 --numbers 1 --heads 2
 check "labels of graphs are learned" learns whole "m['accuracy'] > 0.9"
