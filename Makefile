@@ -288,12 +288,15 @@ UNSANITIZED     = $(if $(filter thread,$(SANITIZE)),,$(BUILD)/tests/gpu_test_gpu
 OTHER_PARTS     = $(if $(filter thread,$(SANITIZE)),,$(foreach t,agreement cublas,$(addprefix $(BUILD)/tests/gpu_test_gpu_$(t):,2/3 3/3)))
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
+# A process under the address sanitizer takes longer to copy than most checks take. These programs run their hundreds of checks in one
+# process; a check may change its folder, so data are named by a whole path.
+TOGETHER        = $(if $(filter thread,$(SANITIZE)),,$(addprefix $(BUILD)/tests/,io_test_io models_test_networks graph_test_ops cell_test_cell))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(UNSANITIZED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
 sanitized-check: $(COMMAND) test-programs
-	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=1/3 VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
+	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=1/3 VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) VPPS_DATA=$(abspath $(VPPS_DATA)) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    TSAN_OPTIONS=second_deadlock_stack=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	    LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
+	    TOGETHER='$(TOGETHER)' LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
 	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
 
 MORE_KERNELS = $(addprefix $(BUILD)/tests/gpu_test_gpu_,agreement cublas faults)

@@ -10,7 +10,7 @@
 # ends otherwise, exits badly or checks nothing counts as a failure. What a suite did not check here, it says: in a line
 # "skipped: WHY" for each of its checks that did nothing, "left out: WHY" for what is beside them. Both count as skipped,
 # and the reasons follow the test's line. TEST_LIMIT is the time limit of each, in seconds. LEFT_OUT names tests that were
-# not to be run at all; each counts as skipped.
+# not to be run at all; each counts as skipped. TOGETHER names programs whose checks share one process, rather than each having its own.
 set -uo pipefail
 
 limit=${TEST_LIMIT:-600}
@@ -29,6 +29,7 @@ run_one() {
     *.sh) command=(bash "$test") ;;
     *) command=("$test") ;;
     esac
+    if [[ " ${TOGETHER:-} " == *" $test "* ]]; then command=(env CK_FORK=no "$test"); fi
     start=$(date +%s%N)
     {
         time timeout --kill-after=10 "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
