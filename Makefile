@@ -237,12 +237,14 @@ CLI_TESTS  := $(wildcard tests/cli/test_*.sh)
 PACKAGE_SH := tests/build/test_deb.sh tests/build/test_wheel.sh tests/python/test_packages.sh
 MAKE_SH    := $(filter-out tests/build/test_gpu_check.sh tests/build/test_bench_% $(PACKAGE_SH),$(filter tests/build/%,$(TEST_SH)))
 BESIDE      = $(TESTS) $(filter-out $(MAKE_SH) $(PACKAGE_SH),$(TEST_SH))
-LONGEST     = tests/python/test_python.sh tests/cli/test_processes.sh tests/cli/test_tasks.sh tests/cli/test_cli.sh \
-              $(addprefix $(BUILD)/tests/,gpu_test_gpu_agreement comm_test_share gpu_test_gpu_faults models_test_networks \
-                gpu_test_gpu_cublas io_test_io gpu_test_gpu_handle runtime_test_random codegen_test_specialise graph_test_ops) \
-              tests/cli/test_options.sh tests/build/test_gpu_check.sh tests/codegen/test_kernels.sh tests/cli/test_pictures.sh \
+LONGEST     = tests/build/test_gpu_check.sh tests/cli/test_tasks.sh tests/python/test_python.sh tests/cli/test_processes.sh \
+              $(addprefix $(BUILD)/tests/,runtime_test_large gpu_test_gpu_agreement models_test_networks script_test_refusals) \
+              tests/cli/test_options.sh tests/cli/test_cli.sh tests/cli/test_manual.sh tests/cli/test_carry.sh \
+              $(addprefix $(BUILD)/tests/,comm_test_share gpu_test_gpu_faults golden_test_golden gpu_test_gpu_cublas io_test_io \
+                gpu_test_gpu_handle runtime_test_random codegen_test_specialise graph_test_ops) \
+              tests/codegen/test_kernels.sh tests/cli/test_pictures.sh \
               $(addprefix $(BUILD)/tests/,runtime_test_steps runtime_test_handle runtime_test_requests gpu_test_gpu_queue) \
-              tests/build/test_bench_gpu.sh tests/examples/test_examples.sh tests/cli/test_precision.sh tests/cli/test_manual.sh
+              tests/build/test_bench_gpu.sh tests/examples/test_examples.sh tests/cli/test_precision.sh
 FIRST       = $(foreach t,$(LONGEST),$(filter $(t),$(BESIDE)))
 ORDERED     = $(FIRST) $(filter-out $(FIRST),$(BESIDE))
 
