@@ -24,7 +24,7 @@ check() {
 built() {
     local folder=$build-$1 cc=$2
     shift 2
-    "$make" --no-print-directory -j"$(nproc)" BUILD="$folder" CC="$cc" "$folder/vpps" "${@/#/$folder/tests/}"
+    "$make" --no-print-directory -j"$(nproc)" BUILD="$folder" CC="$cc" CFLAGS=-O2 "$folder/vpps" "${@/#/$folder/tests/}"
 }
 
 # trained NAME UNIT COMMAND...: trains a Tree-LSTM, by that unit, to $work/NAME and $work/NAME.log.
