@@ -7,12 +7,19 @@ repository=$(realpath "$(dirname "$0")/../..")
 source "$(dirname "$0")/common.sh"
 
 cat >compare.py <<'PY'
-"""compare.py VPPS MANUAL names|options: fails unless help and manual have the same."""
-import re, subprocess, sys
+"""compare.py VPPS MANUAL names|options: fails unless help and manual have the same. Each help is asked for once, and kept in helps.json."""
+import json, os, re, subprocess, sys
 
 program, manual, what = sys.argv[1:]
 
+helps = json.load(open('helps.json')) if os.path.exists('helps.json') else {}
+
 def help_of(*arguments):
+    key = ' '.join(arguments)
+    if key not in helps: helps[key] = ask(*arguments)
+    return helps[key]
+
+def ask(*arguments):
     text = subprocess.run([program, *arguments, '--help'], capture_output=True, text=True, check=True).stdout
     if '--help-engine' not in text: return text
     return text + subprocess.run([program, *arguments, '--help-engine'], capture_output=True, text=True, check=True).stdout
@@ -36,6 +43,7 @@ else:
         value = re.search(r' (Ar|Cm) (.*)', line)
         kinds = value and (re.sub(' |Ar ', '', value[2]) if value[1] == 'Cm' else 'value') or ''
         documented |= {(name, kinds) for name in re.findall(r'Fl -([a-z][\w-]+)', line)}
+json.dump(helps, open('helps.json', 'w'))
 assert len(shown) > 20, shown
 print('the manual lacks', sorted(shown - documented), 'and the help', sorted(documented - shown))
 sys.exit(shown != documented)
