@@ -156,20 +156,20 @@ template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsig
     }
 }
 
-/* Four elements of a vector of LENGTH, zeros after its end. QUADS: it begins at a quad, and ends at one. WHOLE: no end is near. */
+/* Four elements of a vector of LENGTH, zeros after its end: number `element` lies at x. QUADS: it begins at a quad, and ends at one. WHOLE:
+ * no end is near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
-    if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)(x + element) : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
-    return vpps_quad{
-        WHOLE || element < LENGTH ? x[element] : 0.0f, WHOLE || element + 1 < LENGTH ? x[element + 1] : 0.0f,
-        WHOLE || element + 2 < LENGTH ? x[element + 2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[element + 3] : 0.0f};
+    if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
+    return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
+                     WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
 
 /* Elements of two of 16 vectors, from `element` on. */
 template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
     vpps_words to;
-    vpps_put_words<IN_PARTS>(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first, element));
-    vpps_put_words<IN_PARTS>(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second, element));
+    vpps_put_words<IN_PARTS>(to, 0, 2, vpps_four<QUADS, WHOLE, LENGTH>(first + element, element));
+    vpps_put_words<IN_PARTS>(to, 1, 3, vpps_four<QUADS, WHOLE, LENGTH>(second + element, element));
     return to;
 }
 
@@ -195,7 +195,7 @@ VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_we
                                           unsigned element_words, unsigned element) {
     const unsigned number = vpps_least(own.first + r.number, own.end - (own.end > 0));
     const float *row = (const float *)a.matrices + (r.at + number * r.row_words);
-    if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row, element);
+    if (QUADS) return vpps_four<true, WHOLE, LENGTH>(row + element, element);
     vpps_quad q = {0.0f, 0.0f, 0.0f, 0.0f};
     row += (unsigned long long)element * element_words;
     if (WHOLE || element < LENGTH) q.x = row[0];

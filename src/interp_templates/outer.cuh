@@ -419,7 +419,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         const unsigned row =
             vpps_least(vpps_matrix_rows(DY::LENGTH, vp).first + v.lane / 4 + NUMBER * 8, DY::LENGTH - 1);
 #pragma unroll
-        for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + DY::vector(t, v.number[k]) + row)[DY::OFFSET];
+        for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
     /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. */
@@ -481,7 +481,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         vpps_quad x[4];
 #pragma unroll
         for (unsigned k = 0; k < 4; k++)
-            x[k] = vpps_four<X::QUADS, X::LENGTH % 32 == 0, X::LENGTH>(t.pool + at[k], column);
+            x[k] = vpps_four<X::QUADS, X::LENGTH % 32 == 0, X::LENGTH>(t.pool + (at[k] + column), column);
         float d[sizeof...(TILES)][4];
         unsigned k = 0;
         (TILES::load(d[k++], t, v, vp), ...);

@@ -10,7 +10,7 @@ template <bool IS_X, bool IN_PARTS, bool QUADS, unsigned LENGTH>
 __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, unsigned vector, unsigned element) {
 #if VPPS_PARTS
     const unsigned words = (LENGTH + 7) / 8 * 4; /* of a vector, once */
-    const vpps_quad q = vpps_four<QUADS, false, LENGTH>(from, element);
+    const vpps_quad q = vpps_four<QUADS, false, LENGTH>(from + element, element);
     const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
     float *const row = to + (unsigned long long)vector * VPPS_PACKED_TIMES * words + element / 2;
 #pragma unroll
