@@ -60,6 +60,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_THREADS", p->threads},
         {"VPPS_ROW_BLOCK", p->row_unit},
         {"VPPS_TEAMS", p->teams},
+        {"VPPS_LOW_ROWS", vpps_low_rows(p)},
         {"VPPS_PARAMS", (uint32_t)g->model->n_params},
         {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},

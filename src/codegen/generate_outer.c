@@ -31,13 +31,18 @@ static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
     return vpps_most_rows(&all, rows);
 }
 
+static uint32_t height(const work *w, uint32_t outer) { return w->c->values[w->c->outers[outer].dy].rows; }
+
+bool vpps_outer_is_low(const work *w, uint32_t outer) { return height(w, outer) <= vpps_low_rows(w->g->plan); }
+
 uint32_t vpps_outer_rows(const work *w, uint32_t outer) {
-    return most_rows(w, w->c->values[w->c->outers[outer].dy].rows, w->g->plan->teams);
+    return most_rows(w, height(w, outer), vpps_outer_is_low(w, outer) ? w->g->plan->n_vps : w->g->plan->teams);
 }
 
 uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
-    const uint32_t length = w->c->values[w->c->outers[outer].x].rows, teams = w->g->plan->teams;
-    return ((length + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS + teams - 1) / teams;
+    const uint32_t length = w->c->values[w->c->outers[outer].x].rows;
+    const uint32_t parts = vpps_outer_is_low(w, outer) ? w->g->plan->n_vps : w->g->plan->teams;
+    return ((length + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS + parts - 1) / parts;
 }
 
 /* ---------------------------------------------------------------- where vectors lie */

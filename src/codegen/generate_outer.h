@@ -20,7 +20,10 @@ typedef struct vpps_outer_work {
 /* The parameter to whose gradient the outer adds, if there is one; VPPS_NONE: it adds in any case, for another outer was before it. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Rows of the outer's matrix that a VP has at most, as vpps_matrix_rows in the kernel says; blocks of columns that a team has. */
+/* Is the outer's matrix low: vpps_is_low in the kernel. */
+bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
+
+/* Rows of the outer's matrix that a VP has at most, as vpps_matrix_rows in the kernel says; blocks of columns likewise. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 

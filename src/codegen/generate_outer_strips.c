@@ -1,7 +1,7 @@
 /* generate_outer_strips.c - gradients of a cell's matrices in bf16: sums of dy x^T, of the rows and columns that the VP has.
  *
- * A warp multiplies a block of an x's columns with some tiles of rows, of all dys that are multiplied with this x. A strip is such tiles
- * and all of the VP's blocks of columns: so many warps have it, its slots. */
+ * A warp multiplies a block of an x's columns with some tiles of rows, of all dys that are multiplied with this x; low matrices have tiles
+ * apart. A strip is such tiles and all of the VP's blocks of columns: so many warps have it, its slots. */
 #include "codegen/generate_outer.h"
 
 enum {
@@ -9,9 +9,9 @@ enum {
     TILE_THREADS = 1536 /* of a CTA, times tiles of these at a time: what there are registers for */
 };
 
-/* Outers are known by their numbers here, an x by that of its first outer. Of strips of as many tiles as are summed up at a time: so many
- * tiles; slots first to end, for which there are warps at the same time. Warps that are left share out the vectors with these: each strip
- * has so many parts. */
+/* Outers are known by their numbers here, an x by that of its first outer, or of its first low one. Of strips of as many tiles as are summed
+ * up at a time: so many tiles; slots first to end, for which there are warps at the same time. Warps that are left share out the vectors
+ * with these: each strip has so many parts. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
@@ -31,11 +31,17 @@ typedef struct row_tile {
 static const vpps_cell_outer *outer_of(const strips *all, uint32_t i) { return &all->w->c->outers[all->outers[i]]; }
 static const vpps_cell_value *x_of(const strips *all, uint32_t i) { return &all->w->c->values[outer_of(all, i)->x]; }
 
+/* Are both outers' tiles multiplied with the same columns of one x? */
+static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
+    return outer_of(all, i)->x == outer_of(all, j)->x &&
+           vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
+}
+
 /* Number k of the tiles that are multiplied with x; false: there are not so many. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
-        if (outer_of(all, i)->x != outer_of(all, x)->x) continue;
+        if (!share_columns(all, i, x)) continue;
         *out = (row_tile){i, k};
         if (k < tiles) return true;
         k -= tiles;
@@ -50,7 +56,7 @@ static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
         seen = false;
-        for (uint32_t i = 0; i < s->x; i++) seen |= outer_of(all, i)->x == outer_of(all, s->x)->x;
+        for (uint32_t i = 0; i < s->x; i++) seen |= share_columns(all, i, s->x);
     }
     s->end = 0;
     return !seen;

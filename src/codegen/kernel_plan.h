@@ -33,6 +33,12 @@ typedef struct vpps_kernel_plan {
     uint32_t staged_words; /* of shared memory, on their way to registers */
 } vpps_kernel_plan;
 
+/* Matrices with so many rows are low: their gradients and updates are dealt by columns to all VPs. Where products are in bf16, one row
+ * costs as much as a tile. */
+static inline uint32_t vpps_low_rows(const vpps_kernel_plan *p) {
+    return p->parts && p->teams > 1 ? VPPS_FRAGMENT_ROWS : 0;
+}
+
 /* The kernel's number of the task that makes gradients of a cell's parameters: after those of all stages. */
 static inline uint32_t vpps_outer_task(const vpps_kernel_plan *p, uint32_t cell) {
     return VPPS_TASK_COUNT + p->first_stage[p->n_cells] + cell;

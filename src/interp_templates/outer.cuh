@@ -114,7 +114,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
-    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp), columns = vpps_matrix_columns(DY::COLUMNS, sum.vp);
+    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp),
+                    columns = vpps_matrix_columns(DY::LENGTH, DY::COLUMNS, sum.vp);
     const unsigned height = own.end - own.first;
 #pragma unroll 1
     for (unsigned e = threadIdx.x; e < height * (columns.end - columns.first); e += VPPS_THREADS) {
@@ -168,7 +169,8 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
         AT_ONCE = 4
     };
     VPPS_READ_PLACE;
-    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp), own_columns = vpps_matrix_columns(X::LENGTH, sum.vp);
+    const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp),
+                    own_columns = vpps_matrix_columns(DY::LENGTH, X::LENGTH, sum.vp);
 #pragma unroll 1
     for (unsigned row = own.first; row < own.end; row += ROWS) {
 #pragma unroll 1
@@ -199,7 +201,7 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
     }
 }
 
-/* ---------------------------------------------------------------- of matrices, in fp32
+/* ---------------------------------------------------------------- of matrices, in fp32, where none is low
  *
  * codegen/generate_outer_tiles.c says what units and slots are. */
 
@@ -292,7 +294,7 @@ struct vpps_staging {
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
-        const vpps_rows own = vpps_matrix_columns(X::LENGTH, s.vp);
+        const vpps_rows own = vpps_matrix_columns(VPPS_NONE, X::LENGTH, s.vp);
         const unsigned columns = own.end - own.first, lane = s.thread % LANES;
 #pragma unroll 1
         for (unsigned k = s.thread / LANES; k < s.there; k += VPPS_THREADS / LANES)
@@ -338,7 +340,7 @@ struct vpps_unit_sums {
         unsigned columns = 0, to_row = VPPS_NONE; /* of a lane's slot */
         bool add = false;
         if (number < UNITS) {
-            const vpps_rows l = vpps_matrix_columns(unit.length, sum.vp);
+            const vpps_rows l = vpps_matrix_columns(VPPS_NONE, unit.length, sum.vp);
             columns = l.end - l.first;
             columns -= vpps_least(columns, unit.before);
             if (lane < SLOTS) {
@@ -442,10 +444,10 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Finds the first column of slot `slot`; false: the slot is not of this strip. */
-    static __device__ __forceinline__ bool find(unsigned slot, unsigned vp, unsigned &column) {
+    /* Finds the first column of slot `slot`, of those from `first` on; false: the slot is not of this strip. */
+    static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
-        column = vpps_matrix_columns(X::LENGTH, vp).first + (slot - FIRST) * 32;
+        column = first + (slot - FIRST) * 32;
         return true;
     }
     template <int TILES> static __device__ __forceinline__ void know(vpps_tile_gradient (&tiles)[TILES]) {
@@ -461,22 +463,31 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 };
 
 /* Strips whose xs are multiplied with the same tiles of rows, by the same instructions. */
-template <class... TILES> struct vpps_row_tiles;
+template <class TILE, class... OTHERS> struct vpps_row_tiles {
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all are of low matrices, or none is */
+};
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>
 struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     using X = typename STRIP::X;
 
-    static __device__ __forceinline__ bool is_there(unsigned vp) { return (TILES::is_there(vp) || ...); }
+    static __device__ __forceinline__ vpps_rows columns(unsigned vp) {
+        return vpps_matrix_columns(vpps_row_tiles<TILES...>::HEIGHT, X::LENGTH, vp);
+    }
+    static __device__ __forceinline__ bool is_there(unsigned vp) {
+        const vpps_rows own = columns(vp);
+        return own.first < own.end && (TILES::is_there(vp) || ...);
+    }
 
     /* Adds products of 16 vectors. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp) {
+        const vpps_rows own = columns(vp);
         unsigned column = VPPS_NONE, at[4] = {0, 0, 0, 0};
-        if (STRIP::find(slot, vp, column)) STRIP::place(at, t, v);
-        ((OTHERS::find(slot, vp, column) ? OTHERS::place(at, t, v) : (void)0), ...);
-        if (column >= vpps_matrix_columns(X::LENGTH, vp).end) return;
+        if (STRIP::find(slot, own.first, column)) STRIP::place(at, t, v);
+        ((OTHERS::find(slot, own.first, column) ? OTHERS::place(at, t, v) : (void)0), ...);
+        if (column >= own.end) return;
         column += v.lane / 4 * 4;
         vpps_quad x[4];
 #pragma unroll
@@ -497,9 +508,10 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         unsigned column = VPPS_NONE;
         vpps_tile_gradient gradients[sizeof...(TILES)];
         STRIP::know(gradients);
-        STRIP::find(slot, sum.vp, column);
-        ((OTHERS::find(slot, sum.vp, column) ? OTHERS::know(gradients) : (void)0), ...);
-        if (column >= vpps_matrix_columns(X::LENGTH, sum.vp).end) return;
+        const vpps_rows own = columns(sum.vp);
+        STRIP::find(slot, own.first, column);
+        ((OTHERS::find(slot, own.first, column) ? OTHERS::know(gradients) : (void)0), ...);
+        if (column >= own.end) return;
         column += VPPS_LANE / 4 * 4;
         unsigned k = 0;
         ((TILES::template store<X::LENGTH>(q[2 * k], q[2 * k + 1], sum, gradients[k], column, VPPS_LANE), k++), ...);

@@ -28,18 +28,24 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* A VP's part of a matrix's gradient: its team's columns, by whole warps, of its rows among those that the team's VPs share out. */
+/* A VP's part of a matrix's gradient: its team's columns, in blocks of 32, of its rows among those that the team's VPs share out. Of a low
+ * matrix a VP has columns only, among those that all VPs share out: few VPs would have a row, and a row costs as much as all of them. */
+__device__ __forceinline__ constexpr bool vpps_is_low(unsigned rows) { return rows <= VPPS_LOW_ROWS; }
+
 __device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows, unsigned vp) {
+    if (vpps_is_low(rows)) return vpps_rows{0, rows};
     return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, vp / VPPS_TEAMS);
 }
-__device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned columns, unsigned vp) {
+__device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned rows, unsigned columns, unsigned vp) {
     if (VPPS_TEAMS == 1) return vpps_rows{0, columns};
-    const vpps_rows blocks = vpps_share_of((columns + 31) / 32, VPPS_TEAMS, vp % VPPS_TEAMS);
+    const bool low = vpps_is_low(rows);
+    const vpps_rows blocks =
+        vpps_share_of((columns + 31) / 32, low ? VPPS_VPS : VPPS_TEAMS, low ? vp : vp % VPPS_TEAMS);
     return vpps_rows{vpps_least(32 * blocks.first, columns), vpps_least(32 * blocks.end, columns)};
 }
 
 __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p) {
-    return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.cols, blockIdx.x) : vpps_rows{0, p.cols};
+    return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
 /* The VP's elements of a matrix or vector: the first one, and how many there are, not counting those of other teams between them. */

@@ -280,25 +280,26 @@ TEST(lists_agree) {
 
 /* Sums are made in another order, which in bf16 now and then rounds a later operand another way. Gradients of matrices in bf16 by one
  * team of VPs, with more of them than a warp takes at a time; and by several: of columns that they share out evenly, and of
- * others, whose parts end within a block, and within four. */
+ * others, whose parts end within a block, and within four. Of 20 VPs some share out the columns of the classifier. */
 static const struct {
     vpps_precision precision;
     uint32_t hidden, embed;
     gpu_layout layout;
     uint32_t teams;
 } trees_cases[] = {
-    {VPPS_PRECISION_FP32, 40, 24, {4, 256, 1, 1}, 0},     {VPPS_PRECISION_BF16X3, 40, 24, {4, 256, 1, 1}, 1},
-    {VPPS_PRECISION_BF16, 40, 24, {4, 256, 1, 1}, 1},     {VPPS_PRECISION_BF16X3, 32, 128, {16, 256, 1, 1}, 4},
-    {VPPS_PRECISION_BF16, 32, 128, {16, 256, 1, 1}, 4},   {VPPS_PRECISION_BF16X3, 72, 24, {2, 256, 1, 1}, 1},
-    {VPPS_PRECISION_BF16, 72, 24, {2, 256, 1, 1}, 1},     {VPPS_PRECISION_FP32, 48, 24, {5, 384, 2, 1}, 0},
-    {VPPS_PRECISION_FP32, 56, 24, {6, 256, 4, 2}, 0},     {VPPS_PRECISION_FP32, 64, 24, {2, 512, 3, 1}, 0},
-    {VPPS_PRECISION_BF16X3, 30, 150, {16, 128, 1, 2}, 4}, {VPPS_PRECISION_BF16, 30, 150, {16, 128, 1, 2}, 4},
-    {VPPS_PRECISION_BF16X3, 14, 70, {4, 256, 2, 1}, 2},   {VPPS_PRECISION_BF16, 14, 70, {4, 256, 2, 1}, 2},
+    {VPPS_PRECISION_FP32, 40, 24, {4, 256, 1, 1}, 0},    {VPPS_PRECISION_BF16X3, 40, 24, {4, 256, 1, 1}, 1},
+    {VPPS_PRECISION_BF16, 40, 24, {4, 256, 1, 1}, 1},    {VPPS_PRECISION_BF16X3, 32, 128, {16, 256, 1, 1}, 4},
+    {VPPS_PRECISION_BF16X3, 66, 70, {20, 128, 1, 1}, 2}, {VPPS_PRECISION_BF16, 32, 128, {16, 256, 1, 1}, 4},
+    {VPPS_PRECISION_BF16X3, 72, 24, {2, 256, 1, 1}, 1},  {VPPS_PRECISION_BF16, 72, 24, {2, 256, 1, 1}, 1},
+    {VPPS_PRECISION_FP32, 48, 24, {5, 384, 2, 1}, 0},    {VPPS_PRECISION_FP32, 56, 24, {6, 256, 4, 2}, 0},
+    {VPPS_PRECISION_FP32, 64, 24, {2, 512, 3, 1}, 0},    {VPPS_PRECISION_BF16X3, 30, 150, {16, 128, 1, 2}, 4},
+    {VPPS_PRECISION_BF16, 30, 150, {16, 128, 1, 2}, 4},  {VPPS_PRECISION_BF16X3, 14, 70, {4, 256, 2, 1}, 2},
+    {VPPS_PRECISION_BF16, 14, 70, {4, 256, 2, 1}, 2},    {VPPS_PRECISION_BF16, 72, 70, {20, 128, 1, 2}, 2},
 };
 
 TEST_GROUP("trees", .seconds = 300);
 
-GPU_EACH(tree_lstms_agree, 4, test_everyday("trees", 7, VPPS_COUNT(trees_cases))) {
+GPU_EACH(tree_lstms_agree, 5, test_everyday("trees", 8, VPPS_COUNT(trees_cases))) {
     enum { MOST = 50, SIMULATED = 20, EVERYDAY = 6, IN_BF16 = 4 };
     const vpps_precision precision = trees_cases[_i].precision;
     const gpu_layout *layout = &trees_cases[_i].layout;
@@ -333,7 +334,7 @@ GPU_EACH(tree_lstms_agree, 4, test_everyday("trees", 7, VPPS_COUNT(trees_cases))
     }
     if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
     /* every third batch has the same trees */
-    ck_assert_msg(!fp32 || losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
+    ck_assert_msg(!fp32 || losses[1][18] < 0.98 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
                   losses[1][18]);
 }
 
