@@ -1,7 +1,7 @@
 /* generate.c - see generate.h. */
 #include "codegen/generate.h"
 #include "codegen/formulas.h"
-#include "codegen/generate_work.h"
+#include "codegen/generate_outer.h"
 
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
@@ -49,6 +49,18 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
 
 /* ---------------------------------------------------------------- constants */
 
+/* Blocks of columns of the widest low matrix, each with a VP that has nothing of the tables. 0: too many of the VPs would have nothing. */
+static uint32_t low_blocks(const vpps_generation *g) {
+    enum { FEW = 4 };
+    uint32_t blocks = 0;
+    for (uint32_t i = 0; i < g->model->n_params; i++) {
+        const vpps_parameter_data *p = &g->model->params[i];
+        if (p->kind == VPPS_MATRIX && p->rows <= vpps_low_rows(g->plan))
+            blocks = vpps_max_u32(blocks, (p->cols + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS);
+    }
+    return blocks <= g->plan->n_vps / FEW ? blocks : 0;
+}
+
 static void put_constants(const vpps_generation *g) {
     const vpps_kernel_plan *p = g->plan;
     const struct {
@@ -61,6 +73,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_ROW_BLOCK", p->row_unit},
         {"VPPS_TEAMS", p->teams},
         {"VPPS_LOW_ROWS", vpps_low_rows(p)},
+        {"VPPS_LOW_BLOCKS", low_blocks(g)},
         {"VPPS_PARAMS", (uint32_t)g->model->n_params},
         {"VPPS_STATES", p->n_states},
         {"VPPS_WEIGHTS", p->residents.registers},

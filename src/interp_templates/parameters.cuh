@@ -48,6 +48,13 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
+/* The VP's share of n entries of a table. VPs that have columns of the widest low matrix have no entries: VPPS_LOW_BLOCKS of them, or 0. */
+__device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
+    const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
+    if (low.first < low.end) return vpps_rows{0, 0};
+    return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
+}
+
 /* The VP's elements of a matrix or vector: the first one, and how many there are, not counting those of other teams between them. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
@@ -156,7 +163,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
     const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
     const unsigned n = script[address];
     const unsigned *entries = script + address + 1, *starts = entries + n, *lists = starts + n + 1;
-    const vpps_rows own = vpps_share_of(n, VPPS_VPS, blockIdx.x);
+    const vpps_rows own = vpps_own_entries(n, blockIdx.x);
     float *pool = (float *)a.pool;
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < (own.end - own.first) * words; i += VPPS_THREADS) {
@@ -205,7 +212,7 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     for (unsigned i = 0; i < vpps_header.n_tables; i++) {
         const vpps_table t = ((const vpps_table *)((const unsigned *)a.script + vpps_header.tables))[i];
         const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
-        const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
+        const vpps_rows own = vpps_own_entries(t.n, blockIdx.x);
         const float *g = (const float *)a.entries + t.gradients;
 #pragma unroll 1
         for (unsigned k = own.first * words + threadIdx.x; k < own.end * words; k += VPPS_THREADS) sum += g[k] * g[k];
@@ -320,7 +327,7 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
         const unsigned *script = (const unsigned *)a.script;
         const vpps_table t = ((const vpps_table *)(script + h.tables))[i];
         const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
-        const vpps_rows own = vpps_share_of(t.n, VPPS_VPS, blockIdx.x);
+        const vpps_rows own = vpps_own_entries(t.n, blockIdx.x);
         vpps_parameter p = vpps_parameter_of(a, vpps_params[t.param]);
         p.gradient = (float *)a.entries + t.gradients;
         const vpps_task_header step = vpps_step_of(a, h, t.param);
