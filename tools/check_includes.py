@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Fails when a file includes against the order of folders, or when files include each other in a circle.
 
-    tools/check_includes.py [FOLDER]     the folder that holds src, include and models; without it this repository
+    tools/check_includes.py [FOLDER]     the one that holds src, include and models; without it this repository
 
 What depends on what is declared here, and nowhere else. A file is its .c and its .h together: a circle is a chain of
 includes that comes back to where it began. System headers do not count.
 """
 
+import argparse
 import os
 import re
 import sys
@@ -117,7 +118,12 @@ def check():
 
 
 if __name__ == "__main__":
-    os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("folder", nargs="?", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    folder = p.parse_args().folder
+    if not os.path.isdir(os.path.join(folder, "src")):
+        p.error(f"{folder}: expected a folder that holds src, include and models")
+    os.chdir(folder)
     sys.setrecursionlimit(10000)
     problems = check()
     print("\n".join(problems), end="\n" if problems else "")

@@ -6,6 +6,7 @@
 Of a script of several groups, the first one's. Without third-party modules; the same script gives the same bytes.
 """
 
+import argparse
 import re
 import sys
 from html import escape
@@ -69,8 +70,7 @@ def draw(phases, out):
 
 
 def main():
-    if len(sys.argv) > 1:
-        sys.exit(__doc__.strip())
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     phases = read(sys.stdin)
     if not phases:
         sys.exit("script_svg: expected what `vpps script` prints")
