@@ -320,7 +320,7 @@ log_lines() { # NAME METRIC...
     python3 - "$@" <<'PY'
 import json, sys
 lines = [json.loads(l) for l in open(sys.argv[1] + '.jsonl')]
-assert [l['event'] for l in lines if l['event'] != 'batch'] == ['start', 'epoch', 'epoch', 'epoch', 'end'], lines
+assert [l['event'] for l in lines if l['event'] not in ('batch', 'engine')] == ['start', 'epoch', 'epoch', 'epoch', 'end'], lines
 assert all(set(l[p]) == set(sys.argv[2:]) for l in lines if l['event'] == 'epoch' for p in ('dev', 'test')), lines
 assert all('time' in l for l in lines) and lines[-1]['metrics']
 PY
