@@ -277,9 +277,9 @@ sanitize-thread: ## the second
 	$(submake) BUILD=$(BUILD)-tsan SANITIZE=thread $(SANITIZED) sanitized-check
 
 # Small test sizes and long time limits: a sanitizer costs a factor of 3 to 15. Kernels are not sanitized: those that `check` has
-# compiled serve. LeakSanitizer up to GCC 13 takes a thread's block of a library opened later (NVRTC) for one with a header of glibc
-# before 2.25 where it happens to lie 16 bytes into a page, and crashes on what it reads there (google/sanitizers issue 1322); without
-# intercept_tls_get_addr it does not look at such blocks.
+# compiled serve. Sanitizers up to GCC 13 take a thread's block of a library opened later (NVRTC, NCCL) for one with a header of glibc
+# before 2.25 where it happens to lie 16 bytes into a page, and crash on what they read there (google/sanitizers issue 1322); without
+# intercept_tls_get_addr they do not look at such blocks.
 # Under the thread sanitizer only what has threads: software SIMT has stacks of its own, which it cannot follow, of the shell
 # tests two train with several, and the other programs have one, or one beside the caller.
 ONE_THREAD      = cell_% io_% script_% decode_% files_% graph_test_graph graph_test_cost comm_test_deal \
@@ -297,7 +297,7 @@ SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(UNSANITIZED),$(filter $(TESTS) 
 sanitized-check: $(COMMAND) test-programs
 	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=1/3 VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) VPPS_DATA=$(abspath $(VPPS_DATA)) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
-	    TSAN_OPTIONS=second_deadlock_stack=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    TSAN_OPTIONS=second_deadlock_stack=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    TOGETHER='$(TOGETHER)' LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
 	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
 
