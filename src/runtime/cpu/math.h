@@ -1,6 +1,7 @@
 /* math.h - the functions that formulas (isa/functions.h) call: exp, log, tanh and sigmoid of one element, without branches or calls, so
  * that a loop over them becomes vector code with every compiler and instruction set. NaN gives NaN. Off by at most 1.1 units in the last
- * place, sigmoid 2.5, tanh 6.7, or 5.0 with fused multiply-adds: of all floats in the range. test_kernels.c draws some.
+ * place, sigmoid 2.5, tanh 6.7, or 5.0 with fused multiply-adds: of every third float of a size from 2^-41 to 128, and for tanh of every
+ * one from 2^-7 to 10. test_kernels.c draws some.
  *
  * Multiply-adds are explicit, and compilers make no others (-ffp-contract=off): they might in one copy of a loop's body and not in another,
  * so that an element's bits would depend on its place.
