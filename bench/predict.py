@@ -5,8 +5,9 @@ and prints the device time of a batch as a Markdown table. Nothing is measured.
     bench/predict.py --log FILE [--networks A,B] [--batches 1,16,128] [--precisions fp32,bf16x3,bf16] [--settings default,pessimistic]
                      [--examples N] [--limit S] [--table]
 
-A row trains a batch of one example that does not count, then batches of together at least N examples. A row goes to the log as one JSON object as soon
-as it is known, and is not made again: the log can be filled by several calls, also beside each other, and --table only prints it.
+A row trains a batch of one example that does not count, then batches of together at least N examples. A row goes to the log as one JSON
+object as soon as it is known, and is not made again: the log can be filled by several calls, also beside each other, and --table only
+prints it.
 A row that takes longer than S seconds is left out, which the log says; a call with a larger S tries it again.
 
 The GPU model is $VPPS_LIBCUDA, else it is built from $GPU_MODEL (../shared/tools/gpumodel) as `make check-gpu-model` does. Options and data

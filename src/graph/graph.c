@@ -4,10 +4,9 @@
 #include <stdarg.h>
 
 const vpps_op_row vpps_ops[VPPS_OP_COUNT] = {
-#define OP(id, name, call, min, max, shape, op_class, per, flops, backward_flops, forward, operands, ...)              \
+#define OP(id, name, call, min, max, shape, is, per, flops, back, forward, operands, ...)                              \
     [VPPS_OP_##                                                                                                        \
-        id] = {#name,          min,     VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##op_class, VPPS_PER_##per, flops,  \
-               backward_flops, operands},
+        id] = {#name, min, VPPS_##max, VPPS_SHAPE_##shape, VPPS_CLASS_##is, VPPS_PER_##per, flops, back, operands},
 #define VPPS_0 0
 #define VPPS_1 1
 #define VPPS_2 2

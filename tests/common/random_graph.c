@@ -16,7 +16,7 @@ typedef struct item {
 } item;
 
 enum {
-    MOST_LISTED = 4, /* arguments */
+    MOST_ARGUMENTS = 4, /* of an operation that takes any number */
     MAX_ITEMS = 4096,
     MAX_PARAMS = 256,
     MAX_VERTICES = 512,
@@ -571,7 +571,7 @@ static void elementwise(builder *b, vpps_op op, uint32_t rows, uint32_t cols, co
 
 /* The largest size of what an operation makes of members of such sizes. */
 static double size_of_members(const builder *b, vpps_op op, uint32_t n, const uint32_t *xs) {
-    const double *sizes[MOST_LISTED];
+    const double *sizes[MOST_ARGUMENTS];
     double size;
     for (uint32_t k = 0; k < n; k++) sizes[k] = &b->items[xs[k]].size;
     meaning_forward(op, &(meaning_operands){.list = sizes, .n_list = n, .f = 1}, 1, &size, NULL);
@@ -588,8 +588,8 @@ static void step(builder *b, const rg_step *s) {
     const uint32_t rows = b->c->sizes[s->rows % RG_SIZES], inner = b->c->sizes[s->cols % RG_SIZES];
     const uint32_t cols = s->cols / RG_SIZES % 4 == 3 ? b->c->columns : 1;
     const uint32_t *pick = s->pick;
-    const uint32_t some = 1 + pick[2] % MOST_LISTED;
-    uint32_t xs[MOST_LISTED];
+    const uint32_t some = 1 + pick[2] % MOST_ARGUMENTS;
+    uint32_t xs[MOST_ARGUMENTS];
     double total = 0;
     b->list = 0;
     const bool takes_members = s->what < VPPS_OP_COUNT && vpps_takes_members(s->what);

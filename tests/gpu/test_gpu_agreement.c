@@ -334,7 +334,7 @@ GPU_EACH(tree_lstms_agree, 5, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
     }
     if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
     /* every third batch has the same trees */
-    ck_assert_msg(!fp32 || losses[1][18] < 0.98 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
+    ck_assert_msg(!fp32 || losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
                   losses[1][18]);
 }
 

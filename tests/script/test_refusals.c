@@ -463,7 +463,7 @@ TEST(every_refusal_is_met) {
         rg_built built;
         job j;
         draw_small(&c, seed);
-        turn = (uint32_t)seed; /* others are done of each */
+        turn = (uint32_t)seed; /* which fields are damaged follows from the seed alone */
         TEST_OK(rg_build(&built, &c, NULL));
         TEST_OK(job_open(&j, built.g[0], built.loss[0], way_of((uint32_t)(seed % WAYS)), seed));
         if (j.batch->script_words < WORDS) {
