@@ -190,10 +190,10 @@ static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     return there;
 }
 
-/* The sum of the losses on the graph; VPPS_NO_NODE: there are none. `costs`: with what else the examples cost in training. */
-static vpps_node sum_losses(session *x, uint32_t n_positions, bool costs, uint32_t *counted) {
+/* The sum of the losses on the graph, with what else the examples cost; VPPS_NO_NODE: there are no losses. */
+static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
     *counted = close_up(x->scores.nll, n_positions);
-    const uint32_t n = costs ? x->n_costs : 0; /* there is room for them: see add_examples */
+    const uint32_t n = x->n_costs; /* there is room for them: see add_examples */
     if (n) memcpy(x->scores.nll + *counted, x->costs, n * sizeof *x->costs);
     return *counted ? vpps_sum(x->graph, *counted + n, x->scores.nll) : VPPS_NO_NODE;
 }
@@ -202,7 +202,7 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
                               uint32_t in_batch, vpps_node *loss) {
     uint32_t n_positions, counted;
     VPPS_TRY(add_examples(x, c, split, examples, n, (net_heads)x->settings->net.loss, true, &n_positions));
-    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, true, &counted), 1.0f / (float)in_batch);
+    *loss = vpps_scale(x->graph, sum_losses(x, n_positions, &counted), 1.0f / (float)in_batch);
     x->trained_losses += counted;
     x->trained_examples += n;
     return vpps_graph_status(x->graph);
@@ -249,15 +249,20 @@ vpps_status session_count_labels(session *x, corpus *c, const corpus_split *spli
 
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted) {
-    uint32_t n_positions, n_losses;
-    float sum = 0, *out = &sum;
+    uint32_t n_positions;
     VPPS_TRY(add_examples(x, c, split, examples, n, NET_HEADS_LABELLED, false, &n_positions));
-    const vpps_node node = sum_losses(x, n_positions, false, &n_losses);
-    if (n_losses) VPPS_TRY(vpps_forward(x->handle, x->graph, 1, &node, &out));
-    x->nonfinite |= !isfinite(sum);
-    *nll = (double)sum;
+    const uint32_t n_losses = close_up(x->scores.nll, n_positions);
+    float *losses = malloc((n_losses + 1u) * sizeof *losses), **outs = malloc((n_losses + 1u) * sizeof *outs);
+    vpps_status status = VPPS_OK;
+    if (!losses || !outs) status = vpps_fail(VPPS_MEMORY, "no memory for the losses of %u positions", n_losses);
+    for (uint32_t k = 0; status == VPPS_OK && k < n_losses; k++) outs[k] = &losses[k];
+    if (status == VPPS_OK && n_losses) status = vpps_forward(x->handle, x->graph, n_losses, x->scores.nll, outs);
+    *nll = 0;
+    for (uint32_t k = 0; status == VPPS_OK && k < n_losses; k++) *nll += (double)losses[k];
+    if (status == VPPS_OK) x->nonfinite |= !isfinite(*nll);
     *counted = n_losses;
-    return VPPS_OK;
+    VPPS_FREE(losses, outs);
+    return status;
 }
 
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
