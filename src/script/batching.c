@@ -66,14 +66,15 @@ static vpps_batch_extent extent_of(const chooser *c) {
 
 /* Another number of groups needs other compiled cells. Where a new compiled cell makes a new kernel, a batch that wants fewer groups than
  * other batches takes as many as they do, so that nothing is compiled for a data set's last, smaller batch alone. Fewer groups are taken
- * once several such batches follow each other. */
+ * once VPPS_FEW_BATCHES such batches follow each other, as many as one of them wanted at most. */
 static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
-    enum { FEW_BATCHES = 16 };
     if (groups >= usual->groups) {
-        *usual = (vpps_usual_groups){groups, 0};
-        return groups;
+        *usual = (vpps_usual_groups){.groups = groups};
+    } else {
+        usual->wanted = vpps_max_u32(usual->wanted, groups);
+        if (++usual->fewer > VPPS_FEW_BATCHES) *usual = (vpps_usual_groups){.groups = usual->wanted};
     }
-    return ++usual->fewer > FEW_BATCHES ? groups : usual->groups;
+    return usual->groups;
 }
 
 /* The number of groups that the machine chooses, up to `most`. */
@@ -91,12 +92,13 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     vpps_batching *out = c->out;
     const vpps_task_plan *m = c->machine;
     const uint32_t asked = request->groups;
+    vpps_usual_groups *usual = !asked && m->recompiles ? &c->all_types->usual[c->needs->reading->training] : NULL;
     uint32_t groups = asked ? asked : best_groups(c, m->most_groups);
-    if (groups == 1) return true;
+    if (groups == 1 && (!usual || usual->groups <= 1)) return true;
     if (!vpps_find_components(c->needs, c->arena, &out->components)) return false;
     const uint32_t n = out->components.n, most = n / COMPONENTS_A_GROUP;
     if (!asked && groups > most) groups = best_groups(c, most);
-    if (!asked && m->recompiles) groups = usual_groups(&c->all_types->usual[c->needs->reading->training], groups);
+    if (usual) groups = usual_groups(usual, groups);
     if (asked && n < 2 && !request->keeps_groups) groups = 1;
     out->n_groups = groups;
     out->group_size = m->n_vps / groups;

@@ -24,9 +24,12 @@ typedef struct vpps_type {
     uint64_t last_differentiable;
 } vpps_type;
 
-/* The number of groups that most batches have, and how many batches in a row wanted fewer. */
+/* Another number of groups is taken after more than FEW batches in a row that want fewer; after SOON it is likely. */
+enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
+
+/* The number of groups that batches have, how many batches in a row wanted fewer, and the most that one of these wanted. */
 typedef struct vpps_usual_groups {
-    uint32_t groups, fewer;
+    uint32_t groups, fewer, wanted;
 } vpps_usual_groups;
 
 typedef struct vpps_types {
