@@ -61,6 +61,8 @@ typedef struct vpps_device_table {
      * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while its profile goes on: `tune` takes
      * another candidate), when nothing was started and the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
+    /* Batches that train, or infer, are likely to come with this batch's cells and groups; it has no script. NULL: nothing is made for cells. */
+    void (*foresee)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
     void (*forget_cells)(vpps_device *d);
 

@@ -37,9 +37,11 @@ struct vpps_handle {
     bool infers;   /* it reads one */
     uint64_t version; /* the snapshot's version that the device has */
     vpps_batch *programs[2];
-    uint32_t next;       /* program for the next batch; the other may be in flight */
-    bool in_flight;      /* a training batch was launched and its outcome is not taken yet */
-    vpps_outcome latest; /* of the latest training batch taken */
+    uint32_t foreseen_cells;     /* n_compiled of the types, when the device was told of what it may need */
+    uint32_t foreseen_groups[2]; /* and a number of groups, of batches that infer, that train */
+    uint32_t next;               /* program for the next batch; the other may be in flight */
+    bool in_flight;              /* a training batch was launched and its outcome is not taken yet */
+    vpps_outcome latest;         /* of the latest training batch taken */
     uint64_t latest_number;
     uint64_t script_ns;         /* making the latest script took so long */
     uint64_t latest_end_ns;     /* of the training batch taken before; 0: none was */
@@ -129,6 +131,10 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step
  * does. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                const vpps_batch_request *asked);
+
+/* Tells the device what batches it can expect after the one that was launched: the graph's inference, once there are new cells; and another number
+ * of groups. Not while a profile goes on, whose choices decide that. */
+void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
 /* The training batch of a graph, scheduled and not run. Valid until the next call with the handle. Fails as vpps_fb does. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);

@@ -50,27 +50,64 @@ static void drop_types(vpps_handle *h) {
     vpps_types_drop(&h->types);
 }
 
-vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
-                               const vpps_batch_request *asked) {
-    const uint64_t start = vpps_now_ns();
+/* The request with what the handle decides. */
+static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine, const vpps_batch_request *asked) {
     const bool training = asked->loss != VPPS_NO_NODE;
-    vpps_batch *b = h->programs[h->next];
     vpps_batch_request request = *asked;
-    if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
-    VPPS_TRY(vpps_graph_status(g));
-    VPPS_TRY(check_decided(h, g, training));
-    VPPS_TRY(vpps_keep_check(h, g));
-    drop_types(h);
     if (!request.groups) request.groups = groups_for(h, training);
     request.keeps_groups = machine->recompiles && h->options.groups != VPPS_GROUPS_PROFILE;
     request.waves = h->options.waves;
     request.slices = h->options.slices;
     request.policy = policy_for(h, training);
     request.learned = &h->learned;
+    return request;
+}
+
+vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
+                               const vpps_batch_request *asked) {
+    const uint64_t start = vpps_now_ns();
+    const bool training = asked->loss != VPPS_NO_NODE;
+    vpps_batch *b = h->programs[h->next];
+    if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(check_decided(h, g, training));
+    VPPS_TRY(vpps_keep_check(h, g));
+    drop_types(h);
+    const vpps_batch_request request = complete(h, machine, asked);
     VPPS_TRY(vpps_schedule_batch(b, &h->types, machine, g, &request));
     h->script_ns = vpps_now_ns() - start;
     vpps_trace_span(h->trace, "schedule", start);
     return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
+}
+
+/* Of the graph as `asked` says, or of its inference after training batch `trained`. Failures are ignored: the batch that comes will meet them. */
+static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
+    char text[VPPS_MESSAGE_BYTES];
+    vpps_batch *b;
+    snprintf(text, sizeof text, "%s", vpps_error_message());
+    if (vpps_batch_create(&b) == VPPS_OK) {
+        const vpps_batch_request request = complete(h, h->machine, asked);
+        const vpps_status status = trained ? vpps_choose_inference_cells(b, trained, &h->types, h->machine, g, &request)
+                                           : vpps_choose_cells(b, &h->types, h->machine, g, &request);
+        if (status == VPPS_OK) h->device->table->foresee(h->device, b, request.loss != VPPS_NO_NODE);
+        vpps_batch_destroy(b);
+    }
+    vpps_restore_message(text);
+}
+
+void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched) {
+    const bool training = launched->loss != VPPS_NO_NODE;
+    const vpps_usual_groups *usual = &h->types.usual[training];
+    if (!h->device->table->foresee || vpps_handle_profile(h) || vpps_types_are_full(&h->types)) return;
+    if (usual->fewer >= VPPS_SOON_BATCHES && usual->wanted != h->foreseen_groups[training]) {
+        vpps_batch_request fewer = *launched;
+        fewer.groups = h->foreseen_groups[training] = usual->wanted;
+        foresee(h, g, &fewer, NULL);
+    }
+    if (training && h->types.n_compiled != h->foreseen_cells) {
+        foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
+        h->foreseen_cells = h->types.n_compiled;
+    }
 }
 
 /* Masks of dropout differ from process to process, and from call to call of vpps_backward; those of a batch's only or first call

@@ -67,6 +67,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
     VPPS_TRY(vpps_handle_start(h, g, &request, h->model->batches + 1, stale_loss));
     count_script(h, g);
     vpps_keep_launched(h, g, h->programs[h->next]);
+    vpps_handle_foresee(h, g, &request);
     return VPPS_OK;
 }
 
@@ -147,6 +148,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
         return vpps_fail(VPPS_ARGUMENT, "forward: no nodes given, and none of the graph's is to be kept");
     VPPS_TRY(vpps_handle_start(h, g, &request, 0, NULL));
     const vpps_batch *b = h->programs[h->next];
+    vpps_handle_foresee(h, g, &request);
     vpps_outcome outcome;
     vpps_handle_wait(h, &outcome);
     vpps_keep_launched(h, g, b);

@@ -134,6 +134,7 @@ static vpps_status make_script(search *x) {
 
 /* Lists the cells that the batch's blocks are of, by their numbers. */
 static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
+    b->n_groups = batching->n_groups;
     b->n_cells = 0;
     for (uint32_t t = 0; t < batching->needs->reading->n_types; t++) {
         vpps_compiled_cell *cell = batching->types[t].cell;
@@ -159,15 +160,14 @@ static void describe(vpps_batch *b) {
     for (uint32_t part = 0; part < s->needs.n_parts; part++) b->n_choices += vpps_types_of_part(&s->needs, part) > 1;
     b->pool_words = (uint32_t)s->places.pool_words;
     b->live_words = s->placement.live_words;
-    b->n_groups = s->batching.n_groups;
     b->n_waves = s->steps.n_waves;
     b->n_slices = s->steps.n_slices;
     b->n_vertices = (uint32_t)s->reading.g->n_records;
     b->n_nodes = s->reading.g->size;
 }
 
-vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
-                                const vpps_batch_request *request) {
+vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+                              const vpps_batch_request *request) {
     vpps_schedule *s = b->schedule;
     VPPS_TRY(check_graph(g));
     vpps_arena_clear(&s->arena);
@@ -177,7 +177,30 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
     VPPS_TRY(vpps_read_graph(g, types, request, &s->arena, &s->reading));
     if (!vpps_find_needs(&s->reading, &s->arena, &s->needs)) return vpps_no_memory();
     VPPS_TRY(vpps_choose_batching(&s->needs, types, machine, request, &s->arena, &s->batching));
-    VPPS_TRY(list_cells(&s->batching, b));
+    return list_cells(&s->batching, b);
+}
+
+vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
+                                        const vpps_task_plan *machine, vpps_graph *g,
+                                        const vpps_batch_request *request) {
+    const vpps_reading *r = &trained->schedule->reading;
+    vpps_node *outputs = malloc((r->n_outputs + 1u) * sizeof *outputs);
+    uint32_t n = 0;
+    if (!outputs) return vpps_no_memory();
+    for (uint32_t v = 0; v < r->n_vertices; v++)
+        for (uint32_t k = 0; k < r->types[r->vertices[v].type].base->n_outputs; k++)
+            if (trained->schedule->needs.needed[v]) outputs[n++] = r->vertices[v].first_output + k;
+    vpps_batch_request all = *request;
+    all.outputs = outputs;
+    all.n_outputs = n;
+    const vpps_status status = vpps_choose_cells(b, types, machine, g, &all);
+    free(outputs);
+    return status;
+}
+
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+                                const vpps_batch_request *request) {
+    VPPS_TRY(vpps_choose_cells(b, types, machine, g, request));
     search x = {.b = b, .machine = machine, .request = request};
     VPPS_TRY(make_script(&x));
     describe(b);

@@ -120,6 +120,15 @@ void vpps_batch_destroy(vpps_batch *b);
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
+/* The same up to the batch's compiled cells and groups: b->cells, b->n_groups; there is no script. */
+vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+                              const vpps_batch_request *request);
+
+/* Likewise of the inference that is likely for the graph of a training batch: of all outputs of the vertices that it needed. */
+vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
+                                        const vpps_task_plan *machine, vpps_graph *g,
+                                        const vpps_batch_request *request);
+
 /* Makes b->script, of the norm and the update alone, for request->groups equal groups of VPs. Fails with MEMORY. */
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
                                  const vpps_batch_request *request);

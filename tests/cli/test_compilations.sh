@@ -15,18 +15,25 @@ long='(3 (2 (2 a) (1 b)) (4 (3 c) (0 d)))' short='(1 (0 a) (2 d))' word='(2 c)'
 printf '%s\n' "$long" "$short" "$word" "$long" "$word" "$short" >mixed.txt
 printf '%s\n' "$long" >long.txt
 
-# trains OPTION...: its kernels are in kernels, a line each, and all of them were compiled.
+# trains OPTION...: its kernels are in kernels, a line each, and all of them were compiled. With more than one core the kernel for
+# inference is compiled beside training, and found in the cache.
 trains() {
     rm -rf cache compiled
     exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" train tree-lstm --device cuda --hidden 64 --embed 64 --dev long.txt \
         --no-tuning --verify "$@" || return
     cat out err | grep '^kernel of ' >kernels
-    [ "$(wc -l <kernels)" -eq "$(wc -l <compiled)" ] || { echo "compiled:"; cat compiled kernels; return 1; }
+    [ "$(wc -l <compiled)" -ge "$(wc -l <kernels)" ] || { echo "compiled:"; cat compiled kernels; return 1; }
 }
 
-# at_most N: as many kernels for training, and one for inference, of the leaf's cell and the inner one's at most.
+waited_for() { grep -vc 'from the cache' kernels; }
+
+# at_most N: as many kernels for training, and one for inference, of the leaf's cell and the inner one's at most. For each of the first one of
+# the other kind may be compiled ahead.
 at_most() {
-    if [ "$(wc -l <kernels)" -gt "$(($1 + 1))" ] || grep -qvE '^kernel of [12] cells, ' kernels; then
+    local kernels=$1
+    [ "$(nproc)" -gt 1 ] || kernels=$(($1 + 1))
+    if [ "$(wc -l <kernels)" -gt "$(($1 + 1))" ] || [ "$(waited_for)" -gt "$kernels" ] || [ "$(wc -l <compiled)" -gt "$((2 * $1))" ] ||
+        grep -qvE '^kernel of [12] cells, ' kernels; then
         cat kernels
         return 1
     fi
@@ -44,11 +51,11 @@ last_batches() { trains --train many.txt --dev many.txt --batch 16 --epochs 2 &&
 check "the last batch, of fewer trees, takes the others' kernel" last_batches
 from_the_cache() {
     trains --train mixed.txt --batch 1 --epochs 2 || return
-    local n
-    n=$(wc -l <kernels)
+    local n lines
+    n=$(wc -l <compiled) lines=$(wc -l <kernels)
     exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" train tree-lstm --device cuda --hidden 64 --embed 64 --dev long.txt \
         --no-tuning --train mixed.txt --batch 1 --epochs 2 && [ "$(wc -l <compiled)" -eq "$n" ] &&
-        [ "$(cat out err | grep -c 'KB of code.*from the cache')" -eq "$n" ]
+        [ "$(cat out err | grep -c 'KB of code.*from the cache')" -eq "$lines" ]
 }
 check "a second run compiles nothing" from_the_cache
 

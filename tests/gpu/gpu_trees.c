@@ -64,6 +64,7 @@ vpps_node trees_add(gpu_trees *t, uint32_t batch) {
             if (nll[k] != VPPS_NO_NODE) terms[n_terms++] = nll[k];
         }
     }
+    t->last = terms[n_terms - 1];
     return vpps_average(t->g, n_terms, terms);
 }
 

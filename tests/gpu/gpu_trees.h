@@ -11,6 +11,7 @@ typedef struct gpu_trees {
     vpps_handle *h; /* NULL: none yet */
     vpps_treebank *bank;
     void *net;
+    vpps_node last; /* the loss of the labelled node that was added last */
 } gpu_trees;
 
 /* Equal arguments, equal parameters and trees; with a handle, and without. */

@@ -1,15 +1,20 @@
-/* ahead.c - compiles the next candidate's kernel in a thread of its own, while batches run with the present one. The kernel goes to the
- * disk cache, where the driver's `load` finds it. */
+/* ahead.c - compiles kernels that are likely to be needed, each in a thread of its own, while batches run with others: the profile's next
+ * candidate, and those of cells that are foreseen. A kernel goes to the disk cache, where the driver's `load` finds it. */
+#include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 struct vpps_gpu_ahead {
+    vpps_gpu_ahead *next;
     pthread_t thread;
     atomic_bool done;
     vpps_gpu *gpu; /* its driver, machine, layout and model, which stay */
     vpps_kernel_plan plan;
+    const vpps_gpu_kernel *kernel; /* that it is made for; NULL: the profile's next candidate */
+    const vpps_compiled_cell **of; /* the batches' cells that it is made of */
+    uint32_t n_cells;
     vpps_compiled_cell
         *cells; /* copies: rows are dealt as the choice says. What they point at is the batches' cells' */
     const vpps_compiled_cell **list;
@@ -39,37 +44,75 @@ static void *work(void *context) {
     return NULL;
 }
 
-static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->cells, a->list, a); }
+static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->of, a->cells, a->list, a); }
 
-static vpps_gpu_ahead *start(vpps_gpu *gpu, const vpps_trial *choice) {
-    const vpps_gpu_kernel *k = gpu->trained;
-    vpps_gpu_ahead *a = k ? calloc(1, sizeof *a) : NULL;
-    if (!a) return NULL;
+/* Begins with a kernel of k's cells and groups. Nothing, where there is no memory or thread for it. */
+static void start(vpps_gpu *gpu, const vpps_gpu_kernel *k, const vpps_trial *choice, const vpps_gpu_kernel *kernel) {
+    vpps_gpu_ahead *a = calloc(1, sizeof *a);
+    if (!a) return;
     a->gpu = gpu;
+    a->kernel = kernel;
+    a->n_cells = k->n_cells;
+    a->of = calloc(k->n_cells + 1u, sizeof *a->of);
     a->cells = calloc(k->n_cells + 1u, sizeof *a->cells);
     a->list = calloc(k->n_cells + 1u, sizeof *a->list);
-    for (uint32_t i = 0; i < k->n_cells && a->cells && a->list; i++) {
+    const bool room = a->of && a->cells && a->list;
+    for (uint32_t i = 0; i < k->n_cells && room; i++) {
+        a->of[i] = k->cells[i];
         a->cells[i] = *k->cells[i];
         a->cells[i].needs.rows.unit = choice->rpw;
         a->list[i] = &a->cells[i];
     }
     a->plan = vpps_gpu_kernel_plan(&gpu->layout, k->groups, choice, a->list, k->n_cells);
-    if (a->cells && a->list && !pthread_create(&a->thread, NULL, work, a)) return a;
+    if (!room || pthread_create(&a->thread, NULL, work, a) != 0) {
+        release(a);
+        return;
+    }
+    a->next = gpu->ahead;
+    gpu->ahead = a;
+}
+
+/* Waits for the one that *at leads to, and takes it out of the list. */
+static void end(vpps_gpu_ahead **at) {
+    vpps_gpu_ahead *a = *at;
+    pthread_join(a->thread, NULL);
+    *at = a->next;
     release(a);
-    return NULL;
+}
+
+static vpps_gpu_ahead **find(vpps_gpu *gpu, const vpps_gpu_kernel *kernel) {
+    vpps_gpu_ahead **at = &gpu->ahead;
+    while (*at && (*at)->kernel != kernel) at = &(*at)->next;
+    return at;
 }
 
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next) {
     if (!gpu->table->prepare) return true;
-    if (!gpu->ahead) gpu->ahead = start(gpu, next);
-    if (gpu->ahead && !atomic_load(&gpu->ahead->done)) return false;
-    vpps_gpu_stop_ahead(gpu);
+    if (!*find(gpu, NULL) && gpu->trained) start(gpu, gpu->trained, next, NULL);
+    vpps_gpu_ahead **at = find(gpu, NULL);
+    if (!*at) return true;
+    if (!atomic_load(&(*at)->done)) return false;
+    end(at);
     return true;
 }
 
+void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
+    if (!gpu->table->prepare || vpps_cores_allowed() < 2) return;
+    const vpps_gpu_kernel *k = vpps_gpu_expect_cells(gpu, batch, training);
+    if (k) start(gpu, k, vpps_profile_current(&gpu->device.profile), k);
+}
+
+void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k) {
+    for (vpps_gpu_ahead **at = &gpu->ahead; *at;) {
+        const vpps_gpu_ahead *a = *at;
+        if (a->kernel == k && a->n_cells == k->n_cells && !memcmp(a->of, k->cells, k->n_cells * sizeof *a->of))
+            end(at);
+        else
+            at = &(*at)->next;
+    }
+}
+
 void vpps_gpu_stop_ahead(vpps_gpu *gpu) {
-    if (!gpu->ahead) return;
-    pthread_join(gpu->ahead->thread, NULL);
-    release(gpu->ahead);
-    gpu->ahead = NULL;
+    while (gpu->ahead) end(&gpu->ahead);
 }

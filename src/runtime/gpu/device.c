@@ -333,7 +333,6 @@ static const vpps_task_plan *gpu_tasks(const vpps_device *d) { return &((const v
 
 static void gpu_forget_cells(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    vpps_gpu_stop_ahead(gpu);
     vpps_gpu_forget_kernels(gpu);
 }
 
@@ -465,7 +464,7 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,   \
     .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                               \
     .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                            \
-    .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision
+    .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision, .foresee = vpps_gpu_foresee
 
 const vpps_device_table vpps_device_cuda = {.name = "cuda",
                                             .alias = "gpu",

@@ -11,7 +11,7 @@
  *   share.c        gradients of other processes
  *   script.c       scripts as the kernel reads them
  *   profile.c      which kernel is the fastest
- *   ahead.c        the next candidate's kernel, made while batches run with another
+ *   ahead.c        kernels that are likely to be needed, made while batches run with others
  */
 #pragma once
 
@@ -152,7 +152,7 @@ typedef struct vpps_gpu {
     vpps_gpu_flight flights[2]; /* the oldest first */
     uint32_t n_flights, polls;  /* polls: of whether the latest has ended, before it told so */
     vpps_outcome outcome;       /* of the latest that was taken */
-    vpps_gpu_ahead *ahead;      /* the kernel of the profile's next candidate on its way; or NULL */
+    vpps_gpu_ahead *ahead;      /* kernels on their way: a list */
 } vpps_gpu;
 
 /* A device whose kernel runs on that driver's machine. The devices "cuda" and "simt" are this with their drivers. */
@@ -209,7 +209,11 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
  * spill), and as the driver's `load` does. Then the kernel is as before, or gone. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Drops all kernels, since the choice changes. */
+/* Notes that batches which train, or infer, will have this batch's cells and groups. Returns their kernel if it is to be made for that; else
+ * NULL. */
+const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training);
+
+/* Drops all kernels, also those on their way: the choice or the cells change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
@@ -309,5 +313,11 @@ vpps_status vpps_gpu_tune(vpps_device *d);
  * the training kernel in use has. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
-/* Waits for the kernel that is on its way, if there is one: some seconds, for a compiler cannot be interrupted. */
+/* For the device's table: begins with the kernel of such batches. Not with one core, on which it would only take the batches' time. */
+void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training);
+
+/* Waits for that kernel, if it is on its way with the cells that it has now. */
+void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k);
+
+/* Waits for all kernels that are on their way: some seconds, for a compiler cannot be interrupted. */
 void vpps_gpu_stop_ahead(vpps_gpu *gpu);

@@ -40,6 +40,7 @@ static void unload(vpps_gpu *gpu, vpps_gpu_kernel *k) {
 }
 
 void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
+    vpps_gpu_stop_ahead(gpu);
     for (vpps_gpu_kernel *k = gpu->kernels, *next; k; k = next) {
         next = k->next;
         unload(gpu, k);
@@ -67,6 +68,9 @@ static vpps_status make(vpps_gpu *gpu) {
     vpps_gpu_kernel *k = gpu->kernel;
     loading l = {.gpu = gpu};
     vpps_cubin_report report;
+    const uint64_t start = vpps_now_ns();
+    vpps_gpu_await_ahead(gpu, k);
+    const double waited = (double)(vpps_now_ns() - start) * 1e-9;
     uint32_t registers = k->registers;
     const vpps_profile *profile = &gpu->device.profile;
     vpps_kernel_plan plan =
@@ -91,12 +95,13 @@ static vpps_status make(vpps_gpu *gpu) {
     k->loaded = l.kernel;
     k->shape = l.shape;
     k->report = report;
+    k->report.seconds += waited;
     k->registers = registers;
     char text[192];
     vpps_kernel_describe(&plan, text, sizeof text);
     vpps_log_line(&gpu->options, "kernel of %s: %u registers%s, %u KB of code, ready after %.2f s%s", text,
                   report.registers, report.spill_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024,
-                  report.seconds, report.cached ? " (from the cache)" : "");
+                  k->report.seconds, report.cached ? " (from the cache)" : "");
     return VPPS_OK;
 }
 
@@ -138,24 +143,39 @@ static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     }
 }
 
+/* The kernel's cells become those of the batch, too; the first *before of them are those that it had. Are there more? */
+static bool take_cells(vpps_gpu *gpu, vpps_gpu_kernel *k, const vpps_batch *batch, uint32_t *before) {
+    if (!has_cells(k, batch)) drop_superseded(gpu, k);
+    *before = k->n_cells;
+    add_cells(k, batch);
+    if (k->n_cells > *before && k->n_cells > gpu->most_cells) {
+        unload(gpu, k);
+        *before = k->n_cells = 0;
+        add_cells(k, batch);
+    }
+    return k->n_cells > *before;
+}
+
+static bool reserve_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
+    return VPPS_RESERVE(k->number, batch->n_cells + 1u) && VPPS_RESERVE(k->cells, k->n_cells + batch->n_cells + 1u);
+}
+
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool training = gpu->header.update != 0;
     vpps_gpu_kernel *k = gpu->kernel = kernel_of(gpu, training, gpu->header.n_groups);
-    if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    if (training) gpu->trained = k;
-    if (!VPPS_RESERVE(k->number, batch->n_cells + 1u) || !VPPS_RESERVE(k->cells, k->n_cells + batch->n_cells + 1u)) {
-        return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    }
-    if (!has_cells(k, batch)) drop_superseded(gpu, k);
-    uint32_t before = k->n_cells;
-    add_cells(k, batch);
-    if (k->n_cells > before && k->n_cells > gpu->most_cells) {
-        unload(gpu, k);
-        before = k->n_cells = 0;
-        add_cells(k, batch);
-    }
-    if (k->n_cells == before && k->loaded) return VPPS_OK;
+    if (k && training) gpu->trained = k;
+    if (!k || !reserve_cells(k, batch)) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
+    uint32_t before;
+    if (!take_cells(gpu, k, batch, &before) && k->loaded) return VPPS_OK;
     const vpps_status status = make(gpu);
     if (status != VPPS_OK) k->n_cells = before;
     return status;
+}
+
+const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training) {
+    vpps_gpu_kernel *k = kernel_of(gpu, training, batch->n_groups);
+    uint32_t before;
+    if (!k || !reserve_cells(k, batch) || !take_cells(gpu, k, batch, &before)) return NULL;
+    unload(gpu, k); /* what is loaded has not all of its cells any more */
+    return k;
 }
