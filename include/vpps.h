@@ -561,7 +561,8 @@ typedef enum vpps_gradients {
     VPPS_GRADIENTS_ACCUMULATE, /* the paper's: each level adds its outer products into resident gradients */
     VPPS_GRADIENTS_CUBLAS, /* GPU: as DEFERRED, but the products of matrices are cuBLAS's, between two launches a batch; without cuBLAS
                               no handle is made */
-    VPPS_GRADIENTS_AUTO /* GPU: CUBLAS, where the profile finds it faster than DEFERRED. CPU: DEFERRED */
+    VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS, where the profile finds it faster than DEFERRED. CPU: DEFERRED */
+    VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS; products in fp32 have their operands rounded to TF32, of 11 significant bits */
 } vpps_gradients;
 
 /* What to do with a batch whose loss, or the norm of all its gradients, is NaN or infinite. (The norm's square is a float32: it is infinite
@@ -947,7 +948,8 @@ typedef struct vpps_stats {
     /* By the device's clock: from the end of the preceding training batch to the end of this one, and how long of that the device had
      * nothing to do. 0 for the first; total: of all others. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
-    /* What made the gradients of matrices in the latest training batch: "kernel", VPPS's own code, or "cublas". NULL before the first. */
+    /* What made the gradients of matrices in the latest training batch: "kernel", VPPS's own code, "cublas" or "cublas-tf32". NULL before the
+     * first. */
     const char *gradients;
 } vpps_stats;
 

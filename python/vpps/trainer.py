@@ -135,7 +135,7 @@ class Trainer(Engine):
         policy: str | None = None,
         pool_bytes: int = 0,
         keep_bytes: int = 0,
-        gradients: Literal["deferred", "accumulate", "cublas", "auto"] | None = None,
+        gradients: Literal["deferred", "accumulate", "cublas", "auto", "cublas_tf32"] | None = None,
         nonfinite: Literal["stop", "skip", "ignore"] | None = None,
         caller: Literal["auto", "works", "free"] | None = None,
         watchdog_ms: int = 0,

@@ -160,7 +160,7 @@ static const cli_option table[] = {
             "Weights of labels in the training loss: a file with a label and its weight a line, or by how rare they are"),
     ROW_FOR(CLASSES, OPTION_FLAG, "train-accuracy", train_accuracy, NULL, 0, 0, 0, TRAIN, SAVED,
             "Tell the accuracy on the training part, too, by the scores that each batch is trained with"),
-    CHOICE("gradients", gradients, "deferred|accumulate|cublas|auto", 0, TRAIN | COMMAND_SCRIPT, SAVED,
+    CHOICE("gradients", gradients, "deferred|accumulate|cublas|auto|cublas-tf32", 0, TRAIN | COMMAND_SCRIPT, SAVED,
            "One product a matrix at the end of the batch, or one a level; GPU: by cuBLAS, or the faster one"),
     CHOICE("nonfinite", nonfinite, "stop|skip|ignore", 0, TRAIN, SAVED,
            "What to do about a batch whose loss is NaN or infinite"),

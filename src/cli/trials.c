@@ -12,7 +12,8 @@ static const char *const states[] = {
 static const char *const gradients[] = {[VPPS_GRADIENTS_DEFERRED] = "kernel",
                                         [VPPS_GRADIENTS_ACCUMULATE] = "kernel",
                                         [VPPS_GRADIENTS_CUBLAS] = "cublas",
-                                        [VPPS_GRADIENTS_AUTO] = NULL};
+                                        [VPPS_GRADIENTS_AUTO] = NULL,
+                                        [VPPS_GRADIENTS_CUBLAS_TF32] = "cublas-tf32"};
 
 /* All trials, malloc'd, the caller's; NULL: there are none, or no memory for them. */
 static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {

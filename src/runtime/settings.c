@@ -30,7 +30,7 @@ static bool in_range(float x, float low, float high) { return x >= low && x <= h
 
 static vpps_status check_options(const vpps_options *o) {
     const vpps_optimizer *p = &o->optimizer;
-    if ((unsigned)p->kind >= VPPS_OPTIMIZERS || (unsigned)o->gradients > VPPS_GRADIENTS_AUTO ||
+    if ((unsigned)p->kind >= VPPS_OPTIMIZERS || (unsigned)o->gradients > VPPS_GRADIENTS_CUBLAS_TF32 ||
         (unsigned)o->nonfinite > VPPS_NONFINITE_IGNORE || (unsigned)o->caller > VPPS_CALLER_FREE ||
         (unsigned)o->precision > VPPS_PRECISION_AUTO) {
         return vpps_fail(VPPS_ARGUMENT, "options: an enumeration holds a value that it does not have");

@@ -92,6 +92,15 @@ static float element(const void *from, unsigned type, size_t i) {
     return x;
 }
 
+/* To the nearest of 10 bits after the point; ties away from 0. */
+static float rounded(float x, bool tf32) {
+    uint32_t word;
+    memcpy(&word, &x, sizeof word);
+    if (tf32 && (word & 0x7f800000) != 0x7f800000) word = (word + 0x1000) & ~(uint32_t)0x1fff;
+    memcpy(&x, &word, sizeof x);
+    return x;
+}
+
 static bool note(int m, int n, int k, int batch, unsigned type, bool adds) {
     const char *log = getenv("FAKE_CUBLAS_LOG");
     FILE *f = log ? fopen(log, "a") : NULL;
@@ -108,6 +117,7 @@ typedef struct products {
     void *const *c;
     int ld_a, ld_b, ld_c;
     unsigned type; /* of a and b */
+    bool tf32;     /* their elements are rounded */
     float kept;
 } products;
 
@@ -115,8 +125,8 @@ static float product(const products *p, int i, size_t row, size_t column) {
     const float kept = ((const float *)p->c[i])[row * (size_t)p->ld_c + column];
     float sum = p->kept != 0 ? p->kept * kept : 0.0f;
     for (size_t v = 0; v < (size_t)p->k; v++)
-        sum += element(p->a[i], p->type, v * (size_t)p->ld_a + column) *
-               element(p->b[i], p->type, v * (size_t)p->ld_b + row);
+        sum += rounded(element(p->a[i], p->type, v * (size_t)p->ld_a + column), p->tf32) *
+               rounded(element(p->b[i], p->type, v * (size_t)p->ld_b + row), p->tf32);
     return sum;
 }
 
@@ -133,11 +143,12 @@ unsigned cublasGemmBatchedEx(vpps_cublas_handle h, unsigned op_a, unsigned op_b,
                              int ld_b, const void *beta, void *const *c, unsigned type_c, int ld_c, int batch,
                              unsigned compute, int algorithm) {
     const float kept = *(const float *)beta;
+    const bool tf32 = compute == VPPS_CUBLAS_COMPUTE_TF32 && type_a == VPPS_CUBLAS_FP32;
     const int aligned = type_a == VPPS_CUBLAS_BF16 ? 8 : 4;
     if (!h->workspace || !h->no_atomics || !h->default_math || op_a != VPPS_CUBLAS_AS_IT_IS ||
         op_b != VPPS_CUBLAS_TRANSPOSED || m < 1 || n < 1 || k < 1 || batch < 1 || *(const float *)alpha != 1 ||
         type_a != type_b || type_c != VPPS_CUBLAS_FP32 || ld_a < m || ld_b < n || ld_c < m || ld_a % aligned ||
-        ld_b % aligned || compute != VPPS_CUBLAS_COMPUTE_FP32 || algorithm != VPPS_CUBLAS_GEMM_DEFAULT)
+        ld_b % aligned || (compute != VPPS_CUBLAS_COMPUTE_FP32 && !tf32) || algorithm != VPPS_CUBLAS_GEMM_DEFAULT)
         return VPPS_CUBLAS_INVALID_VALUE;
     if (!note(m, n, k, batch, type_a, kept != 0)) return VPPS_CUBLAS_ALLOC_FAILED;
     for (int i = 0; i < batch; i++) {
@@ -145,7 +156,7 @@ unsigned cublasGemmBatchedEx(vpps_cublas_handle h, unsigned op_a, unsigned op_b,
         for (int other = 0; other < i; other++)
             if (c[other] == c[i]) return VPPS_CUBLAS_INVALID_VALUE; /* in which order? */
     }
-    const products p = {m, n, k, batch, a, b, c, ld_a, ld_b, ld_c, type_a, kept};
+    const products p = {m, n, k, batch, a, b, c, ld_a, ld_b, ld_c, type_a, tf32, kept};
     if (later)
         later(multiply, &p, sizeof p);
     else

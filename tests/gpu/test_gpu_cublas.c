@@ -69,7 +69,8 @@ GPU_EACH(shapes_agree, 1, test_everyday("shapes", N_PRECISIONS, N_ALL)) {
 }
 
 static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
-    ck_assert_pstr_eq(stats_of(h).gradients, way == VPPS_GRADIENTS_CUBLAS ? "cublas" : "kernel");
+    static const char *const makers[] = {"kernel", "kernel", "cublas", NULL, "cublas-tf32"};
+    ck_assert_pstr_eq(stats_of(h).gradients, makers[way]);
 }
 
 /* Trains on some batches of trees; the parameters after them, which the caller frees. waits: until a batch is done, before the next. */
@@ -102,6 +103,20 @@ TEST_EACH(trees_agree_and_repeat_bits, 0, test_everyday("trees", N_PRECISIONS, N
         ck_assert_msg(fabs((double)first[i] - (double)kernel[i]) <= tolerance * fmax(1, fabs((double)kernel[i])),
                       "%s: parameter %zu is %.9g, by the kernel %.9g", text_of(&o, _i), i, (double)first[i],
                       (double)kernel[i]);
+}
+
+/* Only who asks for TF32 gets it, and only where products are in fp32. */
+TEST_EACH(tf32_is_by_choice, 0, N_PRECISIONS) {
+    enum { BATCHES = 3 };
+    vpps_options o = options_of(_i, VPPS_SGD);
+    size_t n;
+    o.verify = false;
+    FREED float *exact = train_trees(&o, BATCHES, false, &n);
+    o.gradients = VPPS_GRADIENTS_CUBLAS_TF32;
+    FREED float *rounded = train_trees(&o, BATCHES, false, &n);
+    const bool same = !memcmp(exact, rounded, n * sizeof *exact);
+    ck_assert_msg(same == (o.precision != VPPS_PRECISION_FP32), "%s", text_of(&o, _i));
+    for (size_t i = 0; i < n; i++) ck_assert_float_le(fabsf(exact[i] - rounded[i]), 1e-3f * fmaxf(1, fabsf(exact[i])));
 }
 
 /* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */

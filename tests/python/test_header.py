@@ -79,7 +79,7 @@ def test_enums_have_all_their_names():
     assert optimizers and set(engine.ENUMS["optimizer"]) == set(optimizers)
     assert set(engine.ENUMS["precision"]) == {"fp32", "bf16x3", "bf16", "auto"}
     assert set(engine.ENUMS["nonfinite"]) == {"stop", "skip", "ignore"}
-    assert set(engine.ENUMS["gradients"]) == {"deferred", "accumulate", "cublas", "auto"}
+    assert set(engine.ENUMS["gradients"]) == {"deferred", "accumulate", "cublas", "auto", "cublas_tf32"}
     assert set(engine.ENUMS["caller"]) == {"auto", "works", "free"}
 
 

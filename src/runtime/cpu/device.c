@@ -222,7 +222,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
 static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const vpps_options *options,
                               vpps_plan *plan) {
     *out = NULL;
-    if (options->gradients == VPPS_GRADIENTS_CUBLAS)
+    if (vpps_by_cublas(options->gradients))
         return vpps_fail(VPPS_DEVICE, "cpu: gradients by cuBLAS are a GPU's; expected others");
     void *memory = NULL;
     if (posix_memalign(&memory, 64, sizeof(vpps_cpu))) return vpps_fail(VPPS_MEMORY, "cpu: out of memory");

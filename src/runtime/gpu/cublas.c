@@ -122,7 +122,7 @@ static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
     CUBLAS_TRY(cublasGemmBatchedEx, b->handle, VPPS_CUBLAS_AS_IT_IS, VPPS_CUBLAS_TRANSPOSED, (int)g->columns,
                (int)g->rows, (int)g->depth, &one, array(g->x), type, (int)g->x_stride, array(g->dy), type,
                (int)g->dy_stride, &kept, (void *const *)(uintptr_t)g->to, VPPS_CUBLAS_FP32, (int)g->columns, (int)g->n,
-               VPPS_CUBLAS_COMPUTE_FP32, VPPS_CUBLAS_GEMM_DEFAULT);
+               g->tf32 ? VPPS_CUBLAS_COMPUTE_TF32 : VPPS_CUBLAS_COMPUTE_FP32, VPPS_CUBLAS_GEMM_DEFAULT);
     return VPPS_OK;
 }
 

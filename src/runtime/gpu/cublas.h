@@ -13,6 +13,7 @@ typedef struct vpps_gemm {
     uint64_t to, dy, x;
     uint32_t n;
     bool bf16; /* the vectors are; the matrices, and sums, are in fp32 */
+    bool tf32; /* vectors in fp32 are rounded to TF32 */
     bool adds;
 } vpps_gemm;
 

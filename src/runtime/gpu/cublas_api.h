@@ -22,6 +22,7 @@ typedef struct CUstream_st *vpps_cublas_stream;
     X(CUDA_R_32F, VPPS_CUBLAS_FP32, 0)                                                                                 \
     X(CUDA_R_16BF, VPPS_CUBLAS_BF16, 14)                                                                               \
     X(CUBLAS_COMPUTE_32F, VPPS_CUBLAS_COMPUTE_FP32, 68)                                                                \
+    X(CUBLAS_COMPUTE_32F_FAST_TF32, VPPS_CUBLAS_COMPUTE_TF32, 77)                                                      \
     X(CUBLAS_GEMM_DEFAULT, VPPS_CUBLAS_GEMM_DEFAULT, -1)
 enum {
 #define X(theirs, ours, value) ours = (value),

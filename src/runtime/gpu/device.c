@@ -412,7 +412,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(make_ends(gpu));
     vpps_gpu_start_profile(gpu);
-    if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS)
+    if (vpps_by_cublas(gpu->options.gradients))
         VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver)); /* what is missing is told now */
     VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
     VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));

@@ -58,7 +58,7 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
                               .row_unit = choice->rpw,
                               .optimizer = layout->optimizer,
                               .n_states = layout->n_states,
-                              .packs = choice->gradients == VPPS_GRADIENTS_CUBLAS,
+                              .packs = vpps_by_cublas(choice->gradients),
                               .parts = vpps_precision_parts(layout->precision),
                               .cells = cells,
                               .n_cells = n_cells};

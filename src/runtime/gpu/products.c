@@ -5,7 +5,7 @@
 #include "runtime/gpu/gpu.h"
 
 bool vpps_gpu_packs(const vpps_gpu *gpu) {
-    return vpps_profile_current(&gpu->device.profile)->gradients == VPPS_GRADIENTS_CUBLAS;
+    return vpps_by_cublas(vpps_profile_current(&gpu->device.profile)->gradients);
 }
 
 static vpps_status no_memory(const vpps_gpu *gpu) {
@@ -115,6 +115,8 @@ static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_compiled_cell *c, co
                        .dy_stride = vpps_packed_stride(rows, parts),
                        .x_stride = vpps_packed_stride(columns, parts),
                        .bf16 = parts,
+                       .tf32 = !parts &&
+                               vpps_profile_current(&gpu->device.profile)->gradients == VPPS_GRADIENTS_CUBLAS_TF32,
                        .adds = adds};
 }
 

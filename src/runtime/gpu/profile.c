@@ -6,8 +6,11 @@
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
 
 static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
+    const bool tf32 = t->gradients == VPPS_GRADIENTS_CUBLAS_TF32;
     snprintf(text, VPPS_CANDIDATE_BYTES, "rpw %u, %u threads%s", t->rpw, t->threads,
-             t->gradients == VPPS_GRADIENTS_CUBLAS ? ", cuBLAS" : "");
+             tf32                           ? ", cuBLAS in TF32"
+             : vpps_by_cublas(t->gradients) ? ", cuBLAS"
+                                            : "");
 }
 
 /* Is it the one candidate with gradients by cuBLAS, whose rows and threads are the fastest of the others? */
