@@ -3,7 +3,7 @@
 and prints the device time of a batch as a Markdown table. Nothing is measured.
 
     bench/predict.py --log FILE [--networks A,B] [--batches 1,16,128] [--precisions fp32,bf16x3,bf16] [--settings default,pessimistic]
-                     [--examples N] [--limit S] [--table]
+                     [--examples N] [--limit S] [--with OPTIONS] [--table]
 
 A row trains a batch of one example that does not count, then batches of together at least N examples. A row goes to the log as one JSON
 object as soon as it is known, and is not made again: the log can be filled by several calls, also beside each other, and --table only
@@ -11,7 +11,8 @@ prints it.
 A row that takes longer than S seconds is left out, which the log says; a call with a larger S tries it again.
 
 The GPU model is $VPPS_LIBCUDA, else it is built from $GPU_MODEL (../shared/tools/gpumodel) as `make check-gpu-model` does. Options and data
-are those of bench/train.py, with hidden 256 for all but mv-rnn and lattice-lstm.
+are those of bench/train.py, with hidden 256 for all but mv-rnn and lattice-lstm; --with adds options, and its rows are others. Products by
+cuBLAS are the GPU model's, too, where $VPPS_LIBCUBLAS names none.
 """
 import argparse
 import json
@@ -27,7 +28,7 @@ WIDE = "--hidden 256 --embed 256"
 SIZES = {"rvnn": WIDE, "td-rnn": "--hidden 256"}  # beside those of bench/train.py; a network that is not there: WIDE
 SETTINGS = {"default": {}, "pessimistic": {"GPUMODEL_L2": "340", "GPUMODEL_L2_THERE": "170", "GPUMODEL_MEMBAR": "850"}}
 PRECISIONS = ["fp32", "bf16x3", "bf16"]
-KEY = ("network", "precision", "batch", "setting")
+KEY = ("network", "precision", "batch", "setting", "with")
 
 
 def library():
@@ -40,13 +41,13 @@ def library():
 
 
 def options_of(o, network):
-    return [*train.options_of(o, network), *SIZES.get(network, "" if network in train.NETWORKS else WIDE).split()]
+    return [*train.options_of(o, network), *SIZES.get(network, "" if network in train.NETWORKS else WIDE).split(), *o.more.split()]
 
 
 def predict(o, row):
     """The row with its figures, or with "over": the limit."""
     command = [o.bench_train, row["network"], "--device", "cuda", "--no-tuning", "--precision", row["precision"], *options_of(o, row["network"])]
-    environment = {**os.environ, "VPPS_LIBCUDA": o.library, **SETTINGS[row["setting"]]}
+    environment = {"VPPS_LIBCUBLAS": o.library, **os.environ, "VPPS_LIBCUDA": o.library, **SETTINGS[row["setting"]]}
     start = time.monotonic()
     try:
         done = subprocess.run(command, input=f"{row['batch']} 0 {o.examples}\n", capture_output=True, text=True, env=environment,
@@ -64,7 +65,7 @@ def predict(o, row):
 def read(path):
     """The log's rows by their key; the last one counts."""
     rows = map(json.loads, path.open()) if path.exists() else []
-    return {tuple(r[k] for k in KEY): r for r in rows}
+    return {tuple(r.get(k, "") for k in KEY): r for r in rows}
 
 
 def fill(o):
@@ -73,7 +74,7 @@ def fill(o):
         for network in o.networks:
             for precision in o.precisions:
                 for setting in o.settings:
-                    key = (network, precision, batch, setting)
+                    key = (network, precision, batch, setting, o.more)
                     known = read(o.log).get(key)
                     if known and known.get("over", o.limit) >= o.limit:
                         continue
@@ -92,12 +93,12 @@ def print_table(o):
     table = []
     for network in o.networks:
         for precision in o.precisions:
-            cells = [shown(rows.get((network, precision, b, s))) for b in o.batches for s in o.settings]
+            cells = [shown(rows.get((network, precision, b, s, o.more))) for b in o.batches for s in o.settings]
             if any(cells):
                 table.append([network, precision, *cells])
     columns = [f"{b}, {s}" for b in o.batches for s in o.settings]
     train.print_table(["network", "precision", *columns], table, len(columns))
-    some = [r for k, r in rows.items() if k[0] in o.networks and "device_us" in r]
+    some = [r for k, r in rows.items() if k[0] in o.networks and k[-1] == o.more and "device_us" in r]
     print(f"Predicted device time of a batch in us. Commits: {', '.join(sorted({r['commit'] for r in some}))}. Examples that count at batch 1: "
           + ", ".join(f"{n} of {', '.join(sorted(w))}" for n, w in by_examples(some).items()) + ".\n")
     for network in dict.fromkeys(r["network"] for r in some):
@@ -121,6 +122,7 @@ def main():
     p.add_argument("--settings", default=",".join(SETTINGS))
     p.add_argument("--examples", type=int, default=8)
     p.add_argument("--limit", type=float, default=1800, metavar="S")
+    p.add_argument("--with", dest="more", default="", metavar="OPTIONS")
     p.add_argument("--table", action="store_true")
     p.add_argument("--data", default=os.environ.get("VPPS_DATA", "../shared/data"))
     o = p.parse_args()

@@ -88,6 +88,11 @@ check "and adds it to the table" lines 1 '^\| act \| fp32 \| 270\.0 \| 340\.0 \|
 check "prints" predict --table --batches 1 --settings default
 check "the table alone" lines 2 '^\| (rvnn|act) \| fp32 \| 270\.0 \|$' "$work/out"
 check "and makes nothing" calls 12
+check "with more options" predict --batches 1 --precisions fp32 --networks act --settings default --with "--hidden 512"
+check "a row of its own" calls 13
+check "which come last" grep -q '^act .*--hidden 256 --embed 256 --hidden 512: 1 8$' "$work/predict/calls"
+check "which the log says" lines 1 '"with": "--hidden 512"' "$work/log.jsonl"
+check "and whose table has no others" lines 1 '^\| act \| fp32 \|' "$work/out"
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
