@@ -15,7 +15,10 @@ VPPS_NVRTC_TABLE(X)
 
 enum { REFUSED = 1 };
 
-static char compiled[16]; /* the latest's options */
+/* One of each thread that compiles. */
+struct vpps_nvrtc_program {
+    char compiled[16]; /* how many options */
+};
 
 const char *nvrtcGetErrorString(int result) {
     return result == VPPS_NVRTC_SUCCESS ? "no error" : result == REFUSED ? "the fake refuses" : "an option";
@@ -39,25 +42,25 @@ int nvrtcGetSupportedArchs(int *architectures) {
     return VPPS_NVRTC_SUCCESS;
 }
 
-int nvrtcCreateProgram(vpps_nvrtc_program *program, const char *source, const char *name, int n_headers,
+int nvrtcCreateProgram(vpps_nvrtc_program *out, const char *source, const char *name, int n_headers,
                        const char *const *headers, const char *const *include_names) {
     (void)source, (void)name, (void)n_headers, (void)headers, (void)include_names;
-    *program = (vpps_nvrtc_program)compiled;
-    return VPPS_NVRTC_SUCCESS;
+    *out = calloc(1, sizeof **out);
+    return *out ? VPPS_NVRTC_SUCCESS : REFUSED;
 }
 
-int nvrtcDestroyProgram(vpps_nvrtc_program *program) {
-    *program = NULL;
+int nvrtcDestroyProgram(vpps_nvrtc_program *p) {
+    free(*p);
+    *p = NULL;
     return VPPS_NVRTC_SUCCESS;
 }
 
 int nvrtcCompileProgram(vpps_nvrtc_program program, int n_options, const char *const *options) {
     int major, minor;
-    (void)program;
     nvrtcVersion(&major, &minor);
     for (int i = 0; i < n_options; i++)
         if (major < 13 && strstr(options[i], "--jump-table-density")) return VPPS_NVRTC_INVALID_OPTION;
-    snprintf(compiled, sizeof compiled, "%d", n_options);
+    snprintf(program->compiled, sizeof program->compiled, "%d", n_options);
     const char *log = getenv("VPPS_FAKE_NVRTC_LOG");
     FILE *f = log ? fopen(log, "a") : NULL;
     if (f && (fputs("compiled\n", f) == EOF || fclose(f) != 0)) return REFUSED;
@@ -65,14 +68,12 @@ int nvrtcCompileProgram(vpps_nvrtc_program program, int n_options, const char *c
 }
 
 int nvrtcGetPTXSize(vpps_nvrtc_program program, size_t *bytes) {
-    (void)program;
-    *bytes = strlen(compiled) + 1;
+    *bytes = strlen(program->compiled) + 1;
     return VPPS_NVRTC_SUCCESS;
 }
 
 int nvrtcGetPTX(vpps_nvrtc_program program, char *ptx) {
-    (void)program;
-    strcpy(ptx, compiled);
+    strcpy(ptx, program->compiled);
     return VPPS_NVRTC_SUCCESS;
 }
 
