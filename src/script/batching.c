@@ -118,8 +118,6 @@ static bool outlive_slices(const chooser *c, uint32_t t) {
     return false;
 }
 
-/* Where a new compiled cell makes a new kernel, cells of batches that infer compute all of their outputs, whichever of them a batch reads: so
- * one kernel serves all of them, also those of other handles and of later runs. */
 static vpps_status compile(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     uint32_t n_cells = 0;
@@ -130,10 +128,7 @@ static vpps_status compile(const chooser *c) {
         needs.group = c->out->group_size;
         needs.rows = c->machine->rows;
         needs.scales = c->machine->scales && !outlive_slices(c, t);
-        if (c->machine->recompiles) {
-            if (!r->training) needs.read_out = vpps_all_outputs(type->base);
-            vpps_widen_needs(type, &needs);
-        }
+        if (c->machine->recompiles) vpps_widen_needs(type, &needs);
         VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;
     }

@@ -89,11 +89,6 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* All of a cell's outputs. */
-static inline uint64_t vpps_all_outputs(const vpps_compiled_cell *c) {
-    return c->n_outputs ? UINT64_MAX >> (64 - c->n_outputs) : 0;
-}
-
 /* Where the sources of an input lie among a vertex's: after those of the inputs before it, of each axis. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];

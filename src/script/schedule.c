@@ -184,13 +184,16 @@ vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained
                                         const vpps_task_plan *machine, vpps_graph *g,
                                         const vpps_batch_request *request) {
     const vpps_reading *r = &trained->schedule->reading;
-    vpps_node *outputs = malloc((r->n_seeds + 1u) * sizeof *outputs);
+    vpps_node *outputs = malloc((r->n_outputs + 1u) * sizeof *outputs);
+    uint32_t n = 0;
     if (!outputs) return vpps_no_memory();
-    for (uint32_t i = 0; i < r->n_seeds; i++) outputs[i] = r->seeds[i].to.output;
-    vpps_batch_request terms = *request;
-    terms.outputs = outputs;
-    terms.n_outputs = r->n_seeds;
-    const vpps_status status = vpps_choose_cells(b, types, machine, g, &terms);
+    for (uint32_t v = 0; v < r->n_vertices; v++)
+        for (uint32_t k = 0; k < r->types[r->vertices[v].type].base->n_outputs; k++)
+            if (trained->schedule->needs.needed[v]) outputs[n++] = r->vertices[v].first_output + k;
+    vpps_batch_request all = *request;
+    all.outputs = outputs;
+    all.n_outputs = n;
+    const vpps_status status = vpps_choose_cells(b, types, machine, g, &all);
     free(outputs);
     return status;
 }

@@ -124,7 +124,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Likewise of the inference that is likely for the graph of a training batch: of all terms of its loss. */
+/* Likewise of the inference that is likely for the graph of a training batch: of all outputs of the vertices that it needed. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
                                         const vpps_task_plan *machine, vpps_graph *g,
                                         const vpps_batch_request *request);

@@ -59,15 +59,4 @@ from_the_cache() {
 }
 check "a second run compiles nothing" from_the_cache
 
-predictions() {
-    rm -rf cache compiled
-    exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" train tree-lstm --device cuda --hidden 64 --embed 64 --no-tuning --train many.txt \
-        --batch 16 --epochs 1 --save model.safetensors || return
-    local n
-    n=$(wc -l <compiled)
-    exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" predict --model model.safetensors --device cuda many.txt || return
-    [ "$(nproc)" -eq 1 ] || [ "$(wc -l <compiled)" -eq "$n" ]
-}
-check "predictions after training without an evaluation compile nothing" predictions
-
 summary
