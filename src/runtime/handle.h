@@ -18,6 +18,12 @@
 #include "runtime/request.h"
 #include "runtime/snapshot.h"
 
+/* What the device was told of batches that it may get. */
+typedef struct vpps_foreseen {
+    uint32_t cells;  /* n_compiled of the types then */
+    uint32_t groups; /* fewer than batches have */
+} vpps_foreseen;
+
 struct vpps_handle {
     vpps_model *model;
     vpps_options options;
@@ -37,11 +43,10 @@ struct vpps_handle {
     bool infers;   /* it reads one */
     uint64_t version; /* the snapshot's version that the device has */
     vpps_batch *programs[2];
-    uint32_t foreseen_cells;     /* n_compiled of the types, when the device was told of what it may need */
-    uint32_t foreseen_groups[2]; /* and a number of groups, of batches that infer, that train */
-    uint32_t next;               /* program for the next batch; the other may be in flight */
-    bool in_flight;              /* a training batch was launched and its outcome is not taken yet */
-    vpps_outcome latest;         /* of the latest training batch taken */
+    vpps_foreseen foreseen[2]; /* by batches that infer, that train */
+    uint32_t next;             /* program for the next batch; the other may be in flight */
+    bool in_flight;            /* a training batch was launched and its outcome is not taken yet */
+    vpps_outcome latest;       /* of the latest training batch taken */
     uint64_t latest_number;
     uint64_t script_ns;         /* making the latest script took so long */
     uint64_t latest_end_ns;     /* of the training batch taken before; 0: none was */

@@ -82,6 +82,7 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
 
 /* Of the graph as `asked` says, or of its inference after training batch `trained`. Failures are ignored: the batch that comes will meet them. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
+    const vpps_usual_groups usual = h->types.usual[false]; /* nobody has launched this */
     char text[VPPS_MESSAGE_BYTES];
     vpps_batch *b;
     snprintf(text, sizeof text, "%s", vpps_error_message());
@@ -92,22 +93,23 @@ static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *ask
         if (status == VPPS_OK) h->device->table->foresee(h->device, b, request.loss != VPPS_NO_NODE);
         vpps_batch_destroy(b);
     }
+    h->types.usual[false] = usual;
     vpps_restore_message(text);
 }
 
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched) {
     const bool training = launched->loss != VPPS_NO_NODE;
     const vpps_usual_groups *usual = &h->types.usual[training];
+    vpps_foreseen *seen = &h->foreseen[training];
     if (!h->device->table->foresee || vpps_handle_profile(h) || vpps_types_are_full(&h->types)) return;
-    if (usual->fewer >= VPPS_SOON_BATCHES && usual->wanted != h->foreseen_groups[training]) {
+    const bool more = seen->cells != h->types.n_compiled;
+    if (usual->fewer >= VPPS_SOON_BATCHES && (more || usual->wanted != seen->groups) && !groups_for(h, training)) {
         vpps_batch_request fewer = *launched;
-        fewer.groups = h->foreseen_groups[training] = usual->wanted;
+        fewer.groups = seen->groups = usual->wanted;
         foresee(h, g, &fewer, NULL);
     }
-    if (training && h->types.n_compiled != h->foreseen_cells) {
-        foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-        h->foreseen_cells = h->types.n_compiled;
-    }
+    if (training && more) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
+    seen->cells = h->types.n_compiled;
 }
 
 /* Masks of dropout differ from process to process, and from call to call of vpps_backward; those of a batch's only or first call

@@ -14,7 +14,7 @@ struct vpps_gpu_ahead {
     vpps_kernel_plan plan;
     const vpps_gpu_kernel *kernel; /* that it is made for; NULL: the profile's next candidate */
     const vpps_compiled_cell **of; /* the batches' cells that it is made of */
-    uint32_t n_cells;
+    uint32_t n_cells, registers;   /* registers: as the kernel's */
     vpps_compiled_cell
         *cells; /* copies: rows are dealt as the choice says. What they point at is the batches' cells' */
     const vpps_compiled_cell **list;
@@ -37,8 +37,7 @@ static void *work(void *context) {
                                 .compile = compile,
                                 .context = a};
     vpps_cubin_report report;
-    uint32_t registers = 0;
-    vpps_specialise(&s, &a->plan, &registers, NULL, &report);
+    vpps_specialise(&s, &a->plan, &a->registers, NULL, &report);
     vpps_kernel_plan_free(&a->plan);
     atomic_store(&a->done, true);
     return NULL;
@@ -46,38 +45,49 @@ static void *work(void *context) {
 
 static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->of, a->cells, a->list, a); }
 
-/* Begins with a kernel of k's cells and groups. Nothing, where there is no memory or thread for it. */
-static void start(vpps_gpu *gpu, const vpps_gpu_kernel *k, const vpps_trial *choice, const vpps_gpu_kernel *kernel) {
-    vpps_gpu_ahead *a = calloc(1, sizeof *a);
-    if (!a) return;
-    a->gpu = gpu;
-    a->kernel = kernel;
-    a->n_cells = k->n_cells;
-    a->of = calloc(k->n_cells + 1u, sizeof *a->of);
-    a->cells = calloc(k->n_cells + 1u, sizeof *a->cells);
-    a->list = calloc(k->n_cells + 1u, sizeof *a->list);
-    const bool room = a->of && a->cells && a->list;
-    for (uint32_t i = 0; i < k->n_cells && room; i++) {
-        a->of[i] = k->cells[i];
-        a->cells[i] = *k->cells[i];
-        a->cells[i].needs.rows.unit = choice->rpw;
-        a->list[i] = &a->cells[i];
-    }
-    a->plan = vpps_gpu_kernel_plan(&gpu->layout, k->groups, choice, a->list, k->n_cells);
-    if (!room || pthread_create(&a->thread, NULL, work, a) != 0) {
-        release(a);
-        return;
-    }
-    a->next = gpu->ahead;
-    gpu->ahead = a;
-}
-
 /* Waits for the one that *at leads to, and takes it out of the list. */
 static void end(vpps_gpu_ahead **at) {
     vpps_gpu_ahead *a = *at;
     pthread_join(a->thread, NULL);
     *at = a->next;
     release(a);
+}
+
+/* Begins with a kernel of some cells. Nothing, where there is no memory or thread for it, or where two are on their way. */
+static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *choice, uint32_t groups) {
+    enum { MOST = 2 };
+    uint32_t running = 0;
+    for (vpps_gpu_ahead **at = &gpu->ahead; *at;) {
+        if (atomic_load(&(*at)->done)) {
+            end(at);
+        } else {
+            running++;
+            at = &(*at)->next;
+        }
+    }
+    vpps_gpu_ahead *a = running < MOST ? calloc(1, sizeof *a) : NULL;
+    if (!a) return;
+    a->gpu = gpu;
+    a->kernel = asked->kernel;
+    a->n_cells = asked->n_cells;
+    a->registers = asked->registers;
+    a->of = calloc(a->n_cells + 1u, sizeof *a->of);
+    a->cells = calloc(a->n_cells + 1u, sizeof *a->cells);
+    a->list = calloc(a->n_cells + 1u, sizeof *a->list);
+    const bool room = a->of && a->cells && a->list;
+    for (uint32_t i = 0; i < a->n_cells && room; i++) {
+        a->of[i] = asked->of[i];
+        a->cells[i] = *asked->of[i];
+        a->cells[i].needs.rows.unit = choice->rpw;
+        a->list[i] = &a->cells[i];
+    }
+    a->plan = vpps_gpu_kernel_plan(&gpu->layout, groups, choice, a->list, a->n_cells);
+    if (!room || pthread_create(&a->thread, NULL, work, a) != 0) {
+        release(a);
+        return;
+    }
+    a->next = gpu->ahead;
+    gpu->ahead = a;
 }
 
 static vpps_gpu_ahead **find(vpps_gpu *gpu, const vpps_gpu_kernel *kernel) {
@@ -88,7 +98,8 @@ static vpps_gpu_ahead **find(vpps_gpu *gpu, const vpps_gpu_kernel *kernel) {
 
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next) {
     if (!gpu->table->prepare) return true;
-    if (!*find(gpu, NULL) && gpu->trained) start(gpu, gpu->trained, next, NULL);
+    const vpps_gpu_kernel *k = gpu->trained;
+    if (!*find(gpu, NULL) && k) start(gpu, &(vpps_gpu_ahead){.of = k->cells, .n_cells = k->n_cells}, next, k->groups);
     vpps_gpu_ahead **at = find(gpu, NULL);
     if (!*at) return true;
     if (!atomic_load(&(*at)->done)) return false;
@@ -100,7 +111,9 @@ void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu->table->prepare || vpps_cores_allowed() < 2) return;
     const vpps_gpu_kernel *k = vpps_gpu_expect_cells(gpu, batch, training);
-    if (k) start(gpu, k, vpps_profile_current(&gpu->device.profile), k);
+    if (!k) return;
+    const vpps_gpu_ahead asked = {.kernel = k, .of = k->expected, .n_cells = k->n_expected, .registers = k->registers};
+    start(gpu, &asked, vpps_profile_current(&gpu->device.profile), k->groups);
 }
 
 void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k) {

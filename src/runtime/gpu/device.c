@@ -397,6 +397,8 @@ static vpps_status set_up(vpps_gpu *gpu) {
             vpps_gpu_choose_precision(gpu->options.precision, gpu->options.batch, &gpu->machine, &l->precision, &why));
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
     }
+    if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
+        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* no product is in fp32 */
     if (l->plan.sharded) {
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",

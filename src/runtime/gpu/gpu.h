@@ -48,7 +48,9 @@ typedef struct vpps_gpu_kernel {
     uint32_t groups;
     const vpps_compiled_cell **cells; /* that it has */
     uint32_t n_cells;
-    uint32_t *number; /* of each cell of the batch: among those */
+    uint32_t *number;                    /* of each cell of the batch: among those */
+    const vpps_compiled_cell **expected; /* those that it will have, if a batch needs any that it has not */
+    uint32_t n_expected;
     vpps_kernel_plan plan;
     vpps_kernel *loaded; /* NULL: none yet */
     vpps_launch_shape shape;
@@ -209,8 +211,8 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
  * spill), and as the driver's `load` does. Then the kernel is as before, or gone. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Notes that batches which train, or infer, will have this batch's cells and groups. Returns their kernel if it is to be made for that; else
- * NULL. */
+/* Notes that batches which train, or infer, are likely to have this batch's cells and groups. Returns their kernel if there are more such cells
+ * now than were expected, or that it has; else NULL. */
 const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training);
 
 /* Drops all kernels, also those on their way: the choice or the cells change. */

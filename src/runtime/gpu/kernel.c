@@ -44,7 +44,7 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
     for (vpps_gpu_kernel *k = gpu->kernels, *next; k; k = next) {
         next = k->next;
         unload(gpu, k);
-        VPPS_FREE_ARRAYS(k->cells, k->number);
+        VPPS_FREE_ARRAYS(k->cells, k->expected, k->number);
         free(k);
     }
     gpu->kernels = gpu->kernel = gpu->trained = NULL;
@@ -143,39 +143,54 @@ static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     }
 }
 
-/* The kernel's cells become those of the batch, too; the first *before of them are those that it had. Are there more? */
-static bool take_cells(vpps_gpu *gpu, vpps_gpu_kernel *k, const vpps_batch *batch, uint32_t *before) {
-    if (!has_cells(k, batch)) drop_superseded(gpu, k);
-    *before = k->n_cells;
-    add_cells(k, batch);
-    if (k->n_cells > *before && k->n_cells > gpu->most_cells) {
-        unload(gpu, k);
-        *before = k->n_cells = 0;
-        add_cells(k, batch);
-    }
-    return k->n_cells > *before;
-}
-
-static bool reserve_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
-    return VPPS_RESERVE(k->number, batch->n_cells + 1u) && VPPS_RESERVE(k->cells, k->n_cells + batch->n_cells + 1u);
+/* Appends the cells that are expected: they come with those that a batch lacks. */
+static void add_expected(vpps_gpu_kernel *k) {
+    for (uint32_t i = 0; i < k->n_expected; i++)
+        if (!k->expected[i]->superseded && find_cell(k, k->expected[i]) == k->n_cells)
+            k->cells[k->n_cells++] = k->expected[i];
 }
 
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool training = gpu->header.update != 0;
     vpps_gpu_kernel *k = gpu->kernel = kernel_of(gpu, training, gpu->header.n_groups);
-    if (k && training) gpu->trained = k;
-    if (!k || !reserve_cells(k, batch)) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    uint32_t before;
-    if (!take_cells(gpu, k, batch, &before) && k->loaded) return VPPS_OK;
+    if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
+    if (training) gpu->trained = k;
+    if (!VPPS_RESERVE(k->number, batch->n_cells + 1u) ||
+        !VPPS_RESERVE(k->cells, k->n_cells + k->n_expected + batch->n_cells + 1u)) {
+        return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
+    }
+    const bool lacks = !has_cells(k, batch);
+    if (lacks) drop_superseded(gpu, k);
+    uint32_t before = k->n_cells;
+    if (lacks) add_expected(k);
+    add_cells(k, batch);
+    if (k->n_cells > before && k->n_cells > gpu->most_cells) {
+        unload(gpu, k);
+        before = k->n_cells = 0;
+        add_cells(k, batch);
+    }
+    if (k->n_cells == before && k->loaded) return VPPS_OK;
     const vpps_status status = make(gpu);
     if (status != VPPS_OK) k->n_cells = before;
     return status;
 }
 
+/* Makes this the nth cell that is expected. Was it another one? */
+static bool expect(vpps_gpu_kernel *k, uint32_t n, const vpps_compiled_cell *cell) {
+    const bool other = n >= k->n_expected || k->expected[n] != cell;
+    k->expected[n] = cell;
+    return other;
+}
+
 const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training) {
     vpps_gpu_kernel *k = kernel_of(gpu, training, batch->n_groups);
-    uint32_t before;
-    if (!k || !reserve_cells(k, batch) || !take_cells(gpu, k, batch, &before)) return NULL;
-    unload(gpu, k); /* what is loaded has not all of its cells any more */
-    return k;
+    if (!k || has_cells(k, batch) || !VPPS_RESERVE(k->expected, k->n_cells + batch->n_cells + 1u)) return NULL;
+    uint32_t n = 0;
+    bool others = false;
+    for (uint32_t i = 0; i < k->n_cells; i++)
+        if (!k->cells[i]->superseded) others |= expect(k, n++, k->cells[i]);
+    for (uint32_t i = 0; i < batch->n_cells; i++)
+        if (find_cell(k, batch->cells[i]) == k->n_cells) others |= expect(k, n++, batch->cells[i]);
+    k->n_expected = n > gpu->most_cells ? 0 : n;
+    return others && k->n_expected ? k : NULL;
 }

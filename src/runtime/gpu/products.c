@@ -115,8 +115,7 @@ static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_compiled_cell *c, co
                        .dy_stride = vpps_packed_stride(rows, parts),
                        .x_stride = vpps_packed_stride(columns, parts),
                        .bf16 = parts,
-                       .tf32 = !parts &&
-                               vpps_profile_current(&gpu->device.profile)->gradients == VPPS_GRADIENTS_CUBLAS_TF32,
+                       .tf32 = vpps_profile_current(&gpu->device.profile)->gradients == VPPS_GRADIENTS_CUBLAS_TF32,
                        .adds = adds};
 }
 
