@@ -80,9 +80,9 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
 }
 
-/* Of the graph as `asked` says, or of its inference after training batch `trained`. Failures are ignored: the batch that comes will meet them. */
+/* Chooses the cells of a batch that is likely to come, and tells the device. The batch is the graph as `asked` says; with `trained`, the graph's
+ * training batch, it is the inference of what that batch computed. A failure is ignored: when the batch comes, it fails likewise. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
-    const vpps_usual_groups usual = h->types.usual[false]; /* nobody has launched this */
     char text[VPPS_MESSAGE_BYTES];
     vpps_batch *b;
     snprintf(text, sizeof text, "%s", vpps_error_message());
@@ -93,7 +93,6 @@ static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *ask
         if (status == VPPS_OK) h->device->table->foresee(h->device, b, request.loss != VPPS_NO_NODE);
         vpps_batch_destroy(b);
     }
-    h->types.usual[false] = usual;
     vpps_restore_message(text);
 }
 

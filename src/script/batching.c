@@ -92,7 +92,7 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     vpps_batching *out = c->out;
     const vpps_task_plan *m = c->machine;
     const uint32_t asked = request->groups;
-    vpps_usual_groups *usual = !asked && m->recompiles ? &c->all_types->usual[c->needs->reading->training] : NULL;
+    vpps_usual_groups *usual = !asked && m->recompiles ? &out->usual : NULL;
     uint32_t groups = asked ? asked : best_groups(c, m->most_groups);
     if (groups == 1 && (!usual || usual->groups <= 1)) return true;
     if (!vpps_find_components(c->needs, c->arena, &out->components)) return false;
@@ -137,7 +137,11 @@ static vpps_status compile(const chooser *c) {
 
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, const vpps_task_plan *machine,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out) {
-    *out = (vpps_batching){.needs = n, .n_groups = 1, .group_size = machine->n_vps, .n_vps = machine->n_vps};
+    *out = (vpps_batching){.needs = n,
+                           .n_groups = 1,
+                           .group_size = machine->n_vps,
+                           .n_vps = machine->n_vps,
+                           .usual = types->usual[n->reading->training]};
     chooser c = {.needs = n, .all_types = types, .machine = machine, .arena = arena, .out = out};
     bool *heads;
     if (!VPPS_TAKE_ZEROS(arena, c.types, n->reading->n_types) || !VPPS_TAKE_ZEROS(arena, heads, n->reading->n_types))

@@ -17,7 +17,8 @@ typedef struct vpps_batching {
     const bool *heads;          /* of each type: see heads.h */
     vpps_components components; /* n 0: not found yet; who needs them finds them */
     uint32_t n_groups, group_size, n_vps;
-    uint64_t level_cost; /* of a group's level, whatever runs in it; as that of items */
+    vpps_usual_groups usual; /* of batches up to this one; vpps_schedule_batch keeps it for the next */
+    uint64_t level_cost;     /* of a group's level, whatever runs in it; as that of items */
 } vpps_batching;
 
 /* Fails with MEMORY, and with what compiling a cell fails with. */

@@ -201,6 +201,7 @@ vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request) {
     VPPS_TRY(vpps_choose_cells(b, types, machine, g, request));
+    types->usual[b->schedule->reading.training] = b->schedule->batching.usual;
     search x = {.b = b, .machine = machine, .request = request};
     VPPS_TRY(make_script(&x));
     describe(b);

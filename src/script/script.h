@@ -120,7 +120,8 @@ void vpps_batch_destroy(vpps_batch *b);
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* The same up to the batch's compiled cells and groups: b->cells, b->n_groups; there is no script. */
+/* The same up to the batch's compiled cells and groups: b->cells, b->n_groups. There is no script, and the batch does not count where later
+ * batches choose their groups. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request);
 
