@@ -11,8 +11,8 @@ prints it.
 A row that takes longer than S seconds is left out, which the log says; a call with a larger S tries it again.
 
 The GPU model is $VPPS_LIBCUDA, else it is built from $GPU_MODEL (../shared/tools/gpumodel) as `make check-gpu-model` does. Options and data
-are those of bench/train.py, with hidden 256 for all but mv-rnn and lattice-lstm; --with adds options, and its rows are others. Products by
-cuBLAS are the GPU model's, too, where $VPPS_LIBCUBLAS names none.
+are those of bench/train.py, with hidden 256 for all but mv-rnn and lattice-lstm; --with adds options to these, and the log
+keeps its rows apart from those without. cuBLAS is the library that $VPPS_LIBCUBLAS names, else the GPU model itself.
 """
 import argparse
 import json

@@ -1,19 +1,12 @@
 /* trials.c - see trials.h. */
 #include "cli/trials.h"
-#include "base/base.h"
+#include "runtime/device.h"
 
 static const char *const states[] = {
 #define X(id, name) name,
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 };
-
-/* Of a trial: who makes those of matrices. */
-static const char *const gradients[] = {[VPPS_GRADIENTS_DEFERRED] = "kernel",
-                                        [VPPS_GRADIENTS_ACCUMULATE] = "kernel",
-                                        [VPPS_GRADIENTS_CUBLAS] = "cublas",
-                                        [VPPS_GRADIENTS_AUTO] = NULL,
-                                        [VPPS_GRADIENTS_CUBLAS_TF32] = "cublas-tf32"};
 
 /* All trials, malloc'd, the caller's; NULL: there are none, or no memory for them. */
 static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
@@ -43,7 +36,7 @@ static json_t *trial_json(const vpps_trial *t) {
     json_t *row = json_pack("{ss si si so si si so}", "state", states[t->state], "rpw", (int)t->rpw, "threads",
                             (int)t->threads, "ns_per_node", number_or_null(t->ns_per_node), "batches", (int)t->batches,
                             "registers", (int)t->registers, "load_seconds", report_number(t->load_seconds));
-    if (t->threads) json_object_set_new(row, "gradients", json_string(gradients[t->gradients]));
+    if (t->threads) json_object_set_new(row, "gradients", json_string(vpps_gradient_makers[t->gradients]));
     if (t->groups) json_object_set_new(row, "groups", json_integer(t->groups));
     if (t->policy) json_object_set_new(row, "policy", json_string(t->policy));
     return row;
@@ -138,7 +131,7 @@ static void print_kernels(const vpps_trial *trials, uint32_t n, bool done, bool 
         remembered |= t->state == VPPS_TRIAL_REMEMBERED;
         const bool chosen = t->state == VPPS_TRIAL_CURRENT || t->state == VPPS_TRIAL_REMEMBERED;
         const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run" : done ? "chosen" : "in use";
-        fprintf(file, "%4u %8u %9s %12s %10u %8.2f  %s\n", t->rpw, t->threads, gradients[t->gradients], ns,
+        fprintf(file, "%4u %8u %9s %12s %10u %8.2f  %s\n", t->rpw, t->threads, vpps_gradient_makers[t->gradients], ns,
                 t->registers, t->load_seconds,
                 chosen                            ? note
                 : t->state == VPPS_TRIAL_REJECTED ? "rejected"

@@ -61,7 +61,8 @@ typedef struct vpps_device_table {
      * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while its profile goes on: `tune` takes
      * another candidate), when nothing was started and the parameters are as before. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Batches that train, or infer, are likely to come with this batch's cells and groups; it has no script. NULL: nothing is made for cells. */
+    /* Tells that batches which train, or infer, are likely to come with this batch's cells and groups, so that the device can prepare for them.
+     * The batch has no script. NULL: there is nothing to prepare. */
     void (*foresee)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
     void (*forget_cells)(vpps_device *d);
@@ -117,6 +118,14 @@ struct vpps_device {
 
 /* By vpps_precision. */
 extern const char *const vpps_precision_names[];
+
+/* By vpps_gradients, of those that batches run with: who makes the gradients of matrices. */
+extern const char *const vpps_gradient_makers[];
+
+/* Is it cuBLAS? */
+static inline bool vpps_by_cublas(vpps_gradients g) {
+    return g == VPPS_GRADIENTS_CUBLAS || g == VPPS_GRADIENTS_CUBLAS_TF32;
+}
 
 /* bf16 numbers whose sum an operand of a product is; 0: it is one of fp32. */
 static inline uint32_t vpps_precision_parts(vpps_precision p) {

@@ -13,6 +13,12 @@ const char *const vpps_precision_names[] = {
 #undef X
 };
 
+const char *const vpps_gradient_makers[] = {[VPPS_GRADIENTS_DEFERRED] = "kernel",
+                                            [VPPS_GRADIENTS_ACCUMULATE] = "kernel",
+                                            [VPPS_GRADIENTS_CUBLAS] = "cublas",
+                                            [VPPS_GRADIENTS_AUTO] = NULL,
+                                            [VPPS_GRADIENTS_CUBLAS_TF32] = "cublas-tf32"};
+
 static vpps_status create_device(vpps_handle *h, const vpps_device_table *device) {
     if (!h->infers) return device->create(&h->device, h->model, &h->options, &h->plan);
     const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);

@@ -35,11 +35,6 @@ typedef struct vpps_profile {
     const vpps_options *options; /* their log gets a line if the choice could not be kept */
 } vpps_profile;
 
-/* Does cuBLAS make the gradients of matrices? */
-static inline bool vpps_by_cublas(vpps_gradients g) {
-    return g == VPPS_GRADIENTS_CUBLAS || g == VPPS_GRADIENTS_CUBLAS_TF32;
-}
-
 /* The numbers of groups, up to `most`, that n_vps can be divided into; as many as there is room for, the few and large ones, and
  * the most. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);

@@ -27,8 +27,7 @@ static void count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->gathered_bytes = 4 * b->gathered_words;
     stats->policy = h->policy->name;
-    const vpps_gradients way = vpps_profile_current(&h->device->profile)->gradients;
-    stats->gradients = way == VPPS_GRADIENTS_CUBLAS_TF32 ? "cublas-tf32" : vpps_by_cublas(way) ? "cublas" : "kernel";
+    stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
     if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;

@@ -90,17 +90,18 @@ static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *
     gpu->ahead = a;
 }
 
-static vpps_gpu_ahead **find(vpps_gpu *gpu, const vpps_gpu_kernel *kernel) {
+static vpps_gpu_ahead **find_candidate(vpps_gpu *gpu) {
     vpps_gpu_ahead **at = &gpu->ahead;
-    while (*at && (*at)->kernel != kernel) at = &(*at)->next;
+    while (*at && (*at)->kernel) at = &(*at)->next;
     return at;
 }
 
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next) {
     if (!gpu->table->prepare) return true;
     const vpps_gpu_kernel *k = gpu->trained;
-    if (!*find(gpu, NULL) && k) start(gpu, &(vpps_gpu_ahead){.of = k->cells, .n_cells = k->n_cells}, next, k->groups);
-    vpps_gpu_ahead **at = find(gpu, NULL);
+    if (!*find_candidate(gpu) && k)
+        start(gpu, &(vpps_gpu_ahead){.of = k->cells, .n_cells = k->n_cells}, next, k->groups);
+    vpps_gpu_ahead **at = find_candidate(gpu);
     if (!*at) return true;
     if (!atomic_load(&(*at)->done)) return false;
     end(at);

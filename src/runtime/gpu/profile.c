@@ -6,11 +6,9 @@
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
 
 static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
-    const bool tf32 = t->gradients == VPPS_GRADIENTS_CUBLAS_TF32;
+    const char *const cublas = t->gradients == VPPS_GRADIENTS_CUBLAS_TF32 ? ", cuBLAS in TF32" : ", cuBLAS";
     snprintf(text, VPPS_CANDIDATE_BYTES, "rpw %u, %u threads%s", t->rpw, t->threads,
-             tf32                           ? ", cuBLAS in TF32"
-             : vpps_by_cublas(t->gradients) ? ", cuBLAS"
-                                            : "");
+             vpps_by_cublas(t->gradients) ? cublas : "");
 }
 
 /* Is it the one candidate with gradients by cuBLAS, whose rows and threads are the fastest of the others? */
