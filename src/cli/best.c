@@ -3,23 +3,38 @@
 
 #include <math.h>
 
-/* The first metric of which there was something to count. */
+/* The first metric of which there was something to count, unless the one that was chosen before has something, too. */
 static bool choose_metric(best_measure *b, const task *kind, const measures *dev) {
-    for (uint32_t i = 0; i < MAX_METRICS && kind->metrics[i].name && !b->chosen; i++) {
-        if (dev->counted[i]) *b = (best_measure){.chosen = true, .metric = i};
+    if (b->chosen && dev->counted[b->metric]) return true;
+    for (uint32_t i = 0; i < MAX_METRICS && kind->metrics[i].name; i++) {
+        if (!dev->counted[i]) continue;
+        *b = (best_measure){.chosen = true, .metric = i};
+        return true;
     }
-    return b->chosen;
+    return false;
 }
 
-bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t epoch, uint32_t batch, bool trained) {
+static bool is_better(const metric *kind, double value, double best) {
+    return kind->falls ? value < best : value > best;
+}
+
+/* Replaces the best value by one that is better. Metrics are not negative, and 0 is the worst of those that do not fall. */
+static bool take(best_value *best, const metric *kind, double value, double next) {
+    const bool nothing = best->found && value == 0 && best->value == 0 && !kind[0].falls && kind[1].name;
+    const bool better = nothing ? is_better(&kind[1], next, best->next) : is_better(&kind[0], value, best->value);
+    if (!isfinite(value) || (best->found && !better)) return false;
+    *best = (best_value){true, value, next};
+    return true;
+}
+
+bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t epoch, uint32_t batch, bool due) {
     if (!dev->known || !choose_metric(b, kind, dev)) return false;
-    const double value = dev->value[b->metric];
-    const bool better = kind->metrics[b->metric].falls ? value < b->value : value > b->value;
-    if (!isfinite(value) || (b->found && !better)) {
-        b->since += trained;
-        return false;
-    }
-    *b = (best_measure){true, b->metric, true, value, epoch, batch, 0};
+    const metric *measure = &kind->metrics[b->metric];
+    const double value = dev->value[b->metric], next = b->metric + 1 < MAX_METRICS ? dev->value[b->metric + 1] : NAN;
+    if (due) b->since = take(&b->due, measure, value, next) ? 0 : b->since + 1;
+    if (!take(&b->any, measure, value, next)) return false;
+    b->epoch = epoch;
+    b->batch = batch;
     return true;
 }
 

@@ -26,7 +26,7 @@
 
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
-#define NO_VALUE (-1.0) /* of train.best_dev; no measure is negative */
+#define NO_VALUE (-1.0) /* of train.best_*; no measure is negative */
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
@@ -96,6 +96,11 @@ static void add_real(entry_list *list, const char *key, double value) {
     snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%.17g", value);
 }
 
+static void add_best(entry_list *list, const char *value, const char *next, const best_value *best) {
+    add_real(list, value, best->found ? best->value : NO_VALUE);
+    add_real(list, next, best->found && isfinite(best->next) ? best->next : NO_VALUE);
+}
+
 /* Without a metric train.best_metric is MAX_METRICS. */
 static void add_position(entry_list *list, const position *p) {
     add_number(list, "epoch", p->epoch);
@@ -103,7 +108,8 @@ static void add_position(entry_list *list, const position *p) {
     add_number(list, "trained", p->trained);
     add_real(list, "loss_sum", p->loss_sum);
     add_number(list, "n_losses", p->n_losses);
-    add_real(list, "best_dev", p->best.found ? p->best.value : NO_VALUE);
+    add_best(list, "best_dev", "best_next", &p->best.any);
+    add_best(list, "best_due", "best_due_next", &p->best.due);
     add_number(list, "best_metric", p->best.chosen ? p->best.metric : MAX_METRICS);
     add_number(list, "best_epoch", p->best.epoch);
     add_number(list, "best_batch", p->best.batch);
@@ -405,32 +411,49 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     return VPPS_OK;
 }
 
-/* Files of before there was "train.best_since" have counted epochs, and have a metric where they have a value. */
-static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
-    uint64_t number;
-    char *since;
-    VPPS_TRY(need_real(path, "train.best_dev", &b->value));
-    VPPS_TRY(need_number(path, "train.best_metric", MAX_METRICS, &number));
-    VPPS_TRY(need_u32(path, "train.best_epoch", &b->epoch));
-    VPPS_TRY(vpps_checkpoint_metadata(path, "train.best_since", &since));
-    free(since);
-    b->found = b->value >= 0;
-    b->chosen = since ? number < MAX_METRICS : b->found;
-    b->metric = (uint32_t)number;
-    b->since = b->found && epoch > b->epoch ? epoch - b->epoch : 0;
-    if (b->found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", path);
-    if (!since) return VPPS_OK;
-    VPPS_TRY(need_u32(path, "train.best_batch", &b->batch));
-    return need_u32(path, "train.best_since", &b->since);
+static vpps_status has_entry(const char *path, const char *key, bool *has) {
+    char *text;
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, &text));
+    *has = text != NULL;
+    free(text);
+    return VPPS_OK;
 }
 
 /* A number that older files do not have; *number stays as it is then. */
 static vpps_status take_later_number(const char *path, const char *key, uint64_t most, uint64_t *number) {
-    char *text;
-    VPPS_TRY(vpps_checkpoint_metadata(path, key, &text));
-    const bool known = text != NULL;
-    free(text);
+    bool known;
+    VPPS_TRY(has_entry(path, key, &known));
     return known ? need_number(path, key, most, number) : VPPS_OK;
+}
+
+/* `next` NULL: the file has none. */
+static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
+    VPPS_TRY(need_real(path, value, &best->value));
+    if (next) VPPS_TRY(need_real(path, next, &best->next));
+    best->found = best->value >= 0;
+    if (!next || best->next < 0) best->next = NAN;
+    return VPPS_OK;
+}
+
+/* Files of before there was "train.best_due" have one best value, of all measurements, and none of the next metric; those of before
+ * "train.best_since" have counted epochs, and have a metric where they have a value. */
+static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
+    uint64_t number;
+    bool due, since;
+    VPPS_TRY(has_entry(path, "train.best_due", &due));
+    VPPS_TRY(has_entry(path, "train.best_since", &since));
+    VPPS_TRY(take_value(path, "train.best_dev", due ? "train.best_next" : NULL, &b->any));
+    b->due = b->any;
+    if (due) VPPS_TRY(take_value(path, "train.best_due", "train.best_due_next", &b->due));
+    VPPS_TRY(need_number(path, "train.best_metric", MAX_METRICS, &number));
+    VPPS_TRY(need_u32(path, "train.best_epoch", &b->epoch));
+    b->chosen = since ? number < MAX_METRICS : b->any.found;
+    b->metric = (uint32_t)number;
+    b->since = b->any.found && epoch > b->epoch ? epoch - b->epoch : 0;
+    if (b->any.found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", path);
+    if (!since) return VPPS_OK;
+    VPPS_TRY(need_u32(path, "train.best_batch", &b->batch));
+    return need_u32(path, "train.best_since", &b->since);
 }
 
 /* Where training stood. */

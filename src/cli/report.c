@@ -97,8 +97,8 @@ json_t *report_train_json(const train_summary *t) {
     set_result(o, task_for(s), final_measures(t));
     json_object_set_new(o, "dev", report_measures(task_for(s), &t->split[SPLIT_DEV]));
     json_object_set_new(o, "test", report_measures(task_for(s), &t->split[SPLIT_TEST]));
-    json_object_set_new(o, "best_dev", t->best.found ? report_number(t->best.value) : json_null());
-    json_object_set_new(o, "best_dev_epoch", t->best.found ? json_integer(t->best.epoch) : json_null());
+    json_object_set_new(o, "best_dev", t->best.any.found ? report_number(t->best.any.value) : json_null());
+    json_object_set_new(o, "best_dev_epoch", t->best.any.found ? json_integer(t->best.epoch) : json_null());
     json_object_set_new(o, "host_ms_per_batch", report_number(t->host_ms_per_batch));
     json_object_set_new(o, "device_ms_per_batch", report_number(t->device_ms_per_batch));
     json_object_set_new(o, "gap_ms_per_batch", report_number(t->gap_ms_per_batch));
@@ -157,9 +157,9 @@ static void print_when(const char *name, const char *what, uint32_t epoch, uint3
 }
 
 static void print_best(const task *t, const train_summary *u) {
-    if (!u->best.found) return;
+    if (!u->best.any.found) return;
     char text[64];
-    report_metric(&t->metrics[u->best.metric], u->best.value, text, sizeof text);
+    report_metric(&t->metrics[u->best.metric], u->best.any.value, text, sizeof text);
     print_when("best dev", text, u->best.epoch, u->best.batch);
 }
 

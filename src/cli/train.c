@@ -400,23 +400,37 @@ static vpps_status train_epoch(trainer *t) {
 
 /* ---------------------------------------------------------------- evaluation */
 
-/* Measures dev and test. *best: the network is the best on dev so far, and was saved as such. */
-static vpps_status evaluate(trainer *t, bool *best) {
+static void forget_measures(trainer *t) {
+    for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
+}
+
+/* Measures dev and test, all or, interrupted, nothing: `measured` says which. */
+static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
-    position *p = &t->position;
+    bool known = true;
     VPPS_TRY(vpps_trace_begin(t->session.handle, "evaluate"));
-    for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
-        measures *m = &t->summary.split[i];
+    for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
-        VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, m));
-        t->stop |= !m->known; /* in all processes */
-        VPPS_TRY(plot_measures(&t->plot, i, p->epoch + (double)p->batch / batches_per_epoch(t), m));
+        VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
+        known = t->summary.split[i].known; /* the same in all processes */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
-    t->measured = true;
-    *best = best_take(&p->best, task_for(t->s), &t->summary.split[SPLIT_DEV], p->epoch, p->batch, t->batches > 0);
-    if (t->batches && schedule_drops(t->s, &p->best)) p->lr_drops++;
+    t->measured = known;
+    t->stop |= !known;
+    if (!known) forget_measures(t);
+    return VPPS_OK;
+}
+
+/* A measurement goes into the curves, and its network into the file of --save-best if dev was never better: *best. */
+static vpps_status take_measures(trainer *t, bool due, bool *best) {
+    position *p = &t->position;
+    for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
+        if (!t->corpus.split[i].present) continue;
+        VPPS_TRY(plot_measures(&t->plot, i, p->epoch + (double)p->batch / batches_per_epoch(t), &t->summary.split[i]));
+    }
+    *best = best_take(&p->best, task_for(t->s), &t->summary.split[SPLIT_DEV], p->epoch, p->batch, due);
+    if (due && schedule_drops(t->s, &p->best)) p->lr_drops++;
     return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
 }
 
@@ -455,21 +469,26 @@ static void print_epoch(trainer *t, double loss, double rate) {
 
 static bool out_of_patience(const trainer *t) { return best_is_old(&t->position.best, t->s->patience); }
 
-/* After the last batch of an epoch: the position moves to the next one, which a checkpoint then names. */
+/* After the last batch of an epoch. Once it is measured, if it is to be, the position moves to the next one, which a checkpoint then
+ * names. Interrupted before, the position stays, so that a resumed run measures. */
 static vpps_status finish_epoch(trainer *t, double rate) {
     const double loss = mean_loss(t);
     position *p = &t->position;
-    p->epoch++;
-    p->batch = 0;
-    p->loss_sum = 0;
-    p->n_losses = 0;
-    t->summary.train_accuracy = train_accuracy(p);
-    p->right = p->labelled = 0;
-    for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
-    const bool last = p->epoch == t->s->epochs;
+    const uint32_t epoch = p->epoch + 1;
+    const bool due = t->s->eval_every && epoch % t->s->eval_every == 0;
     bool best;
-    if (t->s->eval_every && (p->epoch % t->s->eval_every == 0 || last)) VPPS_TRY(evaluate(t, &best));
+    forget_measures(t);
+    if (due || (t->s->eval_every && epoch == t->s->epochs)) {
+        VPPS_TRY(evaluate(t));
+        if (!t->measured) return VPPS_OK;
+    }
+    t->summary.train_accuracy = train_accuracy(p);
     t->summary.loss = loss;
+    p->epoch = epoch;
+    p->batch = p->n_losses = 0;
+    p->loss_sum = 0;
+    p->right = p->labelled = 0;
+    if (t->measured) VPPS_TRY(take_measures(t, due, &best));
     VPPS_TRY(count_losses(t));
     print_epoch(t, loss, rate);
     VPPS_TRY(log_epoch(&t->log, p->epoch, loss, t->summary.train_accuracy, rate, task_for(t->s),
@@ -554,8 +573,10 @@ static vpps_status conclude(trainer *t) {
     bool best;
     if (!t->saved) VPPS_TRY(save(t));
     if (!t->s->eval_every || stopped(t) || t->measured) return VPPS_OK;
-    for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
-    VPPS_TRY(evaluate(t, &best));
+    forget_measures(t);
+    VPPS_TRY(evaluate(t));
+    if (!t->measured) return VPPS_OK;
+    VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
     VPPS_TRY(team_sum(&t->team, 1, &kept)); /* the first process alone knows */
     return best && kept > 0 ? save(t) : VPPS_OK;

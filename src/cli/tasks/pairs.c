@@ -5,12 +5,15 @@
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/corpus_form.h"
+#include "cli/corpus_notes.h"
 #include "cli/corpus_read.h"
 #include "cli/decode.h"
 #include "cli/session.h"
 #include "cli/tasks/lattice_data.h"
 #include "cli/tasks/text.h"
 #include "cli/tasks/words.h"
+
+#include <math.h>
 
 /* ---------------------------------------------------------------- reading */
 
@@ -120,8 +123,24 @@ static vpps_status learn(corpus *c, const settings *s) {
     return task_cut_words(c, &c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
 }
 
+/* Of the part's examples, or, NULL, of all that were read, how many have a target of four words, besides the end word: without one
+ * no translation has a BLEU but 0. */
+static uint64_t count_long(const corpus_split *split, const uint32_t *examples, uint32_t n) {
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < n; i++) found += vpps_sentences_get(split->target, examples ? examples[i] : i).n_words > 4;
+    return found;
+}
+
+static void note_short(corpus *c, const settings *s, const corpus_split *split) {
+    const bool measured = s->command == COMMAND_EVAL || (s->command == COMMAND_TRAIN && split != c->split);
+    if (measured && !count_long(split, NULL, vpps_sentences_size(split->target)))
+        corpus_note(c,
+                    "%s: no target has four words, without which BLEU is 0 by definition: it goes by perplexity alone",
+                    split_names[split - c->split]);
+}
+
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    (void)s;
+    note_short(c, s, split);
     VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, vpps_sentences_vocab(split->target), c->vocab[VOCAB_CLASSES], 0));
     if (split->lattices) return lattice_map(c, split);
     split->n_all = vpps_sentences_size(split->sentences);
@@ -232,9 +251,12 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_add_up(x, VPPS_COUNT(b.possible), b.possible));
     VPPS_TRY(session_add_up(x, 1, &b.hypothesis_words));
     VPPS_TRY(session_add_up(x, 1, &b.reference_words));
-    m->value[BLEU] = vpps_bleu_score(&b, VPPS_BLEU_NONE);
-    m->counted[BLEU] = split->n_examples;
-    return session_add_up(x, 1, &m->counted[BLEU]);
+    uint64_t examples = split->n_examples, long_enough = count_long(split, split->examples, split->n_examples);
+    VPPS_TRY(session_add_up(x, 1, &examples));
+    VPPS_TRY(session_add_up(x, 1, &long_enough));
+    m->value[BLEU] = long_enough ? vpps_bleu_score(&b, VPPS_BLEU_NONE) : NAN;
+    m->counted[BLEU] = long_enough ? examples : 0;
+    return VPPS_OK;
 }
 
 static const char *signature(void) { return vpps_bleu_signature(VPPS_BLEU_NONE); }
