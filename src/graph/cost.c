@@ -13,13 +13,13 @@ typedef struct count {
     uint8_t *
         inside; /* likewise, of the vertex at hand: what each input reads, then each op; of a list, member after member */
     size_t *at;        /* where each input's, then each op's are */
-    uint8_t *operands; /* likewise, of the operands of the op at hand */
+    uint8_t *operands; /* likewise, of the op at hand: has each of its operands one, or, of a list's members, any? */
     uint8_t *used;     /* entry by entry, one parameter after the other: was it counted already? */
     size_t *first;     /* each parameter's first entry in `used` */
     vpps_cost cost;
 } count;
 
-/* An op. The gradients of its n operands are in count->operands. */
+/* An op of n operands, each a value or all members of a list: see count.operands. */
 typedef struct op_view {
     const vpps_signature *s;
     const vpps_param *matrices; /* of an affine one */
@@ -143,31 +143,45 @@ static bool open_vertex(count *c, const vertex_view *v) {
     return true;
 }
 
-/* Op t of the vertex; `member`: of the list that its values are, if they are one. False: out of memory. */
-static bool count_inside(count *c, const vertex_view *v, uint32_t t, uint32_t member) {
+/* Where the gradients of an argument's values are. */
+static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint32_t a) {
+    return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
+}
+
+/* Does each member's op t read its own member of an argument, and not all of them? */
+static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
+    return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
+}
+
+/* Op t of the vertex, of every member of the list that its values are, if they are one. An argument that all members read is looked at
+ * once. False: out of memory. */
+static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];
     const vpps_signature *s = &cell->signatures[node->signature];
+    const uint32_t *args = cell->args + node->args;
     op_view op = {.s = s,
                   .matrices = cell->matrices + s->first_matrix,
                   .entry = cell->imm_pulled[t] ? v->indices[node->imm] : node->imm,
+                  .n = node->n_args,
                   .rows = s->rows,
                   .cols = s->cols};
-    for (uint32_t i = 0; i < node->n_args; i++) {
-        const uint32_t a = cell->args[node->args + i], axis = axis_of(cell, a);
-        const bool own = axis && cell->axis[t] && !cell->over_list[t]; /* its own member's value, not all of them */
-        const uint32_t n = own ? 1 : vpps_members(v->members, axis), number = a & ~VPPS_CELL_INPUT;
-        const uint8_t *from = c->inside + c->at[a & VPPS_CELL_INPUT ? number : cell->n_inputs + number];
-        if (!VPPS_RESERVE(c->operands, op.n + (size_t)n + 1)) return false;
-        memcpy(c->operands + op.n, from + (own ? member : 0), n);
-        op.n += n;
+    if (!VPPS_RESERVE(c->operands, op.n + 1u) || !c->operands) return false;
+    for (uint32_t i = 0; i < op.n; i++) {
+        const uint32_t n = reads_own(cell, t, args[i]) ? 1 : vpps_members(v->members, axis_of(cell, args[i]));
+        c->operands[i] = memchr(values_of(c, cell, args[i]), 1, n) != NULL;
         op.members = vpps_weighs(s->op) && i == 0 ? 0 : op.members + n;
         if (i) continue;
-        const vpps_signature *first = a & VPPS_CELL_INPUT ? NULL : &cell->signatures[cell->nodes[a].signature];
-        op.rows = first ? first->rows : cell->inputs[number].rows;
-        op.cols = first ? first->cols : cell->inputs[number].cols;
+        const vpps_signature *first =
+            args[0] & VPPS_CELL_INPUT ? NULL : &cell->signatures[cell->nodes[args[0]].signature];
+        op.rows = first ? first->rows : cell->inputs[args[0] & ~VPPS_CELL_INPUT].rows;
+        op.cols = first ? first->cols : cell->inputs[args[0] & ~VPPS_CELL_INPUT].cols;
     }
-    c->inside[c->at[cell->n_inputs + t] + member] = count_op(c, &op);
+    for (uint32_t m = 0; m < vpps_members(v->members, cell->axis[t]); m++) {
+        for (uint32_t i = 0; i < op.n; i++)
+            if (reads_own(cell, t, args[i])) c->operands[i] = values_of(c, cell, args[i])[m];
+        c->inside[c->at[cell->n_inputs + t] + m] = count_op(c, &op);
+    }
     return true;
 }
 
@@ -179,8 +193,7 @@ static bool count_vertex(count *c, uint32_t r) {
     v.indices = v.inputs + vpps_input_nodes(cell, v.members);
     if (!open_vertex(c, &v)) return false;
     for (uint32_t t = 0; t < cell->n_nodes; t++)
-        for (uint32_t m = 0; m < vpps_members(v.members, cell->axis[t]); m++)
-            if (!count_inside(c, &v, t, m)) return false;
+        if (!count_inside(c, &v, t)) return false;
     for (uint32_t k = 0; k < cell->n_outputs; k++)
         c->gradient[record->first + k] = c->inside[c->at[cell->n_inputs + cell->outputs[k]]];
     return true;

@@ -287,6 +287,28 @@ TEST(an_op_over_a_list_costs_its_members) {
     }
 }
 
+/* A hub's softmax over a million neighbours is counted in time that grows with their number, not with its square: that would take hours. */
+TEST(the_cost_of_a_long_list_is_counted_soon) {
+    enum { MEMBERS = 1000000 };
+    AT_END(close_fixture) fixture f = open_fixture();
+    vpps_graph *r = begin_cell(f.model, "hub");
+    const vpps_node w = vpps_softmax_list(r, vpps_gather_list(r, 0, 1, 1));
+    TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, w, vpps_gather_list(r, 0, 1, 1))));
+    const vpps_cell cell = end_cell(r);
+    vpps_vertex *children = malloc(MEMBERS * sizeof *children);
+    ck_assert_ptr_nonnull(children);
+    const vpps_node one = vpps_input(f.g, 1, 1, numbers);
+    children[0] = vpps_source(f.g, 1, &one);
+    for (uint32_t k = 1; k < MEMBERS; k++) children[k] = children[0];
+    vpps_apply(f.g, &(vpps_application){
+                        .size = sizeof(vpps_application), .cell = cell, .n_children = MEMBERS, .children = children});
+    free(children);
+    TEST_OK(vpps_graph_status(f.g));
+    vpps_cost cost = {.size = sizeof cost};
+    TEST_OK(vpps_graph_cost(f.g, &cost));
+    ck_assert_uint_gt(cost.value_bytes, 8ull * MEMBERS);
+}
+
 /* ---------------------------------------------------------------- a network */
 
 enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
