@@ -73,7 +73,7 @@ def write_binding(work: Path) -> Path:
     cdef = declarations(work)
     ffi = FFI()
     ffi.cdef(cdef)
-    ffi.set_source("vpps._vpps", '#include "glue.c"\n')
+    ffi.set_source("vpps._vpps", '#include "glue.c"\n#include "whole.h"\n')
     source = work / "_vpps.c"
     ffi.emit_c_code(str(source))
     # What looks at a graph, or adds to it, is done sooner than the lock is given away; and with it no two threads change one graph.

@@ -21,8 +21,14 @@ from .errors import (ArgumentError, DeviceError, Error, FileError, FormatError, 
 from .graph import Application, Cell, Cost, Graph, Members, Recorder, current
 from .metrics import Metrics, progress
 from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, constant_init, glorot, normal, uniform
-from .node import Node, Nodes, Vertex, Vertices
+from .node import Node, Nodes, PulledIndex, Vertex, Vertices
 from .ops import *  # noqa: F403
+from .ops import abs as abs
+from .ops import input as input
+from .ops import max as max
+from .ops import min as min
+from .ops import slice as slice
+from .ops import sum as sum
 from .trainer import PROFILE, Asked, Communicator, Inference, Trainer, Trial, checkpoint_metadata
 
 __version__: str = _ffi.string(_lib.vpps_version()).decode()
@@ -36,7 +42,7 @@ def version() -> str:
 __all__ = [
     "Application", "ArgumentError", "Asked", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
     "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
-    "Parameter", "PoolError", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
+    "Parameter", "PoolError", "PulledIndex", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
     "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",
     "ragged", "uniform", "version",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,34 +17,98 @@ F32 = NDArray[np.float32]
 Floats = Union[ArrayLike, Any]  # anything with __dlpack__, too
 
 LARGEST = 2**32 - 1
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
+PLAIN = {int, float, bool}  # types of lists' elements that hide nothing
+
+
+def integer(x: SupportsIndex, what: str) -> int:
+    """x as operator.index has it, which refuses 1.9."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        if hasattr(x, "__index__") and not isinstance(x, (np.ndarray, np.generic)):
+            raise  # it says itself why it is none
+        raise TypeError(f"{what}: {x!r} of type {type(x).__name__}; expected a whole number") from None
+
+
+def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
+    """A whole number from 0 to `most`."""
+    n = integer(x, what)
+    if not 0 <= n <= most:
+        raise ArgumentError(f"{what}: {n}; expected a whole number from 0 to {most}")
+    return n
+
+
+def place(i: SupportsIndex, n: int, what: str) -> int:
+    """Which of n things i is, counted from 0, or from the end where it is negative."""
+    k = integer(i, what)
+    if not -n <= k < n:
+        raise IndexError(f"{what} {k} of {n}")
+    return k + n if k < 0 else k
+
+
+def is_masked(x: Any) -> bool:
+    """Does NumPy's mask hide elements, of x or of arrays in a list?"""
+    if isinstance(x, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(x))
+    return isinstance(x, (list, tuple)) and not {*map(type, x)} <= PLAIN and any(map(is_masked, x))
+
+
+def plain(x: Any, what: str) -> NDArray[Any]:
+    """An array without a mask."""
+    if is_masked(x):
+        raise ArgumentError(f"{what}: a masked array; expected no hidden elements: x.filled(value) puts a value there")
+    return np.asarray(x)
 
 
 def as_u32(x: ArrayLike, what: str) -> U32:
     """Whole numbers from 0 to 2^32 - 1, side by side."""
-    a = np.asarray(x)
+    a = plain(x, what)
     if a.dtype == np.uint32:
         return np.ascontiguousarray(a)
     if a.size == 0:
         return np.zeros(a.shape, np.uint32)
-    if a.dtype.kind not in "iub":
-        raise ArgumentError(f"{what}: numbers of type {a.dtype}; expected whole numbers")
+    if a.dtype.kind not in "iu":
+        hint = ": np.flatnonzero(mask) has the places of a mask" if a.dtype.kind == "b" else ""
+        raise ArgumentError(f"{what}: numbers of type {a.dtype}; expected whole numbers{hint}")
     low, high = int(a.min()), int(a.max())
     if low < 0 or high > LARGEST:
         raise ArgumentError(f"{what}: {low if low < 0 else high}; expected 0 to {LARGEST}")
     return np.ascontiguousarray(a, dtype=np.uint32)
 
 
-def as_f32(x: Floats) -> F32:
-    """float32 on the host: an array, a tensor of another library by DLPack, or numbers."""
+def as_f32(x: Floats, what: str) -> F32:
+    """float32 on the host: an array, a tensor of another library by DLPack, or numbers. Real numbers are rounded; what would become
+    infinite, and whole numbers that float32 does not have, are refused."""
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         if hasattr(x, "detach"):
             x = x.detach()
         a: NDArray[Any] = np.from_dlpack(x)  # type: ignore[arg-type]
     else:
-        a = np.asarray(x)
+        a = plain(x, what)
+    if a.dtype == np.float32:
+        return a
     if a.dtype.kind not in "fiub":
-        raise ArgumentError(f"numbers of type {a.dtype}; expected real ones")
-    return a.astype(np.float32, copy=False)
+        raise ArgumentError(f"{what}: numbers of type {a.dtype}; expected real ones")
+    if a.dtype.kind == "f" and a.size and float(np.abs(a).max()) <= LARGEST_FLOAT:
+        return a.astype(np.float32)  # the usual case, without the tests below
+    with np.errstate(over="ignore"):
+        f: F32 = a.astype(np.float32)
+    wrong = np.isinf(f) & np.isfinite(a) if a.dtype.kind == "f" else f.astype(np.longdouble) != a.astype(np.longdouble)
+    if wrong.any():
+        raise ArgumentError(f"{what}: {a[wrong].flat[0]}; expected numbers that float32 holds: up to 3.4e38, whole ones up to 2^24; "
+                            "as float64 whole numbers are rounded")
+    return f
+
+
+def real(x: Any, what: str) -> float:
+    """One number as float32 has it."""
+    if type(x) in (float, int) and -(2**24) <= x <= 2**24:
+        return float(x)
+    a = as_f32(x, what)
+    if a.ndim:
+        raise TypeError(f"{what}: an array of shape {a.shape}; expected a number")
+    return float(a)
 
 
 def columns(a: F32) -> tuple[int, int, F32]:

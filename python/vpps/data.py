@@ -7,18 +7,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import F32, U32, as_u32, encode, u32_pointer
+from ._arrays import F32, U32, as_u32, encode, place, plain, u32_pointer, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, check, created
+from .errors import ArgumentError, Uncopied, check, created
 
 Path = Union[str, "os.PathLike[str]"]
 I64 = NDArray[np.int64]
 NO_WORD = 2**32 - 1
+SEEDS = 2**64 - 1
 
 
 def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
@@ -45,6 +46,10 @@ def _copy_u32(p: Any, n: int) -> U32:
     return np.frombuffer(ffi.buffer(p, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
 
 
+def _whole(**numbers: SupportsIndex) -> dict[str, int]:
+    return {name: whole(x, name) for name, x in numbers.items()}
+
+
 def _text(text: Union[str, bytes]) -> bytes:
     return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
@@ -60,6 +65,9 @@ class Vocab:
         self._owner: object = None
         for word in words:
             self.add(word)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return Vocab, (list(self),)
 
     @classmethod
     def _of(cls, c: Any, owner: object = None) -> Vocab:
@@ -96,10 +104,10 @@ class Vocab:
 
     def word(self, id: int) -> str:
         """The word of an id."""
-        p = lib.vpps_vocab_word(self._c, id) if 0 <= id < len(self) else ffi.NULL
-        if not p:
-            raise IndexError(f"word {id} of {len(self)}")
-        text: bytes = ffi.string(p)
+        n = whole(id, "word", NO_WORD)
+        if n >= len(self):
+            raise IndexError(f"word {n} of {len(self)}")
+        text: bytes = ffi.string(lib.vpps_vocab_word(self._c, n))
         return text.decode("utf-8", "surrogateescape")
 
     __getitem__ = word
@@ -133,7 +141,7 @@ class Vocab:
         return Spellings(self)
 
 
-class Spellings:
+class Spellings(Uncopied):
     """The characters of each word of a vocabulary, for networks that spell."""
 
     def __init__(self, words: Vocab) -> None:
@@ -213,12 +221,12 @@ class Trees:
 
     def with_words(self, ids: ArrayLike) -> Trees:
         """The same with other ids of words: ids[id here], as `Vocab.map` makes them."""
-        new = np.asarray(ids).astype(np.int64)
+        new = as_u32(ids, "ids").astype(np.int64)
         return replace(self, word=np.where(self.word >= 0, new[self.word], -1))
 
     def take(self, which: ArrayLike) -> Trees:
         """Some of the trees, side by side: a batch. `which` are numbers, from -1 backwards, or a mask."""
-        which = np.atleast_1d(np.arange(len(self))[np.asarray(which)])
+        which = np.atleast_1d(np.arange(len(self))[plain(which, "which")])
         size = self.first[which + 1] - self.first[which]
         first = np.zeros(len(which) + 1, np.int64)
         np.cumsum(size, out=first[1:])
@@ -231,7 +239,7 @@ class Trees:
         return Trees(first, self.label[at], left, right, self.word[at])
 
 
-class Treebank:
+class Treebank(Uncopied):
     """Labelled binary trees."""
 
     def __init__(self) -> None:
@@ -251,14 +259,14 @@ class Treebank:
     def generate_listops(self, n: int, seed: int = 1, *, max_depth: int = 0, max_arguments: int = 0, min_leaves: int = 0,
                          max_leaves: int = 0) -> Treebank:
         """Appends n trees of ListOps (Nangia and Bowman 2018), labelled with their values; 0 stands for a default."""
-        o = ffi.new("vpps_listops *", {"seed": seed, "max_depth": max_depth, "max_arguments": max_arguments,
-                                       "min_leaves": min_leaves, "max_leaves": max_leaves})
+        o = ffi.new("vpps_listops *", {"seed": whole(seed, "seed", SEEDS), **_whole(
+            max_depth=max_depth, max_arguments=max_arguments, min_leaves=min_leaves, max_leaves=max_leaves)})
         check(lib.vpps_treebank_generate_listops(self._c, o, n))
         return self
 
     def generate_complete(self, n: int, seed: int = 1, *, leaves: int = 0) -> Treebank:
         """Appends n complete binary trees."""
-        o = ffi.new("vpps_complete_trees *", {"seed": seed, "leaves": leaves})
+        o = ffi.new("vpps_complete_trees *", {"seed": whole(seed, "seed", SEEDS), "leaves": whole(leaves, "leaves")})
         check(lib.vpps_treebank_generate_complete(self._c, o, n))
         return self
 
@@ -305,7 +313,7 @@ class Treebank:
         return t
 
 
-class Constituents:
+class Constituents(Uncopied):
     """n-ary trees of the Penn Treebank. `form` says what becomes of labels: "cut" leaves out function tags (NP-SBJ-1 is NP) and null
     elements, "whole" only the latter, "raw" nothing."""
 
@@ -375,7 +383,7 @@ class Sentence(NamedTuple):
     tags: U32 | None
 
 
-class Sentences(Sequence[Sentence]):
+class Sentences(Uncopied, Sequence[Sentence]):
     """Sequences of words, with tags, with a label, or with neither."""
 
     def __init__(self) -> None:
@@ -407,7 +415,7 @@ class Sentences(Sequence[Sentence]):
     def _columns(word: int, tag: int, tabs: bool, comments: bool, conllu: bool, word_name: str | None,
                  tag_name: str | None) -> tuple[Any, Any]:
         names = [ffi.NULL if n is None else ffi.new("char[]", encode(n, "name")) for n in (word_name, tag_name)]
-        return ffi.new("vpps_columns *", {"word": word, "tag": tag, "tabs": tabs, "comments": comments, "conllu": conllu,
+        return ffi.new("vpps_columns *", {**_whole(word=word, tag=tag), "tabs": tabs, "comments": comments, "conllu": conllu,
                                           "word_name": names[0], "tag_name": names[1]}), names
 
     def read_columns(self, path: Path, *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
@@ -480,10 +488,7 @@ class Sentences(Sequence[Sentence]):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
-        k = i + len(self) if i < 0 else i
-        if not 0 <= k < len(self):
-            raise IndexError(f"sentence {i} of {len(self)}")
-        s = lib.vpps_sentences_get(self._c, k)
+        s = lib.vpps_sentences_get(self._c, place(i, len(self), "sentence"))
         return Sentence(_copy_u32(s.words, s.n_words), _copy_u32(s.tags, s.n_words) if s.tags else None)
 
     def label(self, i: int) -> int | None:
@@ -551,7 +556,7 @@ def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: 
     `translation`, all words of the language to `lexicon`."""
     s = Sentences()
     word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
-    o = ffi.new("vpps_language *", {"seed": seed, "characters": characters, "tags": tags, "labels": labels, "end_word": word})
+    o = ffi.new("vpps_language *", {"seed": whole(seed, "seed", SEEDS), "characters": characters, "tags": tags, "labels": labels, "end_word": word})
     check(lib.vpps_sentences_generate(s._c, ffi.NULL if translation is None else translation._c,
                                       ffi.NULL if lexicon is None else lexicon._c, o, n))
     return s
@@ -571,7 +576,7 @@ class Lattice(NamedTuple):
     is_character: NDArray[np.bool_]
 
 
-class Lattices(Sequence[Lattice]):
+class Lattices(Uncopied, Sequence[Lattice]):
     """Lattices of characters and words."""
 
     def __init__(self) -> None:
@@ -600,10 +605,7 @@ class Lattices(Sequence[Lattice]):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [self[k] for k in range(*i.indices(len(self)))]
-        k = i + len(self) if i < 0 else i
-        if not 0 <= k < len(self):
-            raise IndexError(f"lattice {i} of {len(self)}")
-        l = lib.vpps_lattices_get(self._c, k)
+        l = lib.vpps_lattices_get(self._c, place(i, len(self), "lattice"))
         first = _copy_u32(l.first_arc, l.n_nodes + 1)
         arcs = [(a["from"], a["id"], a["c"]) for a in _arcs(l, int(first[-1]))]
         a = np.array(arcs, np.uint32).reshape(-1, 3)
@@ -667,7 +669,7 @@ class Counts(NamedTuple):
         return float(lib.vpps_f1_score(self._c()))
 
 
-class F1:
+class F1(Uncopied):
     """Precision and recall of chunks, as conlleval counts them, by the tags of IOB1, IOB2, IOBES, BILOU or BMES. Other tags are
     outside of chunks, as O is."""
 
@@ -708,7 +710,7 @@ class F1:
         return n, right[0]
 
 
-class Bleu:
+class Bleu(Uncopied):
     """Corpus BLEU with n-grams up to 4, one reference a sentence; words are compared by id."""
 
     def __init__(self) -> None:

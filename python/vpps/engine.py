@@ -12,10 +12,10 @@ from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._arrays import F32, Floats, as_f32, columns, encode, pointer
+from ._arrays import F32, Floats, as_f32, columns, encode, pointer, whole
 from ._values import Places, shaped
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, check, created, sized
+from .errors import ArgumentError, StateError, Uncopied, check, created, sized
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
@@ -106,6 +106,9 @@ ENUMS: dict[str, dict[str, int]] = {
 }
 
 
+OPTIONS = dict(ffi.typeof("vpps_options").fields)
+
+
 def _choice(what: str, name: str) -> int:
     if name not in ENUMS[what]:
         raise ArgumentError(f"{what}: {name!r}; expected one of {', '.join(sorted(ENUMS[what]))}")
@@ -121,10 +124,8 @@ def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], devi
         if choice is not None:
             setattr(o, name, _choice(name, choice))
     for name, value in numbers.items():
-        try:
-            setattr(o, name, value)
-        except OverflowError:
-            raise ArgumentError(f"{name}: {value}; expected a whole number from 0 on") from None
+        kind = OPTIONS[name].type
+        setattr(o, name, whole(value, name, 1 if kind.cname == "_Bool" else 2 ** (8 * ffi.sizeof(kind)) - 1))
     keep = [ffi.new("char[]", encode(text, "name")) if text is not None else ffi.NULL for text in (device, policy)]
     o.device, o.policy = keep
     if log:
@@ -133,7 +134,7 @@ def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], devi
     return o, keep
 
 
-class Value:
+class Value(Uncopied):
     """A value that stays on the device (`Trainer.keep`): a later graph reads it by `value.node(graph)`, `numpy()` copies it to the host.
     `release`, leaving `with value:`, or dropping the last reference gives its memory back."""
 
@@ -177,10 +178,11 @@ class Value:
             self._released.append(self._number)  # by any thread: who calls the library next gives it back
 
 
-class Engine:
+class Engine(Uncopied):
     """A model on a device; what `Trainer` and `Inference` have in common."""
 
     _what = "engine"
+    _instead = "; model.state_dict() has copies of the values, and a trainer's save() writes a checkpoint"
     model: Model
     _glue: Any
     _handle: Any
@@ -228,7 +230,7 @@ class Engine:
 
     def keep_data(self, data: Floats) -> Value:
         """Numbers of the host as a value that stays on the device; it can be read at once."""
-        rows, cols, flat = columns(as_f32(data))
+        rows, cols, flat = columns(as_f32(data, "keep_data"))
         number = ffi.new("vpps_value *")
         with self._lock:
             self._give_back()

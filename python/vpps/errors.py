@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn, SupportsIndex
 
 from ._vpps import ffi, lib
 
@@ -77,6 +77,16 @@ class StateError(Error, RuntimeError):
     """The call does not fit the object's state."""
 
     status = "STATE"
+
+
+class Uncopied:
+    """What stands for an object of the library: a copy would be the same object a second time."""
+
+    __slots__ = ()
+    _instead = ""  # what to do instead
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(f"{type(self).__name__}: an object that can be neither copied nor pickled{self._instead}")
 
 
 CLASSES: dict[str, type[Error]] = {c.status: c for c in Error.__subclasses__()}

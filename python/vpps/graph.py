@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import U32, Floats, as_f32, as_u32, columns, encode, pointer, u32_pointer
+from ._arrays import LARGEST, U32, Floats, as_f32, as_u32, columns, encode, pointer, real, u32_pointer, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, Error, StateError, check, created, sized
-from .node import NODES, NO_NODE, VERTICES, Epoch, Node, Nodes, Scalar, Vertex, Vertices, ids_of, made, made_id, node_of
+from .errors import ArgumentError, Error, StateError, Uncopied, check, created, sized
+from .node import (FIRST_PULLED, NODES, NO_NODE, VERTICES, Epoch, Index, Node, Nodes, PulledIndex, Scalar, Vertex, Vertices, ids_of, index_of, made, made_id,
+                   node_of)
 
 if TYPE_CHECKING:
     from .model import Dense, Lookup, Model
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 NO_VERTEX = 2**32 - 1
 NONE: tuple[()] = ()
 
+Numbers = Union[ArrayLike, Sequence[SupportsIndex]]  # of one vertex
 Ids = Union[ArrayLike, Nodes, Vertices, Sequence[Node], Sequence[Vertex]]
 
 
@@ -58,7 +60,7 @@ class Cost(NamedTuple):
     value_bytes: int
 
 
-class Builder:
+class Builder(Uncopied):
     """What graphs and recorders share: leaves."""
 
     _epoch: Epoch
@@ -73,12 +75,12 @@ class Builder:
 
     def input(self, data: Floats) -> Node:
         """Numbers from outside, copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor."""
-        rows, cols, flat = columns(as_f32(data))
+        rows, cols, flat = columns(as_f32(data, "input"))
         return made(self._epoch, lib.vpps_input(self._epoch.p, rows, cols, pointer(flat, "float[]")))
 
     def constant(self, value: Scalar, rows: int = 1, cols: int = 1) -> Node:
         """rows x cols elements of one number, without gradient."""
-        return made(self._epoch, lib.vpps_constant(self._epoch.p, rows, cols, value))
+        return made(self._epoch, lib.vpps_constant(self._epoch.p, rows, cols, real(value, "constant")))
 
     def zeros(self, rows: int = 1, cols: int = 1) -> Node:
         """rows x cols zeros, without gradient."""
@@ -88,12 +90,11 @@ class Builder:
         """rows x cols ones, without gradient."""
         return made(self._epoch, lib.vpps_ones(self._epoch.p, rows, cols))
 
-    def lookup(self, table: Lookup, index: int) -> Node:
+    def lookup(self, table: Lookup, index: Index) -> Node:
         """Entry `index` of a table, with the table's rows and cols; `table[index]` on the current graph is the same."""
-        try:
-            return made(self._epoch, lib.vpps_lookup(self._epoch.p, table._of(self._epoch), index))
-        except OverflowError:
-            raise ArgumentError(f"lookup: index {index}; expected 0 to {len(table.view()) - 1}") from None
+        e, id = self._epoch, table._of(self._epoch)
+        plain = type(index) is int and 0 <= index < FIRST_PULLED
+        return made(e, lib.vpps_lookup(e.p, id, index if plain else index_of(index, e, "lookup: index", table._info().count - 1)))
 
     def lookup_at(self, table: Lookup, index: Node) -> Node:
         """The entry whose number is the value of a scalar, as the device decides; for `Trainer.forward` only."""
@@ -175,7 +176,7 @@ class Graph(Builder):
 
     def inputs(self, data: Floats) -> Nodes:
         """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes."""
-        a = as_f32(data)
+        a = as_f32(data, "inputs")
         if a.ndim not in (2, 3):
             raise ArgumentError(f"inputs: an array of {a.ndim} dimensions; expected n x rows, or n x rows x cols")
         n, rows = a.shape[:2]
@@ -210,7 +211,7 @@ class Graph(Builder):
 
     def apply(self, cell: Cell, *, children: Ids | None = None, pulls: Ids | None = None, indices: ArrayLike | None = None,
               lists: Sequence[Members | tuple[ArrayLike, Ids | None]] = (), pull_lists: Sequence[Ids] = (),
-              n: int | None = None) -> Vertices:
+              n: SupportsIndex | None = None) -> Vertices:
         """Applies a cell at n new vertices, by one call however many there are.
 
         children    n x (children gathered by number): Vertices or their numbers. A child may be a vertex of the same call that comes
@@ -224,6 +225,7 @@ class Graph(Builder):
         Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted.
         """
         e, of_cell = self._epoch, self._cell(cell)
+        n = None if n is None else whole(n, "apply: n")
         columns_of: list[U32 | None] = []
         for what, x, kinds in (("children", children, VERTICES), ("pulls", pulls, NODES), ("indices", indices, (int, int))):
             a = None if x is None else ids_of(x, e, what, kinds)
@@ -271,8 +273,8 @@ class Graph(Builder):
                 if p.size != expected:
                     raise ArgumentError(f"pull_lists: {p.size} nodes in number {k}; expected {expected}, one a member")
 
-    def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Sequence[int] | int = (),
-                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
+    def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Numbers = (),
+                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
         """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
         several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
         e = self._epoch
@@ -281,29 +283,25 @@ class Graph(Builder):
             self._vertices(children)
         nodes = [self._own(x).id for x in pulls] if pulls is not NONE else []
         if not cell.lists:
-            given = indices if isinstance(indices, (list, tuple)) else as_u32(indices, "indices").reshape(-1).tolist()
-            try:
-                v: int = lib.glue_apply(self._p, self._cell(cell), len(kids), kids, len(nodes), nodes, len(given), given)
-            except OverflowError:
-                as_u32(indices, f"apply {cell.name}: indices")
-                raise
+            given = _numbers(indices, cell, "indices")
+            v: int = lib.glue_apply(self._p, self._cell(cell), len(kids), kids, len(nodes), nodes, len(given), given)
             if v == NO_VERTEX:
                 raise e.failure()
             return Vertex(e, v)
         self._cell(cell)
-        numbers = as_u32(indices, f"apply {cell.name}: indices").reshape(-1).tolist()
-        a, keep = _application(cell, kids, nodes, numbers, [[self._own(x).id for x in row] for row in pull_lists], list_members)
+        a, keep = _application(cell, kids, nodes, indices, [[self._own(x).id for x in row] for row in pull_lists], list_members)
         v = lib.vpps_apply(self._p, a)
         del keep
         return self._vertex(v)
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
-             indices: Sequence[int] = ()) -> Vertices:
+             indices: Numbers = ()) -> Vertices:
         """`vpps_while`: at most `limit` turns of a cell with a condition, each with the preceding turn as child 0, the first with
         `start`, and all else the same. The vertices of all turns; the last one scatters the result."""
         self._cell(cell)
         ids = self._vertices((start, *children))
         a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
+        limit = whole(limit, "loop: limit")
         turns = np.empty(max(limit, 1), np.uint32)
         if lib.vpps_while(self._p, a, limit, u32_pointer(turns)) == NO_VERTEX:
             raise self._epoch.failure()
@@ -346,12 +344,23 @@ class Application(NamedTuple):
     cell: Cell
     children: Sequence[Vertex] = ()
     pulls: Sequence[Node] = ()
-    indices: Sequence[int] = ()
+    indices: Numbers = ()
 
 
-def _application(cell: Cell, children: list[int], pulls: list[int], indices: Sequence[int], pull_lists: list[list[int]],
-                 list_members: Sequence[int]) -> tuple[Any, list[Any]]:
+def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
+    """Whole numbers of one vertex, for C."""
+    if isinstance(given, (list, tuple)):
+        for x in given:
+            if type(x) is not int or not 0 <= x <= LARGEST:
+                return [whole(n, f"apply {cell.name}: {what}") for n in given]
+        return given
+    return as_u32(given, f"apply {cell.name}: {what}").reshape(-1).tolist()  # type: ignore[arg-type, no-any-return]
+
+
+def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],
+                 members: Numbers) -> tuple[Any, list[Any]]:
     """The C struct, and what must live as long."""
+    given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
     if len({len(row) for row in pull_lists}) > 1 and not list_members:
         raise ArgumentError("pull_lists of different lengths; expected list_members")
     if list_members:
@@ -363,19 +372,18 @@ def _application(cell: Cell, children: list[int], pulls: list[int], indices: Seq
     a = sized("vpps_application")
     rows = [ffi.new("vpps_node[]", row or 1) for row in pull_lists]
     keep = [ffi.new("vpps_vertex[]", children or 1), ffi.new("vpps_node[]", pulls or 1),
-            ffi.new("uint32_t[]", list(indices) or 1), ffi.new("vpps_node *[]", rows or 1),
-            ffi.new("uint32_t[]", list(list_members) or 1)]
+            ffi.new("uint32_t[]", given or 1), ffi.new("vpps_node *[]", rows or 1), ffi.new("uint32_t[]", list_members or 1)]
     a.cell = cell.id
     a.n_children, a.children = len(children), keep[0]
     a.n_pulls, a.pulls = len(pulls), keep[1]
-    a.n_indices, a.indices = len(indices), keep[2]
+    a.n_indices, a.indices = len(given), keep[2]
     a.n_pull_lists, a.pull_lists = len(rows), ffi.cast("const vpps_node *const *", keep[3])
     a.n_members = 0 if list_members else len(pull_lists[0]) if pull_lists else 0
     a.n_lists, a.list_members = len(list_members), keep[4]
     return a, [keep, rows]
 
 
-class Cell:
+class Cell(Uncopied):
     """A vertex function, recorded once; see `Model.cell`. Calling it applies it at one vertex of the current graph:
     `rnn(before, indices=[word])`."""
 
@@ -386,8 +394,8 @@ class Cell:
         self.lists = lists
         self.pull_list_of = pull_list_of
 
-    def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Sequence[int] | int = (),
-                 pull_lists: Sequence[Sequence[Node]] = (), list_members: Sequence[int] = ()) -> Vertex:
+    def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Numbers = (),
+                 pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
         g = current()
         if not isinstance(g, Graph):
             raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")
@@ -443,9 +451,9 @@ class Recorder(Builder):
         self._lists = max(self._lists, list + 1)
         return node
 
-    def pull_index(self) -> int:
+    def pull_index(self) -> PulledIndex:
         """A whole number that is given when the cell is applied: an index for a lookup, a label for a loss; for nothing else."""
-        return made_id(self._epoch, lib.vpps_pull_index(self._epoch.p))
+        return PulledIndex(self._epoch, made_id(self._epoch, lib.vpps_pull_index(self._epoch.p)), self.name)
 
     def scatter(self, *xs: Node | Dense) -> None:
         """Offers values to parents; outputs are numbered from 0, in order."""

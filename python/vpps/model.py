@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 
-from ._arrays import F32, LARGEST, U32, Floats, as_f32, encode
+from ._arrays import F32, U32, Floats, as_f32, encode, real, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, FormatError, check, created, sized
+from .errors import ArgumentError, FormatError, Uncopied, check, created, sized
 from .graph import Builder, Cell, Graph, Recorder, current
-from .node import NO_PARAM, Affine, Epoch, Node, made, node_of
+from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
 if TYPE_CHECKING:
     from .trainer import Communicator, Trainer
@@ -57,8 +57,10 @@ class Gradient(NamedTuple):
     entries: U32 | None = None
 
 
-class Parameter:
+class Parameter(Uncopied):
     """A matrix, a vector or a lookup table of a model."""
+
+    _instead = "; p.value is a copy of the values"
 
     def __init__(self, model: Model, id: int) -> None:
         self.model = model
@@ -118,7 +120,7 @@ class Parameter:
 
     @value.setter
     def value(self, values: Floats) -> None:
-        new, view = as_f32(values), self.view()
+        new, view = as_f32(values, f"parameter {self.name}"), self.view()
         if new.shape != view.shape:
             raise ArgumentError(f"parameter {self.name}: values of shape {new.shape}; expected {view.shape}")
         self.model._read()
@@ -145,7 +147,7 @@ class Parameter:
     def set_gradient(self, values: Floats) -> None:
         """Replaces the model's copy of the gradient, of a table that of `gradient.entries`; `Trainer.write_gradients` takes it to
         the device."""
-        new, (old, _) = as_f32(values), self._gradient()
+        new, (old, _) = as_f32(values, f"gradient of {self.name}"), self._gradient()
         if new.shape != old.shape:
             raise ArgumentError(f"parameter {self.name}: a gradient of shape {new.shape}; expected {old.shape}")
         old[...] = new
@@ -191,7 +193,7 @@ class Vector(Dense):
 class Lookup(Parameter):
     """A table of `count` entries of rows x cols. `table[index]` is an entry, on the current graph or in the cell being recorded."""
 
-    def __getitem__(self, index: int) -> Node:
+    def __getitem__(self, index: Index) -> Node:
         return current().lookup(self, index)
 
     def __iter__(self) -> Iterator[Node]:
@@ -206,8 +208,10 @@ class Lookup(Parameter):
 CLASSES: dict[int, type[Parameter]] = {lib.VPPS_MATRIX: Matrix, lib.VPPS_VECTOR: Vector, lib.VPPS_LOOKUP: Lookup}
 
 
-class Model:
+class Model(Uncopied):
     """Parameters and cells. Equal seeds and declarations give equal initial values."""
+
+    _instead = "; state_dict() has copies of its values, which a model that is declared alike takes by load_state_dict()"
 
     def __init__(self, seed: int = 1) -> None:
         status = ffi.new("vpps_status *")
@@ -220,45 +224,44 @@ class Model:
 
     # ---- parameters
 
-    def _init(self, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Any, Any]:
+    def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Any, Any]:
         """The C struct, and the array that it points to; `order` is that of the axes in C."""
+        what = f"parameter {name}: initial values"
         if init is None:
             return ffi.NULL, None
         if isinstance(init, Init):
-            return ffi.new("vpps_init *", {"kind": init.kind, "a": init.a, "b": init.b}), None
-        if isinstance(init, (int, float)):
-            return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_CONSTANT, "a": init}), None
-        a = as_f32(init)
-        if a.shape != shape:
-            raise ArgumentError(f"initial values of shape {a.shape}; expected {shape}")
-        flat = np.ascontiguousarray(a.transpose(order))
+            a, b = real(init.a, what), real(init.b, what)
+            return ffi.new("vpps_init *", {"kind": init.kind, "a": a, "b": b}), None
+        values = as_f32(init, what)
+        if not values.ndim:
+            return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_CONSTANT, "a": float(values)}), None
+        if values.shape != shape:
+            raise ArgumentError(f"{what} of shape {values.shape}; expected {shape}")
+        flat = np.ascontiguousarray(values.transpose(order))
         return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": ffi.from_buffer("float[]", flat)}), flat
 
     def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any, keep: Any) -> int:
         """The number of a new parameter; `keep` are the values that `init` points to."""
         out = ffi.new("vpps_param *")
-        try:
-            check(call(self._c, out, encode(name, "name"), *sizes, init))
-        except OverflowError:
-            raise ArgumentError(f"parameter {name}: {' x '.join(map(str, sizes))}; expected 1 to {LARGEST}") from None
+        check(call(self._c, out, encode(name, "name"), *(whole(n, f"parameter {name}: size") for n in sizes), init))
         del keep
         id: int = out[0]
         return id
 
     def add_matrix(self, name: str, rows: int, cols: int, init: InitLike = None) -> Matrix:
         """Declares a rows x cols matrix. `init`: an `Init`, a number, or rows x cols values; None: `glorot()`."""
-        i, keep = self._init(init, (rows, cols), (0, 1))
+        i, keep = self._init(name, init, (rows, cols), (0, 1))
         return Matrix(self, self._added(lib.vpps_add_matrix, name, (rows, cols), i, keep))
 
     def add_vector(self, name: str, rows: int, init: InitLike = None) -> Vector:
         """Declares a vector of `rows`; None: zeros."""
-        i, keep = self._init(init, (rows,), (0,))
+        i, keep = self._init(name, init, (rows,), (0,))
         return Vector(self, self._added(lib.vpps_add_vector, name, (rows,), i, keep))
 
     def add_lookup(self, name: str, count: int, rows: int, cols: int = 1, init: InitLike = None) -> Lookup:
         """Declares a table of `count` entries of rows x cols; initial values are count x rows, or count x rows x cols."""
         shape, order = ((count, rows), (0, 1)) if cols == 1 else ((count, rows, cols), (0, 2, 1))
-        i, keep = self._init(init, shape, order)
+        i, keep = self._init(name, init, shape, order)
         return Lookup(self, self._added(lib.vpps_add_lookup, name, (count, rows, cols), i, keep))
 
     @property
@@ -303,7 +306,7 @@ class Model:
         missing, unknown = sorted(known.keys() - values.keys()), sorted(values.keys() - known.keys())
         if missing or unknown:
             raise FormatError(f"load_state_dict: missing {missing}, unknown {unknown}")
-        arrays = {name: as_f32(v) for name, v in values.items()}
+        arrays = {name: as_f32(v, f"load_state_dict: {name}") for name, v in values.items()}
         for name, a in arrays.items():
             if a.shape != known[name].shape:
                 raise FormatError(f"load_state_dict: {name} has shape {a.shape}; expected {known[name].shape}")

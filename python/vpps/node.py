@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Union, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import U32, as_u32, u32_pointer
+from ._arrays import U32, as_u32, integer, is_masked, place, real, u32_pointer, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, check, error_of, message
+from .errors import ArgumentError, StateError, Uncopied, check, error_of, message
 
 if TYPE_CHECKING:
     from .model import Dense, Matrix, Model, Vector
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
 MOST_PRODUCTS = 32  # of one vpps_affine
+FIRST_PULLED = 2**32 - 2**16  # numbers from here on are those of vpps_pull_index
 
 
-class Epoch:
+class Epoch(Uncopied):
     """What a graph is between two clears: its nodes hold it. `p` is the C graph, and NULL afterwards, so that a node that is used
     too late fails. `keeps` is what frees the C graph, which so lives as long as its nodes; None: `p` is a cell's recorder.
 
@@ -58,10 +59,50 @@ def made(e: Epoch, x: int) -> Node:
     return Node(e, x)
 
 
+class PulledIndex(Uncopied):
+    """What `Recorder.pull_index` gives: a number that each vertex brings, so that there is none while the cell is recorded. It is taken
+    where an index of a lookup or a label of a loss is expected; everything else that is done with numbers is a TypeError."""
+
+    __slots__ = ("_e", "_number", "_cell")
+    __array_ufunc__ = None
+
+    def __init__(self, e: Epoch, number: int, cell: str) -> None:
+        self._e, self._number, self._cell = e, number, cell
+
+    def __repr__(self) -> str:
+        return f"<index {self._number - FIRST_PULLED} that cell {self._cell} pulls>"
+
+    def __format__(self, form: str) -> str:
+        return self._no_number() if form else repr(self)
+
+    def _no_number(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"{self!r} has no number while the cell is recorded; expected a use as table[index] or as a loss' label. "
+                        "Compute with numbers where the cell is applied, and give the result in indices=")
+
+    __index__ = __int__ = __float__ = __complex__ = __trunc__ = __floor__ = __ceil__ = __round__ = __bool__ = __hash__ = _no_number
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_number
+    __iter__ = __reversed__ = __len__ = __contains__ = __getitem__ = __array__ = __neg__ = __pos__ = __abs__ = __invert__ = _no_number
+
+
+for _name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split():
+    setattr(PulledIndex, f"__{_name}__", PulledIndex._no_number)
+    setattr(PulledIndex, f"__r{_name}__", PulledIndex._no_number)
+
+Index = Union[SupportsIndex, PulledIndex]
 Scalar = Union[int, float]
+NUMBERS = (int, float, np.number)
 
 
-class Node:
+def index_of(x: Index, e: Epoch, what: str, most: int = FIRST_PULLED - 1) -> int:
+    """An index or a label as C has it: a whole number, or what the recorder pulls."""
+    if not isinstance(x, PulledIndex):
+        return whole(x, what, most)
+    if x._e is not e:
+        raise ArgumentError(f"{what}: {x!r}; expected one of {'the cell that is recorded' if not e.keeps else 'no cell: a number'}")
+    return x._number
+
+
+class Node(Uncopied):
     """A value of a graph, or of a cell that is recorded: `rows` x `cols` numbers, a vector having one column, a scalar one of each.
 
     `a + b`, `a - b`, `a * b` and `a / b` go element by element over equal shapes, with a number beside them too; `a * b` with a
@@ -89,7 +130,7 @@ class Node:
         return "<node {} of {} x {}>".format(self.id, *self.shape)
 
     def _like(self, value: Scalar) -> Node:
-        return made(self._e, lib.vpps_constant(self._e.p, *self.shape, value))
+        return made(self._e, lib.vpps_constant(self._e.p, *self.shape, real(value, "a number beside a node")))
 
     def _with(self, other: Operand, call: Any) -> Node:
         e = self._e
@@ -97,8 +138,8 @@ class Node:
             if other._e is not e:
                 raise ArgumentError("nodes of two graphs, or of a graph before and after it was cleared")
             return made(e, call(e.p, self.id, other.id))
-        if isinstance(other, (int, float, np.number)):
-            return made(e, call(e.p, self.id, self._like(float(other)).id))
+        if isinstance(other, NUMBERS):
+            return made(e, call(e.p, self.id, self._like(other).id))
         as_node = getattr(other, "_node", None)
         if as_node is None:
             raise TypeError(f"a node and {type(other).__name__}; expected a node, a vector parameter or a number, and vpps.input() "
@@ -122,8 +163,8 @@ class Node:
 
     def __mul__(self, other: Operand) -> Node:
         e = self._e
-        if isinstance(other, (int, float, np.number)):
-            return made(e, lib.vpps_scale(e.p, self.id, float(other)))
+        if isinstance(other, NUMBERS):
+            return made(e, lib.vpps_scale(e.p, self.id, real(other, "a number beside a node")))
         if isinstance(other, Node) and other._e is e:
             a, b = self.shape, other.shape
             if a != b and b == (1, 1):
@@ -136,8 +177,8 @@ class Node:
 
     def __truediv__(self, other: Operand) -> Node:
         e = self._e
-        if isinstance(other, (int, float, np.number)):
-            return self * (1.0 / float(other))
+        if isinstance(other, NUMBERS):
+            return self * (1.0 / real(other, "a number beside a node"))
         if isinstance(other, Node) and other._e is e and other.shape == (1, 1) != self.shape:
             return made(e, lib.vpps_scale_by(e.p, self.id, lib.vpps_reciprocal(e.p, other.id)))
         return self._with(other, lib.vpps_div)
@@ -162,7 +203,7 @@ class Node:
             return NotImplemented
         return self._with(other, lib.vpps_matmul)
 
-    def __getitem__(self, rows: int | slice) -> Node:
+    def __getitem__(self, rows: SupportsIndex | slice) -> Node:
         n = self.shape[0]
         if isinstance(rows, tuple):
             raise TypeError("rows and columns; expected rows alone, x[i] or x[i:j]")
@@ -171,10 +212,8 @@ class Node:
             if step != 1:
                 raise ArgumentError(f"rows in steps of {step}; expected 1")
         else:
-            first = rows + n if rows < 0 else rows
+            first = place(rows, n, "row")
             last = first + 1
-            if not 0 <= first < n:
-                raise IndexError(f"row {rows} of {n}")
         return made(self._e, lib.vpps_slice(self._e.p, self.id, first, max(last - first, 0)))
 
     def __iter__(self) -> Iterator[Node]:
@@ -244,7 +283,8 @@ def node_of(x: Any, what: str) -> Node:
     hint = {"Vertex": "; its nodes are v.scattered() and v.pushed()", "Vertices": "; their nodes are v.scattered() and v.pushed()",
             "Lookup": "; an entry of a table is table[index]",
             "ndarray": "; vpps.input() makes one of an array", "float": "; vpps.constant() makes one of a number",
-            "int": "; vpps.constant() makes one of a number"}.get(type(x).__name__, "")
+            "int": "; vpps.constant() makes one of a number",
+            "PulledIndex": f", and {x!r} has no number while the cell is recorded; table[index] is an entry"}.get(type(x).__name__, "")
     raise TypeError(f"{what}: {type(x).__name__}; expected a node{hint}")
 
 
@@ -260,7 +300,14 @@ def same_graph(nodes: Iterable[Any], what: str) -> list[Node]:
     return checked
 
 
-class Nodes:
+def picked(ids: U32, i: Any, what: str) -> Any:
+    """ids[i] with NumPy's meaning of i: a number, a slice, an array or a mask."""
+    if i is None or isinstance(i, (bool, np.bool_, tuple)) or is_masked(i):
+        raise TypeError(f"{what}[{i!r}]; expected a number, a slice, an array of numbers, or a mask of {len(ids)}")
+    return ids[integer(i, what) if hasattr(type(i), "__index__") and not isinstance(i, np.ndarray) else i]
+
+
+class Nodes(Uncopied):
     """Many nodes of a graph: `ids` has their numbers. Indexing by a number gives a node, by a slice, an array or a mask, nodes."""
 
     __slots__ = ("_e", "ids")
@@ -279,7 +326,7 @@ class Nodes:
     def __getitem__(self, i: slice | ArrayLike) -> Nodes: ...
 
     def __getitem__(self, i: Any) -> Node | Nodes:
-        got = self.ids[i]
+        got = picked(self.ids, i, "nodes")
         return Node(self._e, int(got)) if np.ndim(got) == 0 else Nodes(self._e, np.ascontiguousarray(got))
 
     def __iter__(self) -> Iterator[Node]:
@@ -289,7 +336,7 @@ class Nodes:
         return f"<{len(self)} nodes>"
 
 
-class Vertex:
+class Vertex(Uncopied):
     """A cell applied once: what it scatters is for its parents, what it pushes for everybody."""
 
     __slots__ = ("_e", "id")
@@ -310,7 +357,7 @@ class Vertex:
         return f"<vertex {self.id}>"
 
 
-class Vertices:
+class Vertices(Uncopied):
     """Many vertices of a graph: `ids` has their numbers. They are what children are given by in later calls."""
 
     __slots__ = ("_e", "ids")
@@ -329,7 +376,7 @@ class Vertices:
     def __getitem__(self, i: slice | ArrayLike) -> Vertices: ...
 
     def __getitem__(self, i: Any) -> Vertex | Vertices:
-        got = self.ids[i]
+        got = picked(self.ids, i, "vertices")
         return Vertex(self._e, int(got)) if np.ndim(got) == 0 else Vertices(self._e, np.ascontiguousarray(got))
 
     def _outputs(self, k: int, call: Any) -> Nodes:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Union
 
+from numpy.typing import ArrayLike
 
-from ._arrays import LARGEST, u32_pointer
+from ._arrays import as_u32, real, u32_pointer
 from ._vpps import lib
 from .errors import ArgumentError
 from .graph import current
 from .model import Dense, Matrix, Vector
-from .node import NO_NODE, NO_PARAM, Epoch, Node, Nodes, Scalar, made, node_of, same_graph
+from .node import NO_NODE, NO_PARAM, Epoch, Index, Node, Nodes, Scalar, index_of, made, node_of, same_graph
 
 Value = Union[Node, Dense]
 Many = Union[Value, Nodes, Sequence[Value]]
@@ -24,10 +25,7 @@ Many = Union[Value, Nodes, Sequence[Value]]
 
 def _one(x: Value, call: Any, *more: Any) -> Node:
     n = x if isinstance(x, Node) else node_of(x, "operation")
-    try:
-        return made(n._e, call(n._e.p, n.id, *more))
-    except OverflowError:
-        raise ArgumentError(f"{call.__name__[5:]}: {', '.join(map(str, more))}; expected whole numbers from 0 to {LARGEST}") from None
+    return made(n._e, call(n._e.p, n.id, *more))
 
 
 def _two(a: Value, b: Value, call: Any) -> Node:
@@ -155,7 +153,7 @@ def reciprocal(x: Value) -> Node:
 
 def scale(x: Value, factor: Scalar) -> Node:
     """factor * x."""
-    return _one(x, lib.vpps_scale, factor)
+    return _one(x, lib.vpps_scale, real(factor, "scale: factor"))
 
 
 def scale_by(x: Value, scalar: Value) -> Node:
@@ -191,7 +189,7 @@ def relu(x: Value) -> Node:
 
 def elu(x: Value, alpha: Scalar = 1.0) -> Node:
     """x where it is above 0, else alpha (e^x - 1); alpha > 0."""
-    return _one(x, lib.vpps_elu, alpha)
+    return _one(x, lib.vpps_elu, real(alpha, "elu: alpha"))
 
 
 def gelu(x: Value) -> Node:
@@ -231,7 +229,7 @@ def abs(x: Value) -> Node:
 
 def dropout(x: Value, p: float) -> Node:
     """In training: zero with probability p, else x / (1 - p); 0 <= p < 1. In `Trainer.forward`: x."""
-    return _one(x, lib.vpps_dropout, p)
+    return _one(x, lib.vpps_dropout, real(p, "dropout: p"))
 
 
 # ---------------------------------------------------------------- shapes
@@ -262,12 +260,13 @@ def hstack(xs: Many) -> Node:
     return _many(xs, lib.vpps_hstack, "hstack")
 
 
-def select_rows(x: Value, rows: Sequence[int] | Node) -> Node:
+def select_rows(x: Value, rows: ArrayLike | Node) -> Node:
     """Rows of x by their numbers, which may occur twice: numpy's x[rows]. Of a vector of numbers that is a node, each without its
     fraction; NaN where x has no such row."""
     if isinstance(rows, Node):
         return _two(x, rows, lib.vpps_select_rows_at)
-    return _one(x, lib.vpps_select_rows, len(rows), rows)
+    numbers = as_u32(rows, "select_rows: rows").reshape(-1)
+    return _one(x, lib.vpps_select_rows, len(numbers), u32_pointer(numbers))
 
 
 def broadcast(x: Value, rows: int, cols: int) -> Node:
@@ -326,14 +325,14 @@ def centre(x: Value) -> Node:
 def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node:
     """gain * x / sqrt(mean(x^2) + epsilon), of a vector or of each column; the gain is a vector, without it ones."""
     a, w = _with_optional(x, gain)
-    return made(a._e, lib.vpps_rms_norm(a._e.p, a.id, w, epsilon))
+    return made(a._e, lib.vpps_rms_norm(a._e.p, a.id, w, real(epsilon, "rms_norm: epsilon")))
 
 
 def layer_norm(x: Value, gain: Value | None = None, bias: Value | None = None, epsilon: float = 1e-5) -> Node:
     """gain * y / sqrt(mean(y^2) + epsilon) + bias with y = x - mean(x), of a vector, or of each column: PyTorch's
     LayerNorm. gain and bias are vectors."""
     a, w, b = _with_optional(x, gain, bias)
-    return made(a._e, lib.vpps_layer_norm(a._e.p, a.id, w, b, epsilon))
+    return made(a._e, lib.vpps_layer_norm(a._e.p, a.id, w, b, real(epsilon, "layer_norm: epsilon")))
 
 
 def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
@@ -348,30 +347,34 @@ def weighted_sum(weights: Value, xs: Nodes | Sequence[Value]) -> Node:
 # ---------------------------------------------------------------- losses
 
 
-def cross_entropy(x: Value, label: int, weights: Value | None = None, label_smoothing: float = 0.0) -> Node:
+def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_smoothing: float = 0.0) -> Node:
     """-log softmax(x)[label] of a vector of scores: a scalar. In a cell the label may be from `Recorder.pull_index`.
 
     `weights`, a vector with an element for each class, and `label_smoothing`, from 0 to 1, are those of PyTorch's CrossEntropyLoss for
     one example: -sum over k of q[k] log softmax(x)[k], with q as `smooth_label` has it. An average of losses is over examples;
     PyTorch's reduction="mean" divides by the sum of weights[label] instead. Weights that are a parameter are trained unless it is frozen.
     """
+    nodes = same_graph((x,) if weights is None else (x, weights), "cross_entropy")
+    a = nodes[0]
+    number = index_of(label, a._e, "cross_entropy: label")
     if weights is None and label_smoothing == 0:
-        return _one(x, lib.vpps_cross_entropy, label)
-    if weights is None:
-        return _one(x, lib.vpps_cross_entropy_with, label, NO_NODE, label_smoothing)
-    a, w = same_graph((x, weights), "cross_entropy")
-    return _one(a, lib.vpps_cross_entropy_with, label, w.id, label_smoothing)
+        return _one(a, lib.vpps_cross_entropy, number)
+    w = NO_NODE if weights is None else nodes[1].id
+    return _one(a, lib.vpps_cross_entropy_with, number, w, real(label_smoothing, "cross_entropy: label_smoothing"))
 
 
-def smooth_label(weights: Value, label: int, label_smoothing: float) -> Node:
+def smooth_label(weights: Value, label: Index, label_smoothing: float) -> Node:
     """weights[k] * ((1 - label_smoothing if k == label else 0) + label_smoothing / rows): what `cross_entropy` weighs
     -log softmax(x)[k] by."""
-    return _one(weights, lib.vpps_smooth_label, label, label_smoothing)
+    w = node_of(weights, "smooth_label")
+    smoothing = real(label_smoothing, "smooth_label: label_smoothing")
+    return _one(w, lib.vpps_smooth_label, index_of(label, w._e, "smooth_label: label"), smoothing)
 
 
-def hinge(x: Value, label: int, margin: float = 1.0) -> Node:
+def hinge(x: Value, label: Index, margin: float = 1.0) -> Node:
     """Sum over j != label of max(0, margin - x[label] + x[j]): a scalar."""
-    return _one(x, lib.vpps_hinge, label, margin)
+    a = node_of(x, "hinge")
+    return _one(a, lib.vpps_hinge, index_of(label, a._e, "hinge: label"), real(margin, "hinge: margin"))
 
 
 def binary_log_loss(p: Value, target: Value) -> Node:
@@ -434,11 +437,12 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
     return current().ones(rows, cols)
 
 
+# All but sum, max, min, abs, slice and input, which `from vpps import *` would put in place of Python's own.
 __all__ = [
-    "affine", "matvec", "matmul", "add", "sub", "mul", "div", "max", "min", "sum", "average", "max_of", "min_of",
+    "affine", "matvec", "matmul", "add", "sub", "mul", "div", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
-    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "abs", "dropout", "concat", "slice", "transpose", "reshape", "hstack", "select_rows", "broadcast", "sum_rows", "sum_columns",
-    "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm", "layer_norm", "weighted_sum", "cross_entropy",
-    "smooth_label", "hinge", "binary_log_loss", "argmax",
-    "softmax_list", "log_softmax_list", "weighted_sum_list", "concat_list", "input", "constant", "zeros", "ones",
+    "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "dropout", "concat", "transpose", "reshape", "hstack", "select_rows", "broadcast",
+    "sum_rows", "sum_columns", "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm",
+    "layer_norm", "weighted_sum", "cross_entropy", "smooth_label", "hinge", "binary_log_loss", "argmax",
+    "softmax_list", "log_softmax_list", "weighted_sum_list", "concat_list", "constant", "zeros", "ones",
 ]

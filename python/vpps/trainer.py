@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Optional, Union
 
-from ._arrays import encode
+from ._arrays import encode, real, whole
 from ._values import Named, Places
 from ._vpps import ffi, lib
 from .engine import Engine, _choice, _fields, _options, _text
-from .errors import ArgumentError, NonfiniteError, check, created, sized
+from .errors import ArgumentError, NonfiniteError, Uncopied, check, created, sized
 from .graph import Graph
 from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, node_of
@@ -66,7 +66,7 @@ class Trial:
     gradients: str
 
 
-class Communicator:
+class Communicator(Uncopied):
     """Processes that train one model together; see vpps_communicator_open in include/vpps.h."""
 
     def __init__(self, kind: str = "mpi", comm: int = 0, watchdog_ms: int = 0) -> None:
@@ -164,9 +164,9 @@ class Trainer(Engine):
         for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
                              ("weight_decay", weight_decay), ("clip", clip)):
             if number is not None:
-                setattr(o.optimizer, name, number)
+                setattr(o.optimizer, name, real(number, name))
         if seed is not None:
-            o.seed = seed
+            o.seed = whole(seed, "seed", 2**64 - 1)
         o.communicator = ffi.NULL if communicator is None else communicator._c
         status = ffi.new("vpps_status *")
         self._communicator = communicator
@@ -321,18 +321,19 @@ class Trainer(Engine):
     def set_learning_rate(self, lr: float) -> None:
         """Takes effect with the next step."""
         with self._lock:
-            check(lib.vpps_set_learning_rate(self._c, lr))
-            self._lr = float(lr)
+            rate = real(lr, "learning rate")
+            check(lib.vpps_set_learning_rate(self._c, rate))
+            self._lr = rate
 
     def set_momentum(self, momentum: float) -> None:
         """0 to 1; takes effect with the next step."""
         with self._lock:
-            check(lib.vpps_set_momentum(self._c, momentum))
+            check(lib.vpps_set_momentum(self._c, real(momentum, "momentum")))
 
     def set_weight_decay(self, weight_decay: float) -> None:
         """Takes effect with the next step."""
         with self._lock:
-            check(lib.vpps_set_weight_decay(self._c, weight_decay))
+            check(lib.vpps_set_weight_decay(self._c, real(weight_decay, "weight_decay")))
 
     def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
                         weight_decay: float | None = None) -> None:
@@ -345,7 +346,8 @@ class Trainer(Engine):
         group: Any = ffi.NULL
         if (lr, momentum, weight_decay) != (None, None, None):
             group = sized("vpps_param_group")
-            group.lr, group.momentum, group.weight_decay = (math.nan if x is None else x for x in (lr, momentum, weight_decay))
+            group.lr, group.momentum, group.weight_decay = (
+                math.nan if x is None else real(x, "set_param_group") for x in (lr, momentum, weight_decay))
         with self._lock:
             check(lib.vpps_set_param_group(self._c, len(ids), ids, group))
 
