@@ -1026,7 +1026,8 @@ VPPS_API vpps_status vpps_trace_write(vpps_handle *h, FILE *file);
  *
  * One file holds parameters (tensor NAME), optimiser state (tensors optimizer.K/NAME) and string metadata, among it
  * the update count, the dropout seed and a checksum of all tensors. Writing is atomic: temporary file, fsync, rename, fsync
- * of the folder. A symbolic link is followed; what is no regular file (a FIFO, /dev/stdout) is written directly. */
+ * of the folder. A file that is replaced keeps its mode. A symbolic link is followed, unless it is another user's in a sticky folder that
+ * everybody may write to, as /tmp; what is no regular file (a FIFO, /dev/stdout) is written directly. */
 
 typedef struct vpps_metadata {
     const char *key, *value; /* UTF-8; keys that begin with "vpps." are the library's own */

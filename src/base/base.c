@@ -21,12 +21,22 @@ const char *vpps_error_message(void) { return message; }
 
 const char *vpps_version(void) { return VPPS_VERSION; }
 
+/* Names in files may hold commands to a terminal; messages do not. */
+static void hide_commands(char *text) {
+    for (unsigned char before = 0, c; (c = (unsigned char)*text); text++, before = c) {
+        const bool high = before == 0xc2 && c >= 0x80 && c < 0xa0; /* a control character of ISO 8859-1, in UTF-8 */
+        if (high) text[-1] = '?';
+        if (high || (c < ' ' && c != '\n' && c != '\t') || c == 0x7f) *text = '?';
+    }
+}
+
 vpps_status vpps_fail(vpps_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const int bytes = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     if (bytes >= (int)sizeof message) vpps_drop_cut_character(message);
+    hide_commands(message);
     return status;
 }
 

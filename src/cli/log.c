@@ -2,41 +2,34 @@
 #include "cli/log.h"
 #include "base/base.h"
 #include "cli/config.h"
-#include "io/output.h"
+#include "io/output_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* /dev/stdout as it is, not opened anew: then what is printed to it does not overwrite the log. */
-static FILE *open_file(const char *path, const char *mode) {
-    const int descriptor = vpps_output_descriptor(path);
-    if (descriptor < 0) return fopen(path, mode);
-    const int fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    FILE *file = fd >= 0 ? fdopen(fd, mode) : NULL;
-    if (!file && fd >= 0) close(fd);
-    return file;
-}
-
 /* Is there a file whose last line was not written whole? */
-static bool is_cut(const char *path) {
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return false;
-    FILE *file = fopen(path, "r");
-    const bool cut = file && fseeko(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
-    if (file) fclose(file);
+static bool is_cut(const vpps_output_place *place) {
+    char last = '\n';
+    const int fd = vpps_output_holds_bytes(place) ? vpps_output_place_open(place, O_RDONLY) : -1;
+    const bool cut = fd >= 0 && pread(fd, &last, 1, place->info.st_size - 1) == 1 && last != '\n';
+    if (fd >= 0) close(fd);
     return cut;
 }
 
 vpps_status log_open(run_log *log, const char *path, bool append) {
+    vpps_output_place place;
     *log = (run_log){.path = path, .begin_ns = vpps_now_ns()};
     if (!path) return VPPS_OK;
-    log->was_cut = append && vpps_output_descriptor(path) < 0 && is_cut(path);
-    log->file = open_file(path, append ? "a" : "w");
-    if (!log->file) return vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
-    if (log->was_cut) fputc('\n', log->file); /* a failure shows with the first record */
-    return VPPS_OK;
+    VPPS_TRY(vpps_output_find(&place, path));
+    log->was_cut = append && is_cut(&place);
+    const int fd = vpps_output_place_open(&place, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC));
+    log->file = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
+    const vpps_status status = log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    if (!log->file && fd >= 0) close(fd);
+    vpps_output_place_close(&place);
+    if (log->was_cut && log->file) fputc('\n', log->file); /* a failure shows with the first record */
+    return status;
 }
 
 void log_close(run_log *log) {

@@ -6,7 +6,9 @@
 #include "cli/help.h"
 #include "cli/parse.h"
 #include "cli/suggest.h"
+#include "cli/terminal.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 static bool is_help(const char *word) {
@@ -114,7 +116,9 @@ static int find_network(const command *c, settings *s, const char *word, int arg
 }
 
 int main(int argc, char **argv) {
-    setvbuf(stderr, NULL, _IOLBF, 0); /* a process that is killed leaves no half a line before another one's message */
+    terminal_guard();
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file that may not grow is a failure of writing, after which its temporary file goes */
     if (argc < 2) return report_usage(NULL, "a command is missing");
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {

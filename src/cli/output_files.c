@@ -12,7 +12,8 @@
 /* A file that an option names. */
 typedef struct place {
     const char *option;
-    char *path, *target; /* target: its links followed */
+    char *path;
+    vpps_output_place at; /* of an output */
     bool exists, regular, in_folder;
     dev_t device, folder_device;
     ino_t inode, folder_inode;
@@ -23,10 +24,13 @@ typedef struct place_list {
     size_t n;
 } place_list;
 
-static const char *last_part(const char *target) {
-    const char *slash = strrchr(target, '/');
-    return slash ? slash + 1 : target;
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
+
+/* The file's name in its folder. */
+static const char *name_of(const place *p) { return *p->at.base ? p->at.base : last_part(p->path); }
 
 static void take_stat(place *p, const struct stat *info) {
     p->exists = true;
@@ -35,19 +39,38 @@ static void take_stat(place *p, const struct stat *info) {
     p->inode = info->st_ino;
 }
 
-/* Fills in what lies there. */
-static vpps_status find_place(const char *path, place *p) {
+static void take_folder(place *p, const struct stat *info) {
+    p->in_folder = true;
+    p->folder_device = info->st_dev;
+    p->folder_inode = info->st_ino;
+}
+
+/* The thread's message, which may begin with the path. */
+static vpps_status fail_unwritable(const char *path) {
+    char why[VPPS_MESSAGE_BYTES], begin[VPPS_PATH_SHOWN + 8];
+    snprintf(why, sizeof why, "%s", vpps_error_message());
+    const int n = snprintf(begin, sizeof begin, "%s%s: ", VPPS_PATH_ARGS(path));
+    const bool named = strncmp(why, begin, (size_t)n) == 0;
+    return vpps_fail(VPPS_IO, "%scannot be written: %s", begin, why + (named ? n : 0));
+}
+
+static vpps_status find_output(place *p) {
     struct stat info;
-    VPPS_TRY(vpps_output_target(path, &p->target));
-    if (stat(p->target, &info) == 0) take_stat(p, &info);
-    const size_t n = (size_t)(last_part(p->target) - p->target);
-    char *folder = n ? strndup(p->target, n) : strdup(".");
-    if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
-    if (stat(folder, &info) == 0) {
-        p->in_folder = true;
-        p->folder_device = info.st_dev;
-        p->folder_inode = info.st_ino;
-    }
+    if (vpps_output_find(&p->at, p->path) != VPPS_OK) return fail_unwritable(p->path);
+    if (p->at.exists) take_stat(p, &p->at.info);
+    if (p->at.descriptor >= 0 && fstat(p->at.descriptor, &info) == 0) take_stat(p, &info);
+    if (p->at.descriptor < 0 && fstat(p->at.folder, &info) == 0) take_folder(p, &info);
+    return VPPS_OK;
+}
+
+/* What cannot be looked at cannot be read, which its reader tells. */
+static vpps_status find_input(place *p) {
+    struct stat info;
+    const size_t n = (size_t)(last_part(p->path) - p->path);
+    char *folder = n ? strndup(p->path, n) : strdup(".");
+    if (!folder) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", p->path);
+    if (stat(p->path, &info) == 0) take_stat(p, &info);
+    if (stat(folder, &info) == 0) take_folder(p, &info);
     free(folder);
     return VPPS_OK;
 }
@@ -59,8 +82,8 @@ static bool in_same_folder(const place *a, const place *b) {
 /* Does a's name stand for a file an epoch, of which b is one? */
 static bool holds(const place *a, const place *b) {
     uint32_t epoch;
-    return a->target && b->target && save_name_varies(a->path) && in_same_folder(a, b) &&
-           save_name_matches(last_part(a->target), last_part(b->target), &epoch);
+    return a->path && b->path && save_name_varies(a->path) && in_same_folder(a, b) &&
+           save_name_matches(name_of(a), name_of(b), &epoch);
 }
 
 static bool is_same(const place *a, const place *b) {
@@ -68,36 +91,38 @@ static bool is_same(const place *a, const place *b) {
     if (a->exists != b->exists) return false;
     /* a device or a FIFO may be written twice: it loses nothing by that */
     if (a->exists) return a->regular && a->device == b->device && a->inode == b->inode;
-    return in_same_folder(a, b) && strcmp(last_part(a->target), last_part(b->target)) == 0;
+    return in_same_folder(a, b) && strcmp(name_of(a), name_of(b)) == 0;
 }
 
 /* Does the output lie in a folder whose files are read, or below it? */
 static bool is_inside(const place *output, const place *folder) {
-    char path[4200];
-    struct stat info, above;
-    const int n = (int)(last_part(output->target) - output->target);
-    if (!folder->exists || folder->regular) return false;
-    if ((size_t)snprintf(path, sizeof path, "%.*s.", n, output->target) + 4 > sizeof path) return false;
-    for (size_t length = strlen(path); stat(path, &info) == 0; length += 3) {
-        if (info.st_dev == folder->device && info.st_ino == folder->inode) return true;
-        if (length + 4 > sizeof path) return false;
-        memcpy(path + length, "/..", 4);
-        if (stat(path, &above) != 0 || (above.st_dev == info.st_dev && above.st_ino == info.st_ino)) return false;
+    struct stat info, below = {0};
+    int at = output->in_folder && folder->exists && !folder->regular ? dup(output->at.folder) : -1;
+    bool inside = false;
+    while (at >= 0) {
+        const bool top = fstat(at, &info) != 0 || (info.st_dev == below.st_dev && info.st_ino == below.st_ino);
+        inside = !top && info.st_dev == folder->device && info.st_ino == folder->inode;
+        const int above = top || inside ? -1 : openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        below = info;
+        close(at);
+        at = above;
     }
-    return false;
+    return inside;
 }
 
-static vpps_status add_place(place_list *list, const char *option, const char *path) {
-    if (!VPPS_RESERVE(list->places, list->n + 1)) {
+static vpps_status add_place(place_list *list, const char *option, const char *path, vpps_status (*find)(place *p)) {
+    place p = {.option = option, .path = strdup(path), .at.folder = -1};
+    if (!p.path || !VPPS_RESERVE(list->places, list->n + 1)) {
+        free(p.path);
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
     }
-    place *p = &list->places[list->n++];
-    *p = (place){.option = option, .path = strdup(path)};
-    return p->path ? find_place(path, p) : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
+    const vpps_status status = find(&p);
+    list->places[list->n++] = p;
+    return status;
 }
 
 static vpps_status add_input(void *context, const char *option, const char *path) {
-    return add_place(context, option, path);
+    return add_place(context, option, path, find_input);
 }
 
 /* Standard output and error, where they are files. */
@@ -107,7 +132,7 @@ static void add_streams(place_list *list, place streams[2]) {
         struct stat info;
         if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) continue;
         place *p = &streams[list->n++];
-        *p = (place){.option = names[fd - 1]};
+        *p = (place){.option = names[fd - 1], .at.folder = -1};
         take_stat(p, &info);
     }
 }
@@ -124,21 +149,19 @@ static const struct {
              {"log", "{\"version\":"}};
 
 /* A file with another beginning is not this program's, and must not be lost. */
-static vpps_status check_content(const settings *s, const char *option, const char *path) {
-    struct stat info;
+static vpps_status check_content(const settings *s, const place *output) {
     char begin[32] = "";
-    size_t i = 0;
-    while (i < VPPS_COUNT(marks) && strcmp(marks[i].option, option) != 0) i++;
-    if (i == VPPS_COUNT(marks) || s->force || stat(path, &info) != 0 || !S_ISREG(info.st_mode) || !info.st_size) {
-        return VPPS_OK;
-    }
-    FILE *f = fopen(path, "rb");
-    const size_t n = strlen(marks[i].mark), have = f ? fread(begin, 1, n, f) : 0;
-    if (f) fclose(f);
-    if (have == n && memcmp(begin, marks[i].mark, n) == 0) return VPPS_OK;
+    size_t i = 0, have = 0;
+    while (i < VPPS_COUNT(marks) && strcmp(marks[i].option, output->option) != 0) i++;
+    if (i == VPPS_COUNT(marks) || s->force || !vpps_output_holds_bytes(&output->at)) return VPPS_OK;
+    const size_t n = strlen(marks[i].mark);
+    const int fd = vpps_output_place_open(&output->at, O_RDONLY);
+    const bool read = fd >= 0 && vpps_file_read(fd, output->path, begin, n, &have) == VPPS_OK;
+    if (fd >= 0) close(fd);
+    if (read && have == n && memcmp(begin, marks[i].mark, n) == 0) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT,
-                     "--%s %s: the file exists already, and --%s has not made it: expected another name%s", option,
-                     path, option, s->command == COMMAND_TRAIN ? ", or --force" : "");
+                     "--%s %s: the file exists already, and --%s has not made it: expected another name%s",
+                     output->option, output->path, output->option, s->command == COMMAND_TRAIN ? ", or --force" : "");
 }
 
 static vpps_status refuse(const place *output, const place *other, const char *why) {
@@ -159,8 +182,7 @@ static vpps_status compare(const place_list *outputs, const place_list *inputs, 
             if (is_inside(output, input)) return refuse(output, input, "do not fit: all files in that folder are read");
         }
         for (size_t k = 0; k < streams->n; k++) {
-            const bool asked = vpps_output_descriptor(output->target) >= 0;
-            if (!asked && is_same(output, &streams->places[k])) {
+            if (output->at.descriptor < 0 && is_same(output, &streams->places[k])) {
                 return refuse(output, &streams->places[k], "are the same file");
             }
         }
@@ -169,7 +191,10 @@ static vpps_status compare(const place_list *outputs, const place_list *inputs, 
 }
 
 static void close_list(place_list *list) {
-    for (size_t i = 0; i < list->n; i++) VPPS_FREE(list->places[i].path, list->places[i].target);
+    for (size_t i = 0; i < list->n; i++) {
+        vpps_output_place_close(&list->places[i].at);
+        free(list->places[i].path);
+    }
     VPPS_FREE_ARRAYS(list->places);
 }
 
@@ -183,24 +208,18 @@ vpps_status output_files_check(const settings *s) {
     for (size_t i = 0; i < n && status == VPPS_OK; i++) {
         if (!rows[i].row.name || rows[i].row.kind != OPTION_TEXT || !options_apply(s, &rows[i])) continue;
         const char *path = options_text(s, &rows[i]);
-        if (path && (rows[i].flags & OPTION_OUTPUT)) status = add_place(&outputs, rows[i].row.name, path);
-        if (path && (rows[i].flags & OPTION_INPUT)) status = add_place(&inputs, rows[i].row.name, path);
+        if (path && (rows[i].flags & OPTION_OUTPUT)) status = add_place(&outputs, rows[i].row.name, path, find_output);
+        if (path && (rows[i].flags & OPTION_INPUT)) status = add_place(&inputs, rows[i].row.name, path, find_input);
     }
     if (outputs.n && status == VPPS_OK) status = corpus_list_files(s, add_input, &inputs);
     add_streams(&streams, standard);
     if (status == VPPS_OK) status = compare(&outputs, &inputs, &streams);
-    for (size_t i = 0; i < outputs.n && status == VPPS_OK; i++)
-        status = check_content(s, outputs.places[i].option, outputs.places[i].path);
+    for (size_t i = 0; i < outputs.n && status == VPPS_OK; i++) status = check_content(s, &outputs.places[i]);
     close_list(&outputs);
     close_list(&inputs);
     return status;
 }
 
 vpps_status output_file_check(const char *path) {
-    if (!path || vpps_output_check(path) == VPPS_OK) return VPPS_OK;
-    char why[VPPS_MESSAGE_BYTES], begin[VPPS_PATH_SHOWN + 8];
-    snprintf(why, sizeof why, "%s", vpps_error_message());
-    const int n = snprintf(begin, sizeof begin, "%s%s: ", VPPS_PATH_ARGS(path));
-    const bool named = strncmp(why, begin, (size_t)n) == 0;
-    return vpps_fail(VPPS_IO, "%scannot be written: %s", begin, why + (named ? n : 0));
+    return !path || vpps_output_check(path) == VPPS_OK ? VPPS_OK : fail_unwritable(path);
 }

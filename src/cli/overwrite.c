@@ -3,14 +3,18 @@
 #include "base/base.h"
 #include "cli/checkpoint.h"
 #include "cli/save_name.h"
+#include "io/output_place.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
+#include <errno.h>
 
 /* Is there something that would be lost? Not of a device or a FIFO. */
-static bool holds_something(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+static vpps_status holds_something(const char *path, bool *holds) {
+    vpps_output_place place;
+    VPPS_TRY(vpps_output_find(&place, path));
+    *holds = vpps_output_holds_bytes(&place);
+    vpps_output_place_close(&place);
+    return VPPS_OK;
 }
 
 static bool same_file(const char *a, const char *b) {
@@ -19,7 +23,9 @@ static bool same_file(const char *a, const char *b) {
 }
 
 static vpps_status check_checkpoint(const settings *s, const char *option, const char *path) {
-    if (!holds_something(path)) return VPPS_OK;
+    bool holds;
+    VPPS_TRY(holds_something(path, &holds));
+    if (!holds) return VPPS_OK;
     if (!s->resume) {
         return vpps_fail(VPPS_ARGUMENT,
                          "--%s %s: the file exists already: --resume %s goes on with a run, --force "
@@ -36,7 +42,9 @@ static vpps_status check_epochs(const settings *s, const char *option, const cha
     const char *slash = strrchr(name, '/');
     char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup("");
     DIR *list = folder ? opendir(*folder ? folder : ".") : NULL;
-    vpps_status status = folder ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
+    vpps_status status = list || (folder && errno == ENOENT) ? VPPS_OK
+                         : folder ? vpps_fail(VPPS_IO, "%s: its folder cannot be read: %s", name, strerror(errno))
+                                  : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
     for (struct dirent *entry; list && status == VPPS_OK && (entry = readdir(list));) {
         char *path;
         uint32_t epoch;
@@ -63,7 +71,9 @@ static vpps_status check_option(const settings *s, const char *option, const cha
 vpps_status overwrite_check_run(const settings *s, uint32_t epoch) {
     VPPS_TRY(check_option(s, "save", s->save, epoch));
     VPPS_TRY(check_option(s, "save-best", s->save_best, epoch));
-    if (!s->log || s->resume || s->force || !holds_something(s->log)) return VPPS_OK;
+    bool holds = false;
+    if (s->log && !s->resume && !s->force) VPPS_TRY(holds_something(s->log, &holds));
+    if (!holds) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT,
                      "--log %s: the file exists already: --force replaces it, and a run that is resumed "
                      "appends to it",
@@ -72,7 +82,9 @@ vpps_status overwrite_check_run(const settings *s, uint32_t epoch) {
 
 vpps_status overwrite_check_export(const settings *s, const char *path) {
     char *name = NULL, *epoch = NULL;
-    if (s->force || !holds_something(path)) return VPPS_OK;
+    bool holds = false;
+    if (!s->force) VPPS_TRY(holds_something(path, &holds));
+    if (!holds) return VPPS_OK;
     const bool is_ours = vpps_checkpoint_metadata(path, "network", &name) == VPPS_OK && name,
                is_run = is_ours && vpps_checkpoint_metadata(path, "train.epoch", &epoch) == VPPS_OK && epoch;
     VPPS_FREE(name, epoch);

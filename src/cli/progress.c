@@ -2,18 +2,15 @@
 #include "cli/progress.h"
 #include "base/base.h"
 #include "cli/number.h"
+#include "cli/terminal.h"
 
 #include <math.h>
 #include <stdarg.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define DRAW_EVERY_NS UINT64_C(100000000)
 #define LINE_EVERY_NS UINT64_C(10000000000)
 
-void progress_open(progress *p, FILE *file, bool quiet) {
-    *p = (progress){.file = file, .quiet = quiet, .terminal = isatty(fileno(file)) == 1};
-}
+void progress_open(progress *p, bool quiet) { *p = (progress){.quiet = quiet, .terminal = terminal_is()}; }
 
 void progress_begin(progress *p, const char *label, const char *unit, uint64_t done, uint64_t total) {
     progress_end(p);
@@ -22,11 +19,6 @@ void progress_begin(progress *p, const char *label, const char *unit, uint64_t d
     p->total = total;
     p->first = done;
     p->begin_ns = p->shown_ns = vpps_now_ns();
-}
-
-static int columns(const progress *p) {
-    struct winsize size;
-    return ioctl(fileno(p->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 /* "1:02:03", "2:03" */
@@ -55,12 +47,13 @@ static void draw(progress *p, double part, const char *const *parts, size_t n, i
     }
     int width = room - fixed - (int)strlen(tail);
     if (width > MOST) width = MOST;
+    terminal_clear_line();
     if (width < LEAST) { /* a label of many figures on a narrow terminal */
-        fprintf(p->file, "\r\033[K%.*s", room, tail);
+        fprintf(stderr, "%.*s", room, tail);
         return;
     }
     const int filled = (int)(part * width);
-    fprintf(p->file, "\r\033[K%s [%.*s%.*s] %s", p->label, filled, full, width - filled, empty, tail);
+    fprintf(stderr, "%s [%.*s%.*s] %s", p->label, filled, full, width - filled, empty, tail);
 }
 
 void progress_update(progress *p, uint64_t done, double loss) {
@@ -83,19 +76,18 @@ void progress_update(progress *p, uint64_t done, double loss) {
     snprintf(left_text, sizeof left_text, "%s left", left);
     if (!p->terminal) {
         const char *gap = *loss_text ? "  " : "";
-        fprintf(p->file, "%s  %s  %s  %s%s%s\n", p->label, share, rate_text, left_text, gap, loss_text);
+        fprintf(stderr, "%s  %s  %s  %s%s%s\n", p->label, share, rate_text, left_text, gap, loss_text);
         return;
     }
     const char *const parts[] = {share, left_text, loss_text, rate_text}; /* the most wanted first */
-    draw(p, part, parts, VPPS_COUNT(parts), columns(p) - 1);
-    fflush(p->file);
+    draw(p, part, parts, VPPS_COUNT(parts), terminal_columns() - 1);
+    fflush(stderr);
     p->drawn = true;
 }
 
 void progress_end(progress *p) {
     if (!p->drawn) return;
-    fputs("\r\033[K", p->file);
-    fflush(p->file);
+    terminal_clear_line();
     p->drawn = false;
 }
 
@@ -104,8 +96,8 @@ void progress_line(progress *p, const char *format, ...) {
     progress_end(p);
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(p->file, format, arguments);
+    vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fputc('\n', p->file);
-    fflush(p->file);
+    fputc('\n', stderr);
+    fflush(stderr);
 }

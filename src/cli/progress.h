@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 typedef struct progress {
-    FILE *file;
     bool quiet, terminal;
     bool drawn; /* a bar is on the screen */
     char label[32];
@@ -15,8 +14,8 @@ typedef struct progress {
     uint64_t begin_ns, shown_ns;
 } progress;
 
-/* Writes to `file`; quiet writes nothing. */
-void progress_open(progress *p, FILE *file, bool quiet);
+/* Writes to standard error; quiet writes nothing. */
+void progress_open(progress *p, bool quiet);
 
 /* A new stretch of `total` units (what they are, in the plural), `done` of them done before. */
 void progress_begin(progress *p, const char *label, const char *unit, uint64_t done, uint64_t total);

@@ -22,6 +22,7 @@
 #include "cli/schedule.h"
 #include "cli/team.h"
 #include "io/descriptor.h"
+#include "io/output.h"
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -44,16 +45,18 @@ typedef struct trainer {
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;       /* the epoch's permutation of the training part */
-    uint32_t *costs;       /* of its examples: see team_costs */
-    uint32_t *own;         /* of a batch, this process's examples */
-    carry carry;           /* with --carry: what the streams of the training part have left */
-    char *options;         /* what all processes must have alike */
-    bool stop;             /* the processes have agreed to stop */
-    uint64_t batches;      /* of this run */
-    bool measured;         /* so is the network as it is now */
-    bool saved;            /* by --save, with all that a resumed run needs */
-    double counts[2];      /* of the batch in flight, in this process: see session_backward */
+    uint32_t *order;  /* the epoch's permutation of the training part */
+    uint32_t *costs;  /* of its examples: see team_costs */
+    uint32_t *own;    /* of a batch, this process's examples */
+    carry carry;      /* with --carry: what the streams of the training part have left */
+    char *options;    /* what all processes must have alike */
+    bool stop;        /* the processes have agreed to stop */
+    uint64_t batches; /* of this run */
+    bool measured;    /* so is the network as it is now */
+    bool saved;       /* by --save, with all that a resumed run needs */
+    double counts[2]; /* of the batch in flight, in this process: see session_backward */
+    int claims[5];    /* of the files that are written */
+    size_t n_claims;
     char *saved_to[2];     /* the names that the latest files of --save and --save-best have */
     bool in_flight;        /* the latest batch's loss has not been taken yet */
     uint32_t flight_batch; /* its number in the epoch, from 1 */
@@ -85,9 +88,18 @@ static void tell(void *context, const char *line) {
     log_engine(&t->log, line); /* a log that cannot be written shows at the next batch */
 }
 
+/* A run that began at the same time must not replace this one's files. */
+static vpps_status claim_files(trainer *t) {
+    const char *const paths[] = {t->s->save, t->s->save_best, t->s->log, t->s->plot, t->s->trace};
+    for (size_t i = 0; i < VPPS_COUNT(paths); i++)
+        if (paths[i]) VPPS_TRY(vpps_output_claim(&t->claims[t->n_claims++], paths[i]));
+    return VPPS_OK;
+}
+
 static vpps_status open_files(trainer *t) {
     const settings *s = t->s;
     VPPS_TRY(output_files_check(s));
+    VPPS_TRY(claim_files(t));
     VPPS_TRY(overwrite_check_run(s, t->position.epoch));
     VPPS_TRY(output_file_check(s->save));
     VPPS_TRY(output_file_check(s->save_best));
@@ -144,7 +156,7 @@ static vpps_status open_trainer(trainer *t) {
     team_quieten(&t->team, s);
     VPPS_TRY(open_files(t));
 
-    progress_open(&t->progress, stderr, s->quiet);
+    progress_open(&t->progress, s->quiet);
     t->session.log = tell;
     t->session.log_context = t;
     t->session.team = t->team.c ? &t->team : NULL;
@@ -185,6 +197,8 @@ static void close_trainer(trainer *t) {
     plot_free(&t->plot);
     VPPS_FREE(t->order, t->costs, t->own, t->options);
     for (size_t i = 0; i < VPPS_COUNT(t->saved_to); i++) free(t->saved_to[i]);
+    for (size_t i = 0; i < t->n_claims; i++)
+        if (t->claims[i] >= 0) close(t->claims[i]);
     carry_free(&t->carry, t->session.handle);
     session_close(&t->session);
     corpus_close(&t->corpus);

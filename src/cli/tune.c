@@ -42,7 +42,7 @@ static vpps_status find_plan(tuner *t) {
 
 static vpps_status tune(tuner *t, settings *s) {
     options_complete(s);
-    progress_open(&t->progress, stderr, s->quiet);
+    progress_open(&t->progress, s->quiet);
     t->session.log = tell;
     t->session.log_context = t;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));

@@ -11,14 +11,15 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/file.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <xxhash.h>
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
 #define TEMPORARY_TRIES 100
-#define MAX_LINKS 40   /* as Linux follows */
 #define BASE_BYTES 200 /* of the path's last part in the temporary name, which NAME_MAX limits to 255 */
 #define TEMPORARY_MARK ".tmp-"
 
@@ -29,61 +30,6 @@ static vpps_status fail_io(const char *path, const char *step) {
 
 static vpps_status no_memory(const char *path) {
     return vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(path));
-}
-
-/* ---------------------------------------------------------------- where a path leads */
-
-int vpps_output_descriptor(const char *path) {
-    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
-    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
-    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-    for (size_t i = 0; i < VPPS_COUNT(folders); i++) {
-        const size_t n = strlen(folders[i]);
-        uint64_t fd;
-        if (strncmp(path, folders[i], n) == 0 && vpps_read_number(path + n, INT_MAX, &fd)) return (int)fd;
-    }
-    return -1;
-}
-
-/* What a link at `path` points to, as a path from here. */
-static char *join_link(const char *path, const char *link) {
-    const char *slash = strrchr(path, '/');
-    char *joined = NULL;
-    if (*link == '/' || !slash) return strdup(link);
-    return asprintf(&joined, "%.*s/%s", (int)(slash - path), path, link) < 0 ? NULL : joined;
-}
-
-vpps_status vpps_output_target(const char *path, char **target) {
-    char link[PATH_MAX];
-    *target = NULL;
-    char *at = strdup(path);
-    for (int links = 0; at && vpps_output_descriptor(at) < 0; links++) {
-        const ssize_t n = readlink(at, link, sizeof link - 1);
-        if (n < 0) break;
-        link[n] = '\0';
-        char *next = join_link(at, link);
-        free(at);
-        at = next;
-        if (links < MAX_LINKS) continue;
-        free(at);
-        errno = ELOOP;
-        return fail_io(path, "cannot be followed");
-    }
-    *target = at;
-    return at ? VPPS_OK : no_memory(path);
-}
-
-/* The folder of o's target, opened, and the target's last part. */
-static vpps_status open_folder(vpps_output *o) {
-    const char *slash = strrchr(o->target, '/');
-    o->base = slash ? slash + 1 : o->target;
-    char *name = slash ? strndup(o->target, slash == o->target ? 1 : (size_t)(slash - o->target)) : strdup(".");
-    if (!name) return no_memory(o->path);
-    o->folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int error = errno;
-    free(name);
-    errno = error;
-    return o->folder >= 0 ? VPPS_OK : fail_io(o->path, "its folder cannot be opened");
 }
 
 /* ---------------------------------------------------------------- temporary files */
@@ -120,7 +66,7 @@ static void remove_left_over(const vpps_output *o) {
         return;
     }
     for (const struct dirent *item; (item = readdir(dir));) {
-        if (is_temporary_of(item->d_name, o->base)) remove_if_left(o->folder, item->d_name);
+        if (is_temporary_of(item->d_name, o->place.base)) remove_if_left(o->folder, item->d_name);
     }
     closedir(dir);
 }
@@ -132,14 +78,28 @@ static bool lock_temporary(int fd) {
     return fstat(fd, &info) == 0 && info.st_nlink > 0; /* a file system without locks has no lock to wait for */
 }
 
+/* A new file with the owner, group and mode of the one that it replaces, as far as this user can give them. What the group may do is
+ * not for another group: that may do what everybody may. */
+static int create_temporary(const vpps_output *o, const char *name) {
+    const struct stat *old = &o->place.info;
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    if (!o->place.exists) return openat(o->folder, name, flags, 0666);
+    const int fd = openat(o->folder, name, flags, 0600);
+    if (fd < 0) return -1;
+    const mode_t mode = old->st_mode & 0777, others = mode & 7;
+    const bool same_group = fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
+    fchmod(fd, same_group ? mode : (mode & 0707) | others << 3); /* fails where a file system has no modes */
+    return fd;
+}
+
 static vpps_status open_temporary(vpps_output *o) {
     static atomic_uint counter;
     remove_left_over(o);
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         char name[sizeof o->temporary];
-        snprintf(name, sizeof name, "%.*s" TEMPORARY_MARK "%ld-%u", BASE_BYTES, o->base, (long)getpid(),
+        snprintf(name, sizeof name, "%.*s" TEMPORARY_MARK "%ld-%u", BASE_BYTES, o->place.base, (long)getpid(),
                  atomic_fetch_add(&counter, 1));
-        const int fd = openat(o->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        const int fd = create_temporary(o, name);
         if (fd >= 0 && lock_temporary(fd)) {
             o->fd = fd;
             memcpy(o->temporary, name, sizeof name);
@@ -157,35 +117,54 @@ static vpps_status open_temporary(vpps_output *o) {
 static void close_output(vpps_output *o) {
     if (o->fd >= 0) close(o->fd);
     if (o->folder >= 0) close(o->folder);
-    free(o->target);
-    *o = (vpps_output){.fd = -1, .folder = -1};
+    vpps_output_place_close(&o->place);
+    *o = (vpps_output){.fd = -1, .folder = -1, .place.folder = -1};
 }
 
-/* *direct: the path is no regular file, and has been opened. For a folder the later rename fails. */
-static vpps_status open_directly(vpps_output *o, bool *direct) {
-    struct stat info;
-    const int descriptor = vpps_output_descriptor(o->target);
-    *direct = true;
-    if (descriptor >= 0) {
-        o->fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    } else if (stat(o->target, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
-        *direct = false;
-        return VPPS_OK;
-    } else {
-        do { o->fd = open(o->target, O_WRONLY | O_CLOEXEC | O_NOCTTY); } while (o->fd < 0 && errno == EINTR);
+/* Is the path no regular file, and written as it is? For a folder the later rename fails. */
+static bool is_direct(const vpps_output_place *place) {
+    const mode_t mode = place->info.st_mode;
+    return place->descriptor >= 0 || (place->exists && !S_ISREG(mode) && !S_ISDIR(mode));
+}
+
+static vpps_status open_place(vpps_output *o) {
+    if (is_direct(&o->place)) {
+        o->fd = vpps_output_place_open(&o->place, O_WRONLY);
+        return o->fd >= 0 ? VPPS_OK : fail_io(o->path, "cannot be opened");
     }
-    return o->fd >= 0 ? VPPS_OK : fail_io(o->path, "cannot be opened");
+    o->folder = openat(o->place.folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return o->folder >= 0 ? open_temporary(o) : fail_io(o->path, "its folder cannot be opened");
 }
 
 vpps_status vpps_output_open(vpps_output *o, const char *path) {
-    bool direct;
     *o = (vpps_output){.path = path, .fd = -1, .folder = -1};
-    VPPS_TRY(vpps_output_target(path, &o->target));
-    vpps_status status = open_directly(o, &direct);
-    if (status == VPPS_OK && !direct) status = open_folder(o);
-    if (status == VPPS_OK && !direct) status = open_temporary(o);
+    VPPS_TRY(vpps_output_find(&o->place, path));
+    const vpps_status status = open_place(o);
     if (status != VPPS_OK) close_output(o);
     return status;
+}
+
+/* A name that only one socket of this machine can have at a time; the system takes it back whenever its process ends. */
+vpps_status vpps_output_claim(int *claim, const char *path) {
+    vpps_output_place place;
+    struct stat folder;
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    *claim = -1;
+    VPPS_TRY(vpps_output_find(&place, path));
+    const bool needed = !is_direct(&place) && fstat(place.folder, &folder) == 0;
+    vpps_output_place_close(&place);
+    if (!needed) return VPPS_OK;
+    const int n =
+        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "vpps-output-%llx-%llx-%016llx", /* of NUL: no file */
+                 (unsigned long long)folder.st_dev, (unsigned long long)folder.st_ino,
+                 (unsigned long long)XXH3_64bits(place.base, strlen(place.base)));
+    *claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    if (*claim < 0 || bind(*claim, (const struct sockaddr *)&name, bytes) == 0) return VPPS_OK;
+    const bool taken = errno == EADDRINUSE;
+    close(*claim);
+    *claim = -1;
+    return taken ? vpps_fail(VPPS_IO, "%s%s: another run writes to it", VPPS_PATH_ARGS(path)) : VPPS_OK;
 }
 
 vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_bytes) {
@@ -208,7 +187,7 @@ vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_byte
 /* The new file becomes the path's. */
 static vpps_status rename_output(vpps_output *o) {
     if (fsync(o->fd) != 0) return fail_io(o->path, "cannot be flushed to disk");
-    if (renameat(o->folder, o->temporary, o->folder, o->base) != 0) return fail_io(o->path, "cannot be replaced");
+    if (renameat(o->folder, o->temporary, o->folder, o->place.base) != 0) return fail_io(o->path, "cannot be replaced");
     *o->temporary = '\0';
     if (fsync(o->folder) == 0 || errno == EINVAL) return VPPS_OK; /* EINVAL: this file system has no such flush */
     return fail_io(o->path, "is written, but its folder cannot be flushed to disk");
@@ -253,31 +232,25 @@ vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void 
     return status;
 }
 
-/* The path is not opened: a FIFO would wait for its reader, which would then see an end. */
-static vpps_status check_directly(const char *path, const char *target, bool *direct) {
-    struct stat info;
-    const int descriptor = vpps_output_descriptor(target);
-    *direct = true;
-    if (descriptor >= 0) {
-        const int flags = fcntl(descriptor, F_GETFL);
-        if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return VPPS_OK;
-        if (flags >= 0) errno = EBADF;
-        return fail_io(path, "cannot be written");
+/* What is written as it is is not opened: a FIFO would wait for its reader, which would then see an end. */
+static vpps_status check_direct(const char *path, const vpps_output_place *place) {
+    if (place->descriptor < 0) {
+        return faccessat(place->folder, place->base, W_OK, 0) == 0 ? VPPS_OK : fail_io(path, "cannot be written");
     }
-    *direct = false;
-    if (stat(target, &info) != 0 || S_ISREG(info.st_mode)) return VPPS_OK;
-    *direct = true;
-    if (S_ISDIR(info.st_mode)) return vpps_fail(VPPS_IO, "%s%s: it is a folder", VPPS_PATH_ARGS(path));
-    return access(target, W_OK) == 0 ? VPPS_OK : fail_io(path, "cannot be written");
+    const int flags = fcntl(place->descriptor, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return VPPS_OK;
+    if (flags >= 0) errno = EBADF;
+    return fail_io(path, "cannot be written");
 }
 
 vpps_status vpps_output_check(const char *path) {
+    vpps_output_place place;
     vpps_output o;
-    char *target;
-    bool direct;
-    VPPS_TRY(vpps_output_target(path, &target));
-    const vpps_status status = check_directly(path, target, &direct);
-    free(target);
+    VPPS_TRY(vpps_output_find(&place, path));
+    const bool direct = is_direct(&place), folder = place.exists && S_ISDIR(place.info.st_mode);
+    vpps_status status = direct ? check_direct(path, &place) : VPPS_OK;
+    vpps_output_place_close(&place);
+    if (folder) status = vpps_fail(VPPS_IO, "%s%s: it is a folder", VPPS_PATH_ARGS(path));
     if (status != VPPS_OK || direct) return status;
     VPPS_TRY(vpps_output_open(&o, path));
     vpps_output_discard(&o);

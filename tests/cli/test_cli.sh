@@ -122,6 +122,43 @@ check "a line in a write" whole_lines "${train[@]}" --epochs 2
 check "of help after an error, too" whole_lines "${train[@]}" --bogus
 no_escapes() { ! grep -q $'[\r\033]' err; }
 check "no bar without a terminal" no_escapes
+no_commands() { # names in data, checkpoints and options do nothing to a terminal, on standard error nor on a terminal's standard output
+    python3 - "$vpps" <<'PY'
+import json, os, pty, subprocess, sys, threading
+bad = ['\x1b', '\x7f', '\x9b', '\a', '\b', '\r']
+label = ''.join(bad).replace('\r', '') + '31m'
+open('evil.txt', 'w').write(f'{label}\tgood film\n{label}0\tbad film\n' * 8)
+open('evil.dev', 'w').write(f'{label}2\tgood film\n{label}\tbad film\n')
+json.dump({label: 1}, open('evil.json', 'w'))
+train = 'train bilstm-classifier --train evil.txt --dev evil.dev --test evil.txt --min-count 1 --hidden 8 --embed 4 --vps 1 --epochs 1'.split()
+def run(arguments, code=0):
+    ours, its = pty.openpty()
+    got = []
+    def read():
+        try:
+            while text := os.read(ours, 4096): got.append(text)
+        except OSError: pass
+    process = subprocess.Popen([sys.argv[1], *arguments], stdin=subprocess.DEVNULL, stdout=its, stderr=subprocess.PIPE)
+    os.close(its)
+    reader = threading.Thread(target=read)
+    reader.start()
+    err = process.stderr.read()
+    assert process.wait() == code, err
+    reader.join()
+    for text in (err, b''.join(got).replace(b'\r\n', b'\n')):
+        assert not [c for c in bad if c in text.decode()], text
+    return err + b''.join(got)
+assert b'^[^?^[^G^H31m' in run([*train, '--save', 'evil.ckpt'])
+for more in (['evil.txt'], ['evil.txt', '--output-format', 'csv'], ['evil.txt', '--json']):
+    assert b'31m' in run(['predict', '--model', 'evil.ckpt', *more])
+assert b'^[^?^[^G^H31m' in run(['eval', '--model', 'evil.ckpt', '--test', 'evil.txt'])
+run([*train, '--config', 'evil.json'], 2)
+run(['predict', '--model', 'evil.ckpt', label], 1)
+plain = subprocess.run([sys.argv[1], 'predict', '--model', 'evil.ckpt', 'evil.txt'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+assert label.encode() in plain.stdout # what is no terminal gets the bytes
+PY
+}
+check "control characters of names" no_commands
 check "checkpoint exists" test -s whole.ckpt
 leftovers() { [ "$(find . -name 'whole.*' | wc -l)" = 4 ]; } # ckpt, jsonl, svg, json
 check "no temporary files" leftovers

@@ -93,6 +93,39 @@ left_over() {
     exits 0 "${train[@]}" --epochs 1 --save left.ckpt && [ ! -e left.ckpt.tmp-1-1 ]
 }
 check "temporary files of killed runs go" left_over
+too_large() { # the system ends nobody who is told that a file may not grow
+    (ulimit -f 8 && exec "${train[@]}" --epochs 1 --hidden 64 --save large.ckpt) >large.out 2>&1
+    [ $? -eq 1 ] && says large.out "large.ckpt: cannot be written: File too large" && [ "$(echo large.*)" = large.out ]
+}
+check "a limit of files' sizes" too_large
+
+mkdir all && chmod 1777 all && printf 'mine' >mine
+planted() { # OPTION COMMAND...: a stranger's link in a folder where everybody may write
+    ln -sf "$PWD/mine" all/link && chown -h 54321 all/link && fails_with 1 "all/link: cannot be written: is another user's link" "${@:2}" "--$1" all/link &&
+        [ "$(cat mine)" = mine ]
+}
+if [ "$(id -u)" = 0 ]; then
+    for option in save save-best log plot trace; do check "a planted link: --$option" planted $option "${train[@]}" --epochs 1; done
+    check "a planted link: export" planted save "$vpps" export --model left.ckpt
+    check "--force, too" planted save "${train[@]}" --epochs 1 --force
+else
+    skip "planted links" "this user cannot give files to others" 7
+fi
+mode_stays() {
+    exits 0 "${train[@]}" --epochs 1 --save kept.ckpt --plot kept.svg && chmod 600 kept.ckpt && chmod 640 kept.svg &&
+        exits 0 "$vpps" train --resume kept.ckpt --epochs 2 --plot kept.svg && exits 0 "$vpps" export --model kept.ckpt --save kept.out &&
+        chmod 604 kept.out && exits 0 "$vpps" export --model kept.ckpt --save kept.out &&
+        [ "$(stat -c %a kept.ckpt kept.svg kept.out | xargs)" = "600 640 604" ]
+}
+check "a file that is replaced keeps its mode" mode_stays
+together() { # the first one waits for who reads its log, which is longer than a pipe holds
+    mkfifo slow
+    "${train[@]}" --epochs 100 --save both.ckpt --log slow >/dev/null 2>first.err &
+    exec 9<slow # opened by both: the run has its files
+    exits 1 "${train[@]}" --epochs 1 --save both.ckpt && says err "both.ckpt: another run writes to it" &&
+        exits 1 "${train[@]}" --epochs 1 --save-best ./both.ckpt --force && cat <&9 >/dev/null && wait $! && [ -s both.ckpt ]
+}
+check "two runs with one --save" together
 
 # ---------------------------------------------------------------- the best epoch, patience
 

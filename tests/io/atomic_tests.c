@@ -135,6 +135,100 @@ TEST(links_are_followed) {
     folder_remove();
 }
 
+enum { STRANGER = 54321 };
+
+/* A file "mine" of 1, and in the folder "all", where everybody may write, a stranger's `name`: a link to it, or a file. */
+static void plant(const char *name, const char *target) {
+    TEST_OK(save_version(folder_path("mine"), 1));
+    if (mkdir(folder_path("all"), 0777) == 0) ck_assert_int_eq(chmod(folder_path("all"), 01777), 0);
+    if (target)
+        ck_assert_int_eq(symlink(target, folder_path(name)), 0);
+    else
+        folder_store(folder_path(name), "x", 1);
+    ck_assert_int_eq(lchown(folder_path(name), STRANGER, STRANGER), 0);
+}
+
+/* What proc_sys_fs(5) says of protected_symlinks holds, whether or not it is switched on. */
+TEST(strangers_links_are_not_followed) {
+    static const char *const names[] = {"all/old", "all/new", "all/file", "own"};
+    static const char *const targets[] = {"../mine", "../none", NULL, "all/old"};
+    if (geteuid() != 0) TEST_SKIP("strangers_links_are_not_followed: this user cannot give files to others");
+    const char *folder = folder_make();
+    for (size_t i = 0; i < VPPS_COUNT(names); i++) {
+        if (i < 3)
+            plant(names[i], targets[i]);
+        else
+            ck_assert_int_eq(symlink(targets[i], folder_path(names[i])), 0); /* its own link leads to a stranger's */
+        TEST_FAILS(save_version(folder_path(names[i]), 2), VPPS_IO, "Permission denied");
+        TEST_FAILS(vpps_output_check(folder_path(names[i])), VPPS_IO, "another user's");
+        ck_assert_int_eq(check_version(folder_path("mine")), 1);
+    }
+    ck_assert_int_eq(count_files(folder), 3);
+    ck_assert_int_eq(count_files(folder_path("all")), 3);
+    ck_assert_int_eq(chmod(folder_path("all"), 01755), 0); /* nobody else could have put a link there */
+    TEST_OK(save_version(folder_path("all/old"), 3));
+    ck_assert_int_eq(check_version(folder_path("mine")), 3);
+    ck_assert_int_eq(chmod(folder_path("all"), 0777), 0);
+    TEST_OK(save_version(folder_path("all/old"), 4));
+    ck_assert_int_eq(chmod(folder_path("all"), 01777), 0);
+    ck_assert_int_eq(chown(folder_path("all"), STRANGER, STRANGER), 0); /* the folder's owner may do all there */
+    TEST_OK(save_version(folder_path("all/new"), 5));
+    ck_assert_int_eq(check_version(folder_path("none")), 5);
+    folder_remove();
+}
+
+/* That a file cannot be looked at does not mean that it is not there. */
+TEST(what_cannot_be_looked_at) {
+    char name[300];
+    folder_make();
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    folder_store(folder_path("plain"), "x", 1);
+    ck_assert_int_eq(symlink("plain/x", folder_path("through")), 0);
+    TEST_FAILS(vpps_output_check(folder_path("through")), VPPS_IO, "its folder cannot be opened: Not a directory");
+    ck_assert_int_eq(symlink(name, folder_path("long")), 0);
+    TEST_FAILS(vpps_output_check(folder_path("long")), VPPS_IO, "File name too long");
+    folder_remove();
+}
+
+/* A file that is replaced keeps its mode and owner, by whatever name it is written. */
+TEST(mode_is_kept) {
+    static const mode_t modes[] = {0600, 0640, 0444, 0666, 0777};
+    struct stat info;
+    folder_make();
+    const uid_t user = geteuid() == 0 ? STRANGER : geteuid();
+    ck_assert_int_eq(symlink("f", folder_path("link")), 0);
+    for (size_t i = 0; i < VPPS_COUNT(modes); i++) {
+        folder_store(folder_path("f"), "x", 1);
+        ck_assert_int_eq(chmod(folder_path("f"), modes[i]), 0);
+        if (user == STRANGER) ck_assert_int_eq(chown(folder_path("f"), user, user), 0);
+        TEST_OK(save_version(folder_path(i % 2 ? "link" : "f"), 1));
+        ck_assert_int_eq(stat(folder_path("f"), &info), 0);
+        ck_assert_int_eq(info.st_mode & 07777, modes[i]);
+        ck_assert_int_eq(info.st_uid, user);
+        ck_assert_int_eq(unlink(folder_path("f")), 0);
+    }
+    folder_remove();
+}
+
+/* One claim of a file at a time, by whatever path; what is no file needs none. */
+TEST(claims) {
+    int first, second;
+    folder_make();
+    ck_assert_int_eq(symlink("f", folder_path("link")), 0);
+    TEST_OK(vpps_output_claim(&first, folder_path("f")));
+    TEST_FAILS(vpps_output_claim(&second, folder_path("link")), VPPS_IO, "link: another run writes to it");
+    TEST_OK(vpps_output_claim(&second, folder_path("g")));
+    TEST_OK(save_version(folder_path("f"), 1)); /* a claim keeps other claims away, not outputs */
+    close(second);
+    close(first);
+    TEST_OK(vpps_output_claim(&first, folder_path("link")));
+    close(first);
+    TEST_OK(vpps_output_claim(&first, "/dev/null"));
+    ck_assert_int_eq(first, -1);
+    folder_remove();
+}
+
 /* What is no regular file stays what it is, and gets the bytes. */
 TEST(no_regular_files) {
     struct stat info;

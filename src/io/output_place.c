@@ -1,0 +1,107 @@
+/* output_place.c - see output_place.h. */
+#include "output_place.h"
+
+#include "base/base.h"
+#include "descriptor.h"
+
+#include <errno.h>
+
+#define MAX_LINKS 40 /* as Linux follows */
+
+/* Which descriptor of this process a path names; -1: none. */
+static int descriptor_of(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < VPPS_COUNT(folders); i++) {
+        const size_t n = strlen(folders[i]);
+        uint64_t fd;
+        if (strncmp(path, folders[i], n) == 0 && vpps_read_number(path + n, INT_MAX, &fd)) return (int)fd;
+    }
+    return -1;
+}
+
+/* NULL, or what failed; errno tells why. Enters the folder of a path that begins at p's folder: it becomes p's, and the rest p's base. */
+static const char *enter(vpps_output_place *p, char *path) {
+    char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    if (strlen(base) > NAME_MAX) {
+        errno = ENAMETOOLONG;
+        return "cannot be opened";
+    }
+    strcpy(p->base, base);
+    if (slash) slash[slash == path] = '\0'; /* of /NAME the slash stays */
+    const int folder = openat(p->folder, slash ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC), error = errno;
+    if (p->folder >= 0) close(p->folder);
+    p->folder = folder;
+    errno = error;
+    return folder >= 0 ? NULL : "its folder cannot be opened";
+}
+
+/* May the file, by the rule of protected_symlinks, have been put there by somebody who must not tell where this user writes? */
+static bool is_planted(const struct stat *folder, const struct stat *file) {
+    const mode_t everybodys = S_ISVTX | S_IWOTH;
+    return (folder->st_mode & everybodys) == everybodys && file->st_uid != geteuid() && file->st_uid != folder->st_uid;
+}
+
+/* The same failures. Looks at the file; of a link, `path` (PATH_MAX bytes) becomes what it points to, and *link true. */
+static const char *look(vpps_output_place *p, char *path, bool *link) {
+    struct stat folder;
+    const int fd = openat(p->folder, *p->base ? p->base : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    *link = false;
+    if (fd < 0) return errno == ENOENT ? NULL : "cannot be looked at";
+    p->exists = fstat(fd, &p->info) == 0 && fstat(p->folder, &folder) == 0;
+    const char *failed = p->exists ? NULL : "cannot be looked at";
+    *link = p->exists && S_ISLNK(p->info.st_mode);
+    if (p->exists && is_planted(&folder, &p->info)) {
+        errno = EACCES;
+        failed = *link ? "is another user's link in a folder where everybody may write, and is not followed"
+                       : "is another user's file in a folder where everybody may write, and is not written";
+    } else if (*link) {
+        const ssize_t n = readlinkat(fd, "", path, PATH_MAX - 1);
+        path[n > 0 ? n : 0] = '\0';
+        if (n <= 0) failed = "cannot be followed";
+    }
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return failed;
+}
+
+vpps_status vpps_output_find(vpps_output_place *p, const char *path) {
+    char at[PATH_MAX];
+    *p = (vpps_output_place){.folder = AT_FDCWD};
+    const char *failed = strlen(path) < sizeof at ? NULL : "cannot be opened";
+    errno = ENAMETOOLONG;
+    if (!failed) strcpy(at, path);
+    bool link = true;
+    for (int links = 0; link && !failed && (p->descriptor = descriptor_of(at)) < 0; links++) {
+        p->exists = false;
+        failed = enter(p, at);
+        if (!failed) failed = look(p, at, &link);
+        if (failed || !link || links < MAX_LINKS) continue;
+        errno = ELOOP;
+        failed = "cannot be followed";
+    }
+    if (!failed) return VPPS_OK;
+    const int error = errno;
+    vpps_output_place_close(p);
+    return vpps_fail(VPPS_IO, "%s%s: %s: %s", VPPS_PATH_ARGS(path), failed, strerror(error));
+}
+
+void vpps_output_place_close(vpps_output_place *p) {
+    if (p->folder >= 0) close(p->folder);
+    p->folder = -1;
+}
+
+bool vpps_output_holds_bytes(const vpps_output_place *p) {
+    return p->descriptor < 0 && p->exists && S_ISREG(p->info.st_mode) && p->info.st_size > 0;
+}
+
+int vpps_output_place_open(const vpps_output_place *p, int flags) {
+    if (p->descriptor >= 0) return fcntl(p->descriptor, F_DUPFD_CLOEXEC, 0);
+    for (;;) {
+        const int fd = openat(p->folder, p->base, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0666);
+        if (fd >= 0 || errno != EINTR) return fd;
+    }
+}
