@@ -15,7 +15,6 @@
 #include "cli/data_files.h"
 #include "cli/parse.h"
 #include "cli/save_name.h"
-#include "cli/tokenize.h"
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
@@ -258,7 +257,12 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     }
     vpps_status status = VPPS_OK;
     if (!given) {
-        if (!options_read(s, o, value, why, sizeof why)) {
+        if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0) {
+            status = vpps_fail(VPPS_ARGUMENT,
+                               "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
+                               "--tokenizer none",
+                               VPPS_PATH_ARGS(path), value);
+        } else if (!options_read(s, o, value, why, sizeof why)) {
             status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
         } else if (o->row.kind == OPTION_TEXT) {
             c->texts[c->n_texts++] = value; /* the settings point to it */
@@ -363,23 +367,6 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
-/* A checkpoint may come from anywhere: a command in it is never run unasked. */
-static vpps_status check_command(const char *path, const settings *s) {
-    const char *tokenizer = tokenizer_command(s);
-    if (!tokenizer || options_given(s, "tokenizer")) return VPPS_OK;
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!rows[i].row.name || strcmp(rows[i].row.name, "tokenizer") != 0 || !options_apply(s, &rows[i])) continue;
-        return vpps_fail(VPPS_ARGUMENT,
-                         "%s%s was trained with --tokenizer '%.200s': a checkpoint's command is not run unless it is "
-                         "given again%s",
-                         VPPS_PATH_ARGS(path), tokenizer,
-                         s->command == COMMAND_TRAIN ? "" : "; --tokenizer none reads text that is split already");
-    }
-    return VPPS_OK;
-}
-
 /* Reports options that differ from the checkpoint's, where that is allowed. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
@@ -480,7 +467,6 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
     free(text);
     VPPS_TRY(other);
     VPPS_TRY(take_options(path, s, c));
-    VPPS_TRY(check_command(path, s));
     VPPS_TRY(need_u32(path, "classes", &c->classes));
     VPPS_TRY(need(path, "vocabulary", &text));
     free(text);

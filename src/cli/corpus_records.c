@@ -6,7 +6,6 @@
 #include "cli/fields.h"
 #include "cli/input.h"
 #include "cli/records.h"
-#include "cli/tokenize.h"
 #include "io/constituents.h"
 #include "io/descriptor.h"
 #include "io/treebank.h"
@@ -43,11 +42,6 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
     if (*form == INPUT_AUTO && reads_records(c, s) && input_is_json(&t)) {
         *form = INPUT_JSONL;
         corpus_note(c, "%s%s: read as JSONL, an object a line", VPPS_PATH_ARGS(text->name));
-    }
-    if (fields_are(*form) && tokenizer_command(s)) {
-        return vpps_fail(VPPS_ARGUMENT,
-                         "%s%s: a command of --tokenizer is given lines of text, not records: --tokenizer simple",
-                         VPPS_PATH_ARGS(text->name));
     }
     if (fields_are(*form)) return VPPS_OK;
     *form = INPUT_AUTO;

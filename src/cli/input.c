@@ -2,7 +2,6 @@
 #include "cli/input.h"
 #include "base/base.h"
 #include "cli/fields.h"
-#include "cli/tokenize.h"
 #include "io/descriptor.h"
 
 #include <jansson.h>
@@ -167,16 +166,6 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     if (!is_read(kind, *form)) {
         return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
                          s->network->name, names[*form]);
-    }
-    const bool lines_alone = tokenizer_command(s) != NULL; /* `first` is what the command prints */
-    if (lines_alone && *form == INPUT_AUTO) {
-        if (kind == NET_SENTENCES) VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in));
-        *form = in->form == READ_LABELLED ? INPUT_LABELLED : INPUT_TEXT;
-    }
-    if (lines_alone && *form != INPUT_TEXT) {
-        return vpps_fail(VPPS_ARGUMENT,
-                         "%s%s: a command of --tokenizer is given lines of text, not %s: --tokenizer simple",
-                         VPPS_PATH_ARGS(first->name), names[*form]);
     }
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
         vpps_line line = {0}; /* what trained may be named so, too */

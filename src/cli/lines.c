@@ -9,27 +9,22 @@
 
 #define READ_BYTES 65536u
 
-vpps_status lines_open(line_reader *r, const char *path, const char *command, size_t limit) {
+vpps_status lines_open(line_reader *r, const char *path, size_t limit) {
     struct stat info;
-    *r = (line_reader){.name = "stdin", .limit = limit, .fd = STDIN_FILENO};
-    if (path && strcmp(path, "-") != 0) {
-        r->name = path;
-        r->is_regular = !command && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-        VPPS_TRY(vpps_stream_open(&r->stream, path));
-    }
-    return command ? filter_open(&r->filter, command, r->stream, &r->fd) : VPPS_OK;
+    *r = (line_reader){.name = "stdin", .limit = limit};
+    if (!path || strcmp(path, "-") == 0) return VPPS_OK;
+    r->name = path;
+    r->is_regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return vpps_stream_open(&r->stream, path);
 }
 
 void lines_of(line_reader *r, const char *name, const char *text, size_t len) {
-    *r = (line_reader){.name = name, .limit = SIZE_MAX / 4, .fd = -1, .ended = true, .lent = true};
+    *r = (line_reader){.name = name, .limit = SIZE_MAX / 4, .ended = true, .lent = true};
     r->buffer = (char *)(uintptr_t)text;
     r->end = len;
 }
 
-vpps_status lines_end(line_reader *r) { return r->filter ? filter_end(r->filter, r->number) : VPPS_OK; }
-
 void lines_close(line_reader *r) {
-    filter_close(r->filter);
     if (r->stream) vpps_stream_close(r->stream);
     if (!r->lent) VPPS_FREE_ARRAYS(r->buffer);
     *r = (line_reader){0};
@@ -69,7 +64,7 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
 
 /* Up to `room` bytes; none at the end. */
 static vpps_status read_some(line_reader *r, char *to, size_t room, size_t *n) {
-    if (r->stream && !r->filter) {
+    if (r->stream) {
         const char *bytes;
         VPPS_TRY(vpps_stream_peek(r->stream, 1, &bytes, n));
         *n = *n < room ? *n : room;
@@ -78,7 +73,7 @@ static vpps_status read_some(line_reader *r, char *to, size_t room, size_t *n) {
         return VPPS_OK;
     }
     for (;;) {
-        const ssize_t got = read(r->fd, to, room);
+        const ssize_t got = read(STDIN_FILENO, to, room);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return vpps_fail(VPPS_IO, "%s: %s", r->name, strerror(errno));
         *n = (size_t)got;
@@ -103,7 +98,7 @@ vpps_status lines_fill(line_reader *r) {
 }
 
 bool lines_ready(const line_reader *r) {
-    struct pollfd p = {.fd = r->fd, .events = POLLIN};
-    if (r->stream && !r->filter) return r->ended || r->is_regular;
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (r->stream) return r->ended || r->is_regular;
     return r->ended || poll(&p, 1, 0) != 0; /* also an end, or an error, which reading then tells */
 }

@@ -1,13 +1,11 @@
 /* lines.h - lines of standard input or of a file as they come, in bounded memory. */
 #pragma once
 
-#include "cli/filter.h"
+#include "io/stream.h"
 
 typedef struct line_reader {
     const char *name;    /* in messages: "stdin", or the file's */
     vpps_stream *stream; /* of a file; NULL: standard input */
-    filter *filter;      /* a command that lines go through; NULL: none */
-    int fd;              /* standard input, or what the command prints */
     bool is_regular;     /* a file that never waits for a writer */
     size_t limit;        /* bytes of a line at most */
     char *buffer;
@@ -25,13 +23,11 @@ typedef enum line_kind {
     LINE_END       /* there will be none */
 } line_kind;
 
-/* Opens a file, which may be compressed; path NULL or "-": standard input. Its lines go through a shell command where that is not NULL.
- * Both must outlive the reader, which is to be closed in any case. Fails with IO, FORMAT, MEMORY. */
-vpps_status lines_open(line_reader *r, const char *path, const char *command, size_t limit);
+/* Opens a file, which may be compressed; path NULL or "-": standard input. `path` must outlive the reader, which is to be closed in any
+ * case. Fails with IO, FORMAT, MEMORY. */
+vpps_status lines_open(line_reader *r, const char *path, size_t limit);
 /* The lines of a text, which must outlive the reader and is only read; however long they are. */
 void lines_of(line_reader *r, const char *name, const char *text, size_t len);
-/* After the last line: fails with IO where the command did not do its work (filter_end). */
-vpps_status lines_end(line_reader *r);
 void lines_close(line_reader *r);
 
 /* The next line of what is here; it stays until lines_fill. */

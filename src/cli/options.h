@@ -47,6 +47,7 @@ typedef struct settings {
     bool freeze_vectors;
     uint32_t generate; /* a net_generator */
     uint32_t function_tags, subtypes;
+    uint32_t tokenizer;         /* TOKENIZER_NONE, TOKENIZER_SIMPLE */
     const char *sentence_label; /* DEPENDENCIES: the comment that labels a sentence; NULL: relations are learned */
     uint32_t examples, leaves, min_count;
     uint64_t seed;
@@ -83,7 +84,7 @@ typedef struct settings {
     uint32_t top, on_error;               /* predict: classes shown; 0: stop, 1: skip */
     uint32_t input_format, output_format; /* an input_form, an output_form */
     bool gold;
-    const char *tokenizer, *text_field, *label_field;
+    const char *text_field, *label_field;
     uint64_t line_bytes;
     uint64_t drawn_seed; /* generate */
     uint32_t count, most_words;

@@ -297,10 +297,7 @@ static vpps_status predict_records(predictor *p) {
     record r = {0};
     for (;;) {
         const line_kind kind = records_next(&p->reader, &r);
-        if (kind == LINE_END) {
-            VPPS_TRY(run_batch(p));
-            return lines_end(&p->reader.lines);
-        }
+        if (kind == LINE_END) return run_batch(p);
         if (kind != LINE_NONE) {
             VPPS_TRY(take_record(p, kind, &r));
             continue;
@@ -373,7 +370,7 @@ static vpps_status predict_whole(predictor *p) {
 static vpps_status predict_file(predictor *p, const char *path) {
     const bool whole = (p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON]) || task_for(p->s)->own_form;
     const size_t limit = p->s->line_bytes && !whole ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
-    vpps_status status = records_open(&p->reader, path, tokenizer_command(p->s), limit);
+    vpps_status status = records_open(&p->reader, path, limit);
     if (status == VPPS_OK) status = whole ? predict_whole(p) : predict_lines(p);
     records_close(&p->reader);
     return status;

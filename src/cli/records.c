@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 
-vpps_status records_open(record_reader *r, const char *path, const char *command, size_t limit) {
+vpps_status records_open(record_reader *r, const char *path, size_t limit) {
     *r = (record_reader){.form = INPUT_TEXT};
-    return lines_open(&r->lines, path, command, limit);
+    return lines_open(&r->lines, path, limit);
 }
 
 void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form) {

@@ -24,7 +24,7 @@ typedef struct record_reader {
 } record_reader;
 
 /* Opens a file as lines_open does. */
-vpps_status records_open(record_reader *r, const char *path, const char *command, size_t limit);
+vpps_status records_open(record_reader *r, const char *path, size_t limit);
 /* Those of a text, as lines_of. */
 void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
 void records_close(record_reader *r);

@@ -260,38 +260,6 @@ check "beyond ASCII" tokens "„Été“ – l’été… 你好。" "„ Été 
 check "words stay" tokens "ada sees rome ." "ada sees rome ."
 check "of a field" matches '{"text":"ada, rome."}\n' 'ada\|\S+ ,\|\S+ rome\|\S+ \.\|\S+' --model tags.ckpt --tokenizer simple --output-format text
 
-check "a command" given 'ada,rome\nbob\n' 'ada|B-PER rome|B-LOC\nbob|B-PER\n' --model tags.ckpt --tokenizer "sed 's/,/ /g'"
-of_files() {
-    printf 'ada,bob\nrome' >a.txt
-    printf 'oslo,\n' | gzip >b.gz
-    predict --model tags.ckpt a.txt b.gz --tokenizer "tr , ' '" && diff out <(printf 'ada|B-PER bob|B-PER\nrome|B-LOC\noslo|B-LOC\n')
-}
-check "of files" of_files
-fails() { # fails COMMAND MESSAGE: after what the command printed
-    printf 'ada\nbob\n' | predict --model tags.ckpt --tokenizer "$1"
-    [ $? -eq 1 ] && says err "$2" && [ "$(wc -l <err)" = 1 ]
-}
-check "a command that fails" fails 'cat; exit 3' "the command ended with status 3"
-check "too few lines" fails 'head -n 1' "expected a line for each of 2, found 1"
-check "too many" fails 'cat; echo ada' "expected a line for each of 2, found 3"
-early() { yes ada | head -n 300000 | predict --model tags.ckpt --tokenizer 'head -n 1; exit 0'; [ $? -eq 1 ] && says err "found 1"; }
-check "a command that reads no more" early
-stopped() { { echo; printf 'a\0b\n'; yes ada | head -n 100000; } | predict --model tags.ckpt --tokenizer cat; [ $? -eq 1 ] && says err "stdin:2:2: expected text"; }
-check "a bad line of a command" stopped
-unbuffered() { # answers come while standard input stays open
-    python3 - "$vpps" <<'PY'
-import subprocess, sys
-p = subprocess.Popen([sys.argv[1], 'predict', '--model', 'tags.ckpt', '--vps', '1', '--tokenizer', 'sed -u s/x//'], stdin=subprocess.PIPE,
-                     stdout=subprocess.PIPE, bufsize=0)
-p.stdin.write(b'adax\n')
-assert p.stdout.readline() == b'ada|B-PER\n'
-p.stdin.close()
-assert p.stdout.read() == b'' and p.wait() == 0
-PY
-}
-check "as it comes" unbuffered
-check "records are not for commands" fails_with 1 "is given lines of text, not csv" "$vpps" predict --model labels.ckpt some.csv --tokenizer cat
-
 doubled() { # one of both would be lost
     printf 'id,id,text\n1,2,ada\n' >doubled.csv
     fails_with 1 "doubled.csv:1: two fields have the name 'id'; expected one" "$vpps" predict --model "$1" doubled.csv
