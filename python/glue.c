@@ -141,6 +141,14 @@ vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const
                                        .pulls = pulls, .n_indices = n_indices, .indices = indices));
 }
 
+/* ---------------------------------------------------------------- steps */
+
+void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out) {
+    out->status = vpps_fb(h, g, loss, &out->stale_loss);
+}
+
+void glue_update(vpps_handle *h, glue_answer *out) { out->status = vpps_update(h); }
+
 /* ---------------------------------------------------------------- text */
 
 void glue_free(void *p) { free(p); }

@@ -35,6 +35,14 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
 
+/* vpps_fb and vpps_update, whose answer is still there when an exception, as that of Ctrl-C, takes the place of their return. */
+typedef struct glue_answer {
+    vpps_status status;
+    float stale_loss;
+} glue_answer;
+void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
+void glue_update(vpps_handle *h, glue_answer *out);
+
 /* What these calls write to a file, as text that glue_free frees; NULL on failure. */
 char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
 char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);

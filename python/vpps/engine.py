@@ -270,10 +270,13 @@ class Engine(Uncopied):
 
     def stats(self) -> Stats:
         """Counters and times; never waits for the batch in flight."""
+        return _fields(Stats, self._counters())
+
+    def _counters(self) -> Any:
         s = sized("vpps_stats")
         with self._lock:
             check(lib.vpps_handle_stats(self._c, s))
-        return _fields(Stats, s)
+        return s
 
     @contextmanager
     def trace(self, name: str) -> Iterator[None]:

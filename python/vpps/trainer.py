@@ -106,8 +106,8 @@ class Trainer(Engine):
     """A model specialised for a device (the C library's handle): it trains the model's graphs.
 
     Numbers that are 0 and names that are None are chosen by the library; vpps_options in include/vpps.h tells what each is. `log` is
-    given what a reader of the run wants to know, line by line; `on_step` the number (from 1), the loss and the learning rate of each batch,
-    in order, see `vpps.Metrics`: when the next batch begins, or when `loss()` waits for it.
+    given what a reader of the run wants to know, line by line; `on_step` the number (from 1, over all trainers of the model), the loss and
+    the learning rate of each batch, in order, see `vpps.Metrics`: when the next batch begins, or when `loss()` waits for it.
 
     A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
     meanwhile. While a batch is scheduled and runs, Python's other threads run.
@@ -173,7 +173,6 @@ class Trainer(Engine):
         self._open(model, ffi.gc(created(lib.glue_handle_create(model._glue, o, status), status), lib.glue_handle_destroy))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr)
-        self._batches = 0  # training batches begun, those before a checkpoint included
         self._untold: float | None = None  # the learning rate of the latest batch, where on_step does not know the batch yet
         model._trainer = weakref.ref(self)
 
@@ -209,39 +208,49 @@ class Trainer(Engine):
 
         Ctrl-C during a batch is raised when the batch is done: it counts, and training can go on."""
         loss = node_of(loss, "step")
-        stale, id = ffi.new("float *"), loss.id
-        with self._lock:
-            self._begun(self._call(loss._e, "step", lambda h, g: lib.vpps_fb(h, g, id, stale)), stale)
-        value: float = stale[0]
-        return value
+        return self._step(loss._e, "step", loss.id)
 
     fb = step
 
-    def _begun(self, status: int, stale: Any) -> None:
-        """A batch has begun, or failed to; *stale is the loss of the preceding one."""
+    def _step(self, e: Epoch, what: str, loss: int) -> float:
+        with self._lock:
+            answer = self._begin(lambda a: self._call(e, what, lambda h, g: lib.glue_fb(h, g, loss, a)))
+        stale: float = answer.stale_loss
+        return stale
+
+    def _begin(self, call: Callable[[Any], None]) -> Any:
+        """Begins a batch by a call that fills in a glue_answer. It counts where it began, though Ctrl-C came meanwhile."""
+        answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
-            check(status)
+            call(answer)
+        except BaseException:
+            if answer.status == lib.VPPS_OK:
+                self._begun(answer.stale_loss)
+            raise
+        try:
+            check(answer.status)
         except NonfiniteError:  # of the preceding batch, which on_step is not told of
             self._untold = None
             raise
+        self._begun(answer.stale_loss)
+        return answer
+
+    def _begun(self, stale_loss: float) -> None:
+        """A batch has begun; the loss of the preceding one is known."""
         try:
-            self._tell(stale[0])
+            self._tell(stale_loss)
         finally:
-            self._batches, self._untold = self._batches + 1, self._lr
+            self._untold = self._lr
 
     def _tell(self, loss: float) -> None:
-        """Tells on_step of the latest batch, once."""
+        """Tells on_step of the latest batch that is done, once."""
         lr, self._untold = self._untold, None
         if lr is not None and self._on_step is not None:
-            self._on_step(self._batches, {"loss": loss, "lr": lr})
+            self._on_step(self._counters().batches, {"loss": loss, "lr": lr})
 
     def idle_step(self, graph: Graph) -> float:
         """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the preceding batch."""
-        stale = ffi.new("float *")
-        with self._lock:
-            self._begun(self._call(graph._epoch, "idle_step", lambda h, g: lib.vpps_fb(h, g, NO_NODE, stale)), stale)
-        value: float = stale[0]
-        return value
+        return self._step(graph._epoch, "idle_step", NO_NODE)
 
     def backward(self, loss: Node, *, values: Named | None = None, gradients: Named | None = None,
                  parameters: bool = True) -> Asked:
@@ -271,8 +280,7 @@ class Trainer(Engine):
     def update(self) -> None:
         """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""
         with self._lock:
-            check(lib.vpps_update(self._c))
-            self._batches, self._untold = self._batches + 1, self._lr
+            self._begin(lambda a: lib.glue_update(self._c, a))
             if self._on_step is not None:
                 self.sync_latest_loss()
 
@@ -390,7 +398,7 @@ class Trainer(Engine):
         """Reads such a file, or any safetensors file that has the model's parameters. All or nothing."""
         with self._lock:
             check(lib.vpps_load(self._c, os.fsencode(path)))
-            self._batches, self._untold = self.stats().batches, None
+            self._untold = None
 
     # ---- looking inside
 

@@ -411,6 +411,73 @@ def test_on_step_is_told_of_each_batch_once(tmp_path, rng, caller):
     assert [n for n, _, _ in told] == list(range(1, 10))
 
 
+class Interrupting:
+    """The library; Ctrl-C comes while one of its functions runs, so that it is raised in place of the function's return."""
+
+    def __init__(self, lib, name):
+        self._lib, self._name = lib, name
+
+    def __getattr__(self, name):
+        function = getattr(self._lib, name)
+
+        def call(*arguments):
+            self._name = ""
+            function(*arguments)
+            raise KeyboardInterrupt
+
+        return call if name == self._name else function
+
+
+@pytest.mark.parametrize(("name", "parts"), [("glue_fb", False), ("vpps_sync_latest_loss", False), ("vpps_poll_loss", False),
+                                             ("vpps_backward", True), ("glue_update", True), ("vpps_poll_loss", True)])
+def test_on_step_is_told_of_batches_in_spite_of_ctrl_c(rng, monkeypatch, name, parts):
+    told, losses = [], []
+    net, twin = Small(on_step=lambda n, values: told.append((n, values["loss"], values["lr"]))).train(), Small().train()
+
+    def step(of, batch):
+        with of.graph:
+            loss = of.loss(batch)
+            if parts:
+                of.trainer.backward(loss)
+                of.trainer.update()
+            else:
+                of.trainer.step(loss)
+            of.trainer.poll_loss()
+
+    for i in range(6):
+        batch = net.draw(rng)
+        net.trainer.lr = twin.trainer.lr = 0.1 / (i + 1)
+        if i in (0, 2, 3):
+            with monkeypatch.context() as m:
+                m.setattr(vpps.trainer, "lib", Interrupting(vpps.trainer.lib, name))
+                try:
+                    step(net, batch)
+                    net.trainer.loss()
+                except KeyboardInterrupt:
+                    pass
+        else:
+            step(net, batch)
+        if name == "vpps_backward" and i in (0, 2, 3):  # the gradients are there, but no update came
+            net.trainer.update()
+        step(twin, batch)
+        losses.append((i + 1, twin.trainer.loss(), 0.1 / (i + 1)))
+    net.trainer.loss()
+    assert told == losses
+    np.testing.assert_array_equal(net.values(), twin.values())
+
+
+def test_a_second_trainer_counts_on(rng):
+    told = []
+    net = Small().train()
+    net.step(net.draw(rng))
+    net.trainer.close()
+    net.trainer = vpps.Trainer(net.model, on_step=lambda n, _: told.append(n))
+    for _ in range(2):
+        net.step(net.draw(rng))
+    net.trainer.loss()
+    assert told == [2, 3] and net.trainer.stats().batches == 3
+
+
 def test_on_step_is_told_of_losses_that_are_not_finite(rng):
     told = []
     net = Small(on_step=lambda n, values: told.append((n, math.isfinite(values["loss"]))), nonfinite="skip").train()
