@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of a small recurrent network with adaptive computation time, by an implementation in PyTorch.
 
-    python3 tests/golden/act.py > tests/golden/act_golden.h
+    python3 tests/golden/act.py > tests/golden/act.json
 
 Graves, "Adaptive Computation Time for Recurrent Neural Networks" (2016), section 2, with torch.nn.RNNCell, whose second
 bias is zero. It stops where the halting probabilities add up to enough, as the paper's Python would. The loss of an
@@ -9,8 +9,8 @@ example is its label's negative log likelihood and the ponder cost, of which onl
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_sentence, header, matrix, nll, print_examples,
-                    print_golden, table, vector)
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, matrix, nll, sentence, table, vector,
+                    write)
 
 TURNS, PONDER, EPSILON = 4, 0.05, 0.01
 # The order numbers the tensors.
@@ -60,10 +60,8 @@ def loss(p, example):
 def main():
     random = Random(2016)
     sentences = [(random.ids(1 + random.below(9), WORDS), random.below(CLASSES)) for _ in range(EXAMPLES)]
-    header("act")
-    print_examples("golden_labelled", (f".sentence = {c_sentence(words)}, .label = {label}"
-                                       for words, label in sentences))
-    print_golden("act", TENSORS, loss, sentences, "golden_labelled", turns=TURNS, ponder=PONDER)
+    write(({"sentence": sentence(words), "label": label} for words, label in sentences),
+          golden("act", TENSORS, loss, sentences, turns=TURNS, ponder=PONDER))
 
 
 if __name__ == "__main__":

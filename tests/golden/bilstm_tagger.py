@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of small taggers, with and without characters and of two layers, by torch.nn.LSTM.
 
-    python3 tests/golden/bilstm_tagger.py > tests/golden/bilstm_tagger_golden.h
+    python3 tests/golden/bilstm_tagger.py > tests/golden/bilstm_tagger.json
 
 A bidirectional LSTM (Graves and Schmidhuber 2005) on the words' embeddings and a classifier with a hidden layer on both
 directions' h; the tagger with characters spells rare words with two more LSTMs, whose last states together are the
@@ -10,8 +10,8 @@ log likelihoods over the batch's number of sentences.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_call, c_sentence, header,
-                    lstm_layers, lstm_tensors, matrix, nll, print_examples, print_golden, run_lstm, table, vector)
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, golden, lstm_layers, lstm_tensors,
+                    matrix, nll, run_lstm, sentence, table, vector, write)
 
 MLP, CHARACTERS, CHARACTER_EMBED = 16, 12, 10
 SPELL = EMBED // 2
@@ -68,16 +68,11 @@ def main():
     random = Random(2005)
     sentences = [draw_sentence(random) for _ in range(EXAMPLES)]
     spelled = [(words, tags, [draw_spelling(random) for _ in words]) for words, tags in sentences]
-    header("bilstm_tagger")
-    print_examples("golden_spelled",
-                   (f".sentence = {c_sentence(words, tags)}, "
-                    f"{c_call('SPELLINGS', (c_call('SPELLING', s) if s else 'NO_SPELLING' for s in spellings))}"
-                    for words, tags, spellings in spelled))
-    print_golden("bilstm-tagger", tensors(1), loss, sentences, "golden_spelled", mlp=MLP)
-    print_golden("bilstm-tagger", tensors(2), loss, sentences, "golden_spelled", name="bilstm-tagger-2-layers",
-                 mlp=MLP, layers=2)
-    print_golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, "golden_spelled", mlp=MLP,
-                 characters=CHARACTERS, character_embed=CHARACTER_EMBED)
+    write(({"sentence": sentence(words, tags), "spellings": spellings} for words, tags, spellings in spelled),
+          golden("bilstm-tagger", tensors(1), loss, sentences, mlp=MLP),
+          golden("bilstm-tagger", tensors(2), loss, sentences, name="bilstm-tagger-2-layers", mlp=MLP, layers=2),
+          golden("bilstm-char-tagger", CHARACTER_TENSORS, loss, spelled, mlp=MLP, characters=CHARACTERS,
+                 character_embed=CHARACTER_EMBED))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Golden losses of a small Child-Sum Tree-LSTM, by an implementation in PyTorch that shares nothing with VPPS.
 
-    python3 tests/golden/child_sum_tree_lstm.py > tests/golden/child_sum_tree_lstm_golden.h
+    python3 tests/golden/child_sum_tree_lstm.py > tests/golden/child_sum_tree_lstm.json
 
-needs PyTorch (any version; written with 2.x) and no data: the trees are drawn here and go into the header. The network is that of Tai,
+needs PyTorch (any version; written with 2.x) and no data: the trees are drawn here and go into the file. The network is that of Tai,
 Socher and Manning, "Improved Semantic Representations From Tree-Structured Long Short-Term Memory Networks" (ACL 2015), section 3.1,
 eqs. 2-8, on dependency trees. A classifier at every word that has a label; the loss is the sum of their negative log likelihoods over the
 batch's number of trees.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_sentence, header, matrix, print_examples,
-                    print_golden, table, vector)
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, golden, matrix, sentence, table, vector,
+                    write)
 
 # The order numbers the tensors.
 TENSORS = [
@@ -46,10 +46,6 @@ def draw_trees():
     return trees
 
 
-def c_tree(tree):
-    return f".sentence = {c_sentence(*tree)}"
-
-
 def loss(p, tree):
     words, labels, heads = tree
     losses = []
@@ -78,9 +74,7 @@ def loss(p, tree):
 
 def main():
     trees = draw_trees()
-    header("child_sum_tree_lstm")
-    print_examples("golden_dependencies", map(c_tree, trees))
-    print_golden("child-sum-tree-lstm", TENSORS, loss, trees, "golden_dependencies")
+    write(({"sentence": sentence(*tree)} for tree in trees), golden("child-sum-tree-lstm", TENSORS, loss, trees))
 
 
 if __name__ == "__main__":

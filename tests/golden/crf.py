@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of a small tagger with a conditional random field, in PyTorch.
 
-    python3 tests/golden/crf.py > tests/golden/crf_golden.h
+    python3 tests/golden/crf.py > tests/golden/crf.json
 
 The network below is that of bilstm_tagger.py. The field (Lafferty, McCallum and Pereira 2001) is computed as it is defined, by the
 forward algorithm: -log of e^s(y) over the sum of e^s(y') for all tags y', where s adds up the words' scores, those of tags that
@@ -10,8 +10,7 @@ follow each other, and those of the first and the last tag. A sentence with a wo
 import torch
 
 from bilstm_tagger import MLP, tensors
-from golden import (CLASSES, EXAMPLES, NO_WORD, WORDS, Random, c_sentence, header, print_examples, print_golden, run_lstm, table,
-                    vector)
+from golden import CLASSES, EXAMPLES, NO_WORD, WORDS, Random, golden, run_lstm, sentence, table, vector, write
 
 
 def emissions(p, words):
@@ -45,10 +44,8 @@ def main():
     sentences = [draw_sentence(random, number) for number in range(EXAMPLES)]
     all_tensors = [*tensors(1), table("crf.transitions", 1, CLASSES * CLASSES), vector("crf.begin", CLASSES),
                    vector("crf.end", CLASSES)]
-    header("crf")
-    print_examples("golden_chained", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
-    print_golden("bilstm-tagger", all_tensors, loss, sentences, "golden_chained", name="bilstm-tagger-crf", mlp=MLP,
-                 crf="true")
+    write(({"sentence": sentence(words, tags)} for words, tags in sentences),
+          golden("bilstm-tagger", all_tensors, loss, sentences, name="bilstm-tagger-crf", mlp=MLP, crf=1))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of small graph attention networks: of one round and two, for nodes and for graphs, with sums over edges by index_add.
 
-    python3 tests/golden/gat.py > tests/golden/gat_golden.h
+    python3 tests/golden/gat.py > tests/golden/gat.json
 
 Velickovic et al., "Graph Attention Networks" (2018), with the scores of Brody, Alon and Yahav (2022), equation 7: all edges of a graph are
 rows of one matrix, each once for either direction; scores are normalised by sums over the edges into a node (scatter). Some nodes have no label, and
@@ -10,8 +10,8 @@ no loss. The loss is the sum of the negative log likelihoods over the batch's nu
 import torch
 from torch.nn.functional import elu, leaky_relu
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, Tensor, c_call, c_sentence, header, layer_name, matrix, nll,
-                    print_examples, print_golden, table, vector)
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, Tensor, golden, layer_name, matrix, nll,
+                    sentence, table, vector, write)
 
 HEADS, TYPES, NUMBERS = 3, 4, 2
 
@@ -47,10 +47,9 @@ def draw_graph(random):
     return words, labels, random.below(CLASSES), edges, [random.below(9) / 4 - 1 for _ in range(NUMBERS * n)]
 
 
-def c_graph(graph):
+def example(graph):
     words, labels, label, edges, numbers = graph
-    linked = [c_call("EDGES", ("{%d, %d, %d}" % e for e in edges))] if edges else []
-    return ", ".join([f".sentence = {c_sentence(words, labels)}", f".label = {label}", *linked, c_call("NUMBERS", numbers)])
+    return {"sentence": sentence(words, labels), "label": label, "edges": edges, "numbers": numbers}
 
 
 def states(p, graph):
@@ -85,11 +84,10 @@ def loss_of_graph(p, graph):
 def main():
     random = Random(2018)
     graphs = [draw_graph(random) for _ in range(EXAMPLES)]
-    header("gat")
-    print_examples("golden_graphs", map(c_graph, graphs))
-    for network, loss, rounds in (("gat", loss_of_nodes, 1), ("gat", loss_of_nodes, 2), ("gat-classifier", loss_of_graph, 2)):
-        print_golden(network, tensors(rounds), loss, graphs, "golden_graphs", name=f"{network}-{rounds}", layers=rounds,
-                     heads=HEADS, edge_types=TYPES, numbers=NUMBERS)
+    write(map(example, graphs),
+          *(golden(network, tensors(rounds), loss, graphs, name=f"{network}-{rounds}", layers=rounds, heads=HEADS,
+                   edge_types=TYPES, numbers=NUMBERS)
+            for network, loss, rounds in (("gat", loss_of_nodes, 1), ("gat", loss_of_nodes, 2), ("gat-classifier", loss_of_graph, 2))))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-/* golden.h - the form of the headers that golden.py writes: a small network, what it is trained on, and its losses. */
+/* golden.h - a small network, its training examples, and the losses that PyTorch has on them, as golden.py writes them. */
 #pragma once
 
+#include "base/arena.h"
 #include "models.h"
 
-/* As in golden.py: each step is trained on so many examples, from the first on, again and again. */
+/* As in golden.py: each step trains on the next GOLDEN_BATCH examples, and begins again after the last one. */
 enum { GOLDEN_BATCH = 4, GOLDEN_BATCHES = 20 };
 
 /* A parameter of a golden network. */
@@ -23,40 +24,6 @@ typedef struct golden {
     double sgd[GOLDEN_BATCHES], adam[GOLDEN_BATCHES];
 } golden;
 
-/* ---- members of goldens and of their examples */
-
-/* clang-format off */
-#define ARRAY(type, ...) (const type[]){__VA_ARGS__}
-#define COUNT(type, ...) (sizeof(ARRAY(type, __VA_ARGS__)) / sizeof(type))
-#define BOTH(type, ...) ARRAY(type, __VA_ARGS__), COUNT(type, __VA_ARGS__)
-
-#define TENSORS(...) .n_tensors = COUNT(golden_tensor, __VA_ARGS__), .tensors = ARRAY(golden_tensor, __VA_ARGS__)
-
-/* Those of golden.py's lstm_tensors. */
-#define LSTM(name) LSTM_GATE(name, "i"), LSTM_GATE(name, "f"), LSTM_GATE(name, "o"), LSTM_GATE(name, "u")
-#define LSTM_GATE(name, gate) {name ".W_" gate, 0.3}, {name ".U_" gate, 0.3}, {name ".b_" gate, 0.1}
-
-#define NO_WORD VPPS_NO_WORD
-#define WORDS(...) .words = ARRAY(uint32_t, __VA_ARGS__), .n_words = COUNT(uint32_t, __VA_ARGS__)
-#define TAGS(...) .tags = ARRAY(uint32_t, __VA_ARGS__)
-#define HEADS(...) .heads = ARRAY(uint32_t, __VA_ARGS__)
-
-#define SPELLINGS(...) .spellings = ARRAY(net_spelling, __VA_ARGS__)
-#define SPELLING(...) {BOTH(uint32_t, __VA_ARGS__)}
-#define NO_SPELLING {NULL, 0}
-
-/* In post-order. */
-#define TREE(...) .tree = &(const vpps_tree){BOTH(vpps_tree_node, __VA_ARGS__), (COUNT(vpps_tree_node, __VA_ARGS__) + 1) / 2}
-#define LEAF(label, word) {label, -1, -1, word}
-#define INNER(label, left, right) {label, left, right, NO_WORD}
-
-/* Nodes' tags, the numbers of their first arcs, and arcs: from a node, a character or a word. */
-#define LATTICE(tags, first, ...) .lattice = &(const vpps_lattice){ \
-    COUNT(uint32_t, tags), ARRAY(uint32_t, tags), ARRAY(uint32_t, first), ARRAY(vpps_lattice_arc, __VA_ARGS__)}
-#define LIST(...) __VA_ARGS__
-#define CHARACTER(from, id) {from, id, true}
-#define WORD(from, id) {from, id, false}
-
-#define EDGES(...) .edges = ARRAY(net_edge, __VA_ARGS__), .n_edges = COUNT(net_edge, __VA_ARGS__)
-#define NUMBERS(...) .numbers = ARRAY(float, __VA_ARGS__)
-/* clang-format on */
+/* Reads golden number i of the file tests/golden/NAME.json into memory of the arena. Fails the check where the file is not as
+ * golden.py writes it. */
+golden golden_read(vpps_arena *a, const char *name, size_t i);

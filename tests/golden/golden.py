@@ -1,11 +1,11 @@
-"""What the golden scripts share: data drawn without any library, initial values, training, and the headers' form.
+"""What the golden scripts share: data drawn without any library, initial values, training, and the form of the data files.
 
 A script describes a network (its tensors and the loss of one example, in PyTorch) and draws examples; golden.py trains
-it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a `golden` of golden.h. Everything
-is computed in double precision from initial values rounded to single precision.
+it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a JSON file, which golden.c reads.
+Everything is computed in double precision from initial values rounded to single precision.
 """
+import json
 import math
-import textwrap
 from typing import NamedTuple
 
 import torch
@@ -156,67 +156,28 @@ def train(tensors, loss_of, examples, make_optimizer):
     return result
 
 
-# ---------------------------------------------------------------- headers
+# ---------------------------------------------------------------- data files
 
 
-NO_BREAK = "\N{NO-BREAK SPACE}"
+def sentence(words, tags=None, heads=None):
+    """A vpps_sentence."""
+    return {key: value for key, value in (("words", words), ("tags", tags), ("heads", heads)) if value}
 
 
-def c_call(macro, values):
-    """A macro of golden.h; lines break only between the values."""
-    values = ("NO_WORD" if value == NO_WORD else str(value).replace(" ", NO_BREAK) for value in values)
-    return f"{macro}({', '.join(values)})"
+def golden(network, tensors, loss_of, examples, name=None, **config):
+    """Trains on the examples. The result names all that the same training by VPPS needs, and its losses. Without a name it
+    has the network's."""
+    return {
+        "name": name or network, "network": network,
+        "config": {"words": WORDS, "classes": CLASSES, "embed": EMBED, "hidden": HIDDEN} | config,
+        "tensors": [[tensor.name, tensor.scale] for tensor in tensors],
+        **{field: [float(f"{x:.12g}") for x in train(tensors, loss_of, examples, make)]
+           for field, make in (("sgd", lambda p: torch.optim.SGD(p, lr=0.2)), ("adam", lambda p: SparseAdam(p, tensors)))},
+    }
 
 
-def c_sentence(words, tags=None, heads=None):
-    fields = [c_call("WORDS", words), *([c_call("TAGS", tags)] if tags else []), *([c_call("HEADS", heads)] if heads else [])]
-    return f"{{{', '.join(fields)}}}"
-
-
-def c_tensors(tensors):
-    """A macro stands for the tensors of an LSTM."""
-    texts = []
-    while tensors:
-        name = tensors[0].name.removesuffix(".W_i")
-        lstm = [tensor.name for tensor in lstm_tensors(name, 1, 1)]
-        if [tensor.name for tensor in tensors[:len(lstm)]] == lstm:
-            texts.append(f'LSTM("{name}")')
-            tensors = tensors[len(lstm):]
-        else:
-            texts.append(f'{{"{tensors[0].name}", {tensors[0].scale}}}')
-            tensors = tensors[1:]
-    return c_call("TENSORS", texts)
-
-
-def print_wrapped(text, indent):
-    lines = textwrap.fill(text, 118, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
-                          break_on_hyphens=False)
-    print(lines.replace(NO_BREAK, " "))
-
-
-def header(name, include="golden.h"):
-    print(f"/* {name}_golden.h - made by {name}.py: do not edit. */\n/* clang-format off */\n#pragma once\n\n#include \"{include}\"")
-
-
-def print_examples(name, examples):
-    """examples: the C initializers of a net_example each."""
-    print(f"\nstatic const net_example {name}[] = {{")
-    for example in examples:
-        print_wrapped(f"{{{example}}},", "    ")
-    print("};")
-
-
-def print_golden(network, tensors, loss_of, examples, c_examples, name=None, **config):
-    """Trains, and writes a golden; c_examples is the array that print_examples made of the examples. Without
-    a name it has the network's."""
-    config = {"words": WORDS, "classes": CLASSES, "embed": EMBED, "hidden": HIDDEN} | config
-    name = name or network
-    print(f"\nstatic const golden {name.replace('-', '_')}_golden = {{")
-    print(f'    .name = "{name}",\n    .network = "{network}",')
-    print_wrapped(f".config = {{{', '.join(f'.{key} = {value}' for key, value in config.items())}}},", "    ")
-    print_wrapped(f"{c_tensors(tensors)},", "    ")
-    print(f"    .n_examples = {len(examples)},\n    .examples = {c_examples},")
-    for field, make in (("sgd", lambda p: torch.optim.SGD(p, lr=0.2)), ("adam", lambda p: SparseAdam(p, tensors))):
-        losses = train(tensors, loss_of, examples, make)
-        print_wrapped(f".{field} = {{{', '.join(f'{x:.12g}' for x in losses)}}},", "    ")
-    print("};")
+def write(examples, *goldens):
+    """Prints a file: its examples are a net_example each, with the names of its members; a line each."""
+    def lines(values):
+        return ",\n".join(json.dumps(value) for value in values)
+    print(f'{{"examples": [\n{lines(examples)}],\n"goldens": [\n{lines(goldens)}]}}')

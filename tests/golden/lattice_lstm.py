@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of a small lattice LSTM, by an implementation in PyTorch that shares nothing with VPPS.
 
-    python3 tests/golden/lattice_lstm.py > tests/golden/lattice_lstm_golden.h
+    python3 tests/golden/lattice_lstm.py > tests/golden/lattice_lstm.json
 
 Zhang and Yang, "Chinese NER Using Lattice LSTM" (ACL 2018), section 3.3, eqs. 11 to 16, from left to right only, with a
 softmax for each tag instead of a CRF. The cell of a word starts from the state at the word's first character (h_b and
@@ -10,8 +10,8 @@ likelihoods over the batch's number of lattices.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_call, header, lstm_tensors, lstm_weights,
-                    matrix, nll, print_examples, print_golden, table, vector)
+from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, lstm_tensors, lstm_weights, matrix, nll,
+                    table, vector, write)
 
 CHARACTERS = 15
 
@@ -72,23 +72,22 @@ def draw_lattice(random):
     return random.ids(n, CHARACTERS), random.ids(n, CLASSES), words
 
 
-def c_lattice(lattice):
-    """Node 0 is the start, node k + 1 stands after character k; arcs come from the node before the first character."""
+def example(lattice):
+    """Node 0 is the start, node k + 1 stands after character k; arcs come from the node before the first character: each
+    the node, the id, and 1 for a character or 0 for a word."""
     characters, tags, words = lattice
     arcs, first = [], [0, 0]
     for e, character in enumerate(characters):
-        arcs.append(c_call("CHARACTER", [e, character]))
-        arcs += [c_call("WORD", [b, word]) for b, end, word in words if end == e]
+        arcs.append((e, character, 1))
+        arcs += [(b, word, 0) for b, end, word in words if end == e]
         first.append(len(arcs))
-    return c_call("LATTICE", [c_call("LIST", [0, *tags]), c_call("LIST", first), *arcs])
+    return {"lattice": {"tags": [0, *tags], "first": first, "arcs": arcs}}
 
 
 def main():
     random = Random(2018)
     lattices = [draw_lattice(random) for _ in range(EXAMPLES)]
-    header("lattice_lstm")
-    print_examples("golden_lattices", map(c_lattice, lattices))
-    print_golden("lattice-lstm", TENSORS, loss, lattices, "golden_lattices", characters=CHARACTERS)
+    write(map(example, lattices), golden("lattice-lstm", TENSORS, loss, lattices, characters=CHARACTERS))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Golden losses of small language models, of one layer and of three, by torch.nn.LSTM.
 
-    python3 tests/golden/lstm_lm.py > tests/golden/lstm_lm_golden.h
+    python3 tests/golden/lstm_lm.py > tests/golden/lstm_lm.json
 
 Zaremba, Sutskever and Vinyals, "Recurrent Neural Network Regularization" (2014), section 3, without dropout: from the
 words before it the LSTM says every word but the first. The loss is the sum of the negative log
 likelihoods over the batch's number of sentences.
 """
-from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_sentence, header, lstm_layers, matrix, nll,
-                    print_examples, print_golden, run_lstm, table, vector)
+from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, lstm_layers, matrix, nll, run_lstm, sentence,
+                    table, vector, write)
 
 
 
@@ -32,11 +32,9 @@ def loss_of(layers):
 def main():
     random = Random(2014)
     sentences = [random.ids(2 + random.below(11), WORDS) for _ in range(EXAMPLES)]
-    header("lstm_lm")
-    print_examples("golden_text", (f".sentence = {c_sentence(words)}" for words in sentences))
-    print_golden("lstm-lm", tensors(1), loss_of(1), sentences, "golden_text", classes=WORDS)
-    print_golden("lstm-lm", tensors(3), loss_of(3), sentences, "golden_text", name="lstm-lm-3-layers", classes=WORDS,
-                 layers=3)
+    write(({"sentence": sentence(words)} for words in sentences),
+          golden("lstm-lm", tensors(1), loss_of(1), sentences, classes=WORDS),
+          golden("lstm-lm", tensors(3), loss_of(3), sentences, name="lstm-lm-3-layers", classes=WORDS, layers=3))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of small translators, with and without attention, with input feeding, and of two layers, by torch.nn.LSTM.
 
-    python3 tests/golden/lstm_nmt.py > tests/golden/lstm_nmt_golden.h
+    python3 tests/golden/lstm_nmt.py > tests/golden/lstm_nmt.json
 
 Sutskever, Vinyals and Le, "Sequence to Sequence Learning with Neural Networks" (2014), section 2: the decoder
 starts from the encoder's last state, each layer from that of its number, and says every word of the target but the first from those before it.
@@ -11,8 +11,8 @@ likelihoods over the batch's number of pairs.
 """
 import torch
 
-from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, c_sentence, header, lstm_layers, matrix, nll,
-                    print_examples, print_golden, run_lstm, table, vector)
+from golden import (EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, lstm_layers, matrix, nll, run_lstm, sentence,
+                    table, vector, write)
 
 TARGET_WORDS, END = 26, 0
 
@@ -66,16 +66,14 @@ def draw_pair(random):
 def main():
     random = Random(2014)
     pairs = [draw_pair(random) for _ in range(EXAMPLES)]
-    header("lstm_nmt")
-    print_examples("golden_pairs", (f".sentence = {c_sentence(source)}, .target = {c_sentence(target)}"
-                                    for source, target in pairs))
-    print_golden("lstm-nmt", tensors(1), loss, pairs, "golden_pairs", classes=TARGET_WORDS)
-    print_golden("lstm-nmt", [*tensors(1), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-attention",
-                 classes=TARGET_WORDS, attention="true")
-    print_golden("lstm-nmt", [*tensors(1, HIDDEN), ATTENTION], fed_loss, pairs, "golden_pairs",
-                 name="lstm-nmt-input-feeding", classes=TARGET_WORDS, input_feeding="true")
-    print_golden("lstm-nmt", [*tensors(2), ATTENTION], loss, pairs, "golden_pairs", name="lstm-nmt-2-layers",
-                 classes=TARGET_WORDS, attention="true", layers=2)
+    write(({"sentence": sentence(source), "target": sentence(target)} for source, target in pairs),
+          golden("lstm-nmt", tensors(1), loss, pairs, classes=TARGET_WORDS),
+          golden("lstm-nmt", [*tensors(1), ATTENTION], loss, pairs, name="lstm-nmt-attention", classes=TARGET_WORDS,
+                 attention=1),
+          golden("lstm-nmt", [*tensors(1, HIDDEN), ATTENTION], fed_loss, pairs, name="lstm-nmt-input-feeding",
+                 classes=TARGET_WORDS, input_feeding=1),
+          golden("lstm-nmt", [*tensors(2), ATTENTION], loss, pairs, name="lstm-nmt-2-layers", classes=TARGET_WORDS,
+                 attention=1, layers=2))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of small transformer taggers, of one layer and of two, by torch.nn.functional.
 
-    python3 tests/golden/transformer_tagger.py > tests/golden/transformer_tagger_golden.h
+    python3 tests/golden/transformer_tagger.py > tests/golden/transformer_tagger.json
 
 The encoder of Vaswani et al., "Attention Is All You Need" (2017), section 3, whose layers normalise what they read (Xiong et al. 2020):
 layer_norm, scaled_dot_product_attention and gelu are PyTorch's own. Some words have no tag, and no loss. The loss
@@ -13,8 +13,8 @@ import torch
 from torch.nn.functional import gelu, layer_norm, scaled_dot_product_attention
 
 from bilstm_tagger import draw_sentence
-from golden import (CLASSES, EXAMPLES, HIDDEN, WORDS, Random, Tensor, c_sentence, header, layer_name, matrix, nll, print_examples,
-                    print_golden, table, vector)
+from golden import (CLASSES, EXAMPLES, HIDDEN, WORDS, Random, Tensor, golden, layer_name, matrix, nll, sentence,
+                    table, vector, write)
 
 HEADS, FEED_FORWARD = 3, 32
 
@@ -73,11 +73,10 @@ def loss(p, sentence):
 def main():
     random = Random(2017)
     sentences = [draw_sentence(random) for _ in range(EXAMPLES)]
-    header("transformer_tagger")
-    print_examples("golden_transformed", (f".sentence = {c_sentence(words, tags)}" for words, tags in sentences))
-    for layers, name in ((1, "transformer-tagger"), (2, "transformer-tagger-2-layers")):
-        print_golden("transformer-tagger", tensors(layers), loss, sentences, "golden_transformed", name=name,
-                     layers=layers, heads=HEADS, feed_forward=FEED_FORWARD)
+    write(({"sentence": sentence(words, tags)} for words, tags in sentences),
+          *(golden("transformer-tagger", tensors(layers), loss, sentences, name=name, layers=layers, heads=HEADS,
+                   feed_forward=FEED_FORWARD)
+            for layers, name in ((1, "transformer-tagger"), (2, "transformer-tagger-2-layers"))))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden losses of a small binary Tree-GRU, by an implementation in PyTorch that shares nothing with VPPS.
 
-    python3 tests/golden/tree_gru.py > tests/golden/tree_gru_golden.h
+    python3 tests/golden/tree_gru.py > tests/golden/tree_gru.json
 
 The trees are those of tree_lstm.py beside it. The network is the bottom-up Tree-GRU of Chen, Huang, Chiang and Chen,
 "Improved Neural Machine Translation with a Syntax-Aware Encoder and Decoder" (ACL 2017), section 3.2; a leaf is a GRU
@@ -10,8 +10,8 @@ number of trees.
 """
 import torch
 
-from golden import CLASSES, EMBED, HIDDEN, WORDS, header, matrix, print_golden, table, vector
-from tree_lstm import classify, draw_trees, sum_of_losses
+from golden import CLASSES, EMBED, HIDDEN, WORDS, golden, matrix, table, vector, write
+from tree_lstm import classify, draw_trees, example, sum_of_losses
 
 GATES = ("rl", "rr", "zl", "zr", "z")
 # The order numbers the tensors.
@@ -40,8 +40,8 @@ def vertex(p, tree, losses):
 
 
 def main():
-    header("tree_gru", "tree_lstm_golden.h")
-    print_golden("tree-gru", TENSORS, sum_of_losses(vertex), draw_trees(), "golden_trees")
+    trees = draw_trees()
+    write(map(example, trees), golden("tree-gru", TENSORS, sum_of_losses(vertex), trees))
 
 
 if __name__ == "__main__":

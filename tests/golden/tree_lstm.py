@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Golden losses of a small binary Tree-LSTM, by an implementation in PyTorch that shares nothing with VPPS.
 
-    python3 tests/golden/tree_lstm.py > tests/golden/tree_lstm_golden.h
+    python3 tests/golden/tree_lstm.py > tests/golden/tree_lstm.json
 
-needs PyTorch (any version; written with 2.x) and no data: the trees are drawn here and go into the header. The network
+needs PyTorch (any version; written with 2.x) and no data: the trees are drawn here and go into the file. The network
 is the N-ary Tree-LSTM with N = 2 of Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured
 Long Short-Term Memory Networks" (ACL 2015), eqs. 9-14: words at the leaves only, children at inner vertices only, one
 bias b_f for both forget gates. A classifier at every vertex; the loss is the sum of their negative log likelihoods over
@@ -11,8 +11,7 @@ the batch's number of trees.
 """
 import torch
 
-from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, c_call, header, matrix, print_examples,
-                    print_golden, table, vector)
+from golden import CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, golden, matrix, table, vector, write
 
 # The order numbers the tensors.
 TENSORS = [
@@ -50,11 +49,10 @@ def add_nodes(tree, nodes):
     return len(nodes) - 1
 
 
-def c_tree(tree):
+def example(tree):
     nodes = []
     add_nodes(tree, nodes)
-    return c_call("TREE", (c_call("LEAF", [label, word]) if left < 0 else c_call("INNER", [label, left, right])
-                           for label, left, right, word in nodes))
+    return {"tree": nodes}
 
 
 def classify(p, h, label):
@@ -94,9 +92,7 @@ def sum_of_losses(vertex_of):
 
 def main():
     trees = draw_trees()
-    header("tree_lstm")
-    print_examples("golden_trees", map(c_tree, trees))
-    print_golden("tree-lstm", TENSORS, sum_of_losses(vertex), trees, "golden_trees")
+    write(map(example, trees), golden("tree-lstm", TENSORS, sum_of_losses(vertex), trees))
 
 
 if __name__ == "__main__":
