@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "cell/flops.h"
 #include "cell/print.h"
-#include "cli/cell_svg.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/first_batch.h"
@@ -294,11 +293,8 @@ static vpps_status cell(settings *s, session *x, corpus *c) {
     const vpps_batch *b;
     vpps_node loss;
     VPPS_TRY(output_files_check(s));
-    VPPS_TRY(output_file_check(s->svg));
     VPPS_TRY(open_first_batch(x, s, c, &loss));
     VPPS_TRY(vpps_handle_batch(x->handle, x->graph, loss, &b));
-    if (s->svg)
-        VPPS_TRY(vpps_output_print(s->svg, cell_picture_print, &(cell_picture){x->model, b->cells, b->n_cells}));
     return show(x, b);
 }
 

@@ -230,8 +230,6 @@ static const cli_option table[] = {
     FLAG("verbose", verbose, 'v', TRAIN, 0, "Tell the engine's figures at the end, too: what a batch takes, and processes"),
     FLAG("all", all, 'a', COMMAND_PLAN, 0, "List every choice that the profile tries, a line each"),
     COUNT("vps-shown", vps_shown, 0, U32_MAX, 0, COMMAND_PLAN, 0, "Virtual processors in the last table; 0: all"),
-    TEXT("svg", svg, "FILE.svg", 0, COMMAND_CELL | COMMAND_PLAN, OPTION_OUTPUT,
-         "Draw the cells, stage by stage, or what register files hold"),
     FLAG("report", report, 0, COMMAND_KERNEL, 0,
          "Compile it, and print what the compiler says of it instead of the source"),
 

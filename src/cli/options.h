@@ -73,7 +73,6 @@ typedef struct settings {
     uint32_t sms;
     uint32_t rpw, threads; /* 0: not said */
     bool all, report, no_cache, no_tuning;
-    const char *svg;
     uint32_t vps_shown;
 
     uint32_t scheme; /* tags: a chain_scheme */

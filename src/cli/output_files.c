@@ -142,11 +142,8 @@ static const char *dashes(const char *option) { return strncmp(option, "standard
 /* How each file begins that such an option has written. */
 static const struct {
     const char *option, *mark;
-} marks[] = {{"plot", "<svg"},
-             {"svg", "<svg"},
-             {"trace", "{\"displayTimeUnit\""},
-             {"csv", "class,gold,predicted"},
-             {"log", "{\"version\":"}};
+} marks[] = {
+    {"plot", "<svg"}, {"trace", "{\"displayTimeUnit\""}, {"csv", "class,gold,predicted"}, {"log", "{\"version\":"}};
 
 /* A file with another beginning is not this program's, and must not be lost. */
 static vpps_status check_content(const settings *s, const place *output) {

@@ -116,16 +116,6 @@ json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
 
 /* ---------------------------------------------------------------- output */
 
-typedef struct picture {
-    const planner *planner;
-    const vpps_kernel_plan *plan;
-} picture;
-
-static vpps_status print_svg(const void *context, FILE *f) {
-    const picture *x = context;
-    return vpps_kernel_plan_svg(x->plan, x->planner->session.model, &x->planner->machine, f);
-}
-
 static void print_choice(const planner *x, const vpps_kernel_plan *p) {
     uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};
     for (uint32_t i = 0; i < p->residents.n; i++) levels[p->residents.list[i].level]++;
@@ -142,7 +132,6 @@ static vpps_status show_plan(planner *x, const vpps_trial *choice, json_t *plans
     vpps_cubin_report report;
     vpps_status status =
         planner_specialise(x, choice->rpw ? choice->rpw : 1, choice->threads, &nothing, &p, NULL, &report);
-    if (status == VPPS_OK && s->svg) status = vpps_output_print(s->svg, print_svg, &(picture){x, &p});
     if (status == VPPS_OK && s->json) {
         json_array_append_new(plans, plan_json(x, &p));
     } else if (status == VPPS_OK && s->all) {
@@ -169,7 +158,6 @@ static vpps_status show_plans(planner *x, json_t *plans) {
 static vpps_status plan(planner *x, settings *s) {
     VPPS_TRY(planner_find_machine(s, &x->machine));
     VPPS_TRY(output_files_check(s));
-    VPPS_TRY(output_file_check(s->svg));
     VPPS_TRY(planner_open(x, s));
     json_t *plans = s->json ? json_array() : NULL;
     const vpps_status status = show_plans(x, plans);

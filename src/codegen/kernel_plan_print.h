@@ -21,7 +21,3 @@ double vpps_register_share(const vpps_kernel_plan *p, const vpps_machine *machin
 /* Tables: the machine, every matrix, then a row a VP (at most `vps` of them; 0: all). Fails with IO. */
 vpps_status vpps_kernel_plan_print(const vpps_kernel_plan *p, const vpps_model *model, const vpps_machine *machine,
                                    uint32_t vps, FILE *file);
-
-/* A picture: every VP a column, its threads' registers upwards, then shared memory in the same scale. Fails with IO. */
-vpps_status vpps_kernel_plan_svg(const vpps_kernel_plan *p, const vpps_model *model, const vpps_machine *machine,
-                                 FILE *file);

@@ -439,18 +439,6 @@ check "plan of a checkpoint: its shape" json out "any(m['name'] == 'W_s' and m['
 for m in o['plans'][0]['matrices'])"
 check "plan of data" exits 0 "${plan[@]}" --data data --json
 check "plan of data: its classes" json out "any(m['name'] == 'W_s' and m['rows'] == 5 for m in o['plans'][0]['matrices'])"
-check "plan --svg" exits 0 "${plan[@]}" --svg plan.svg
-check "plan --svg: a well-formed picture" python3 -c "
-import xml.dom.minidom as x
-d = x.parse('plan.svg')
-assert d.documentElement.tagName == 'svg'
-titles = [t.firstChild.data for t in d.getElementsByTagName('title')]
-assert sum(not t.endswith(', transposed') for t in titles) == 13 and len(titles) == 27, titles"
-check "plan --svg again" exits 0 "${plan[@]}" --svg plan2.svg
-check "the same picture" cmp plan.svg plan2.svg
-check "plan: unwritable --svg" fails_with 1 "none/x.svg: cannot be written" "${plan[@]}" --svg "$work/none/x.svg"
-check "plan: --svg is a folder" fails_with 1 "data: cannot be written" "${plan[@]}" --svg data
-check "plan: no temporary file" test ! -e data.tmp
 check "plan: unknown architecture" fails_with 1 "sm_90" "$vpps" plan tree-lstm --arch sm_17
 check "plan: half a warp" fails_with 1 "expected rpw up to 1024, a multiple of 32" "${plan[@]}" --threads 48
 for wrong in "--rpw 1025" "--threads 2048" "--sms x"; do

@@ -25,9 +25,10 @@ for doc in "${run_here[@]}"; do
     cd "$work/$doc" || exit 1
     check "doc/$doc.md" runs "$repository/doc/$doc.md"
 done
-check "the picture is of that plan" cmp ../gpu/plan.svg "$repository/doc/plan.svg"
-check "the picture is of those cells" cmp cell.svg "$repository/doc/cell.svg"
-check "the picture is of that script" sh -c "'$repository/tools/script_svg.py' < script.txt | cmp - '$repository/doc/script.svg'"
+drawn_by() { "$repository/tools/$1" <"$2" | cmp - "$repository/doc/$3"; } # TOOL TEXT PICTURE
+check "the picture is of that plan" drawn_by model_svg.py ../gpu/plan.json plan.svg
+check "the picture is of those cells" drawn_by model_svg.py cell.json cell.svg
+check "the picture is of that script" drawn_by script_svg.py script.txt script.svg
 # Of every chapter with blocks in a language: a test runs them.
 all_blocks_run() {
     local language=$1

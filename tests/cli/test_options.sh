@@ -348,8 +348,6 @@ quick=(train tree-lstm --examples 4 --epochs 1 --hidden 4 --embed 4 --vps 1 --qu
 check "--plot" kept plot "$vpps" "${quick[@]}"
 check "--trace" kept trace "$vpps" "${quick[@]}"
 check "--csv" kept csv "$vpps" eval --model small.ckpt small.tsv
-check "--svg" kept svg "$vpps" cell tree-lstm --hidden 8 --embed 8
-check "--svg of a plan" kept svg "$vpps" plan tree-lstm --hidden 8 --embed 8 --examples 4
 check "--plot with --force" exits 0 "$vpps" "${quick[@]}" --plot notes --force
 check "replaces it" grep -q '<svg' notes
 

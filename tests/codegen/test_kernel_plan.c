@@ -1,11 +1,6 @@
-/* test_kernel_plan.c - what a plan's tables say, read back, and its picture: XML that is well-formed, in which every row is drawn
- * once.
- */
+/* test_kernel_plan.c - what a plan's tables say, read back. */
 #include "codegen/kernel_plan_print.h"
 #include "gpu_batch.h"
-
-#include <ctype.h>
-#include <math.h>
 
 static vpps_status compile_nothing(void *context, const vpps_kernel_plan *plan, const char *source,
                                    const char *description, vpps_cubin_report *report) {
@@ -35,16 +30,6 @@ static char *tables(const vpps_kernel_plan *p, const gpu_batch *b, uint32_t vps)
     FILE *f = open_memstream(&text, &bytes);
     ck_assert_ptr_nonnull(f);
     TEST_OK(vpps_kernel_plan_print(p, b->model, &b->machine, vps, f));
-    fclose(f);
-    return text;
-}
-
-static char *picture(const vpps_kernel_plan *p, const gpu_batch *b) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *f = open_memstream(&text, &bytes);
-    ck_assert_ptr_nonnull(f);
-    TEST_OK(vpps_kernel_plan_svg(p, b->model, &b->machine, f));
     fclose(f);
     return text;
 }
@@ -216,145 +201,6 @@ TEST_EACH(tables_say_what_the_plan_is, 0, VPPS_COUNT(plans)) {
     close_plan(&p, &b);
 }
 
-/* ---------------------------------------------------------------- pictures */
-
-/* The end of an entity that XML has without a declaration. */
-static const char *skip_entity(const char *at) {
-    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&apos;"};
-    for (size_t i = 0; i < VPPS_COUNT(entities); i++)
-        if (strncmp(at, entities[i], strlen(entities[i])) == 0) return at + strlen(entities[i]);
-    ck_abort_msg("no entity: \"%.20s\"", at);
-}
-
-/* From '<' to after '>': a tag that begins, ends or does both; its name goes on the stack, or comes from there. */
-static const char *check_tag(const char *at, char stack[][16], uint32_t *depth) {
-    const bool closes = at[1] == '/';
-    const char *name = at + 1 + closes;
-    size_t n = 0;
-    while (isalpha((unsigned char)name[n])) n++;
-    ck_assert_msg(n > 0 && n < 16, "no tag: \"%.20s\"", at);
-    at = name + n;
-    while (*at == ' ' && !closes) { /* attributes, each once and in quotes */
-        const size_t word = strspn(++at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
-        ck_assert_msg(word > 0 && at[word] == '=' && at[word + 1] == '\'', "no attribute: \"%.20s\"", at);
-        for (at += word + 2; *at != '\'';) {
-            ck_assert_msg(*at && *at != '<', "in a value: \"%.20s\"", at);
-            at = *at == '&' ? skip_entity(at) : at + 1;
-        }
-        at++;
-    }
-    if (closes) {
-        ck_assert_uint_gt(*depth, 0);
-        --*depth;
-        ck_assert_msg(strlen(stack[*depth]) == n && !strncmp(stack[*depth], name, n), "%s ends as %.*s", stack[*depth],
-                      (int)n, name);
-    } else if (*at != '/') {
-        ck_assert_uint_lt(*depth, 8);
-        snprintf(stack[(*depth)++], 16, "%.*s", (int)n, name);
-    } else {
-        at++;
-    }
-    ck_assert_msg(*at == '>', "no end of a tag: \"%.20s\"", at);
-    return at + 1;
-}
-
-/* One element with all others in it. */
-static void check_xml(const char *text) {
-    char stack[8][16];
-    uint32_t depth = 0;
-    ck_assert_int_eq(strncmp(text, "<svg xmlns='http://www.w3.org/2000/svg' ", 40), 0);
-    const char *at = text;
-    do {
-        if (*at == '<') {
-            at = check_tag(at, stack, &depth);
-        } else {
-            ck_assert_msg((unsigned char)*at >= ' ' || *at == '\n', "character %d", *at);
-            at = *at == '&' ? skip_entity(at) : at + 1;
-        }
-    } while (depth > 0);
-    ck_assert_str_eq(at, "\n");
-}
-
-enum { LEFT = 70, TOP = 64, GAP = 50, WORD = 2 /* pixels */, VPS = 14, WORDS = 2048 };
-
-/* Adds a path's boxes to a grid of VPs and words, of which word 0 is at `bottom`. Every VP that has rows has one. */
-static void paint(const char *path, const vpps_kernel_plan *p, const gpu_batch *b, const vpps_resident *m,
-                  double bottom, uint8_t grid[VPS][WORDS]) {
-    const double width = 1056.0 / VPS; /* all of them fill the picture */
-    uint32_t boxes = 0, owners = 0;
-    for (const char *at = find(path, " d='") + 4; *at == 'M'; at = strchr(at, 'z') + 1, boxes++) {
-        double x, y, w, height, back;
-        ck_assert_int_eq(sscanf(at, "M%lf %lfh%lfv-%lfh-%lfz", &x, &y, &w, &height, &back), 5);
-        const uint32_t vp = (uint32_t)((x - LEFT) / width + 0.5), first = (uint32_t)((bottom - y) / WORD);
-        ck_assert(fabs(w - width) < 0.01 && fabs(back - width) < 0.01 && vp < VPS);
-        const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
-        ck_assert_uint_eq(first, m->at);
-        ck_assert_double_eq_tol(height, (double)(own.end - own.first) * m->columns * WORD / m->blocks, 0.1);
-        for (uint32_t word = first; word < first + height / WORD; word++) {
-            ck_assert_uint_lt(word, WORDS);
-            grid[vp][word]++;
-        }
-    }
-    for (uint32_t vp = 0; vp < p->n_vps; vp++) {
-        const vpps_rows own = vpps_resident_rows(p, b->model, m, vp);
-        owners += own.end > own.first;
-    }
-    ck_assert_uint_eq(boxes, owners);
-}
-
-/* Paths come level by level, in the order of the plan's list. What is not kept has none. */
-static uint32_t check_paths(const char *svg, const vpps_kernel_plan *p, const gpu_batch *b) {
-    static uint8_t grids[2][VPS][WORDS];
-    const uint32_t panel = vpps_min_u32(b->machine.sm_registers / p->threads, 255);
-    const uint32_t shared = p->residents.shared_words / p->threads;
-    const double bottoms[] = {TOP + panel * (double)WORD, TOP + panel * (double)WORD + GAP + shared * (double)WORD};
-    const char *path = svg;
-    uint32_t paths = 0, kept = 0;
-    memset(grids, 0, sizeof grids);
-    for (uint32_t level = 0; level < VPPS_RESIDENT_STREAM; level++) {
-        for (uint32_t i = 0; i < p->residents.n; i++) {
-            const vpps_resident *m = &p->residents.list[i];
-            char title[96];
-            if (m->level != level) continue;
-            kept++;
-            path = find(path + 1, "<path ");
-            snprintf(title, sizeof title, "'><title>%s%s</title></path>\n", b->model->params[m->matrix].name,
-                     m->transposed ? ", transposed" : "");
-            const char *end = find(path, "'><title>");
-            ck_assert_msg(strncmp(end, title, strlen(title)) == 0, "\"%.40s\" instead of \"%s\"", end, title);
-            paint(path, p, b, m, bottoms[level], grids[level]);
-        }
-    }
-    for (const char *at = strstr(svg, "<path "); at; at = strstr(at + 1, "<path ")) paths++;
-    ck_assert_uint_eq(paths, kept);
-    for (uint32_t level = 0; level < VPPS_RESIDENT_STREAM; level++)
-        for (uint32_t vp = 0; vp < VPS; vp++)
-            for (uint32_t word = 0; word < WORDS; word++)
-                if (grids[level][vp][word] > 1) ck_abort_msg("word %u of VP %u is drawn twice", word, vp);
-    return kept;
-}
-
-TEST_EACH(pictures_show_every_row_once, 0, VPPS_COUNT(plans)) {
-    vpps_kernel_plan p;
-    gpu_batch b;
-    open_plan(&p, &b, &plans[_i].shape, plans[_i].hidden, plans[_i].registers);
-    char *svg = picture(&p, &b), *again = picture(&p, &b);
-    ck_assert_str_eq(svg, again);
-    check_xml(svg);
-    find(svg, ">test: 14 VPs of ");
-    find(svg, ">registers of a thread; those above the weights are for everything else<");
-    const bool shared = p.residents.shared_words >= p.threads;
-    ck_assert_int_eq(strstr(svg, ">shared memory, words of a thread<") != NULL, shared);
-    const uint32_t kept = check_paths(svg, &p, &b);
-    ck_assert_uint_gt(kept, 0);
-    uint32_t streamed = 0;
-    for (const char *at = strstr(svg, ", not kept</text>"); at; at = strstr(at + 1, ", not kept</text>")) streamed++;
-    ck_assert_uint_eq(kept + streamed, p.residents.n);
-    free(svg);
-    free(again);
-    close_plan(&p, &b);
-}
-
 /* All levels occur in the plans above. */
 TEST(plans_use_all_levels) {
     uint32_t seen[VPPS_RESIDENT_STREAM + 1] = {0};
@@ -368,25 +214,6 @@ TEST(plans_use_all_levels) {
     for (size_t level = 0; level < VPPS_COUNT(seen); level++) ck_assert_uint_gt(seen[level], 0);
 }
 
-TEST(names_are_escaped) {
-    static char name[] = "a<b>&c";
-    vpps_kernel_plan p;
-    gpu_batch b;
-    open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
-    vpps_parameter_data *matrix = &b.model->params[p.residents.list[0].matrix];
-    char *own = matrix->name;
-    matrix->name = name;
-    snprintf(b.machine.name, sizeof b.machine.name, "<GPU> & Co.");
-    char *svg = picture(&p, &b);
-    check_xml(svg);
-    find(find(svg, "&lt;GPU&gt; &amp; Co.: 14 VPs"), "<title>a&lt;b&gt;&amp;c</title>");
-    find(svg, ">a&lt;b&gt;&amp;c ");
-    ck_assert_ptr_null(strstr(svg, "a<b"));
-    free(svg);
-    matrix->name = own;
-    close_plan(&p, &b);
-}
-
 TEST(a_full_disk_is_told) {
     vpps_kernel_plan p;
     gpu_batch b;
@@ -396,8 +223,6 @@ TEST(a_full_disk_is_told) {
     open_plan(&p, &b, &plans[0].shape, plans[0].hidden, plans[0].registers);
     TEST_FAILS(vpps_kernel_plan_print(&p, b.model, &b.machine, 0, full), VPPS_IO,
                "the plan's tables cannot be written: ");
-    clearerr(full);
-    TEST_FAILS(vpps_kernel_plan_svg(&p, b.model, &b.machine, full), VPPS_IO, "the plan's picture cannot be written: ");
     fclose(full);
     close_plan(&p, &b);
 }
