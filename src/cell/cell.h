@@ -368,6 +368,13 @@ static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_
     return vpps_share_words(v) * vpps_shares_of(c, v);
 }
 
+/* Do two kept values lie in the same words of a record? */
+static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
+    const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
+    return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
+           b->offset < a->offset + vpps_place_words(c, a);
+}
+
 /* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols); `matrices`:
  * the s->n_matrices of an affine one. `as_list`: its arguments are the members of one list. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_compiled_cell **out);

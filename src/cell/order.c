@@ -46,17 +46,11 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Do two kept values lie in the same words? */
-static bool meet(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b) {
-    return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
-           b->offset < a->offset + vpps_place_words(c, a);
-}
-
 /* Notes an access to a value: values that are later made in the same words come after it. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->stage != VPPS_NONE && meet(c, &c->values[a.value], x))
+        if (x->stage != VPPS_NONE && vpps_places_meet(c, a.value, v))
             put_after(c, a, (access){v, x->stage, made(c, x)});
     }
 }

@@ -193,11 +193,6 @@ static void add_run(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-static bool meet(const builder *b, const vpps_cell_value *x, const vpps_cell_value *y) {
-    return y->kept && y->record == x->record && y->offset < x->offset + vpps_place_words(b->c, x) &&
-           x->offset < y->offset + vpps_place_words(b->c, y);
-}
-
 /* The first contribution from number j on that is value v; the number of all: there is none. */
 static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
@@ -210,7 +205,7 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
     bool record = x->kind == VPPS_VALUE_PRODUCT && x->kept && x->cols == 1 && j == n;
-    for (uint32_t k = 0; k < x->n_args; k++) record = record && !meet(b, x, value_at(b, arg_at(b, x, k)->value));
+    for (uint32_t k = 0; k < x->n_args; k++) record = record && !vpps_places_meet(b->c, v, arg_at(b, x, k)->value);
     const bool contribution =
         x->kind == VPPS_VALUE_PRODUCT_T && !x->kept && j < n && next_contribution(b, v, j + 1) == n;
     if (b->last[v] <= place && record) return kept_place(b, v);

@@ -34,16 +34,15 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
 
 static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
-/* Does an item's value begin and end at a multiple of four words? Records and vectors of 16 words and more do, and so do entries of tables
- * whose size is such a multiple. */
-static bool has_quads(const work *w, uint32_t v) {
-    return !vpps_in_slot(w, v) && vpps_has_quads(vpps_stage_value(w, v));
-}
+/* Does an item's value begin and end at a multiple of four words in memory? Records and vectors of 16 words and more do, and so do entries
+ * of tables whose size is such a multiple. */
+static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Ends the template arguments of an operand: where an item's vector lies, of those that are multiplied at once. */
+/* Ends the template arguments of an operand: where an item's vector lies in memory, of those that are multiplied at once. A slot would have
+ * the VP's own rows alone. */
 static void put_place(const work *w, uint32_t operand) {
-    fprintf(w->out, ">([&](unsigned item) { return ");
-    vpps_put_pointer(w, operand, "first_item + item");
+    fprintf(w->out, ">([&](unsigned item) { return &");
+    vpps_put_memory(w, operand, "first_item + item", "0u");
     fprintf(w->out, "; })");
 }
 
@@ -179,9 +178,6 @@ bool vpps_place_products(const work *w) {
 
 /* ---------------------------------------------------------------- products in bf16 */
 
-/* Is the value kept as its bf16 parts? */
-static bool in_parts(const work *w, uint32_t v) { return !vpps_in_slot(w, v) && vpps_is_kept_in_parts(w->g, w->c, v); }
-
 static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
     const bool streamed = f->level == VPPS_RESIDENT_STREAM;
     fprintf(w->out, streamed ? ", vpps_streamed_fragment<%u, " : ", vpps_resident_fragment<%u, ", tile);
@@ -209,7 +205,7 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
     if (!f) return false;
     fprintf(w->out, "%s\nvpps_tile_operand_at<%u, %u, %s, %s", before, vpps_stage_value(w, operand)->rows, f->steps,
-            vpps_truth(in_parts(w, operand)), vpps_truth(has_quads(w, operand)));
+            vpps_truth(vpps_is_kept_in_parts(w->g, w->c, operand)), vpps_truth(has_quads(w, operand)));
     put_fragments(w, tiles, n, operand, streamed, true);
     put_place(w, operand);
     return true;
@@ -288,7 +284,8 @@ static void put_short_sum(const work *w, uint32_t v) {
         fprintf(w->out, "sum%u = vpps_multiply_column<%u, %u>(sum%u, (const float *)a.matrices + %uu + element * %uu, ",
                 v, vpps_stage_value(w, a->value)->rows, transposed ? cols : 1, v, w->g->matrix_at[a->matrix],
                 transposed ? 1 : cols);
-        vpps_put_pointer(w, a->value, "item");
+        fputc('&', w->out);
+        vpps_put_memory(w, a->value, "item", "0u");
         fprintf(w->out, ");\n");
     }
 }

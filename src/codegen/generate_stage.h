@@ -35,12 +35,6 @@ static inline const vpps_operand *vpps_step_operand(const vpps_stage_work *w, co
     return vpps_operand_of(&w->s, s, i);
 }
 
-/* The value that a product starts from, or NULL: none, or a vector. */
-static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
-    const vpps_operand *start = &product->product.start;
-    return start->place && start->value != product->to.value ? start : NULL;
-}
-
 /* Step k of a segment. */
 static inline const vpps_segment_step *vpps_step_of(const vpps_stage_work *w, const vpps_segment *g, uint32_t k) {
     return &w->s.steps[g->first + k];

@@ -38,20 +38,19 @@ static bool makes(const builder *b, const vpps_program_step *step) {
 static vpps_segment_kind kind_of(const builder *b, const vpps_program_step *step) {
     if (step->kind == VPPS_STEP_PRODUCT) return b->s->p->rows ? VPPS_SEGMENT_PRODUCTS : VPPS_SEGMENT_MATRICES;
     if (step->kind != VPPS_STEP_RUN) return VPPS_SEGMENT_ELEMENTS;
-    if (step->run.of.over_list && step->axis) return VPPS_SEGMENT_LISTS;
     const vpps_form form = vpps_instructions[step->run.of.opcode].form;
-    return form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW ? VPPS_SEGMENT_WHOLE : VPPS_SEGMENT_ELEMENTS;
+    if (form != VPPS_FORM_REDUCE && form != VPPS_FORM_ROW) return VPPS_SEGMENT_ELEMENTS;
+    return step->run.of.over_list && step->axis ? VPPS_SEGMENT_LISTS : VPPS_SEGMENT_WHOLE;
 }
 
 /* Calls `visit` for the operands of a step that makes a value, what a product starts from included. */
 static void each_operand(builder *b, const vpps_program_step *step, uint32_t segment,
                          void (*visit)(builder *b, const vpps_program_step *step, const vpps_operand *o,
                                        uint32_t segment)) {
-    const bool start = step->kind == VPPS_STEP_PRODUCT && step->product.start.place &&
-                       step->product.start.value != step->to.value; /* a bias is no value */
+    const vpps_operand *start = step->kind == VPPS_STEP_PRODUCT ? vpps_start_of(step) : NULL;
     for (uint32_t i = 0; i < step->n && step->kind >= VPPS_STEP_RUN; i++)
         visit(b, step, vpps_operand_of(b->s, step, i), segment);
-    if (start) visit(b, step, &step->product.start, segment);
+    if (start) visit(b, step, start, segment);
 }
 
 /* Notes the places in memory of values that the program loads or that products read. */
@@ -64,9 +63,8 @@ static void find_memory(builder *b) {
             const vpps_operand *o = vpps_operand_of(b->s, step, k);
             if (o->place != VPPS_PLACE_SLOT && !b->s->memory[o->value]) b->s->memory[o->value] = o;
         }
-        if (step->kind == VPPS_STEP_PRODUCT && step->product.start.place > VPPS_PLACE_SLOT &&
-            step->product.start.value != step->to.value)
-            b->s->memory[step->product.start.value] = &step->product.start;
+        const vpps_operand *start = step->kind == VPPS_STEP_PRODUCT ? vpps_start_of(step) : NULL;
+        if (start && start->place != VPPS_PLACE_SLOT) b->s->memory[start->value] = start;
     }
 }
 
@@ -80,15 +78,23 @@ static bool stored(const builder *b, uint32_t v) {
 
 /* Could v be stored over something that the stage reads? */
 static bool lies_over_read(const builder *b, uint32_t v) {
-    const vpps_compiled_cell *c = b->c;
-    const vpps_cell_value *x = &c->values[v];
-    for (uint32_t u = 0; u < c->n_values && x->kept; u++) {
-        const vpps_cell_value *y = &c->values[u];
-        if (!b->s->memory[u] || made_here(b, u) || !y->kept || y->record != x->record) continue;
-        if (y->offset < x->offset + vpps_place_words(c, x) && x->offset < y->offset + vpps_place_words(c, y))
-            return true;
-    }
+    for (uint32_t u = 0; u < b->c->n_values; u++)
+        if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
     return false;
+}
+
+bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u) {
+    const vpps_segment *g = &s->list[segment];
+    bool any = false;
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_segment_step *step = &s->steps[g->first + k];
+        const bool here = g->kind <= VPPS_SEGMENT_PRODUCTS && step->kind == VPPS_SEGMENT_MAKE && !s->late[step->value];
+        const bool positions = here && step->step->kind == VPPS_STEP_RUN && step->step->run.positions.place;
+        any |= (here || step->kind == VPPS_SEGMENT_STORE) && vpps_places_meet(s->c, step->value, u);
+        any |= positions && vpps_places_meet(s->c, step->step->run.positions.value, u);
+    }
+    const bool finishes = g->kind == VPPS_SEGMENT_ELEMENTS && segment && g[-1].kind == VPPS_SEGMENT_PRODUCTS;
+    return any || (finishes && vpps_segment_stores_over(s, segment - 1, u));
 }
 
 /* ---------------------------------------------------------------- placing steps */
@@ -154,10 +160,9 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
-        if (i == step->n && (!product || !step->product.start.place || step->product.start.value == step->to.value))
-            break;
+        if (i == step->n && (!product || !vpps_start_of(step))) break;
         if (i < step->n && product && b->s->p->rows) continue;
-        const uint32_t u = i < step->n ? vpps_operand_of(b->s, step, i)->value : step->product.start.value;
+        const uint32_t u = i < step->n ? vpps_operand_of(b->s, step, i)->value : vpps_start_of(step)->value;
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
@@ -189,8 +194,7 @@ static void place_product(builder *b, placing *to, const vpps_program_step *step
     const bool hoisted = b->products != VPPS_NONE && b->products != last_segment(b);
     if (b->products == VPPS_NONE) b->products = add_segment(b, VPPS_SEGMENT_PRODUCTS, v);
     add_step(b, to, (placed){{VPPS_SEGMENT_MAKE, v, step}, b->products});
-    if (step->product.start.place && step->product.start.value != v)
-        note_read(b, step, &step->product.start, b->products);
+    if (vpps_start_of(step)) note_read(b, step, vpps_start_of(step), b->products);
     b->s->late[v] = hoisted && lies_over_read(b, v);
     if (!b->s->late[v]) return;
     const uint32_t store = elements_for(b, v, false);
@@ -271,6 +275,25 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
+/* Lets values be loaded before a segment that reads them at other elements than a thread's own, and stores something over them: other
+ * threads read them then, and nothing orders that. */
+static void load_overwritten(builder *b) {
+    vpps_segments *s = b->s;
+    for (uint32_t g = 0; g < s->n && b->ok; g++) {
+        for (uint32_t k = s->list[g].first; k < s->list[g].first + s->list[g].n; k++) {
+            const vpps_program_step *step = s->steps[k].step;
+            for (uint32_t i = 0; step && step->kind == VPPS_STEP_RUN && i < step->n; i++) {
+                const vpps_operand *o = vpps_operand_of(s, step, i);
+                if (s->made_in[o->value] != VPPS_NONE || vpps_reads_alike(step, o) ||
+                    !vpps_segment_stores_over(s, g, o->value))
+                    continue;
+                b->load[o->value] = 1;
+                b->retry = true;
+            }
+        }
+    }
+}
+
 static bool make(builder *b, placing *to) {
     const vpps_program *p = b->s->p;
     find_memory(b);
@@ -286,8 +309,10 @@ static bool make(builder *b, placing *to) {
         }
         for (uint32_t i = 0; i < p->n && b->ok; i++)
             if (makes(b, &p->steps[i])) place(b, to, &p->steps[i]);
+        b->ok = b->ok && list_steps(b->s, to);
+        load_overwritten(b);
     } while (b->retry && b->ok);
-    return b->ok && list_steps(b->s, to) && give_slots(b);
+    return b->ok && give_slots(b);
 }
 
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage) {
@@ -304,7 +329,7 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
         out->memory && out->made_in && out->slot && out->late && out->last_read && b.load && b.read_in && steps.steps;
     const bool made = ok && make(&b, &steps);
     VPPS_FREE(b.load, b.read_in, steps.steps);
-    return made ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
+    return made ? vpps_segments_check(out) : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
 void vpps_segments_free(vpps_segments *s) {

@@ -50,8 +50,16 @@ typedef struct vpps_segments {
     uint32_t floats[VPPS_AXES]; /* of an item */
 } vpps_segments;
 
-/* Makes the segments of a stage. Fails with MEMORY. Free with vpps_segments_free in any case. */
+/* Makes the segments of a stage. Fails with MEMORY, or as vpps_segments_check does. Free with vpps_segments_free in any case. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
+
+/* Checks that each segment finds the values that it reads: made before, not stored over, and, at elements that other threads make, not
+ * stored over by itself. Fails with SCRIPT: the compiler is wrong. */
+vpps_status vpps_segments_check(const vpps_segments *s);
+
+/* Does the segment store something where value u lies in memory? A segment of elements may also finish the products of the preceding one,
+ * and store them. */
+bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
 /* The most rows of a value with so many that a VP of the group owns. */
@@ -67,6 +75,12 @@ static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
 /* Operand i of a step. */
 static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
     return &s->p->operands[step->first + i];
+}
+
+/* The value that a product starts from, or NULL: none, or a vector. */
+static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
+    const vpps_operand *start = &product->product.start;
+    return start->place && start->value != product->to.value ? start : NULL;
 }
 
 /* Is the operand read at the reader's own item and element? */

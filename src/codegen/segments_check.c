@@ -1,0 +1,65 @@
+/* segments_check.c - see segments.h. Follows the segments in the order in which they run; a barrier of the CTA is between each two of them,
+ * and inside of one nothing orders threads. */
+#include "codegen/segments.h"
+
+static bool has_slot(const vpps_segments *s, uint32_t v) {
+    return s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE;
+}
+
+/* Do two values lie in the same floats of their axis's slots? */
+static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
+    return s->c->values[u].axis == s->c->values[v].axis && s->slot[u] < s->slot[v] + vpps_segment_width(s, v) &&
+           s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
+}
+
+/* What is wrong when a segment reads value u in memory; NULL: nothing. alike: at the thread's own item and element. */
+static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
+    if (!s->memory[u]) return "reads what is nowhere";
+    for (uint32_t g = 0; g < segment; g++)
+        if (vpps_segment_stores_over(s, g, u)) return "reads what was stored over";
+    return alike || !vpps_segment_stores_over(s, segment, u) ? NULL : "reads what other threads store over";
+}
+
+static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
+    if (s->made_in[u] == segment && alike) return NULL; /* in a register */
+    if (!has_slot(s, u)) return memory_wrong(s, segment, u, alike);
+    if (s->made_in[u] >= segment) return "reads at other elements, or before, what it makes";
+    if (s->last_read[u] <= segment) return "reads a slot after its last use";
+    for (uint32_t v = 0; v < s->c->n_values; v++)
+        if (v != u && has_slot(s, v) && s->made_in[v] >= s->made_in[u] && s->made_in[v] <= segment &&
+            slots_meet(s, u, v))
+            return "reads a slot that holds something else";
+    return NULL;
+}
+
+static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vpps_segment_step *step, uint32_t *u) {
+    const vpps_program_step *makes = step->step;
+    const char *wrong = NULL;
+    *u = step->value;
+    if (step->kind == VPPS_SEGMENT_STORE) return read_wrong(s, segment, *u, true);
+    for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
+        const vpps_operand *o = vpps_operand_of(s, makes, i);
+        *u = o->value;
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* whose results are stored after a barrier */
+            wrong = memory_wrong(s, segment, *u, true);
+        else
+            wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));
+    }
+    if (wrong || !makes || makes->kind != VPPS_STEP_PRODUCT || !vpps_start_of(makes)) return wrong;
+    *u = vpps_start_of(makes)->value;
+    return read_wrong(s, segment, *u, true);
+}
+
+vpps_status vpps_segments_check(const vpps_segments *s) {
+    for (uint32_t g = 0; g < s->n; g++) {
+        for (uint32_t k = s->list[g].first; k < s->list[g].first + s->list[g].n; k++) {
+            uint32_t u;
+            const char *wrong = step_wrong(s, g, &s->steps[k], &u);
+            if (wrong)
+                return vpps_fail(VPPS_SCRIPT,
+                                 "kernel: cell %s, stage %u: segment %u, which makes value %u, %s: value %u",
+                                 s->c->name, s->stage, g, s->steps[k].value, wrong, u);
+        }
+    }
+    return VPPS_OK;
+}

@@ -1,0 +1,118 @@
+/* segments_tests.c - that vpps_segments_check refuses segments which were broken on purpose: a barrier left out, a load left out, a slot that
+ * is taken too early. Segments as they are made pass (vpps_segments_make asks). */
+#include "cells.h"
+#include "codegen/segments.h"
+#include "common/training.h"
+
+/* ---------------------------------------------------------------- breaking segments */
+
+static bool is_read_apart(const vpps_segments *s, const vpps_segment *g, uint32_t made_in) {
+    for (uint32_t k = g->first; k < g->first + g->n; k++) {
+        const vpps_program_step *step = s->steps[k].step;
+        for (uint32_t i = 0; step && step->kind == VPPS_STEP_RUN && i < step->n; i++) {
+            const vpps_operand *o = vpps_operand_of(s, step, i);
+            if (s->made_in[o->value] == made_in && !vpps_reads_alike(step, o)) return true;
+        }
+    }
+    return false;
+}
+
+/* Makes one segment of number g and the next. */
+static void leave_barrier_out(vpps_segments *s, uint32_t g) {
+    s->list[g].n += s->list[g + 1].n;
+    for (uint32_t k = g + 1; k + 1 < s->n; k++) s->list[k] = s->list[k + 1];
+    s->n--;
+    for (uint32_t v = 0; v < s->c->n_values; v++) {
+        if (s->made_in[v] != VPPS_NONE && s->made_in[v] > g) s->made_in[v]--;
+        if (s->last_read[v] > g + 1) s->last_read[v]--;
+    }
+}
+
+/* Has a value that is made later its slot while u's is still read? */
+static uint32_t made_meanwhile(const vpps_segments *s, uint32_t u) {
+    for (uint32_t v = 0; v < s->c->n_values; v++)
+        if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->c->values[v].axis == s->c->values[u].axis &&
+            s->made_in[v] > s->made_in[u] && s->made_in[v] < s->last_read[u])
+            return v;
+    return VPPS_NONE;
+}
+
+typedef struct counts {
+    uint32_t barriers, slots, loads;
+} counts;
+
+static void open(vpps_segments *s, const vpps_compiled_cell *c, uint32_t stage) {
+    TEST_OK(vpps_segments_make(s, c, stage));
+}
+
+static void break_stage(const vpps_compiled_cell *c, uint32_t stage, counts *n) {
+    vpps_segments s;
+    open(&s, c, stage);
+    const uint32_t segments = s.n;
+    vpps_segments_free(&s);
+    for (uint32_t g = 0; g + 1 < segments; g++) {
+        open(&s, c, stage);
+        const bool elements = s.list[g].kind == VPPS_SEGMENT_ELEMENTS && s.list[g + 1].kind == VPPS_SEGMENT_ELEMENTS;
+        if (elements && is_read_apart(&s, &s.list[g + 1], g)) {
+            leave_barrier_out(&s, g);
+            TEST_FAILS(vpps_segments_check(&s), VPPS_SCRIPT, "reads ");
+            n->barriers++;
+        }
+        vpps_segments_free(&s);
+    }
+    for (uint32_t u = 0; u < c->n_values; u++) {
+        open(&s, c, stage);
+        const uint32_t v = s.made_in[u] == VPPS_NONE || s.slot[u] == VPPS_NONE ? VPPS_NONE : made_meanwhile(&s, u);
+        if (v != VPPS_NONE) {
+            s.slot[v] = s.slot[u];
+            TEST_FAILS(vpps_segments_check(&s), VPPS_SCRIPT, "reads a slot that holds something else");
+            n->slots++;
+        }
+        vpps_segments_free(&s);
+    }
+    for (uint32_t k = 0;; k++) { /* a load left out: the value is read where it lies */
+        open(&s, c, stage);
+        if (k == s.n_steps) break;
+        const vpps_segment_step load = s.steps[k];
+        uint32_t reader = VPPS_NONE;
+        for (uint32_t g = 0; g < s.n && load.kind == VPPS_SEGMENT_LOAD; g++)
+            if (is_read_apart(&s, &s.list[g], s.made_in[load.value]) && vpps_segment_stores_over(&s, g, load.value))
+                reader = g;
+        if (reader != VPPS_NONE) {
+            s.made_in[load.value] = s.slot[load.value] = VPPS_NONE;
+            TEST_FAILS(vpps_segments_check(&s), VPPS_SCRIPT, "what other threads store over");
+            n->loads++;
+        }
+        vpps_segments_free(&s);
+    }
+    vpps_segments_free(&s);
+}
+
+TEST_GROUP("segments");
+
+/* A product by a vector that is read by columns, and whose gradient takes its place. */
+static vpps_cell record_outer(const cells *x) {
+    vpps_graph *g = begin_cell(x->model, "outer");
+    const vpps_node y = vpps_tanh(g, vpps_gather(g, 0, 0, SQUARE, 1));
+    TEST_OK(vpps_scatter(g, y));
+    TEST_OK(vpps_push(g, vpps_broadcast(g, vpps_tanh(g, vpps_scale(g, y, 2)), SQUARE, SQUARE)));
+    TEST_OK(vpps_push(g, vpps_matmul(g, y, vpps_transpose(g, y))));
+    return end_cell(g);
+}
+
+TEST(broken_segments_are_refused) {
+    AT_END(cells_close) cells x = cells_open();
+    const vpps_cell outer = record_outer(&x);
+    counts n = {0};
+    for (uint32_t id = 0; id <= N_CELLS; id++) {
+        for (uint32_t group = 1; group <= 2; group++) {
+            const vpps_cell cell = id < N_CELLS ? x.cell[id] : outer;
+            vpps_cell_needs needs = cells_recurrent(x.g, cell, group);
+            needs.rows.columns = true; /* as a GPU shares rows */
+            OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
+            for (uint32_t stage = 0; stage < c->n_stages; stage++) break_stage(c, stage, &n);
+        }
+    }
+    ck_assert_msg(n.barriers > 10 && n.slots > 10 && n.loads, "%u barriers, %u slots, %u loads", n.barriers, n.slots,
+                  n.loads);
+}
