@@ -25,6 +25,8 @@ typedef struct vpps_simt_hooks {
     unsigned (*collective)(vpps_simt_thread *self, vpps_simt_collective kind, unsigned line, unsigned mask,
                            unsigned value, unsigned source);
     unsigned long long (*now_ns)(void);
+    /* Of a watched kernel: before each read and write of memory. */
+    void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 
 /* Lies in the library, so that reading threadIdx costs no call; written by the scheduler. */
@@ -39,13 +41,17 @@ typedef struct vpps_simt_port {
 typedef struct vpps_simt_library {
     vpps_simt_port *port;
     char *shared, *shared_end; /* static __shared__ variables, of the CTA whose turn it is */
-    unsigned argument_bytes;
+    char *image, *image_end;   /* of the library: constants and the port, too */
+    unsigned argument_bytes, watched;
     void (*enter)(const void *arguments); /* the kernel */
 } vpps_simt_library;
 
 #ifdef __cplusplus
 
 #define VPPS_SIMT 1
+#ifndef VPPS_SIMT_WATCHED
+#define VPPS_SIMT_WATCHED 0
+#endif
 
 /* ---------------------------------------------------------------- declarations */
 
@@ -63,7 +69,8 @@ typedef struct vpps_simt_library {
 
 static vpps_simt_port vpps_simt_here;
 __shared__ __align__(128) char vpps_simt_first; /* so that there is such a section, aligned well for copying */
-extern "C" __attribute__((visibility("hidden"))) char __start_vpps_shared[], __stop_vpps_shared[];
+extern "C" __attribute__((visibility("hidden"))) char __start_vpps_shared[], __stop_vpps_shared[], __ehdr_start[],
+    _end[];
 
 template <class A> constexpr unsigned vpps_simt_size(void (*)(A)) { return sizeof(A); }
 template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arguments) {
@@ -74,7 +81,8 @@ template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arg
 #define VPPS_SIMT_EXPORT(kernel)                                                                                       \
     static void vpps_simt_enter(const void *arguments) { vpps_simt_call(kernel, arguments); }                          \
     extern "C" __attribute__((visibility("default"), used)) const vpps_simt_library vpps_simt_exported = {             \
-        &vpps_simt_here, __start_vpps_shared, __stop_vpps_shared, vpps_simt_size(kernel), vpps_simt_enter};
+        &vpps_simt_here,        __start_vpps_shared, __stop_vpps_shared, __ehdr_start, _end,                           \
+        vpps_simt_size(kernel), VPPS_SIMT_WATCHED,   vpps_simt_enter};
 
 #define threadIdx (vpps_simt_here.self->thread)
 #define blockIdx (vpps_simt_here.self->block)
@@ -112,19 +120,55 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
 
 /* ---------------------------------------------------------------- memory */
 
+/* A watched kernel is compiled as for ThreadSanitizer, whose calls before each access of memory come here. */
+#if VPPS_SIMT_WATCHED
+#define VPPS_SIMT_UNWATCHED __attribute__((no_sanitize("thread")))
+#define VPPS_SIMT_ACCESS(name, bytes, is_write)                                                                        \
+    __attribute__((visibility("hidden"))) VPPS_SIMT_UNWATCHED void __tsan_##name(void *at) {                           \
+        vpps_simt_here.hooks.access(vpps_simt_here.self, at, bytes, is_write);                                         \
+    }
+#define VPPS_SIMT_ACCESSES(bytes)                                                                                      \
+    VPPS_SIMT_ACCESS(read##bytes, bytes, 0)                                                                            \
+    VPPS_SIMT_ACCESS(write##bytes, bytes, 1)                                                                           \
+    VPPS_SIMT_ACCESS(unaligned_read##bytes, bytes, 0)                                                                  \
+    VPPS_SIMT_ACCESS(unaligned_write##bytes, bytes, 1)
+extern "C" {
+VPPS_SIMT_ACCESSES(1)
+VPPS_SIMT_ACCESSES(2)
+VPPS_SIMT_ACCESSES(4)
+VPPS_SIMT_ACCESSES(8)
+VPPS_SIMT_ACCESSES(16)
+__attribute__((visibility("hidden"))) VPPS_SIMT_UNWATCHED void __tsan_read_range(void *at, long bytes) {
+    vpps_simt_here.hooks.access(vpps_simt_here.self, at, (unsigned)bytes, 0);
+}
+__attribute__((visibility("hidden"))) VPPS_SIMT_UNWATCHED void __tsan_write_range(void *at, long bytes) {
+    vpps_simt_here.hooks.access(vpps_simt_here.self, at, (unsigned)bytes, 1);
+}
+__attribute__((visibility("hidden"))) void __tsan_init() {}
+__attribute__((visibility("hidden"))) void __tsan_func_entry(void *) {}
+__attribute__((visibility("hidden"))) void __tsan_func_exit(void *) {}
+}
+#else
+#define VPPS_SIMT_UNWATCHED
+#endif
+
 /* All threads of all CTAs run in one thread of the host, so that no other thread interferes. */
-static inline unsigned vpps_simt_change(unsigned *at, unsigned value) {
+VPPS_SIMT_UNWATCHED static inline unsigned vpps_simt_change(unsigned *at, unsigned value) {
     const unsigned before = *at;
     *at = value;
     vpps_simt_here.progress += value != before;
     return before;
 }
-static inline unsigned atomicAdd(unsigned *at, unsigned value) { return vpps_simt_change(at, *at + value); }
-static inline unsigned atomicCAS(unsigned *at, unsigned compare, unsigned value) {
+VPPS_SIMT_UNWATCHED static inline unsigned atomicAdd(unsigned *at, unsigned value) {
+    return vpps_simt_change(at, *at + value);
+}
+VPPS_SIMT_UNWATCHED static inline unsigned atomicCAS(unsigned *at, unsigned compare, unsigned value) {
     return *at == compare ? vpps_simt_change(at, value) : *at;
 }
 static inline void VPPS_RELEASE_ADD(unsigned *at, unsigned value) { atomicAdd(at, value); }
-static inline unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) { return *(const volatile unsigned *)at; }
+VPPS_SIMT_UNWATCHED static inline unsigned VPPS_ACQUIRE_LOAD(const unsigned *at) {
+    return *(const volatile unsigned *)at;
+}
 static inline unsigned long long VPPS_GLOBAL_TIMER() { return vpps_simt_here.hooks.now_ns(); }
 
 /* ---------------------------------------------------------------- numbers */

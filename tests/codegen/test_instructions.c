@@ -324,7 +324,7 @@ static void run_on(const device *d, const batch *b, words *pool, bool cut) {
         for (uint32_t k = 0; k < OPS_CASE_WORDS && can_run(d, &b->cases[i]); k++) append(&script, words_of_case[k]);
     }
     const vpps_arguments a = {.pool = (uintptr_t)pool->at, .script = (uintptr_t)script.at};
-    TEST_OK(vpps_simt_run(d->simt, d->machine->n_vps, d->machine->threads, 0, &a, sizeof a, (uint32_t)state | 1));
+    TEST_OK(vpps_simt_run(d->simt, d->machine->n_vps, d->machine->threads, 0, &a, sizeof a, (uint32_t)state | 1, NULL));
     VPPS_FREE_ARRAYS(script.at);
 }
 

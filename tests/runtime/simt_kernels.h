@@ -118,6 +118,34 @@ static const char race_kernel[] =
               "    }\n"
               "}\n";
 
+/* Rounds of writing and reading with barriers of the CTA and of warps between. Each mode but 0 does one thing that no kernel may. */
+static const char watched_kernel[] =
+    ARGUMENTS "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"
+              "    VPPS_DYNAMIC_SHARED(all);\n"
+              "    __shared__ float once;\n"
+              "    float *out = (float *)a.out;\n"
+              "    const unsigned i = threadIdx.x;\n"
+              "    for (unsigned round = 0; round < 3; round++) {\n"
+              "        all[i] = (float)i;\n"
+              "        if (a.mode != 1) __syncthreads();\n" /* another warp's */
+              "        out[i] = all[(i + 32) % 64];\n"
+              "        __syncthreads();\n"
+              "        all[i] = 1.0f;\n"
+              "        if (a.mode != 2) __syncwarp();\n" /* another lane's */
+              "        out[64 + i] = all[i ^ 1];\n"
+              "        __syncthreads();\n"
+              "        if (a.mode == 3 || i == 40) once = 1.0f;\n" /* written by all */
+              "        if (a.mode == 4) out[i] = once;\n"          /* read by all, while one writes */
+              "        __syncthreads();\n"
+              "        out[128 + i] = once;\n"
+              "        if (a.mode == 5 && i == 9) all[64] = once;\n"       /* after the CTA's shared memory */
+              "        if (a.mode == 6 && i == 9) out[0] += out[-1];\n"    /* before the device's */
+              "        if (a.mode == 7 && i == 9) out[192] = once;\n"      /* after it */
+              "        if (a.mode == 8 && i == 9) out[0] = *(float *)8;\n" /* nowhere */
+              "        __syncthreads();\n"
+              "    }\n"
+              "}\n";
+
 static const char divergent_kernel[] = ARGUMENTS
     "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"
     "    float *out = (float *)a.out;\n"

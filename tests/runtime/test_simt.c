@@ -28,7 +28,7 @@ static vpps_status run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t threads
     const vpps_arguments a = {(uintptr_t)in, (uintptr_t)out, (uintptr_t)counters, n, mode};
     memset(out, 0, sizeof out);
     memset(counters, 0, sizeof counters);
-    return vpps_simt_run(kernel, ctas, threads, 4096, &a, sizeof a, seed);
+    return vpps_simt_run(kernel, ctas, threads, 4096, &a, sizeof a, seed, NULL);
 }
 
 static void draw_input(void) {
@@ -96,7 +96,7 @@ TEST(shared_memory_is_private_to_a_cta) {
     enum { CTAS = 9, THREADS = 128, ROUNDS = 10 };
     vpps_simt_kernel *kernel = load(reduce_kernel);
     const vpps_arguments nothing = {0}; /* a run without dynamic shared memory before those with */
-    TEST_OK(vpps_simt_run(kernel, CTAS, THREADS, 0, &nothing, sizeof nothing, 0));
+    TEST_OK(vpps_simt_run(kernel, CTAS, THREADS, 0, &nothing, sizeof nothing, 0, NULL));
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, CTAS, THREADS, ROUNDS, 0, seed));
         for (uint32_t i = 0; i < CTAS * THREADS; i++) {
@@ -277,7 +277,7 @@ TEST(what_cannot_be_loaded_or_run_is_said) {
     TEST_FAILS(vpps_simt_load(&kernel, vector_kernel, "test", &seconds), VPPS_DEVICE, "software SIMT: false: ");
     unsetenv("VPPS_CXX");
     kernel = load(vector_kernel);
-    TEST_FAILS(vpps_simt_run(kernel, 1, 64, 0, &seconds, sizeof seconds, 0), VPPS_ARGUMENT, "32 bytes, not 8");
+    TEST_FAILS(vpps_simt_run(kernel, 1, 64, 0, &seconds, sizeof seconds, 0, NULL), VPPS_ARGUMENT, "32 bytes, not 8");
     TEST_FAILS(run(kernel, 1, 33, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
     TEST_FAILS(run(kernel, 1, 2048, 0, 0, 0), VPPS_ARGUMENT, "whole warps");
     TEST_FAILS(run(kernel, 0, 32, 0, 0, 0), VPPS_ARGUMENT, "0 CTAs");
@@ -367,6 +367,36 @@ TEST(the_driver_launches) {
     TEST_FAILS(table->launch(d, other, &shape, &a, sizeof a), VPPS_STALL, "CTA 1");
     table->unload(d, kernel);
     table->close(d); /* with the other kernel */
+}
+
+/* ---------------------------------------------------------------- kernels that are watched */
+
+TEST_GROUP("watched", WITHOUT_TSAN);
+
+/* Of one CTA of 64 threads, for whom a word of shared memory each is just enough. */
+TEST_EACH(what_a_watched_kernel_must_not_do, 0, 9) {
+    static const char *const says[] = {NULL,
+                                       "with no barrier between",
+                                       "with no barrier between",
+                                       "writes a word that thread",
+                                       "with no barrier between",
+                                       "thread 9 writes 4 bytes outside of the kernel's memory",
+                                       "thread 9 reads 4 bytes outside",
+                                       "thread 9 writes 4 bytes outside",
+                                       "thread 9 reads 4 bytes outside"};
+    enum { N = 192 };
+    setenv("VPPS_SIMT_WATCH", "1", 1);
+    vpps_simt_kernel *kernel = load(watched_kernel);
+    vpps_simt_piece piece = {.memory = (char *)(out + 1), .bytes = N * sizeof *out}, *const memory[VPPS_SIMT_MEMORIES] =
+                                                                                         {&piece};
+    const vpps_arguments a = {.out = (uintptr_t)(out + 1), .mode = (unsigned)_i};
+    for (uint32_t seed = 0; seed < SEEDS; seed++) { /* whatever the order */
+        const vpps_status status = vpps_simt_run(kernel, 1, 64, 64 * sizeof(float), &a, sizeof a, seed, memory);
+        ck_assert_msg(status == (_i ? VPPS_DEVICE : VPPS_OK), "mode %d, seed %u: %s", _i, seed, vpps_error_message());
+        ck_assert_msg(!_i || strstr(vpps_error_message(), says[_i]), "mode %d: %s", _i, vpps_error_message());
+    }
+    free(piece.words);
+    vpps_simt_unload(kernel);
 }
 
 TEST_GROUP("refused");

@@ -1,22 +1,18 @@
 /* driver_simt.c - the machine of driver.h that software SIMT is. Device memory is the host's; everything has happened when
- * a call returns. $VPPS_SIMT_SMS (4) says how many SMs it has, $VPPS_SIMT_SEED (0) in which order CTAs and warps take
- * their turns.
+ * a call returns. $VPPS_SIMT_SMS (4) says how many SMs it has, $VPPS_SIMT_SEED (0) in which order CTAs, warps and threads
+ * take their turns.
  */
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/simt.h"
 
 #include <stdatomic.h>
 
-enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024 };
+enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024, DEVICE = 0, PINNED = 1 };
 
 /* Memory that nobody wrote holds NaNs, as floats, and as indices numbers that lead nowhere. */
 enum { UNWRITTEN = 0xff };
 
-typedef struct piece {
-    struct piece *next;
-    char *memory;
-    size_t bytes;
-} piece;
+typedef vpps_simt_piece piece;
 
 struct vpps_kernel {
     struct vpps_kernel *next;
@@ -25,7 +21,7 @@ struct vpps_kernel {
 
 typedef struct machine {
     vpps_driver driver;
-    piece *device, *pinned;
+    piece *memory[VPPS_SIMT_MEMORIES];
     vpps_kernel *kernels;
     uint32_t seed;
     uint64_t started_ns, stopped_ns;
@@ -48,7 +44,7 @@ static vpps_status take_piece(piece **list, size_t bytes, char **out) {
         return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory: %zu bytes", bytes);
     }
     memset(memory, UNWRITTEN, padded);
-    *p = (piece){*list, memory, bytes};
+    *p = (piece){.next = *list, .memory = memory, .bytes = bytes};
     *list = p;
     atomic_fetch_add(&live_allocations, 1);
     *out = memory;
@@ -60,7 +56,7 @@ static void give_piece(piece **list, const void *memory) {
         piece *p = *at;
         if (p->memory != memory) continue;
         *at = p->next;
-        VPPS_FREE(p->memory, p);
+        VPPS_FREE(p->memory, p->words, p);
         atomic_fetch_sub(&live_allocations, 1);
         return;
     }
@@ -69,7 +65,7 @@ static void give_piece(piece **list, const void *memory) {
 /* Device memory of a copy: all of it must be of one allocation. */
 static vpps_status find(const machine *m, uint64_t address, size_t bytes, char **out) {
     *out = (char *)(uintptr_t)address;
-    for (const piece *p = m->device; p; p = p->next) {
+    for (const piece *p = m->memory[DEVICE]; p; p = p->next) {
         const uint64_t first = (uintptr_t)p->memory;
         if (address >= first && address - first <= p->bytes && bytes <= p->bytes - (address - first)) return VPPS_OK;
     }
@@ -79,23 +75,23 @@ static vpps_status find(const machine *m, uint64_t address, size_t bytes, char *
 
 static vpps_status allocate(vpps_driver *d, size_t bytes, uint64_t *address) {
     char *memory;
-    VPPS_TRY(take_piece(&machine_of(d)->device, bytes, &memory));
+    VPPS_TRY(take_piece(&machine_of(d)->memory[DEVICE], bytes, &memory));
     *address = (uintptr_t)memory;
     return VPPS_OK;
 }
 
 static void release(vpps_driver *d, uint64_t address) {
-    give_piece(&machine_of(d)->device, (const void *)(uintptr_t)address);
+    give_piece(&machine_of(d)->memory[DEVICE], (const void *)(uintptr_t)address);
 }
 
 static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
     char *memory;
-    VPPS_TRY(take_piece(&machine_of(d)->pinned, bytes, &memory));
+    VPPS_TRY(take_piece(&machine_of(d)->memory[PINNED], bytes, &memory));
     *out = memory;
     return VPPS_OK;
 }
 
-static void release_host(vpps_driver *d, void *memory) { give_piece(&machine_of(d)->pinned, memory); }
+static void release_host(vpps_driver *d, void *memory) { give_piece(&machine_of(d)->memory[PINNED], memory); }
 
 static uint64_t reach(vpps_driver *d, void *pinned) {
     (void)d;
@@ -170,7 +166,7 @@ static void unload(vpps_driver *d, vpps_kernel *kernel) {
 static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes) {
     return vpps_simt_run(kernel->simt, shape->ctas, shape->threads, shape->dynamic_shared_bytes, arguments, bytes,
-                         machine_of(d)->seed);
+                         machine_of(d)->seed, machine_of(d)->memory);
 }
 
 /* ---------------------------------------------------------------- time */
@@ -253,8 +249,8 @@ static void close_machine(vpps_driver *d) {
     if (!d) return;
     machine *m = machine_of(d);
     while (m->kernels) unload(d, m->kernels);
-    while (m->device) give_piece(&m->device, m->device->memory);
-    while (m->pinned) give_piece(&m->pinned, m->pinned->memory);
+    while (m->memory[DEVICE]) give_piece(&m->memory[DEVICE], m->memory[DEVICE]->memory);
+    while (m->memory[PINNED]) give_piece(&m->memory[PINNED], m->memory[PINNED]->memory);
     free(m);
 }
 

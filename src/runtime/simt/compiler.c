@@ -24,6 +24,11 @@ static bool has_fma(void) {
 #endif
 }
 
+static bool watches(void) {
+    const char *watch = getenv("VPPS_SIMT_WATCH");
+    return watch && *watch && strcmp(watch, "0") != 0;
+}
+
 static const char *compiler(void) {
     const char *name = getenv("VPPS_CXX");
     return name && *name ? name : "c++";
@@ -41,6 +46,10 @@ static vpps_status make_command(command *c, const char *source, const char *libr
     memcpy(c->arguments, fixed, sizeof fixed);
     c->n = VPPS_COUNT(fixed);
     if (has_fma()) c->arguments[c->n++] = "-mfma";
+    if (watches()) { /* for the sanitizer's calls alone: simt_cuda.h has them */
+        c->arguments[c->n++] = "-fsanitize=thread";
+        c->arguments[c->n++] = "-DVPPS_SIMT_WATCHED=1";
+    }
     const char *flags = getenv("VPPS_CXXFLAGS");
     bool fits = snprintf(c->flags, sizeof c->flags, "%s", flags ? flags : "") < (int)sizeof c->flags;
     char *rest = NULL;

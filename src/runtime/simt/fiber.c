@@ -26,6 +26,7 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
 #endif
     out->memory = memory;
     out->n = n;
+    out->bytes = n * STACK_BYTES;
     for (size_t i = 0; i < n && i < GUARDED; i++) {
         if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* then without */
     }
@@ -33,7 +34,7 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
 }
 
 void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks) {
-    if (stacks->memory) munmap(stacks->memory, stacks->n * STACK_BYTES);
+    if (stacks->memory) munmap(stacks->memory, stacks->bytes);
     *stacks = (vpps_fiber_stacks){0};
 }
 

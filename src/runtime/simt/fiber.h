@@ -53,7 +53,7 @@ typedef struct vpps_fiber {
 /* Stacks of many fibers, in one mapping; a page is only there once it was touched. */
 typedef struct vpps_fiber_stacks {
     char *memory;
-    size_t n;
+    size_t n, bytes; /* stacks; all together */
 } vpps_fiber_stacks;
 
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);

@@ -6,6 +6,7 @@
  */
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/kernel.h"
+#include "runtime/simt/watch.h"
 
 #include <stdatomic.h>
 
@@ -33,6 +34,7 @@ typedef struct thread {
 /* Sets of lanes; one that runs is in none of them. */
 typedef struct warp {
     uint32_t ready, at_collective, at_barrier, asleep, finished;
+    uint32_t interval; /* watch.h */
     thread *lanes;
 } warp;
 
@@ -44,6 +46,7 @@ typedef struct cta {
     uint32_t now;            /* warp whose lanes go on first */
     uint32_t arrived, line;  /* threads at the CTA barrier, and which */
     uint32_t finished;       /* threads */
+    uint32_t interval;       /* watch.h */
     char *statics, *dynamic; /* shared memory: static, while another CTA has its turn, and dynamic */
 } cta;
 
@@ -54,12 +57,14 @@ struct vpps_simt_grid {
     warp *warps;
     cta *ctas;
     char *shared;
-    uint32_t *order; /* of turns: CTAs that have not finished */
+    vpps_simt_word *words; /* of shared memory; NULL until a watched kernel runs */
+    uint32_t *order;       /* of turns: CTAs that have not finished */
     vpps_fiber_stacks stacks;
 
     /* Of the run. */
     const vpps_simt_library *library;
     const void *arguments;
+    vpps_simt_piece *const *memory;
     vpps_fiber scheduler;
     uint32_t seed;
     uint64_t random;
@@ -76,6 +81,13 @@ static size_t padded(size_t bytes) { return (bytes + 127) / 128 * 128; }
 static uint32_t number_of(const thread *t) { return t->known.thread.x; }
 static thread *thread_of(vpps_simt_thread *known) { return (thread *)(void *)known; }
 static uint32_t lowest(uint32_t set) { return (uint32_t)__builtin_ctz(set); }
+static uint32_t any_of(uint32_t set, uint64_t *random) {
+    for (uint32_t i = vpps_random_below(random, (uint32_t)__builtin_popcount(set)); i; i--) set &= set - 1;
+    return lowest(set);
+}
+
+static atomic_uint_least32_t intervals;
+static uint32_t next_interval(void) { return atomic_fetch_add(&intervals, 1) + 1; }
 
 /* ---------------------------------------------------------------- handing over */
 
@@ -91,15 +103,17 @@ static uint32_t ready_from(const cta *c, uint32_t warp_number) {
     return lowest(after ? after : c->ready_warps);
 }
 
-/* Takes a thread that is ready: of the current warp, else of the next, or a random one. NULL: none is. */
+/* Takes a thread that is ready: of the current warp, else of the next; with a seed, any. NULL: none is. */
 static thread *take_ready(cta *c) {
     vpps_simt_grid *g = c->grid;
     if (!c->ready_warps) return NULL;
-    if (!c->warps[c->now].ready) {
-        c->now = ready_from(c, g->seed ? vpps_random_below(&g->random, g->n_warps) : c->now);
+    if (g->seed) {
+        c->now = any_of(c->ready_warps, &g->random);
+    } else if (!c->warps[c->now].ready) {
+        c->now = ready_from(c, c->now);
     }
     warp *w = &c->warps[c->now];
-    const uint32_t lane = g->seed & 1 ? 31 - (uint32_t)__builtin_clz(w->ready) : lowest(w->ready);
+    const uint32_t lane = g->seed ? any_of(w->ready, &g->random) : lowest(w->ready);
     w->ready &= ~(1u << lane);
     if (!w->ready) c->ready_warps &= ~(1u << c->now);
     return &w->lanes[lane];
@@ -129,7 +143,6 @@ static void maybe_let_others(thread *t) {
     vpps_simt_grid *g = c->grid;
     if (!g->seed || vpps_random_below(&g->random, 8)) return;
     make_ready(t->warp, 1u << t->lane);
-    c->now = ready_from(c, vpps_random_below(&g->random, g->n_warps));
     hand_over(t);
 }
 
@@ -158,8 +171,10 @@ static void barrier(vpps_simt_thread *self, unsigned line) {
         return;
     }
     c->arrived = 0;
+    c->interval = next_interval();
     for (uint32_t i = 0; i < c->grid->n_warps; i++) {
         warp *w = &c->warps[i];
+        w->interval = c->interval;
         if (w->at_barrier) make_ready(w, w->at_barrier);
         w->at_barrier = 0;
     }
@@ -222,10 +237,63 @@ static unsigned collective(vpps_simt_thread *self, vpps_simt_collective kind, un
         return t->result;
     }
     complete_collective(t);
+    if (kind == VPPS_SIMT_SYNCWARP) w->interval = next_interval();
     w->at_collective &= ~others;
     if (others) make_ready(w, others);
     maybe_let_others(t);
     return t->result;
+}
+
+/* ---------------------------------------------------------------- what watched kernels use */
+
+static bool lies_in(const char *at, size_t bytes, const void *begin, size_t size) {
+    return at >= (const char *)begin && at + bytes <= (const char *)begin + size;
+}
+
+/* Memory that is a thread's own, or that no kernel writes. */
+static bool is_private(const vpps_simt_grid *g, const char *at, size_t bytes, bool is_write) {
+    const vpps_simt_library *l = g->library;
+    if (lies_in(at, bytes, g->stacks.memory, g->stacks.bytes)) return true;
+    return !is_write && (lies_in(at, bytes, l->image, (size_t)(l->image_end - l->image)) ||
+                         lies_in(at, bytes, g->threads, (size_t)g->n_ctas * g->n_threads * sizeof *g->threads) ||
+                         lies_in(at, bytes, g->arguments, l->argument_bytes));
+}
+
+/* Of memory that threads share, the first of the words; NULL: it is none, or *status says why not. */
+static vpps_simt_word *shared_words(const cta *c, const char *at, size_t bytes, vpps_status *status) {
+    const vpps_simt_grid *g = c->grid;
+    vpps_simt_word *own = g->words + c->number * g->cta_bytes / 4;
+    if (lies_in(at, bytes, g->library->shared, g->static_bytes)) return own + (at - g->library->shared) / 4;
+    if (lies_in(at, bytes, c->dynamic, g->dynamic_bytes))
+        return own + (padded(g->static_bytes) + (size_t)(at - c->dynamic)) / 4;
+    return vpps_simt_words_at(g->memory, at, bytes, status);
+}
+
+static void watch(vpps_simt_thread *self, const void *address, unsigned bytes, unsigned is_write) {
+    thread *t = thread_of(self);
+    const cta *c = t->cta;
+    const char *at = address;
+    vpps_status status = VPPS_OK;
+    vpps_simt_word *words = shared_words(c, at, bytes, &status);
+    if (status != VPPS_OK) leave(t, status);
+    if (!words && is_private(c->grid, at, bytes, is_write)) return;
+    const char *what = is_write ? "writes" : "reads";
+    if (!words)
+        leave(t, vpps_fail(VPPS_DEVICE,
+                           "software SIMT: CTA %u: thread %u %s %u bytes outside of the kernel's memory, after the CTA "
+                           "barrier of line %u",
+                           c->number, number_of(t), what, bytes, c->line));
+    const vpps_simt_user user = {number_of(t), c->interval, t->warp->interval};
+    for (size_t i = 0; i < (bytes + 3) / 4; i++) {
+        uint32_t other;
+        if (vpps_simt_use(&words[i], &user, is_write, &other)) continue;
+        leave(t,
+              vpps_fail(
+                  VPPS_DEVICE,
+                  "software SIMT: CTA %u: thread %u %s a word that thread %d uses, too, with no barrier between: after "
+                  "the CTA barrier of line %u",
+                  c->number, number_of(t), what, (int)other, c->line));
+    }
 }
 
 /* The machine's time is that of the thread that is the machine. */
@@ -256,6 +324,7 @@ static void prepare(vpps_simt_grid *g) {
     for (uint32_t i = 0; i < g->n_ctas; i++) {
         cta *c = &g->ctas[i];
         *c = (cta){.grid = g, .warps = g->warps + (size_t)i * g->n_warps, .number = i};
+        c->interval = next_interval();
         c->statics = g->shared + i * g->cta_bytes;
         c->dynamic = c->statics + padded(g->static_bytes);
         for (uint32_t k = 0; k < g->n_threads; k++) {
@@ -265,7 +334,7 @@ static void prepare(vpps_simt_grid *g) {
             t->cta = c;
             t->warp = w;
             t->lane = k % LANES;
-            if (t->lane == 0) w->lanes = t;
+            if (t->lane == 0) w->lanes = t, w->interval = c->interval;
             make_ready(w, 1u << t->lane);
             vpps_fiber_prepare(&t->fiber, &g->stacks, (size_t)i * g->n_threads + k, run_thread, t);
         }
@@ -322,7 +391,6 @@ static vpps_status take_turn(vpps_simt_grid *g, cta *c) {
         if (w->asleep) make_ready(w, w->asleep);
         w->asleep = 0;
     }
-    if (g->seed) c->now = vpps_random_below(&g->random, g->n_warps);
     thread *first = take_ready(c);
     g->library->port->self = &first->known;
     vpps_fiber_switch(&g->scheduler, &first->fiber);
@@ -363,7 +431,7 @@ static vpps_status run_to_end(vpps_simt_grid *g) {
 void vpps_simt_grid_destroy(vpps_simt_grid *g) {
     if (!g) return;
     vpps_fiber_stacks_destroy(&g->stacks);
-    VPPS_FREE(g->threads, g->warps, g->ctas, g->shared, g->order, g);
+    VPPS_FREE(g->threads, g->warps, g->ctas, g->shared, g->words, g->order, g);
 }
 
 /* A grid of that shape: the last run's if it had the same. */
@@ -396,7 +464,7 @@ static vpps_status shape_grid(vpps_simt_grid **grid, uint32_t ctas, uint32_t thr
 }
 
 vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t threads, uint32_t dynamic_shared_bytes,
-                          const void *arguments, size_t bytes, uint32_t seed) {
+                          const void *arguments, size_t bytes, uint32_t seed, vpps_simt_piece *const *memory) {
     const vpps_simt_library *library = kernel->library;
     if (ctas == 0 || ctas > MAX_CTAS || threads == 0 || threads % LANES || threads > LANES * MAX_WARPS) {
         return vpps_fail(VPPS_ARGUMENT,
@@ -410,15 +478,18 @@ vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t thre
     const size_t static_bytes = (size_t)(library->shared_end - library->shared);
     VPPS_TRY(shape_grid(&kernel->grid, ctas, threads, static_bytes, dynamic_shared_bytes));
     vpps_simt_grid *g = kernel->grid;
+    if (library->watched && !g->words) g->words = calloc(ctas * g->cta_bytes / 4, sizeof *g->words);
+    if (library->watched && !g->words) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory to watch memory");
     g->library = library;
     g->arguments = arguments;
+    g->memory = memory;
     g->seed = seed;
     g->random = seed;
     g->finished = 0;
     g->loaded = NULL;
     g->status = VPPS_OK;
     *library->port = (vpps_simt_port){
-        .threads = {threads, 1, 1}, .ctas = {ctas, 1, 1}, .hooks = {barrier, sleep_a_turn, collective, now_ns}};
+        .threads = {threads, 1, 1}, .ctas = {ctas, 1, 1}, .hooks = {barrier, sleep_a_turn, collective, now_ns, watch}};
     prepare(g);
     return run_to_end(g);
 }
