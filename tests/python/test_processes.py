@@ -30,14 +30,19 @@ def train(communicator, part, parts, shared):
         losses.append(float(trainer.forward(vpps.sum_elements(E[5]))))
     trainer.forward_end()
     trainer.close()
-    return np.array(losses + list(m.parameter("W").view().reshape(-1)))
+    return np.array(losses + list(m.parameter("W").view().reshape(-1))), E
 
-alone = train(None, 0, 1, False)
+alone, table = train(None, 0, 1, False)
 with vpps.Communicator() as c:
     assert c.size == 2
     for shared in (False, True):
-        together = train(c, c.rank, 2, shared)
+        together, E = train(c, c.rank, 2, shared)
         np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
+        own = table.value[c.rank::2] if shared else table.value  # of 7 entries 4 and 3
+        for values in (E.value, E.view(), E.model.state_dict()["E"]):
+            np.testing.assert_allclose(values, own, rtol=1e-5, atol=1e-6)
+        E.value = 2 * own
+        np.testing.assert_array_equal(E.view(), 2 * own)
     pathlib.Path(__file__).with_name(f"rank {c.rank}").touch()  # what both print may be mixed within a line
 """
 
