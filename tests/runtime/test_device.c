@@ -436,7 +436,7 @@ TEST_EACH(runs_agree_to_the_bit, 0, 8) {
 
 typedef struct waiter {
     vpps_cpu cpu;
-    atomic_uint word;
+    vpps_counter word;
     vpps_wait_end end;
 } waiter;
 
@@ -469,8 +469,8 @@ TEST(being_stopped_is_no_stall) {
     }
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     sleep_ms(100);
-    atomic_store(&w->word, 1);
-    vpps_wake(&w->cpu, &w->word);
+    atomic_store(&w->word.value, 1);
+    vpps_wake(&w->word);
     pthread_join(thread, NULL);
     ck_assert_int_eq(w->end, VPPS_WAIT_REACHED);
 }

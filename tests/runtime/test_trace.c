@@ -245,4 +245,33 @@ TEST(long_names) {
     sn_close(&n);
 }
 
+/* A chain is one VP's: the others have no vertex of a level, wait for none, and nobody waits for them. */
+TEST(who_has_no_part_of_a_chain_does_not_wait) {
+    enum { CHAIN = 100, FEW = 10 };
+    const vpps_options o = options_of(100000);
+    AT_END(sn_close) small_network n = sn_of(1);
+    vpps_graph *r = begin_cell(n.model, "chain");
+    const vpps_node word = vpps_lookup(r, n.E, vpps_pull_index(r));
+    vpps_param_info info = {.size = sizeof info};
+    TEST_OK(vpps_param_describe(n.model, n.E, &info));
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, word, vpps_gather(r, 0, 0, info.rows, 1)))));
+    const vpps_cell cell = end_cell(r);
+    vpps_handle *h;
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    const vpps_node begin = vpps_lookup(n.g, n.E, 0);
+    vpps_vertex v = vpps_source(n.g, 1, &begin);
+    for (uint32_t i = 0; i < CHAIN; i++) {
+        const uint32_t one = 1;
+        v = vpps_apply(
+            n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_indices = 1, .indices = &one));
+    }
+    TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, 0)), NULL));
+    json_t *trace = read_trace(h);
+    uint32_t waiting = 0;
+    for (uint32_t k = 0; k < VPS; k++) waiting += count(trace, FIRST_VP + k, NULL, "wait") > FEW;
+    ck_assert_uint_eq(waiting, 1);
+    json_decref(trace);
+    vpps_handle_destroy(h);
+}
+
 int main(void) { return test_main("trace"); }

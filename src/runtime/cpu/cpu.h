@@ -92,6 +92,11 @@ typedef struct vpps_packed {
     size_t at;
 } vpps_packed;
 
+/* A barrier, VPPS_NO_BARRIER: none, and its signals. */
+typedef struct vpps_passed {
+    uint32_t barrier, signals;
+} vpps_passed;
+
 struct vpps_vp {
     vpps_cpu *cpu;
     uint32_t index;
@@ -115,13 +120,16 @@ struct vpps_vp {
     size_t *copy_of;     /* of each such parameter: where in `copies` its gradient's vectors x begin, or NO_COPY */
     float *copies;       /* of vectors x that the update itself changes */
     size_t n_copies;
-    uint32_t copied; /* launch that `copies` is of */
-    uint32_t shared; /* launch whose gradients are those of all processes */
-    uint32_t met[2]; /* meetings of its group, and of all VPs, that it has come to in this launch */
+    uint32_t copied;       /* launch that `copies` is of */
+    uint32_t shared;       /* launch whose gradients are those of all processes */
+    uint32_t met[2];       /* meetings of its group, and of all VPs, that it has come to in this launch */
+    vpps_passed passed[2]; /* barriers of its group, and of all VPs, that it has not waited for: see vp.c */
+    atomic_uint tasks;     /* that it has run in all launches */
 };
 
 typedef struct vpps_counter {
     _Alignas(64) atomic_uint value; /* a cache line each: VPs spin on them */
+    atomic_uint sleepers;           /* threads that sleep until the value changes */
 } vpps_counter;
 
 /* Where VPs meet in a tree: see meetings.c. Nodes, and a gate for each leaf. */
@@ -129,7 +137,8 @@ typedef struct vpps_meetings {
     vpps_counter *all, *all_gates, *group, *group_gates; /* n_counters from `all` on; of groups, member by member */
     vpps_counter *finish;                                /* nodes only: counted through the launches */
     size_t n_counters;
-    bool taken;        /* the script's barriers are meetings; else they are `counters` */
+    bool ordered;      /* the script's barriers are meetings: its VPs come to them one after the other */
+    bool taken;        /* in trees; else they are `counters` */
     uint32_t *signals; /* that each barrier gets */
 } vpps_meetings;
 
@@ -197,10 +206,9 @@ struct vpps_cpu {
     uint64_t end_ns; /* when the last VP was done */
 
     /* starting and finishing: workers wait for `epoch` to change, the caller for `done` */
-    _Alignas(64) atomic_uint epoch;
-    _Alignas(64) atomic_uint done; /* launches that all VPs have done */
-    uint32_t wanted;               /* launches */
-    _Alignas(64) atomic_uint sleepers;
+    vpps_counter epoch;
+    vpps_counter done; /* launches that all VPs have done */
+    uint32_t wanted;   /* launches */
     atomic_bool quit;
 };
 
@@ -223,18 +231,20 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
  * batch with SCRIPT; a wait longer than the watchdog's time with STALL. */
 void vpps_vp_run(vpps_vp *vp);
 
-/* The VP's share of a STAGE. */
+/* The vertices of a STAGE that a VP runs, and its share of it. */
+vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task);
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 
 /* ---- threads.c */
 
-/* Waits, spinning for a moment, then asleep, until *word is at least `least` (modulo 2^32). False: the batch has failed, or the
- * time is up, if there is a limit; time in which the process was stopped does not count. */
+/* Waits, spinning for a moment, then asleep, until the counter's value is at least `least` (modulo 2^32). Ends before if the batch has
+ * failed, or the time is up, if there is a limit; time in which the process was stopped does not count. */
 typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
-vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, uint64_t limit_ns, bool until_failure);
+vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least, uint64_t limit_ns,
+                            bool until_failure);
 
-/* After a change of *word: wakes all threads that sleep on it. */
-void vpps_wake(vpps_cpu *cpu, atomic_uint *word);
+/* After a sequentially consistent change of the counter's value: wakes all threads that sleep on it. */
+void vpps_wake(vpps_counter *counter);
 
 /* ---- meetings.c */
 
@@ -245,7 +255,7 @@ enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
 void vpps_meetings_close(vpps_cpu *cpu);
 
-/* Decides for a launch whether VPs meet in trees. Fails with MEMORY. */
+/* Decides for a launch how VPs meet: m->ordered, m->taken. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
 /* Are all barriers of the script, whose parts lie inside it, meetings of a group or of all VPs? signals[n_barriers] becomes how many each

@@ -11,8 +11,8 @@ static void finish_part(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     if (!vpps_meet(cpu->meetings.finish, cpu->n_vps, vp->index, cpu->wanted)) return;
     cpu->end_ns = vpps_now_ns();
-    atomic_store(&cpu->done, cpu->wanted);
-    vpps_wake(cpu, &cpu->done);
+    atomic_store(&cpu->done.value, cpu->wanted);
+    vpps_wake(&cpu->done);
 }
 
 static void *work(void *argument) {
@@ -137,8 +137,8 @@ static void cpu_destroy(vpps_device *d) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     if (!cpu) return;
     atomic_store(&cpu->quit, true);
-    atomic_fetch_add(&cpu->epoch, 1);
-    vpps_wake(cpu, &cpu->epoch);
+    atomic_fetch_add(&cpu->epoch.value, 1);
+    vpps_wake(&cpu->epoch);
     for (uint32_t v = 0; cpu->vps && v < cpu->n_vps; v++) {
         vpps_vp *vp = &cpu->vps[v];
         if (vp->has_thread) pthread_join(vp->thread, NULL);
@@ -252,7 +252,7 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
             return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u barriers", n);
         }
         free(cpu->counters);
-        cpu->counters = counters;
+        cpu->counters = memset(counters, 0, 2 * (size_t)n * sizeof *cpu->counters);
         cpu->n_counters = 2 * (size_t)n;
     }
     for (uint32_t i = 0; i < n; i++) atomic_store_explicit(&cpu->counters[i].value, 0, memory_order_relaxed);
@@ -322,8 +322,8 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     VPPS_TRY(vpps_cpu_prepare(cpu, batch));
     cpu->start_ns = vpps_now_ns();
     cpu->wanted++;
-    atomic_fetch_add(&cpu->epoch, 1);
-    vpps_wake(cpu, &cpu->epoch);
+    atomic_fetch_add(&cpu->epoch.value, 1);
+    vpps_wake(&cpu->epoch);
     if (cpu->caller_works) {
         vpps_vp_run(&cpu->vps[0]);
         finish_part(&cpu->vps[0]);
@@ -334,7 +334,7 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
 
 static bool cpu_finished(vpps_device *d) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    return atomic_load(&cpu->done) == cpu->wanted;
+    return atomic_load(&cpu->done.value) == cpu->wanted;
 }
 
 static void cpu_wait(vpps_device *d, vpps_outcome *out) {

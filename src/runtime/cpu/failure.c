@@ -12,8 +12,7 @@ void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message) {
     }
     pthread_mutex_unlock(&cpu->failure_lock);
     if (cpu->meetings.taken) vpps_meetings_wake(cpu);
-    for (uint32_t b = 0; b < cpu->task_header.n_barriers && !cpu->meetings.taken; b++)
-        vpps_wake(cpu, &cpu->counters[b].value);
+    for (uint32_t b = 0; b < cpu->task_header.n_barriers && !cpu->meetings.taken; b++) vpps_wake(&cpu->counters[b]);
     if (cpu->share) vpps_share_wake(cpu);
 }
 

@@ -50,7 +50,7 @@ vpps_status vpps_meetings_open(vpps_cpu *cpu) {
     m->group = m->all_gates + above(cpu->n_vps);
     m->group_gates = m->group + n;
     m->finish = m->all + m->n_counters;
-    zero(m->all, m->n_counters + tree);
+    memset(memory, 0, (m->n_counters + tree) * sizeof(vpps_counter));
     return VPPS_OK;
 }
 
@@ -121,12 +121,13 @@ bool vpps_are_meetings(const uint32_t *script, uint32_t *signals) {
 
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
     vpps_meetings *m = &cpu->meetings;
-    m->taken = false;
-    if (cpu->n_vps < VPPS_LEAST_TREE) return VPPS_OK;
+    m->taken = m->ordered = false;
+    if (cpu->n_vps == 1) return VPPS_OK;
     if (!VPPS_RESERVE(m->signals, vpps_task_header_of(script)->n_barriers + 1u))
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u barriers", vpps_task_header_of(script)->n_barriers);
-    if (!vpps_are_meetings(script, m->signals)) return VPPS_OK;
-    m->taken = true;
+    m->ordered = vpps_are_meetings(script, m->signals);
+    m->taken = m->ordered && cpu->n_vps >= VPPS_LEAST_TREE;
+    if (!m->taken) return VPPS_OK;
     zero(m->all, m->n_counters);
     for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].met[0] = cpu->vps[v].met[1] = 0;
     return VPPS_OK;
@@ -151,21 +152,18 @@ static tree tree_of(vpps_vp *vp, uint32_t signals) {
 }
 
 void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
-    vpps_cpu *cpu = vp->cpu;
     const tree t = tree_of(vp, signals);
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    /* ordered with the addition of a thread that goes to sleep: either that thread sees the open gate, or it is counted here */
-    if (!atomic_fetch_add(&cpu->sleepers, 0)) return;
-    for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(cpu, &t.gates[i].value);
+    atomic_thread_fence(memory_order_seq_cst); /* as vpps_wake wants the changes */
+    for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 
 vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came) {
     vpps_cpu *cpu = vp->cpu;
     const tree t = tree_of(vp, signals);
-    const vpps_wait_end end =
-        vpps_wait_for(cpu, &t.gates[t.member / VPPS_NEIGHBOURS].value, *t.met, cpu->watchdog_ns, true);
+    const vpps_wait_end end = vpps_wait_for(cpu, &t.gates[t.member / VPPS_NEIGHBOURS], *t.met, cpu->watchdog_ns, true);
     if (end != VPPS_WAIT_TIMEOUT) return end;
     *came = 0;
     for (uint32_t i = 0; i < above(t.n); i++) *came += atomic_load_explicit(&t.nodes[i].value, memory_order_relaxed);
@@ -174,5 +172,5 @@ vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came
 }
 
 void vpps_meetings_wake(vpps_cpu *cpu) {
-    for (size_t i = 0; i < cpu->meetings.n_counters; i++) vpps_wake(cpu, &cpu->meetings.all[i].value);
+    for (size_t i = 0; i < cpu->meetings.n_counters; i++) vpps_wake(&cpu->meetings.all[i]);
 }

@@ -82,21 +82,21 @@ static vpps_status exchange(vpps_cpu *cpu) {
     return share_squares(cpu);
 }
 
-static void add_one(vpps_cpu *cpu, vpps_counter *counter) {
+static void add_one(vpps_counter *counter) {
     atomic_fetch_add(&counter->value, 1);
-    vpps_wake(cpu, &counter->value);
+    vpps_wake(counter);
 }
 
 /* VP 0 exchanges when all others have come. */
 static bool lead(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t others = (cpu->n_vps - 1) * ++cpu->shared_batches;
-    const vpps_wait_end end = vpps_wait_for(cpu, &cpu->arrived.value, others, cpu->watchdog_ns, true);
+    const vpps_wait_end end = vpps_wait_for(cpu, &cpu->arrived, others, cpu->watchdog_ns, true);
     if (end == VPPS_WAIT_TIMEOUT) vpps_cpu_fail(cpu, VPPS_STALL, "a VP's gradients are not there");
     if (end != VPPS_WAIT_REACHED) return false;
     const vpps_status status = exchange(cpu);
     if (status != VPPS_OK) vpps_cpu_fail(cpu, status, vpps_error_message());
-    add_one(cpu, &cpu->released);
+    add_one(&cpu->released);
     return status == VPPS_OK;
 }
 
@@ -108,8 +108,8 @@ bool vpps_vp_share(vpps_vp *vp) {
         if (!lead(vp)) return false;
     } else {
         const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* it rises only after this VP has come */
-        add_one(cpu, &cpu->arrived);
-        if (vpps_wait_for(cpu, &cpu->released.value, batch, 0, true) != VPPS_WAIT_REACHED) return false;
+        add_one(&cpu->arrived);
+        if (vpps_wait_for(cpu, &cpu->released, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }
     const bool *dense = vpps_share_dense(cpu->share);
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
@@ -118,6 +118,6 @@ bool vpps_vp_share(vpps_vp *vp) {
 }
 
 void vpps_share_wake(vpps_cpu *cpu) {
-    vpps_wake(cpu, &cpu->arrived.value);
-    vpps_wake(cpu, &cpu->released.value);
+    vpps_wake(&cpu->arrived);
+    vpps_wake(&cpu->released);
 }

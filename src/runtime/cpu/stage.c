@@ -79,13 +79,21 @@ static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
     return true;
 }
 
+vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task) {
+    const vpps_compiled_cell *c = cpu->views[task->operands[0]].cell;
+    const uint32_t first = task->operands[1], n = task->operands[2], group = c->needs.group, member = vp % group;
+    if (vpps_placed_program(c, task->stage)->rows) return (vpps_rows){first, first + n};
+    return (vpps_rows){first + (uint32_t)((uint64_t)n * member / group),
+                       first + (uint32_t)((uint64_t)n * (member + 1) / group)};
+}
+
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {
     const uint32_t *o = task->operands;
     const vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[o[0]];
     const vpps_compiled_cell *c = view->cell;
-    const uint32_t stage = task->stage, n = o[2], group = c->needs.group, member = vp->index % group;
-    uint32_t first = o[1], end = first + n;
+    const uint32_t stage = task->stage, first = o[1], member = vp->index % c->needs.group;
+    vpps_rows part = vpps_stage_part(cpu, vp->index, task);
     vpps_tile t = {.vp = vp,
                    .kernels = cpu->kernels,
                    .c = c,
@@ -95,17 +103,13 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {
                    .stage = stage,
                    .member = member,
                    .contributions = task->contributions};
-    vpps_items_of(view, first, n, t.task_first, t.task_items);
+    vpps_items_of(view, first, o[2], t.task_first, t.task_items);
     for (uint32_t d = 0; d <= c->n_lists; d++) t.records[d] = cpu->pool + view->block->kept[d];
     const uint32_t pass_record = vpps_pass_record(c, stage);
     t.records[pass_record] = cpu->pool + task->pass_record - (size_t)first * c->kept_words[pass_record];
-    if (!t.p->rows) {
-        end = first + (uint32_t)((uint64_t)n * (member + 1) / group);
-        first += (uint32_t)((uint64_t)n * member / group);
-    }
-    bool ok = !vpps_stage_may_skip(c, &c->stages[stage]) || find_live(&t, &first, &end);
-    for (uint32_t at = first, count; at < end && ok; at += count) {
-        count = vpps_min_u32(end - at, t.layout->tile);
+    bool ok = !vpps_stage_may_skip(c, &c->stages[stage]) || find_live(&t, &part.first, &part.end);
+    for (uint32_t at = part.first, count; at < part.end && ok; at += count) {
+        count = vpps_min_u32(part.end - at, t.layout->tile);
         vpps_forget_vectors(vp);
         ok = open_tile(&t, at, count) && vpps_run_tile(&t);
     }

@@ -3,7 +3,8 @@
  * A hand-over between two free cores takes 0.1 us, and what VPs wait for is mostly there within some 10 us, as is the next
  * script of a small batch; waking a sleeper takes as long. So a waiter spins, but briefly: on a busy machine the thread
  * waited for may want this very core, and gets it when the waiter sleeps (futex(2)). With more VPs than cores it does, mostly, and a
- * waiter sleeps at once.
+ * waiter sleeps at once. So, almost, does a thread whose wait before was long: waking takes little of such waits, or they are long
+ * because the machine is busy, where who spins keeps others from the core.
  */
 #include "runtime/cpu/cpu.h"
 
@@ -20,7 +21,7 @@
 #define CPU_PAUSE() ((void)0)
 #endif
 
-enum { SPINS = 64, SLEEP_NS = 50 * 1000 * 1000, LONGEST_NS = 4 * SLEEP_NS };
+enum { SPINS = 64, LONG_NS = 50 * 1000, SLEEP_NS = 50 * 1000 * 1000, LONGEST_NS = 4 * SLEEP_NS };
 
 /* The word's address as the system call wants it. */
 static long futex(atomic_uint *word, int operation, uint32_t value, const struct timespec *most) {
@@ -32,33 +33,40 @@ static void sleep_on(atomic_uint *word, uint32_t seen) {
     futex(word, FUTEX_WAIT_PRIVATE, seen, &most);
 }
 
-void vpps_wake(vpps_cpu *cpu, atomic_uint *word) {
-    /* sequentially consistent with a thread that goes to sleep: it sees the changed word, or is counted here */
-    if (!atomic_load(&cpu->sleepers)) return;
-    futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
+void vpps_wake(vpps_counter *counter) {
+    /* sequentially consistent with a thread that goes to sleep: it sees the changed value, or is counted here */
+    if (!atomic_load(&counter->sleepers)) return;
+    futex(&counter->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
 
 static bool reached(atomic_uint *word, uint32_t least) {
     return (int32_t)(atomic_load_explicit(word, memory_order_acquire) - least) >= 0;
 }
 
-vpps_wait_end vpps_wait_for(vpps_cpu *cpu, atomic_uint *word, uint32_t least, uint64_t limit_ns, bool until_failure) {
+vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least, uint64_t limit_ns,
+                            bool until_failure) {
+    atomic_uint *word = &counter->value;
     if (reached(word, least)) return VPPS_WAIT_REACHED;
-    const uint64_t start = vpps_now_ns();
+    static _Thread_local bool patient; /* was the wait before long? */
+    const uint64_t start = vpps_now_ns(), spin_ns = patient ? cpu->spin_ns / 32 : cpu->spin_ns;
     uint64_t waited = 0, last = start;
-    for (; last - start < cpu->spin_ns; last = vpps_now_ns()) {
+    patient = false;
+    for (; last - start < spin_ns; last = vpps_now_ns()) {
         for (uint32_t i = 0; i < SPINS; i++) {
             if (reached(word, least)) return VPPS_WAIT_REACHED;
             CPU_PAUSE();
         }
     }
     for (;;) {
-        atomic_fetch_add(&cpu->sleepers, 1);
+        atomic_fetch_add(&counter->sleepers, 1);
         const uint32_t seen = atomic_load(word);
         const bool done = (int32_t)(seen - least) >= 0;
         if (!done && !(until_failure && atomic_load(&cpu->failed))) sleep_on(word, seen);
-        atomic_fetch_sub(&cpu->sleepers, 1);
-        if (done || reached(word, least)) return VPPS_WAIT_REACHED;
+        atomic_fetch_sub(&counter->sleepers, 1);
+        if (done || reached(word, least)) {
+            patient = vpps_now_ns() - start > LONG_NS;
+            return VPPS_WAIT_REACHED;
+        }
         if (until_failure && atomic_load(&cpu->failed)) return VPPS_WAIT_FAILED;
         const uint64_t now = vpps_now_ns(), passed = now - last;
         last = now;

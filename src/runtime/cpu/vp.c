@@ -1,25 +1,71 @@
 /* vp.c - a virtual processor: fetch a task, do its share. */
 #include "runtime/cpu/cpu.h"
 
-/* ---------------------------------------------------------------- barriers */
+/* ---------------------------------------------------------------- barriers
+ *
+ * A barrier is open once all its VPs have signalled it, each in the order of its tasks: what any of them did before is done then. A VP
+ * that has no part in a task may signal before its barrier opens. So the VPs that have no vertex of a level, all but one in a chain, run
+ * ahead of those that have, and nobody waits for them. Before its next part a VP waits for the latest barriers that it has passed, of its
+ * group and of all groups; those before are open then, too. Barriers of a tree are counted together, and are not passed. */
 
-static vpps_wait_end wait_for_counter(vpps_cpu *cpu, uint32_t barrier, uint32_t signals, uint32_t *came) {
-    atomic_uint *counter = &cpu->counters[barrier].value;
-    const vpps_wait_end end = vpps_wait_for(cpu, counter, signals, cpu->watchdog_ns, true);
-    if (end == VPPS_WAIT_TIMEOUT) *came = atomic_load_explicit(counter, memory_order_relaxed);
-    return end;
+/* Tasks that the VPs have run. */
+static uint32_t progress(const vpps_cpu *cpu) {
+    uint32_t tasks = 0;
+    for (uint32_t v = 0; v < cpu->n_vps; v++) tasks += atomic_load_explicit(&cpu->vps[v].tasks, memory_order_relaxed);
+    return tasks;
 }
 
+/* The watchdog's time ends the wait if no VP has run a task in it. */
 static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, uint32_t signals) {
     vpps_cpu *cpu = vp->cpu;
-    uint32_t came = 0;
-    const vpps_wait_end end =
-        cpu->meetings.taken ? vpps_vp_wait_meeting(vp, signals, &came) : wait_for_counter(cpu, barrier, signals, &came);
+    vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[barrier];
+    uint32_t came = 0, before;
+    vpps_wait_end end;
+    do {
+        before = progress(cpu);
+        end = counter ? vpps_wait_for(cpu, counter, signals, cpu->watchdog_ns, true)
+                      : vpps_vp_wait_meeting(vp, signals, &came);
+    } while (end == VPPS_WAIT_TIMEOUT && progress(cpu) != before);
     if (end == VPPS_WAIT_TIMEOUT) {
+        if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);
         vpps_vp_fail(vp, VPPS_STALL, address, "waited %.1f s at barrier %u, which has %u of %u signals",
                      (double)cpu->watchdog_ns * 1e-9, barrier, came, signals);
     }
     return end == VPPS_WAIT_REACHED;
+}
+
+static bool has_part(const vpps_vp *vp, const vpps_task *t) {
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t size = cpu->n_vps / cpu->task_header.n_groups, member = vp->index % size;
+    switch (t->kind) {
+    case VPPS_TASK_NOTHING:
+    case VPPS_TASK_END: return false;
+    case VPPS_TASK_CONSTANTS: return member == 0;
+    case VPPS_TASK_LOSS: return vp->index == 0;
+    case VPPS_TASK_STAGE: {
+        const vpps_rows part = vpps_stage_part(cpu, vp->index, t);
+        return part.first < part.end;
+    }
+    default: return true;
+    }
+}
+
+/* Waits before a task, or passes its barrier. False: the batch has failed. */
+static bool wait_before(vpps_vp *vp, uint32_t address, const vpps_task *t, vpps_track *track) {
+    const vpps_cpu *cpu = vp->cpu;
+    if (t->wait != VPPS_NO_BARRIER) {
+        const bool of_all = t->signals == cpu->n_vps;
+        if (of_all) vp->passed[0].barrier = VPPS_NO_BARRIER;
+        vp->passed[of_all] = (vpps_passed){t->wait, t->signals};
+    }
+    if (cpu->meetings.ordered && !cpu->meetings.taken && !has_part(vp, t)) return true;
+    for (vpps_passed *p = vp->passed; p < vp->passed + VPPS_COUNT(vp->passed); p++) {
+        if (p->barrier == VPPS_NO_BARRIER) continue;
+        if (!wait_for_barrier(vp, address, p->barrier, p->signals)) return false;
+        if (track) vpps_trace_note(track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = p->barrier});
+        p->barrier = VPPS_NO_BARRIER;
+    }
+    return true;
 }
 
 /* Signals a task's barrier; the next task waits for it where VPs meet. */
@@ -29,9 +75,9 @@ static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
         vpps_vp_signal_meeting(vp, t[1].signals);
         return;
     }
-    atomic_uint *counter = &cpu->counters[t->signal].value;
-    atomic_fetch_add(counter, 1);
-    vpps_wake(cpu, counter);
+    vpps_counter *counter = &cpu->counters[t->signal];
+    atomic_fetch_add(&counter->value, 1);
+    vpps_wake(counter);
 }
 
 /* ---------------------------------------------------------------- tracing */
@@ -109,15 +155,14 @@ static void run_script(vpps_vp *vp) {
     const uint32_t end = vpps_task_starts(script)[group + 1];
     vpps_track *track = vpps_trace_track(cpu->device.trace, vp->index);
     if (track) vpps_trace_begin_track(cpu->device.trace, track);
+    vp->passed[0].barrier = vp->passed[1].barrier = VPPS_NO_BARRIER;
     if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no tasks; expected END", group);
     for (; !atomic_load_explicit(&cpu->failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
         if (!vpps_check_task(vp, at, end, group)) return;
         const vpps_task *t = vpps_task_at(script, at);
-        if (t->wait != VPPS_NO_BARRIER) {
-            if (!wait_for_barrier(vp, at, t->wait, t->signals)) return;
-            if (track) vpps_trace_note(track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = t->wait});
-        }
-        if (!vpps_vp_task(vp, at, t)) return;
+        if (!wait_before(vp, at, t, track) || !vpps_vp_task(vp, at, t)) return;
+        const uint32_t tasks = atomic_load_explicit(&vp->tasks, memory_order_relaxed);
+        atomic_store_explicit(&vp->tasks, tasks + 1, memory_order_relaxed);
         if (track) note_task(cpu, track, t);
         if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t);
     }
