@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex, Union
 
 import numpy as np
@@ -45,6 +45,17 @@ def place(i: SupportsIndex, n: int, what: str) -> int:
     if not -n <= k < n:
         raise IndexError(f"{what} {k} of {n}")
     return k + n if k < 0 else k
+
+
+def choice(name: str, what: str, of: Mapping[str, int]) -> int:
+    """What a name stands for; capital letters are as small ones."""
+    found = of.get(name.lower()) if isinstance(name, str) else None
+    if found is None:
+        import difflib
+
+        near = difflib.get_close_matches(str(name).lower(), of, 1)
+        raise ArgumentError(f"{what}: {name!r}; expected one of {', '.join(sorted(of))}" + (f". Did you mean {near[0]!r}?" if near else ""))
+    return found
 
 
 def is_masked(x: Any) -> bool:

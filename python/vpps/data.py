@@ -1,5 +1,5 @@
-"""Data sets: vocabularies, trees, sentences, lattices, pretrained vectors; and what measures results. Formats, and how text that does
-not fit is refused, are told by include/vpps_data.h. Files may be compressed by gzip or zstd.
+"""Data sets: vocabularies, trees, sentences, lattices, pretrained vectors; and what measures results. Text that does not fit its format
+raises `vpps.FormatError`, which names the line and what was expected. Files may be compressed by gzip or zstd.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import F32, U32, as_u32, encode, place, plain, u32_pointer, whole
+from ._arrays import F32, U32, as_u32, choice, encode, place, plain, u32_pointer, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Uncopied, check, created
 
@@ -318,7 +318,7 @@ class Constituents(Uncopied):
     elements, "whole" only the latter, "raw" nothing."""
 
     def __init__(self, form: Literal["raw", "cut", "whole"] = "cut") -> None:
-        kind = {"raw": lib.VPPS_LABELS_RAW, "cut": lib.VPPS_LABELS_CUT, "whole": lib.VPPS_LABELS_WHOLE}[form]
+        kind = choice(form, "form", {"raw": lib.VPPS_LABELS_RAW, "cut": lib.VPPS_LABELS_CUT, "whole": lib.VPPS_LABELS_WHOLE})
         self._c = _new(lib.vpps_constituents_create, lib.vpps_constituents_destroy, kind)
 
     def read(self, path: Path) -> Constituents:
@@ -369,7 +369,7 @@ class Constituents(Uncopied):
 
     def binarise(self, treebank: Treebank, labels: Vocab, branching: Literal["left", "right"] = "left") -> None:
         """Appends all trees as binary ones to `treebank`; `labels` grows."""
-        kind = lib.VPPS_LEFT_BRANCHING if branching == "left" else lib.VPPS_RIGHT_BRANCHING
+        kind = choice(branching, "branching", {"left": lib.VPPS_LEFT_BRANCHING, "right": lib.VPPS_RIGHT_BRANCHING})
         check(lib.vpps_constituents_binarise(self._c, kind, labels._c, treebank._c))
 
 
@@ -733,7 +733,4 @@ class Bleu(Uncopied):
 
 
 def _smoothing(name: str) -> int:
-    if name not in ("none", "exp"):
-        raise ArgumentError(f"smoothing: {name!r}; expected none or exp")
-    value: int = lib.VPPS_BLEU_NONE if name == "none" else lib.VPPS_BLEU_EXP
-    return value
+    return choice(name, "smoothing", {"none": lib.VPPS_BLEU_NONE, "exp": lib.VPPS_BLEU_EXP})

@@ -12,10 +12,10 @@ from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._arrays import F32, Floats, as_f32, columns, encode, pointer, whole
+from ._arrays import F32, Floats, as_f32, choice, columns, encode, pointer, whole
 from ._values import Places, shaped
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, Uncopied, check, created, sized
+from .errors import ArgumentError, Hinting, StateError, Uncopied, check, created, sized
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
@@ -26,9 +26,35 @@ def _names(prefix: str) -> dict[str, int]:
     return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
 
 
+def _human(name: str, value: Any) -> str:
+    """A statistic for a reader: times in ms, memory in KiB."""
+    if value is None or isinstance(value, (bool, float, str)):
+        return str(value)
+    return f"{value / 1e6:,.3f} ms" if name.endswith("_ns") else f"{value / 1024:,.1f} KiB" if name.endswith("_bytes") else f"{value:,}"
+
+
 @dataclass(frozen=True)
 class Stats:
-    """What `Trainer.stats` tells; the fields of vpps_stats, which include/vpps.h describes."""
+    """What `Trainer.stats` tells; printed, a line for each. Times end in `_ns`, memory in `_bytes`.
+
+    batches, skipped        training batches finished, since the model began; of those, not applied since loss or gradient was not finite
+    nodes, levels, phases   of the latest training batch, as all up to `live_bytes`; phase: what runs between two barriers
+    gathered_bytes          of operands that lie apart in memory though one operation could take them as one array
+    steps, instructions     vertices of one cell that run together in forward; tasks of the script
+    script_bytes            the batch's script
+    pool_bytes, live_bytes  parameters and the batch's tensors; of these the most that live at once
+    host_ns, device_ns      making the script; running it
+    total_..., peak_...     over all training batches of this trainer
+    vps, groups, waves, slices    of the latest batch, as `Trainer` describes them
+    caller_works, decides   does the calling thread work as a virtual processor; does the device run argmax and lookup_at
+    precision, precision_unit     of products; the instructions that make them
+    device, policy          names
+    rank, processes, total_exchange_ns, total_sent_bytes    with a communicator: waiting included
+    imbalance               how much longer than the mean a batch's slowest process took, as a share of the mean
+    kept_values, kept_bytes, keep_bytes    values of `keep`, and the most that they may take
+    wall_ns, gap_ns         from the end of the preceding batch to the end of this one; how long of that the device had nothing to do
+    gradients               what made the gradients of matrices: "kernel", "cublas" or "cublas-tf32"
+    """
 
     batches: int
     skipped: int
@@ -71,6 +97,9 @@ class Stats:
     total_gap_ns: int
     gradients: Optional[str]
 
+    def __repr__(self) -> str:
+        return "Stats\n" + "\n".join(f"  {f.name:18}{_human(f.name, getattr(self, f.name))}" for f in fields(self))
+
 
 TRIAL_STATES = {v: n for n, v in _names("VPPS_TRIAL_").items()}
 
@@ -109,20 +138,14 @@ ENUMS: dict[str, dict[str, int]] = {
 OPTIONS = dict(ffi.typeof("vpps_options").fields)
 
 
-def _choice(what: str, name: str) -> int:
-    if name not in ENUMS[what]:
-        raise ArgumentError(f"{what}: {name!r}; expected one of {', '.join(sorted(ENUMS[what]))}")
-    return ENUMS[what][name]
-
-
 def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], device: str, policy: str | None,
              log: Callable[[str], None] | None) -> tuple[Any, list[Any]]:
     """vpps_options, and what must live until they are used; `log` as long as its handle."""
     o = ffi.new("vpps_options *")
     check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
-    for name, choice in choices.items():
-        if choice is not None:
-            setattr(o, name, _choice(name, choice))
+    for name, chosen in choices.items():
+        if chosen is not None:
+            setattr(o, name, choice(chosen, name, ENUMS[name]))
     for name, value in numbers.items():
         kind = OPTIONS[name].type
         setattr(o, name, whole(value, name, 1 if kind.cname == "_Bool" else 2 ** (8 * ffi.sizeof(kind)) - 1))
@@ -178,10 +201,16 @@ class Value(Uncopied):
             self._released.append(self._number)  # by any thread: who calls the library next gives it back
 
 
-class Engine(Uncopied):
+class Engine(Hinting):
     """A model on a device; what `Trainer` and `Inference` have in common."""
 
     _what = "engine"
+    _elsewhere = {
+        "zero_grad": "zero_gradients() forgets the gradients that backward() added up; step() needs none of it",
+        "learning_rate": "lr is the learning rate, and can be assigned", "param_groups": "set_param_group() gives parameters numbers of their own",
+        "state_dict": "save() writes a checkpoint, model.state_dict() has the values", "load_state_dict": "see load() and model.load_state_dict()",
+        "fit": "step(loss) trains one batch", "train": "step(loss) trains one batch", "eval": "forward() has no dropout, and needs no other mode",
+        "predict": "forward(node) computes values", "optimizer": "the optimizer is chosen when the trainer is made"}
     _instead = "; model.state_dict() has copies of the values, and a trainer's save() writes a checkpoint"
     model: Model
     _glue: Any

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, SupportsIndex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from ._vpps import ffi, lib
 
@@ -87,6 +88,25 @@ class Uncopied:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(f"{type(self).__name__}: an object that can be neither copied nor pickled{self._instead}")
+
+
+class Hinting(Uncopied):
+    """What other frameworks have under a name that is unknown here: `_elsewhere` tells where it is. Reading and assigning both fail."""
+
+    __slots__ = ()
+    _elsewhere: Mapping[str, str] = {}
+
+    if not TYPE_CHECKING:  # mypy is to know the names that there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in self._elsewhere:
+                raise AttributeError(f"{type(self).__name__}.{name}: not here; {self._elsewhere[name]}")
+            return object.__getattribute__(self, name)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name in self._elsewhere:
+                self.__getattr__(name)
+            object.__setattr__(self, name, value)
 
 
 CLASSES: dict[str, type[Error]] = {c.status: c for c in Error.__subclasses__()}

@@ -51,7 +51,13 @@ class Members(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What one training step on a graph costs at least; include/vpps.h tells the convention."""
+    """What one training step on a graph costs at least: an operation counts once for each vertex, and member of a list.
+
+    product_flops     2 for each multiplication of W @ x and of a @ b, and as many for the gradient of each of the two that has one
+    other_flops       of all other operations
+    parameter_bytes   parameters and entries that are used: each element is read and written once, a frozen one read
+    value_bytes       each value, and its gradient, is written once and read once
+    """
 
     nodes: int
     product_flops: int
@@ -296,7 +302,7 @@ class Graph(Builder):
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
              indices: Numbers = ()) -> Vertices:
-        """`vpps_while`: at most `limit` turns of a cell with a condition, each with the preceding turn as child 0, the first with
+        """At most `limit` turns of a cell with a condition, each with the preceding turn as child 0, the first with
         `start`, and all else the same. The vertices of all turns; the last one scatters the result."""
         self._cell(cell)
         ids = self._vertices((start, *children))
@@ -309,7 +315,7 @@ class Graph(Builder):
         return Vertices(self._epoch, turns)
 
     def case(self, branches: Sequence[Application]) -> Vertex:
-        """`vpps_case`: one of several cells with conditions, the one whose condition holds. The vertex scatters what that scatters,
+        """One of several cells with conditions, the one whose condition holds. The vertex scatters what that scatters,
         or zeros where none holds."""
         for b in branches:
             self._cell(b.cell)
@@ -396,6 +402,9 @@ class Cell(Uncopied):
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Numbers = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
+        """A new vertex of the current graph. `children` are what the cell gathers from, those gathered by number first, then the members
+        of its lists; `pulls` a node for each pull, `indices` a number for each pull_index, in order of these calls in the cell;
+        `pull_lists` the members' nodes for each pull_list; `list_members` how many members each list has, where there are several."""
         g = current()
         if not isinstance(g, Graph):
             raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import F32, U32, Floats, as_f32, encode, real, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, FormatError, Uncopied, check, created, sized
+from .errors import ArgumentError, FormatError, Hinting, check, created, sized
 from .graph import Builder, Cell, Graph, Recorder, current
 from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
@@ -57,10 +57,16 @@ class Gradient(NamedTuple):
     entries: U32 | None = None
 
 
-class Parameter(Uncopied):
+class Parameter(Hinting):
     """A matrix, a vector or a lookup table of a model."""
 
     _instead = "; p.value is a copy of the values"
+    _elsewhere = {
+        "grad": "p.gradient has it after trainer.backward(loss) and trainer.read_gradients()",
+        "data": "p.value is a copy of the values, p.view() the model's memory", "numpy": "p.value is a copy of the values",
+        "detach": "p.value is a copy of the values", "values": "p.value is a copy of the values", "weight": "p.value is a copy of the values",
+        "requires_grad": "p.frozen says whether training leaves the parameter as it is, and can be assigned",
+        "T": "vpps.transpose(p) is a node"}
 
     def __init__(self, model: Model, id: int) -> None:
         self.model = model
@@ -208,9 +214,14 @@ class Lookup(Parameter):
 CLASSES: dict[int, type[Parameter]] = {lib.VPPS_MATRIX: Matrix, lib.VPPS_VECTOR: Vector, lib.VPPS_LOOKUP: Lookup}
 
 
-class Model(Uncopied):
+class Model(Hinting):
     """Parameters and cells. Equal seeds and declarations give equal initial values."""
 
+    _elsewhere = {
+        "train": "trainer.step(loss) trains", "eval": "trainer.forward(node) has no dropout, and needs no other mode",
+        "to": "the device is chosen by vpps.Trainer(model, device=...)", "cuda": "the device is chosen by vpps.Trainer(model, device=...)",
+        "zero_grad": "trainer.zero_gradients() forgets gradients", "named_parameters": "model.parameters is a list; each has a name",
+        "forward": "trainer.forward(node) computes values", "save": "trainer.save(path) writes a checkpoint", "load": "trainer.load(path) reads it"}
     _instead = "; state_dict() has copies of its values, which a model that is declared alike takes by load_state_dict()"
 
     def __init__(self, seed: int = 1) -> None:
@@ -220,7 +231,9 @@ class Model(Uncopied):
         self._trainer: weakref.ReferenceType[Trainer] | None = None
 
     def __repr__(self) -> str:
-        return f"<model of {lib.vpps_param_count(self._c)} parameters>"
+        lines = [f"  {p.name:12} {type(p).__name__.lower():7} {' x '.join(map(str, p.shape))}{'  frozen' if p.frozen else ''}"
+                 for p in self.parameters]
+        return "\n".join([f"<model of {len(lines)} parameters, {sum(p.view().size for p in self.parameters):,} numbers>", *lines])
 
     # ---- parameters
 

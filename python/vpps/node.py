@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ._arrays import U32, as_u32, integer, is_masked, place, real, u32_pointer, whole
 from ._vpps import ffi, lib
-from .errors import ArgumentError, StateError, Uncopied, check, error_of, message
+from .errors import ArgumentError, Hinting, StateError, Uncopied, check, error_of, message
 
 if TYPE_CHECKING:
     from .model import Dense, Matrix, Model, Vector
@@ -110,6 +110,18 @@ class Node(Uncopied):
     """
 
     __slots__ = ("_e", "id")
+    _elsewhere = {
+        "grad": "trainer.backward(loss, gradients=node) returns the gradient",
+        "backward": "trainer.step(loss) trains, trainer.backward(loss) makes gradients alone",
+        "value": "trainer.forward(node) computes the value", "numpy": "trainer.forward(node) computes the value",
+        "item": "trainer.value(node) computes a scalar, trainer.loss() has that of the latest batch",
+        "data": "trainer.forward(node) computes the value", "cpu": "trainer.forward(node) computes the value",
+        "detach": "trainer.keep(node) keeps the value for a later graph, as a constant",
+        "T": "vpps.transpose(x)", "sum": "vpps.sum_elements(x) is the sum of all elements", "mean": "vpps.sum_elements(x) / the number of elements",
+        "size": "x.shape is (rows, cols)", "view": "vpps.reshape(x, rows, cols)", "reshape": "vpps.reshape(x, rows, cols)",
+        "exp": "vpps.exp(x)", "log": "vpps.log(x)", "tanh": "vpps.tanh(x)", "sigmoid": "vpps.sigmoid(x)", "softmax": "vpps.softmax(x)"}
+    if not TYPE_CHECKING:
+        __getattr__ = Hinting.__getattr__
     __array_ufunc__ = None  # NumPy's arrays leave operators to nodes, which refuse them
 
     def __init__(self, e: Epoch, id: int) -> None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Optional, Union
 
-from ._arrays import encode, real, whole
+from ._arrays import choice, encode, real, whole
 from ._values import Named, Places
 from ._vpps import ffi, lib
-from .engine import Engine, _choice, _fields, _options, _text
+from .engine import ENUMS, Engine, _fields, _options, _text
 from .errors import ArgumentError, NonfiniteError, Uncopied, check, created, sized
 from .graph import Graph
 from .model import Dense, Model, Parameter
@@ -45,7 +45,18 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
 
 @dataclass(frozen=True)
 class Trial:
-    """What was tried to find the fastest way; the fields of vpps_trial, which include/vpps.h describes."""
+    """One way that was tried to find the fastest.
+
+    groups, policy, split   set in a trial of these: groups of virtual processors; a batching policy; what they share out: "rows",
+                            "vertices", or by the "size" of a cell's matrices one or the other
+    product, unit, vectors, far, ns_per_vector    CPU, of a trial of products with matrices of 256 rows and columns: which product, its
+                            instructions, vectors at a time, whether the matrices exceed the core's cache, and the time
+    precision               of products
+    rpw, threads, registers, load_seconds    GPU: rows of one virtual processor, threads of a CTA, registers of a thread, time to make or
+                            load the kernel
+    state, batches, ns_per_node    how far the trial is, batches measured, the median of their device time for a node
+    gradients               GPU: what made gradients of matrices
+    """
 
     groups: int
     policy: Optional[str]
@@ -67,7 +78,8 @@ class Trial:
 
 
 class Communicator(Uncopied):
-    """Processes that train one model together; see vpps_communicator_open in include/vpps.h."""
+    """Processes that train one model together: each builds its share of a batch, and all have equal parameters after it. It is opened,
+    and closed, in all processes together; a wait for another process longer than `watchdog_ms` is a `StallError`, 0: ten seconds."""
 
     def __init__(self, kind: str = "mpi", comm: int = 0, watchdog_ms: int = 0) -> None:
         """`comm`: the address of an MPI_Comm, as mpi4py's `MPI._addressof(comm)`; 0: MPI_COMM_WORLD."""
@@ -105,8 +117,29 @@ StepCallback = Callable[[int, Mapping[str, float]], None]
 class Trainer(Engine):
     """A model specialised for a device (the C library's handle): it trains the model's graphs.
 
-    Numbers that are 0 and names that are None are chosen by the library; vpps_options in include/vpps.h tells what each is. `log` is
-    given what a reader of the run wants to know, line by line; `on_step` the number (from 1, over all trainers of the model), the loss and
+    Numbers that are 0 and names that are None are chosen by the library:
+
+    optimizer               "sgd", "momentum", "adagrad", "adam", "adamw"
+    lr, momentum, beta1, beta2, epsilon, weight_decay    its numbers
+    clip                    scales all gradients together so that their norm is at most this; 0: not at all
+    device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly
+    vps, groups             virtual processors (CPU: threads); groups of them, which share out a batch's inputs
+    waves, slices           parts of a batch, and of a wave's classifiers, that run one after the other in the same memory
+    policy                  which vertices run together: "depth", "agenda", "ratio", "fsm", "auto"
+    pool_bytes, keep_bytes  memory for one batch and the parameters; for values of `keep`
+    gradients               GPU, how gradients of matrices are made: "deferred", "accumulate", "cublas", "cublas_tf32", "auto"
+    nonfinite               a batch whose loss or gradient is not finite: "stop" raises `NonfiniteError`, "skip" leaves it out, "ignore"
+    caller                  whether the calling thread works as a virtual processor: "works", "free", "auto"
+    watchdog_ms             a wait longer than this is a `StallError`; 0: ten seconds
+    seed                    of dropout
+    precision               of products: "fp32", "bf16x3", "bf16", "auto", which goes by `batch`, the inputs that a batch will have
+    communicator            processes that train together
+    portable, verify        plain C instead of wide vectors; every script is proved before it runs, slowly
+    rpw, threads            GPU: consecutive rows of one virtual processor, threads of a CTA
+    trace_events            how many events `trace_json` may have
+    no_tuning, tune         take the first choice, measure nothing; CPU: try ways to share out the work, and keep the fastest
+
+    `log` is given what a reader of the run wants to know, line by line; `on_step` the number (from 1, over all trainers of the model), the loss and
     the learning rate of each batch, in order, see `vpps.Metrics`: when the next batch begins, or when `loss()` waits for it.
 
     A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
@@ -160,7 +193,7 @@ class Trainer(Engine):
             {"vps": vps, "groups": groups, "waves": waves, "slices": slices, "pool_bytes": pool_bytes, "keep_bytes": keep_bytes,
              "watchdog_ms": watchdog_ms, "batch": batch, "rpw": rpw, "threads": threads, "trace_events": trace_events,
              "portable": portable, "verify": verify, "no_tuning": no_tuning, "tune": tune}, device, policy, log)
-        o.optimizer.kind = _choice("optimizer", optimizer)
+        o.optimizer.kind = choice(optimizer, "optimizer", ENUMS["optimizer"])
         for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
                              ("weight_decay", weight_decay), ("clip", clip)):
             if number is not None:
@@ -177,7 +210,10 @@ class Trainer(Engine):
         model._trainer = weakref.ref(self)
 
     def __repr__(self) -> str:
-        return f"<trainer of {self.model!r}>" if self._handle else "<trainer that is closed>"
+        if not self._handle:
+            return "<trainer that is closed>"
+        s = self.stats()
+        return f"<trainer on {s.device} with {s.vps} virtual processors, lr {self._lr:g}, {s.batches:,} batches>"
 
     # ---- lifetime
 
@@ -375,7 +411,8 @@ class Trainer(Engine):
             check(lib.vpps_write_parameters(self._c))
 
     def forward_end(self) -> None:
-        """With shared tables: after the last call of forward, in each process; see vpps_forward_end."""
+        """With shared tables, in each process, after the last of its calls of forward: other processes may have more of them, and
+        this one gives entries of its tables until all have called forward_end."""
         with self._lock:
             check(lib.vpps_forward_end(self._c))
 
@@ -461,7 +498,7 @@ class Inference(Engine):
         self._open(trainer.model, ffi.gc(created(glue, status), lib.glue_handle_destroy))
 
     def __repr__(self) -> str:
-        return f"<inference of {self.model!r}>" if self._handle else "<inference that is closed>"
+        return f"<inference on {self.stats().device}>" if self._handle else "<inference that is closed>"
 
     def close(self) -> None:
         """Frees the engine. The same happens when nothing refers to it any more."""

@@ -508,9 +508,11 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
     if (n < c->min_children) n = c->min_children;
     if (a->n_children < n || (a->n_children > n && !any) || a->n_pulls != c->n_pulls || a->n_indices != c->n_indices) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u children, %u nodes, %u indices; expected %s%" PRIu64 ", %u, %u",
-                        c->name, a->n_children, a->n_pulls, a->n_indices, any ? "at least " : "", n, c->n_pulls,
-                        c->n_indices);
+        vpps_graph_fail(
+            g, VPPS_ARGUMENT,
+            "apply %s: given %u children, %u pulls, %u indices; expected %s%" PRIu64 " children, %u pulls, %u indices: "
+            "one for each gather, pull and pull_index of the cell",
+            c->name, a->n_children, a->n_pulls, a->n_indices, any ? "at least " : "", n, c->n_pulls, c->n_indices);
         return false;
     }
     if (a->n_pull_lists != c->n_pull_lists) {

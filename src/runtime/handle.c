@@ -56,7 +56,11 @@ void vpps_handle_note_precision(vpps_handle *h) {
 }
 
 static vpps_status check_model(const vpps_model *model, const vpps_options *options, bool infers) {
-    if (!infers && model->trainers) return vpps_fail(VPPS_STATE, "handle: the model has one already");
+    if (!infers && model->trainers)
+        return vpps_fail(
+            VPPS_STATE,
+            "handle: the model has one already; expected that to be ended before, by vpps_handle_destroy, or in "
+            "Python by close() of the other trainer: the model keeps what it has learned");
     if (!infers) return check_shards(model, options->communicator);
     if (options->communicator)
         return vpps_fail(VPPS_ARGUMENT, "handle: a communicator is given; one for inference has no processes");

@@ -422,7 +422,8 @@ TEST(applying_checks_counts_and_shapes) {
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.child_sum, .n_indices = 1, .indices = &word)), ARGUMENT, "child-sum",
         "at least 1");
     FRESH;
-    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head", "0 nodes");
+    BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.head, .n_indices = 1, .indices = &word)), ARGUMENT, "head",
+        "given 0 children, 0 pulls, 1 indices; expected 0 children, 1 pulls, 1 indices");
     FRESH;
     vpps_node h = vpps_scattered(g, v, 0);
     const uint32_t label = CLASSES;
@@ -1051,8 +1052,8 @@ TEST(errors_of_several_lists) {
     } while (0)
     BAD_LISTS(3, 0, 1, 1, 1, "members of 0 lists; expected 2");
     BAD_LISTS(3, 1, 1, 1, 1, "members of 1 lists; expected 2");
-    BAD_LISTS(4, 2, 1, 1, 1, "4 children, 0 nodes, 0 indices; expected 3,");
-    BAD_LISTS(2, 2, 1, 1, 1, "2 children, 0 nodes, 0 indices; expected 3,");
+    BAD_LISTS(4, 2, 1, 1, 1, "given 4 children, 0 pulls, 0 indices; expected 3 children,");
+    BAD_LISTS(2, 2, 1, 1, 1, "given 2 children, 0 pulls, 0 indices; expected 3 children,");
     BAD_LISTS(3, 2, 1, 1, 2, "2 pulled lists; expected 1");
     BAD_LISTS(2, 2, 0, 1, 1, "a list of 0 members; expected at least 1");
     BAD_LISTS(5, 2, 1, 3, 1, "a list of 3 members; expected at most 2");

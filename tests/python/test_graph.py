@@ -501,7 +501,9 @@ def test_common_mistakes_are_told():
                 use()
         g.status()
         assert repr(g) == f"<graph of {len(g)} nodes, 2 vertices>"
-    assert repr(m) == "<model of 2 parameters>" and repr(trainer) == "<trainer of <model of 2 parameters>>"
+    E.frozen = True
+    assert repr(m) == "<model of 2 parameters, 44 numbers>\n  E            lookup  10 x 4  frozen\n  b            vector  4"
+    assert repr(trainer).startswith("<trainer on cpu with ") and repr(trainer).endswith(" virtual processors, lr 0.1, 0 batches>")
     trainer.close()
     assert "closed" in repr(trainer) and b.shape == (4,)
 
@@ -633,7 +635,7 @@ def test_a_cell_that_fails_is_dropped():
     with pytest.raises(vpps.StateError, match="cell that is recorded"):
         vpps.tanh(kept[0])
     with net.graph:
-        with pytest.raises(vpps.ArgumentError, match="apply keeps: 0 children, 0 nodes, 0 indices; expected 0, 1, 0"):
+        with pytest.raises(vpps.ArgumentError, match="apply keeps: given 0 children, 0 pulls, 0 indices; expected 0 children, 1 pulls, 0 indices"):
             keeps()
 
 

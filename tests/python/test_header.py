@@ -97,6 +97,13 @@ def test_everything_public_is_documented():
                 if not part.__doc__:
                     without.append(n)
     assert without == [] and checked > 200
+    assert vpps.Cell.__call__.__doc__
+    source = "".join(p.read_text() for p in (ROOT / "python/vpps").glob("*.py"))
+    assert not re.search(r"vpps(_data)?\.h\b|include/", source), "a wheel has no headers"
+    unnamed = [n for n in signature(vpps.Trainer).parameters if not re.search(rf"\b{n}\b", vpps.Trainer.__doc__)]
+    assert unnamed == []
+    shown = vpps.Stats.__doc__
+    assert [f.name for f in fields(vpps.Stats) if f.name not in shown and not f.name.startswith(("total_", "peak_"))] == []
 
 
 def test_version_is_the_librarys():

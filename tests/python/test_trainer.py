@@ -515,3 +515,45 @@ def test_tensorboard(tmp_path):
     assert len(events) == 1 and b"loss" in events[0].read_bytes()
 
 
+
+
+def test_names_of_other_frameworks_are_told(rng):
+    net = Small(optimizer="Adam", precision="FP32").train()
+    net.step(net.draw(rng))
+    with net.graph:
+        node = net.b.node()
+        for owner, name, told in [
+            (net.W, "grad", r"p.gradient has it after trainer.backward\(loss\) and trainer.read_gradients"), (net.E, "requires_grad", "p.frozen"),
+            (net.b, "data", "p.value"), (node, "grad", "gradients=node"), (node, "item", r"trainer.value\(node\)"),
+            (node, "backward", "trainer.step"), (net.trainer, "zero_grad", "zero_gradients"), (net.trainer, "learning_rate", "lr is"),
+            (net.model, "eval", "no dropout"), (net.model, "to", r"vpps.Trainer\(model, device"), (vpps.Inference(net.trainer), "eval", "dropout"),
+        ]:
+            with pytest.raises(AttributeError, match=f"{type(owner).__name__}.{name}: not here; .*{told}"):
+                getattr(owner, name)
+            with pytest.raises(AttributeError):  # or nothing would happen, without a word
+                setattr(owner, name, 0)
+        for owner in (net.W, node, net.trainer, net.model):
+            with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+                owner.nonsense  # noqa: B018
+    for call, told in [(lambda: Small(optimizer="adem").train(), "'adem'; expected one of adagrad, .*. Did you mean 'adam'?"),
+                       (lambda: Small(optimizer=None).train(), "None; expected one of"),
+                       (lambda: Small(gradients="acumulate").train(), "Did you mean 'accumulate'?"),
+                       (lambda: vpps.data.Constituents("cuts"), "form: 'cuts'; expected one of cut, raw, whole. Did you mean 'cut'?"),
+                       (lambda: vpps.data.Constituents().binarise(vpps.data.Treebank(), vpps.data.Vocab(), "rihgt"), "Did you mean 'right'?"),
+                       (lambda: vpps.data.Bleu().score("add"), "smoothing: 'add'; expected one of exp, none")]:
+        with pytest.raises(vpps.ArgumentError, match=told):
+            call()
+    with pytest.raises(vpps.StateError, match=r"expected that to be ended before, .*by close\(\) of the other trainer"):
+        vpps.Trainer(net.model)
+
+
+def test_statistics_are_readable(rng):
+    net = Small().train()
+    net.step(net.draw(rng))
+    net.trainer.loss()
+    stats = net.trainer.stats()
+    lines = repr(stats).splitlines()
+    assert lines[:2] == ["Stats", "  batches           1"] and len(lines) == 1 + len(stats.__dataclass_fields__)
+    told = dict(line.split(None, 1) for line in lines[1:])
+    assert told["device"] == "cpu" and told["host_ns"] == f"{stats.host_ns / 1e6:,.3f} ms"
+    assert told["pool_bytes"] == f"{stats.pool_bytes / 1024:,.1f} KiB"
