@@ -1,8 +1,8 @@
 /* answer_print.c - see answer_print.h. */
 #include "cli/answer_print.h"
 #include "base/base.h"
-#include "cli/fields.h"
 #include "cli/task.h"
+#include "io/json.h"
 
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form) {
     output_form out = s->json ? OUTPUT_JSONL : (output_form)s->output_format;
@@ -41,6 +41,8 @@ void answer_printer_close(answer_printer *p) {
     p->n_columns = 0;
 }
 
+static void end_line(bool crlf) { fputs(crlf ? "\r\n" : "\n", stdout); }
+
 /* ---------------------------------------------------------------- columns */
 
 /* A row of tags_answer, "LINE<TAB>TAG<TAB>GOLD<TAB>WORD". */
@@ -77,12 +79,11 @@ static void print_tagged_line(const answer_printer *p, const asked *q, const cha
                        !vpps_columns_find(q->separator, line, len, q->tag_column, &column, &n);
     if (keeps) {
         const bool tabs = q->separator == '\t' || memchr(line, '\t', len);
-        printf("%.*s%c%.*s\n", (int)len, line, tabs ? '\t' : ' ', row->len[TAG], row->part[TAG]);
+        printf("%.*s%c%.*s", (int)len, line, tabs ? '\t' : ' ', row->len[TAG], row->part[TAG]);
         return;
     }
     const char *after = column + n;
-    printf("%.*s%.*s%.*s\n", (int)(column - line), line, row->len[TAG], row->part[TAG], (int)(line + len - after),
-           after);
+    printf("%.*s%.*s%.*s", (int)(column - line), line, row->len[TAG], row->part[TAG], (int)(line + len - after), after);
 }
 
 /* The lines as they were read, with other tags; lines without a word stay. */
@@ -92,13 +93,15 @@ static void print_same_columns(const answer_printer *p, const asked *q, const ch
     bool has_row = next_row(&text, end, &row);
     for (uint32_t number = 1 + q->lines_before;; number++) {
         const char *lf = memchr(line, '\n', (size_t)(stop - line));
-        const size_t len = (size_t)((lf ? lf : stop) - line);
+        const bool crlf = lf ? lf > line && lf[-1] == '\r' : q->crlf;
+        const size_t len = (size_t)((lf ? lf - crlf : stop) - line);
         if (has_row && row.line == number) {
             print_tagged_line(p, q, line, len, &row);
             has_row = next_row(&text, end, &row);
         } else {
-            printf("%.*s\n", (int)len, line);
+            printf("%.*s", (int)len, line);
         }
+        end_line(crlf);
         if (!lf) return;
         line = lf + 1;
     }
@@ -139,56 +142,122 @@ static const char *const *answer_columns(const settings *s) {
     }
 }
 
-/* The example's fields with those of the answer in them, to be freed; NULL: no memory. Without an answer, fields of its names are
- * null: what the input had there is no answer. */
-static json_t *merge(const answer_printer *p, const asked *q, const char *text, size_t len) {
-    json_t *o = q->fields ? json_copy(q->fields) : json_object();
-    json_auto_t *answer = text ? json_loadb(text, len, 0, NULL) : NULL;
-    if (o && answer) json_object_update(o, answer);
-    for (const char *const *c = answer_columns(p->s); o && !text && *c; c++) {
-        if (strcmp(*c, "words") != 0 && !is_gold(*c) && json_object_get(o, *c)) json_object_set_new(o, *c, json_null());
+/* An object of JSON and its text; without one it is empty. */
+typedef struct object {
+    const char *text;
+    vpps_json json;
+} object;
+
+static vpps_status object_read(object *o, const char *text, size_t len) {
+    vpps_json_error error;
+    *o = (object){.text = text};
+    if (!text || vpps_json_parse_foreign(&o->json, text, len, &error)) return VPPS_OK;
+    return vpps_fail(VPPS_MEMORY, "no memory for an answer");
+}
+
+static const vpps_json_value *object_get(const object *o, const char *key) {
+    return vpps_json_get(&o->json, o->json.values, key);
+}
+
+static const vpps_json_value *object_next(const object *o, const vpps_json_value *at) {
+    return vpps_json_next(&o->json, o->json.values, at);
+}
+
+static void write_bytes(FILE *f, const object *o, size_t begin, size_t end) {
+    fwrite(o->text + begin, 1, end - begin, f);
+}
+
+/* An example's fields and its answer. */
+typedef struct both {
+    object record, answer;
+} both;
+
+static vpps_status both_read(both *b, const asked *q, const char *text, size_t len) {
+    *b = (both){.answer.text = NULL};
+    VPPS_TRY(object_read(&b->record, q->fields ? q->text : NULL, q->len));
+    return object_read(&b->answer, text, len);
+}
+
+static void both_free(both *b) {
+    vpps_json_free(&b->record.json);
+    vpps_json_free(&b->answer.json);
+}
+
+/* Of a record without an answer: is the field one of the answer's? What the input had there is no answer. */
+static bool is_unanswered(const answer_printer *p, const both *b, const char *key) {
+    if (b->answer.text || strcmp(key, "words") == 0 || is_gold(key)) return false;
+    for (const char *const *c = answer_columns(p->s); *c; c++)
+        if (strcmp(*c, key) == 0) return true;
+    return false;
+}
+
+/* The record's members as they are, with those of the answer in their places, or after them. */
+static void print_members(const answer_printer *p, const both *b, FILE *f) {
+    const char *comma = "{";
+    for (const vpps_json_value *v = NULL; (v = object_next(&b->record, v)); comma = ",") {
+        const vpps_json_value *answer = object_get(&b->answer, v->key);
+        const bool ours = answer || is_unanswered(p, b, v->key);
+        if (ours && object_get(&b->record, v->key) != v) continue; /* there already */
+        fputs(comma, f);
+        write_bytes(f, &b->record, v->key_begin, v->key_end);
+        fputc(':', f);
+        if (answer)
+            write_bytes(f, &b->answer, answer->begin, answer->end);
+        else if (ours)
+            fputs("null", f);
+        else
+            write_bytes(f, &b->record, v->begin, v->end);
     }
-    return o;
+    for (const vpps_json_value *v = NULL; (v = object_next(&b->answer, v));) {
+        if (object_get(&b->record, v->key)) continue;
+        fputs(comma, f);
+        write_bytes(f, &b->answer, v->key_begin, v->end);
+        comma = ",";
+    }
+    fputs(*comma == '{' ? "{}" : "}", f);
 }
 
 static vpps_status print_json(const answer_printer *p, const asked *q, const char *text, size_t len) {
     if (!q->fields) {
         if (text) fwrite(text, 1, len, stdout);
-        putchar('\n');
+        end_line(q->crlf);
         return VPPS_OK;
     }
-    json_auto_t *o = merge(p, q, text, len);
-    char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
-    if (!line) return vpps_fail(VPPS_MEMORY, "no memory for a line of JSON");
-    puts(line);
-    free(line);
-    return VPPS_OK;
+    both b;
+    const vpps_status status = both_read(&b, q, text, len);
+    if (status == VPPS_OK) print_members(p, &b, stdout);
+    if (status == VPPS_OK) end_line(q->crlf);
+    both_free(&b);
+    return status;
 }
 
 /* One of a list's values as text: a word, or a tag's label. */
-static const char *item_text(const json_t *item, const char *key) {
-    const json_t *value = json_is_object(item) ? json_object_get(item, key) : item;
-    return json_is_string(value) ? json_string_value(value) : "_";
+static const char *item_text(const object *o, const vpps_json_value *item, const char *key) {
+    if (item->kind == VPPS_JSON_OBJECT) item = vpps_json_get(&o->json, item, key);
+    return item && item->kind == VPPS_JSON_STRING ? item->string : "_";
 }
 
-/* A value as a field: a list of words or tags with spaces between. Objects have none. */
-static vpps_status write_cell(FILE *f, const json_t *value, const char *key, char separator, bool tabs) {
-    VPPS_FREED char *joined = NULL;
-    char number[64] = "";
-    size_t len = 0;
-    const char *text = number;
-    if (json_is_string(value)) text = json_string_value(value);
-    if (json_is_integer(value)) snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (json_is_real(value)) snprintf(number, sizeof number, "%.6g", json_real_value(value));
-    if (json_is_boolean(value)) text = json_is_true(value) ? "true" : "false";
-    if (json_is_array(value)) {
-        FILE *list = open_memstream(&joined, &len);
-        if (!list) return vpps_fail(VPPS_MEMORY, "no memory for a field");
-        for (size_t i = 0; i < json_array_size(value); i++)
-            fprintf(list, "%s%s", i ? " " : "", item_text(json_array_get(value, i), key));
-        if (fclose(list) != 0) return vpps_fail(VPPS_MEMORY, "no memory for a field");
-        text = joined;
+/* A value as a field's text: that of a string, a list of words or tags with spaces between, nothing for null; else as JSON. */
+static void print_cell(FILE *f, const object *o, const vpps_json_value *value, const char *key, bool listed) {
+    if (!value) return;
+    if (value->kind == VPPS_JSON_STRING) {
+        fputs(value->string, f);
+    } else if (value->kind == VPPS_JSON_ARRAY && listed) {
+        const char *space = "";
+        for (const vpps_json_value *v = NULL; (v = vpps_json_next(&o->json, value, v)); space = " ")
+            fprintf(f, "%s%s", space, item_text(o, v, key));
+    } else if (value->end - value->begin != 4 || strncmp(o->text + value->begin, "null", 4) != 0) {
+        write_bytes(f, o, value->begin, value->end);
     }
+}
+
+static vpps_status write_cell(FILE *f, const object *o, const vpps_json_value *value, const char *key, bool listed,
+                              char separator, bool tabs) {
+    VPPS_FREED char *text = NULL;
+    size_t len = 0;
+    FILE *cell = open_memstream(&text, &len);
+    if (cell) print_cell(cell, o, value, key, listed);
+    if (!cell || fclose(cell) != 0) return vpps_fail(VPPS_MEMORY, "no memory for a field");
     return csv_write(f, text, separator, tabs);
 }
 
@@ -209,77 +278,129 @@ static vpps_status add_column(answer_printer *p, const char *name) {
     return VPPS_OK;
 }
 
-/* The table's columns are the first record's fields, and what answers have. */
-static vpps_status begin_table(answer_printer *p, const json_t *fields, bool tabs) {
-    const char *key;
-    json_t *value;
-    p->begun = true;
-    json_object_foreach((json_t *)(uintptr_t)fields, key, value) VPPS_TRY(add_column(p, key)); /* it is only read */
-    if (!fields && !net_tags(p->s->network->kind)) VPPS_TRY(add_column(p, "text"));
+static char separator_before(const answer_printer *p, size_t column) {
+    return column == 0 ? 0 : p->form == OUTPUT_TSV ? '\t' : ',';
+}
+
+static void print_empty_row(const answer_printer *p) {
+    for (size_t i = 1; i < p->n_columns; i++) putchar(separator_before(p, i));
+    end_line(p->crlf);
+}
+
+static vpps_status find_columns(answer_printer *p, const object *record) {
+    const json_t *names = p->fields ? p->fields->names : NULL;
+    for (size_t i = 0; i < json_array_size(names); i++)
+        VPPS_TRY(add_column(p, json_string_value(json_array_get(names, i))));
+    for (const vpps_json_value *v = NULL; !names && (v = object_next(record, v));) VPPS_TRY(add_column(p, v->key));
+    if (!p->fields && !net_tags(p->s->network->kind)) VPPS_TRY(add_column(p, "text"));
     for (const char *const *c = answer_columns(p->s); *c; c++) {
         if (!is_gold(*c) || p->s->gold) VPPS_TRY(add_column(p, *c));
     }
-    if (p->numbered) return VPPS_OK;
-    for (size_t i = 0; i < p->n_columns; i++) {
-        VPPS_TRY(csv_write(stdout, p->columns[i], i == 0 ? 0 : tabs ? '\t' : ',', tabs));
+    return VPPS_OK;
+}
+
+static vpps_status name_columns(const answer_printer *p, FILE *f) {
+    for (size_t i = 0; i < p->n_columns; i++)
+        VPPS_TRY(csv_write(f, p->columns[i], separator_before(p, i), p->form == OUTPUT_TSV));
+    return VPPS_OK;
+}
+
+/* The table's columns are the names of its input, or the first record's fields, and what answers have. Rows that waited come first. */
+static vpps_status begin_table(answer_printer *p, const object *record) {
+    VPPS_FREED char *names = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&names, &len);
+    vpps_status status = f ? find_columns(p, record) : VPPS_MEMORY;
+    if (status == VPPS_OK) status = name_columns(p, f);
+    if ((!f || fclose(f) != 0) && status == VPPS_OK) status = VPPS_MEMORY;
+    if (status != VPPS_OK) {
+        answer_printer_close(p);
+        return status;
     }
-    putchar('\n');
+    p->begun = true;
+    if (!p->numbered) {
+        fputs(names, stdout);
+        end_line(p->crlf);
+    }
+    for (; p->empty; p->empty--) print_empty_row(p);
     return VPPS_OK;
 }
 
 /* Is everything that the example has in a column? */
-static vpps_status check_columns(const answer_printer *p, const json_t *fields) {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)fields, key, value) {
-        if (has_column(p, key)) continue;
+static vpps_status check_columns(const answer_printer *p, const object *record) {
+    for (const vpps_json_value *v = NULL; (v = object_next(record, v));) {
+        if (has_column(p, v->key)) continue;
         return vpps_fail(VPPS_FORMAT, "the field '%.40s' is none of the first record's, which are the table's columns",
-                         key);
+                         v->key);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status check_names(const object *record) {
+    for (const vpps_json_value *v = NULL; (v = object_next(record, v));) {
+        if (object_get(record, v->key) == v) continue;
+        return vpps_fail(VPPS_FORMAT, "two fields have the name '%.40s'; a table has one column for it", v->key);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status print_row(const answer_printer *p, const both *b, const asked *q, FILE *f) {
+    for (size_t i = 0; i < p->n_columns; i++) {
+        const char *name = p->columns[i], separator = separator_before(p, i);
+        const bool gold = strcmp(name, "gold") == 0, tabs = p->form == OUTPUT_TSV;
+        const object *of = &b->answer;
+        const vpps_json_value *value = object_get(of, name);
+        if (!value && !is_unanswered(p, b, name)) value = object_get(of = &b->record, name);
+        if (!value && gold) value = object_get(of = &b->answer, "tags");
+        const bool listed = of == &b->answer || fields_are_of(p->s, name);
+        if (!q->fields && q->text && strcmp(name, "text") == 0) {
+            VPPS_FREED char *text = answer_utf8(q->text, q->len);
+            VPPS_TRY(text ? csv_write(f, text, separator, tabs) : vpps_fail(VPPS_MEMORY, "no memory for a field"));
+        } else {
+            VPPS_TRY(write_cell(f, of, value, gold ? "gold" : "label", listed, separator, tabs));
+        }
     }
     return VPPS_OK;
 }
 
 static vpps_status print_table(answer_printer *p, const asked *q, const char *text, size_t len) {
-    const bool tabs = p->form == OUTPUT_TSV;
-    if (!p->begun) VPPS_TRY(begin_table(p, q->fields, tabs));
-    VPPS_TRY(check_columns(p, q->fields));
-    json_auto_t *o = merge(p, q, text, len);
-    if (!o) return vpps_fail(VPPS_MEMORY, "no memory for a row");
-    if (!q->fields && q->text) json_object_set_new(o, "text", answer_text(q->text, q->len));
+    both b;
     VPPS_FREED char *row = NULL;
     size_t row_len = 0;
-    FILE *f = open_memstream(&row, &row_len);
-    vpps_status status = f ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a row");
-    for (size_t i = 0; i < p->n_columns && status == VPPS_OK; i++) {
-        const char *name = p->columns[i];
-        const bool gold = strcmp(name, "gold") == 0;
-        const json_t *value = json_object_get(o, name);
-        if (gold && !value) value = json_object_get(o, "tags");
-        status = write_cell(f, value, gold ? "gold" : "label", i == 0 ? 0 : tabs ? '\t' : ',', tabs);
-    }
-    if (f && fclose(f) != 0 && status == VPPS_OK) status = vpps_fail(VPPS_MEMORY, "no memory for a row");
-    if (status == VPPS_OK) printf("%s\n", row);
+    const bool unread = p->fields && !q->fields; /* a record that could not be read */
+    if (!p->begun && unread && !p->fields->names) return p->empty++, VPPS_OK;
+    vpps_status status = both_read(&b, q, text, len);
+    if (status == VPPS_OK) status = check_names(&b.record);
+    if (status == VPPS_OK && !p->begun) status = begin_table(p, &b.record);
+    if (status == VPPS_OK) status = check_columns(p, &b.record);
+    FILE *f = status == VPPS_OK ? open_memstream(&row, &row_len) : NULL;
+    if (f) status = print_row(p, &b, q, f);
+    if (f && fclose(f) != 0 && status == VPPS_OK) status = VPPS_MEMORY;
+    if (status == VPPS_MEMORY || (status == VPPS_OK && !f)) status = vpps_fail(VPPS_MEMORY, "no memory for a row");
+    if (status == VPPS_OK) fputs(row, stdout);
+    if (status == VPPS_OK) end_line(q->crlf);
+    both_free(&b);
     return status;
 }
+
+vpps_status answer_print_names(answer_printer *p) {
+    const bool table = p->form == OUTPUT_CSV || p->form == OUTPUT_TSV;
+    return table && !p->begun && p->fields && p->fields->names ? begin_table(p, &(object){.text = NULL}) : VPPS_OK;
+}
+
+vpps_status answer_print_end(answer_printer *p) { return p->empty ? begin_table(p, &(object){.text = NULL}) : VPPS_OK; }
 
 /* ---------------------------------------------------------------- all forms */
 
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len) {
     if (q->blank && !(p->lines || p->form == OUTPUT_COLUMNS)) return VPPS_OK;
-    switch (p->form) {
-    case OUTPUT_COLUMNS:
-        if (text || (q->text && !q->blank)) {
-            print_columns(p, q, text ? text : "", len);
-        } else {
-            putchar('\n');
-        }
-        return VPPS_OK;
-    case OUTPUT_JSONL: return print_json(p, q, text, len);
-    case OUTPUT_CSV:
-    case OUTPUT_TSV: return q->blank ? VPPS_OK : print_table(p, q, text, len);
-    default:
-        if (text) fwrite(text, 1, len, stdout);
-        putchar('\n');
+    if (p->form == OUTPUT_JSONL) return print_json(p, q, text, len);
+    if (p->form == OUTPUT_CSV || p->form == OUTPUT_TSV) return print_table(p, q, text, len);
+    if (p->form == OUTPUT_COLUMNS && (text || (q->text && !q->blank))) {
+        print_columns(p, q, text ? text : "", len);
         return VPPS_OK;
     }
+    if (text) fwrite(text, 1, len, stdout);
+    end_line(q->crlf);
+    return VPPS_OK;
 }

@@ -50,10 +50,8 @@ const char *answers_get(const answers *a, size_t i, size_t *len) {
 
 /* ---------------------------------------------------------------- values */
 
-json_t *answer_text(const char *text, size_t len) {
+char *answer_utf8(const char *text, size_t len) {
     static const char replacement[] = "\xef\xbf\xbd";
-    json_t *string = json_stringn(text, len);
-    if (string) return string;
     char *copy = malloc(3 * len + 1);
     size_t n = 0;
     for (size_t at = 0; copy && at < len;) {
@@ -63,9 +61,14 @@ json_t *answer_text(const char *text, size_t len) {
         n += bad ? 3 : bytes;
         at += bytes;
     }
-    if (copy) string = json_stringn(copy, n);
-    free(copy);
-    return string;
+    if (copy) copy[n] = '\0';
+    return copy;
+}
+
+json_t *answer_text(const char *text, size_t len) {
+    json_t *string = json_stringn(text, len);
+    VPPS_FREED char *copy = string ? NULL : answer_utf8(text, len);
+    return copy ? json_string(copy) : string;
 }
 
 json_t *answer_label(const answers *a, uint32_t label) {

@@ -45,7 +45,10 @@ json_t *answer_top(const answers *a, const float *logits, uint32_t classes);
 /* The name of a class (a language model's are its words), or its number, as JSON. */
 json_t *answer_label(const answers *a, uint32_t label);
 
-/* Text as JSON; what is not UTF-8 in it becomes U+FFFD. */
+/* A copy of text, to be freed, in which what is not UTF-8 is U+FFFD; NULL: no memory. */
+char *answer_utf8(const char *text, size_t len);
+
+/* The same as a string of JSON. */
 json_t *answer_text(const char *text, size_t len);
 
 /* -log softmax(logits)[label] */

@@ -97,6 +97,7 @@ static vpps_status read_records(corpus *c, const settings *s, corpus_split *spli
     empty_records empty = {0};
     record r;
     while (records_next(records, &r) == LINE_WHOLE) {
+        if (r.blank && fields_are_table(records->form) && !empty.n++) empty.first = r.number;
         if (r.blank) continue;
         const vpps_status status = fields_want_names(fields) ? fields_take_names(fields, r.text, r.len)
                                                              : read_record(c, s, split, fields, &r, &empty);

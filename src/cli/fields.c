@@ -2,6 +2,7 @@
 #include "cli/fields.h"
 #include "base/base.h"
 #include "cli/tokenize.h"
+#include "io/json.h"
 
 #include <ctype.h>
 
@@ -17,7 +18,7 @@ void fields_begin(field_reader *r, const settings *s, input_form form, input_rea
     *in = (input_reading){.form = READ_LINES};
     if (s->network->kind == NET_SENTENCES) in->form = READ_LABELLED;
     if (net_tags(s->network->kind))
-        *in = (input_reading){.form = READ_COLUMNS, .columns = {.word = 1, .tag = 2, .tabs = true}};
+        *in = (input_reading){.form = READ_COLUMNS, .records = true, .columns = {.word = 1, .tag = 2, .tabs = true}};
 }
 
 void fields_close(field_reader *r) {
@@ -118,6 +119,15 @@ static vpps_status check_once(const json_t *names, const char *given, const char
     return VPPS_OK;
 }
 
+bool fields_are_of(const settings *s, const char *name) {
+    const char *const given[] = {s->text_field, s->label_field};
+    const char *const *const usual[] = {usual_texts(s->network->kind), usual_labels(s->network->kind)};
+    for (int i = 0; i < 2; i++)
+        for (const char *const one[] = {given[i], NULL}, *const *n = given[i] ? one : usual[i]; n && *n; n++)
+            if (strcmp(*n, name) == 0) return true;
+    return false;
+}
+
 /* A file of spreadsheets that put semicolons or tabs between fields has one field of commas. */
 static vpps_status check_separator(const json_t *names, bool tabs) {
     const char *name = json_string_value(json_array_get(names, 0)), *other = strpbrk(name, tabs ? ",;" : ";\t");
@@ -150,21 +160,50 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
 
 /* ---------------------------------------------------------------- a record */
 
+/* Numbers that jansson cannot hold become text, other such values null. */
+static json_t *value_of(const vpps_json_value *v, const char *text) {
+    const size_t n = v->end - v->begin;
+    json_t *value = json_loadb(text + v->begin, n, JSON_DECODE_ANY, NULL);
+    if (value) return value;
+    const bool number = strchr("-0123456789", text[v->begin]) != NULL;
+    return number ? json_stringn(text + v->begin, n) : json_null();
+}
+
+/* All members; of those with one name the first. */
+static vpps_status take_members(const field_reader *r, const vpps_json *json, const char *text, json_t *object) {
+    json_auto_t *names = json_array();
+    for (const vpps_json_value *v = NULL; (v = vpps_json_next(json, json->values, v));) {
+        json_array_append_new(names, json_string(v->key));
+        if (json_object_get(object, v->key)) continue;
+        if (json_object_set_new(object, v->key, value_of(v, text)) != 0)
+            return vpps_fail(VPPS_MEMORY, "no memory for a record");
+    }
+    VPPS_TRY(check_once(names, r->s->text_field, usual_texts(r->s->network->kind)));
+    if (!r->labels && !r->s->gold) return VPPS_OK;
+    return check_once(names, r->s->label_field, usual_labels(r->s->network->kind));
+}
+
+static vpps_status read_object(const field_reader *r, const char *text, size_t len, json_t **object) {
+    vpps_json json;
+    vpps_json_error error;
+    if (!vpps_json_parse_foreign(&json, text, len, &error)) {
+        return error.memory ? vpps_fail(VPPS_MEMORY, "no memory for a record")
+                            : vpps_fail(VPPS_FORMAT, "byte %u: not JSON: expected %s", error.column, error.expected);
+    }
+    *object = json_object();
+    const bool is_object = json.values->kind == VPPS_JSON_OBJECT;
+    const vpps_status status =
+        is_object ? take_members(r, &json, text, *object) : vpps_fail(VPPS_FORMAT, "expected a JSON object");
+    vpps_json_free(&json);
+    if (status == VPPS_OK) return VPPS_OK;
+    json_decref(*object);
+    *object = NULL;
+    return status;
+}
+
 vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object) {
     *object = NULL;
-    if (r->form == INPUT_JSONL) {
-        json_error_t error;
-        *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
-        if (!*object) {
-            const bool twice = json_error_code(&error) == json_error_duplicate_key;
-            return vpps_fail(VPPS_FORMAT, "byte %d: %s: %s", error.position + 1, twice ? "two fields" : "not JSON",
-                             error.text);
-        }
-        if (json_is_object(*object)) return VPPS_OK;
-        json_decref(*object);
-        *object = NULL;
-        return vpps_fail(VPPS_FORMAT, "expected a JSON object");
-    }
+    if (r->form == INPUT_JSONL) return read_object(r, text, len, object);
     json_auto_t *fields = NULL;
     VPPS_TRY(csv_split(text, len, r->form == INPUT_TSV, &fields));
     const size_t n = json_array_size(fields), expected = r->names ? json_array_size(r->names) : n;

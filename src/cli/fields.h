@@ -18,6 +18,9 @@ bool fields_numbered(const settings *s);
 /* Is a table's first line the names of fields, one of them the text's, and one what is learned from it? */
 bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 
+/* Is a field of that name the text's, or one of what is learned from it? */
+bool fields_are_of(const settings *s, const char *name);
+
 /* Begins a file. How the texts of its examples are read goes into *in. */
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
 void fields_close(field_reader *r);
@@ -27,7 +30,7 @@ void fields_close(field_reader *r);
 bool fields_want_names(const field_reader *r);
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
 
-/* A record as an object, to be freed. Fails with FORMAT, MEMORY. */
+/* A record as an object, to be freed. Fails with FORMAT (no record, or a field that is read is there twice), MEMORY. */
 vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object);
 
 /* The example's text, as r's reading wants it; empty: there is none. *text is to be freed. Fails with FORMAT (the field is

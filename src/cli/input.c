@@ -3,8 +3,8 @@
 #include "base/base.h"
 #include "cli/fields.h"
 #include "io/descriptor.h"
+#include "io/json.h"
 
-#include <jansson.h>
 #include <strings.h>
 
 input_form input_form_of_name(const char *name) {
@@ -28,10 +28,12 @@ bool input_is_json(const vpps_text *t) {
     vpps_line line = {0};
     while (vpps_text_next_line(t, &line)) {
         if (vpps_line_is_blank(&line)) continue;
-        json_t *value = *line.begin == '{' ? json_loadb(line.begin, (size_t)(line.end - line.begin), 0, NULL) : NULL;
-        const bool object = json_is_object(value);
-        json_decref(value);
-        return object;
+        vpps_json json;
+        vpps_json_error error;
+        if (*line.begin != '{') return false;
+        if (!vpps_json_parse_foreign(&json, line.begin, (size_t)(line.end - line.begin), &error)) return false;
+        vpps_json_free(&json);
+        return true;
     }
     return false;
 }

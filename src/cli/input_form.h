@@ -18,6 +18,8 @@ typedef enum input_form {
 /* Are examples records with fields? */
 static inline bool fields_are(input_form form) { return form == INPUT_JSONL || form == INPUT_CSV || form == INPUT_TSV; }
 
+static inline bool fields_are_table(input_form form) { return form == INPUT_CSV || form == INPUT_TSV; }
+
 /* How the text of one example is read, once what is around it was taken away. FILE: it is a whole file to train on, as its
  * network's reader takes it. */
 typedef enum read_form { READ_FILE, READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
@@ -26,6 +28,7 @@ typedef struct input_reading {
     read_form form;
     vpps_columns columns;
     vpps_bars bars;
+    bool records;           /* the columns are made of a record's fields */
     bool words_only;        /* the columns have no tag: lines hold a word each */
     bool other_tags;        /* the column of tags holds none that the network knows: it is kept */
     vpps_columns_seen seen; /* of the example that was read last */

@@ -46,6 +46,7 @@ typedef struct predictor {
     char *plus;        /* the first line of CoNLL-U Plus, which names the columns; NULL: there is none */
     char *class_names; /* as the checkpoint has them; NULL: none */
     uint32_t n_class_names;
+    uint64_t n_blank, first_blank; /* lines of a table that are blank: how many, and the first one's number */
 } predictor;
 
 /* ---------------------------------------------------------------- lines that are wrong */
@@ -76,6 +77,14 @@ static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t nu
 
 /* ---------------------------------------------------------------- a batch */
 
+/* Prints an answer; where the form cannot hold it, what a bad line gets. */
+static vpps_status print_answer(predictor *p, const waiting *w, const char *text, size_t len) {
+    const vpps_status status = answer_print(&p->printer, &w->asked, text, len);
+    if (status == VPPS_OK) return VPPS_OK;
+    VPPS_TRY(fail_line(p, status, w->number));
+    return answer_print(&p->printer, &(asked){.text = NULL}, NULL, 0);
+}
+
 /* Prints the first n of those that wait, and forgets all. */
 static vpps_status print_answers(predictor *p, size_t n) {
     vpps_status status = VPPS_OK;
@@ -83,11 +92,7 @@ static vpps_status print_answers(predictor *p, size_t n) {
         waiting *w = &p->lines[i];
         size_t len = 0;
         const char *text = w->example == VPPS_NO_WORD ? NULL : answers_get(&p->answers, w->example, &len);
-        if (i < n && status == VPPS_OK) {
-            status = answer_print(&p->printer, &w->asked, text, len);
-            if (status != VPPS_OK) place_failure(p, status, w->number);
-        }
-        json_decref(w->asked.fields);
+        if (i < n && status == VPPS_OK) status = print_answer(p, w, text, len);
         free(w->asked.text);
     }
     p->n_lines = 0;
@@ -177,9 +182,9 @@ static vpps_status read_example(predictor *p, const char *text, size_t len, cons
     free(own);
     VPPS_TRY(status);
     const uint32_t n = corpus_read_so_far(&p->c->split[SPLIT_TEST]) - p->n_examples;
+    p->n_examples += n;
     if (n > 1) return vpps_fail(VPPS_FORMAT, "expected one example, found %u", n);
     *added = n == 1;
-    p->n_examples += n;
     return VPPS_OK;
 }
 
@@ -191,6 +196,7 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     if (!f) return NULL;
     if (p->plus && r->number > 1) fprintf(f, "%s\n", p->plus);
     for (size_t i = 0; i < r->len; i++) {
+        if (r->text[i] == '\r' && i + 1 < r->len && r->text[i + 1] == '\n') continue;
         if (r->text[i] == '\n' && p->c->input.words_only) fputs("\t_", f);
         fputc(r->text[i], f);
     }
@@ -207,17 +213,29 @@ static char *copy_bytes(const char *bytes, size_t n) {
     return copy;
 }
 
+/* A record's fields as the text of an object: as it was read, or, of a table's, as strings. */
+static vpps_status keep_fields(const predictor *p, const record *r, const json_t *fields, asked *q) {
+    q->text = p->reader.form == INPUT_JSONL ? copy_bytes(r->text, r->len) : json_dumps(fields, JSON_COMPACT);
+    if (!q->text) return vpps_fail(VPPS_MEMORY, "no memory for a record");
+    q->len = p->reader.form == INPUT_JSONL ? r->len : strlen(q->text);
+    q->fields = true;
+    return VPPS_OK;
+}
+
 /* Keeps what printing needs of a record, and reads its example. */
 static vpps_status read_record(predictor *p, const record *r, asked *q, bool *added) {
     const output_form out = p->printer.form;
     char *text = NULL;
     size_t len = 0;
-    *q = (asked){.blank = r->blank};
+    *q = (asked){.blank = r->blank, .crlf = r->crlf};
     if (r->blank) return VPPS_OK;
-    const bool kept = p->reader.form == INPUT_COLUMNS ? out == OUTPUT_COLUMNS : out == OUTPUT_CSV || out == OUTPUT_TSV;
+    const bool table = out == OUTPUT_CSV || out == OUTPUT_TSV;
+    const bool kept = p->reader.form == INPUT_COLUMNS ? out == OUTPUT_COLUMNS : table;
+    json_auto_t *fields = NULL;
     if (fields_are(p->reader.form)) {
-        VPPS_TRY(fields_read(&p->fields, r->text, r->len, &q->fields));
-        VPPS_TRY(fields_text(&p->fields, q->fields, &text, &len));
+        VPPS_TRY(fields_read(&p->fields, r->text, r->len, &fields));
+        if (table || out == OUTPUT_JSONL) VPPS_TRY(keep_fields(p, r, fields, q));
+        VPPS_TRY(fields_text(&p->fields, fields, &text, &len));
     } else if (p->reader.form == INPUT_COLUMNS) {
         text = column_text(p, r, &len);
     } else {
@@ -225,10 +243,10 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
                : p->reader.form == INPUT_LABELLED ? tokenize_labelled(p->s, r->text, r->len, &len)
                                                   : copy_bytes(r->text, len = r->len);
     }
-    if (kept && !q->fields) q->text = copy_bytes(r->text, q->len = r->len);
-    if (kept && !q->fields && !q->text) text = (free(text), NULL);
+    if (kept && !fields) q->text = copy_bytes(r->text, q->len = r->len);
+    if (kept && !q->text) text = (free(text), NULL);
     const vpps_status status = !text ? vpps_fail(VPPS_MEMORY, "no memory for an example")
-                               : len ? read_example(p, text, len, q->fields, added)
+                               : len ? read_example(p, text, len, fields, added)
                                      : VPPS_OK;
     free(text);
     q->tag_column = p->c->input.words_only ? 0 : p->c->input.seen.tag;
@@ -248,7 +266,7 @@ static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     }
     if (failed == VPPS_OK) return VPPS_OK;
     snprintf(why, sizeof why, "%s", vpps_error_message());
-    json_decref(w->asked.fields);
+    free(w->asked.text);
     p->n_lines--;
     VPPS_TRY(run_batch(p));
     return vpps_fail(failed, "%s", why);
@@ -262,8 +280,14 @@ static void tell_only_name(const predictor *p) {
             VPPS_PATH_ARGS(p->reader.lines.name), name);
 }
 
-static vpps_status take_record(predictor *p, line_kind kind, const record *r) {
+static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     bool added = false;
+    const bool table = fields_are_table(p->reader.form);
+    if (!p->printer.begun) p->printer.crlf = r->crlf;
+    if (table && r->blank) { /* it is an empty field where there is one */
+        r->blank = json_array_size(p->fields.names) != 1;
+        if (r->blank && !p->n_blank++) p->first_blank = r->number;
+    }
     if (kind == LINE_WHOLE && !r->blank && fields_are(p->reader.form) && fields_want_names(&p->fields)) {
         const vpps_status status = fields_take_names(&p->fields, r->text, r->len);
         if (status != VPPS_OK) return place_failure(p, status, r->number);
@@ -329,12 +353,19 @@ static vpps_status find_form(predictor *p) {
         p->plus = strndup(line.begin, (size_t)(line.end - line.begin));
         if (!p->plus) return vpps_fail(VPPS_MEMORY, "no memory for the names of columns");
     }
+    p->printer.fields = fields_are(form) ? &p->fields : NULL;
     return answers_set_form(&p->answers, &p->printer, s, form);
 }
 
 static vpps_status predict_lines(predictor *p) {
-    const vpps_status status = find_form(p);
-    return status == VPPS_OK ? predict_records(p) : status;
+    VPPS_TRY(find_form(p));
+    p->n_blank = 0;
+    VPPS_TRY(predict_records(p));
+    if (p->n_blank)
+        fprintf(stderr,
+                "vpps: %s%s:%" PRIu64 ": a blank line is no record, and has no answer; such lines: %" PRIu64 "\n",
+                VPPS_PATH_ARGS(p->reader.lines.name), p->first_blank, p->n_blank);
+    return answer_print_names(&p->printer);
 }
 
 /* ---------------------------------------------------------------- what has no lines */
@@ -414,6 +445,7 @@ static vpps_status predict(predictor *p, settings *s) {
     VPPS_TRY(open_predictor(p, s));
     if (s->n_files == 0) VPPS_TRY(predict_file(p, NULL));
     for (int i = 0; i < s->n_files; i++) VPPS_TRY(predict_file(p, s->files[i]));
+    VPPS_TRY(answer_print_end(&p->printer));
     return session_write_trace(p->x);
 }
 
@@ -423,10 +455,7 @@ int command_predict(settings *s) {
     VPPS_CLOSED_BY(session_close) session x = {0};
     predictor p = {.s = s, .x = &x, .c = &c};
     const int code = exit_code(predict(&p, s));
-    for (size_t i = 0; i < p.n_lines; i++) {
-        json_decref(p.lines[i].asked.fields);
-        free(p.lines[i].asked.text);
-    }
+    for (size_t i = 0; i < p.n_lines; i++) free(p.lines[i].asked.text);
     answers_close(&p.answers);
     answer_printer_close(&p.printer);
     fields_close(&p.fields);

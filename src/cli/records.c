@@ -47,7 +47,7 @@ static void join(record_reader *r, const char *line, size_t len) {
     r->joined[r->joined_len++] = '\n';
 }
 
-/* A field's line end is CR LF, as it was. */
+/* A line end inside the record is CR LF, as it was. */
 static void put_back_cr(record_reader *r) {
     r->whole = VPPS_RESERVE(r->joined, r->joined_len + 1);
     if (!r->whole) return;
@@ -56,9 +56,11 @@ static void put_back_cr(record_reader *r) {
 }
 
 static line_kind finish(record_reader *r, record *out) {
+    const bool put_back =
+        r->whole && r->form == INPUT_COLUMNS && r->joined_len > 1 && r->joined[r->joined_len - 2] == '\r';
     r->open = false;
-    *out = (record){r->joined, r->joined_len, r->first, false};
-    if (r->whole) out->len--; /* the last line's end */
+    *out = (record){r->joined, r->joined_len, r->first, false, put_back || (r->form == INPUT_CSV && r->lines.crlf)};
+    if (r->whole) out->len -= 1u + put_back; /* the last line's end */
     return r->whole ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
@@ -67,7 +69,7 @@ static bool takes_lines(input_form form) { return form == INPUT_COLUMNS || form 
 line_kind records_next(record_reader *r, record *out) {
     if (r->blank) {
         r->blank = false;
-        *out = (record){"", 0, r->lines.number, true};
+        *out = (record){"", 0, r->lines.number, true, r->lines.crlf};
         return LINE_WHOLE;
     }
     for (;;) {
@@ -76,8 +78,9 @@ line_kind records_next(record_reader *r, record *out) {
         const line_kind kind = lines_next(&r->lines, &line, &len);
         if (kind == LINE_END && r->open) return finish(r, out);
         if (kind == LINE_NONE || kind == LINE_END) return kind;
-        const bool blank = kind == LINE_WHOLE && vpps_skip_blanks(line, line + len) == line + len;
-        *out = (record){line, len, r->lines.number, blank};
+        const bool table = fields_are_table(r->form); /* where blanks are fields */
+        const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
+        *out = (record){line, len, r->lines.number, blank, r->lines.crlf};
         if (!takes_lines(r->form)) return kind;
         if (r->form == INPUT_COLUMNS && blank) {
             r->blank = r->open;
@@ -87,6 +90,9 @@ line_kind records_next(record_reader *r, record *out) {
         if (!r->open) r->state = CSV_BEGIN;
         join(r, line, len);
         if (kind == LINE_TOO_LONG) r->whole = false;
+        if (r->form == INPUT_COLUMNS && r->whole && r->lines.crlf) put_back_cr(r);
+        if (r->form == INPUT_COLUMNS && r->joined_len > len + 2 && vpps_columns_document_start(line, len))
+            return finish(r, out); /* it ends the sentence before it */
         if (r->form != INPUT_CSV) continue;
         if (!csv_goes_on(&r->state, line, kind == LINE_WHOLE ? len : 0)) return finish(r, out);
         if (r->whole && r->lines.crlf) put_back_cr(r);

@@ -11,6 +11,7 @@ typedef struct record {
     size_t len;
     uint64_t number; /* of its first line, from 1 */
     bool blank;      /* a blank line; of columns, one that ends a sentence */
+    bool crlf;       /* its last line ends in CR LF */
 } record;
 
 typedef struct record_reader {

@@ -11,7 +11,8 @@ typedef struct parser {
     vpps_json *out;
     char *at, *end;
     const char *expected; /* what was not found; NULL: nothing failed */
-    bool memory;
+    bool memory, foreign; /* foreign: as vpps_json_parse_foreign takes a text */
+    bool nul;             /* the latest string has one */
 } parser;
 
 static bool fail(parser *p, const char *expected) {
@@ -112,7 +113,8 @@ static bool take_escape(parser *p, char **to) {
     } else if (c >= 0xdc00 && c < 0xe000) {
         return fail(p, "the first half of a surrogate pair");
     }
-    if (!c) return fail(p, "no NUL in a string");
+    if (!c && !p->foreign) return fail(p, "no NUL in a string");
+    p->nul = p->nul || !c;
     *to = put_utf8(*to, c);
     return true;
 }
@@ -121,6 +123,7 @@ static bool take_string(parser *p, const char **out) {
     if (!take(p, '"')) return fail(p, "a string");
     char *to = p->at;
     *out = to;
+    p->nul = false;
     for (;;) {
         if (p->at == p->end) return fail(p, "the end of the string");
         const unsigned char c = (unsigned char)*p->at;
@@ -168,7 +171,8 @@ static bool take_number(parser *p, vpps_json_value *v) {
     if (v->kind != VPPS_JSON_INTEGER) return true;
     errno = 0;
     v->integer = strtoll(first, NULL, 10);
-    return errno ? fail(p, "an integer of at most 64 bits") : true;
+    if (errno && p->foreign) v->kind = VPPS_JSON_OTHER;
+    return errno && !p->foreign ? fail(p, "an integer of at most 64 bits") : true;
 }
 
 static bool take_value(parser *p, size_t number, int level);
@@ -210,14 +214,19 @@ static bool take_members(parser *p, size_t number, char close, int level) {
     do {
         const char *key = NULL;
         skip_space(p);
+        const char *key_begin = p->at, *key_end = key_begin;
         if (object) {
             if (!take_string(p, &key)) return false;
+            key_end = p->at;
+            if (p->nul) key = ""; /* which no name is that somebody looks for */
             skip_space(p);
             if (!take(p, ':')) return fail(p, "':' after the key");
         }
         const size_t member = add_value(p);
         if (!member) return false;
         p->out->values[member].key = key;
+        p->out->values[member].key_begin = (size_t)(key_begin - p->out->text);
+        p->out->values[member].key_end = (size_t)(key_end - p->out->text);
         *(last ? &p->out->values[last].next : &p->out->values[number].first) = member;
         p->out->values[number].n++;
         last = member;
@@ -225,16 +234,16 @@ static bool take_members(parser *p, size_t number, char close, int level) {
         skip_space(p);
     } while (take(p, ','));
     if (!take(p, close)) return fail(p, object ? "',' or '}'" : "',' or ']'");
-    return object ? check_keys(p, &p->out->values[number]) : true;
+    return object && !p->foreign ? check_keys(p, &p->out->values[number]) : true;
 }
 
-static bool take_value(parser *p, size_t number, int level) {
+static bool take_this_value(parser *p, size_t number, int level) {
     vpps_json_value *v = &p->out->values[number]; /* until a member is made */
-    skip_space(p);
     if (p->at == p->end) return fail(p, "a value");
     if (*p->at == '"') {
-        v->kind = VPPS_JSON_STRING;
-        return take_string(p, &v->string);
+        const bool taken = take_string(p, &v->string);
+        v->kind = p->nul ? VPPS_JSON_OTHER : VPPS_JSON_STRING;
+        return taken;
     }
     if (*p->at == '{' || *p->at == '[') {
         const bool object = *p->at++ == '{';
@@ -245,13 +254,22 @@ static bool take_value(parser *p, size_t number, int level) {
     return take_word(p, "true") || take_word(p, "false") || take_word(p, "null") ? true : fail(p, "a value");
 }
 
-bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error *error) {
+static bool take_value(parser *p, size_t number, int level) {
+    skip_space(p);
+    const size_t begin = (size_t)(p->at - p->out->text);
+    if (!take_this_value(p, number, level)) return false;
+    p->out->values[number].begin = begin;
+    p->out->values[number].end = (size_t)(p->at - p->out->text);
+    return true;
+}
+
+static bool parse(vpps_json *out, const char *text, size_t n, bool foreign, vpps_json_error *error) {
     *out = (vpps_json){.text = malloc(n + 1)};
     *error = (vpps_json_error){.memory = !out->text};
     if (!out->text) return false;
     memcpy(out->text, text, n);
     out->text[n] = '\0';
-    parser p = {.out = out, .at = out->text, .end = out->text + n};
+    parser p = {.out = out, .at = out->text, .end = out->text + n, .foreign = foreign};
     add_value(&p);
     if (!p.memory && take_value(&p, 0, 0)) {
         skip_space(&p);
@@ -265,6 +283,14 @@ bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error
     }
     vpps_json_free(out);
     return false;
+}
+
+bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error *error) {
+    return parse(out, text, n, false, error);
+}
+
+bool vpps_json_parse_foreign(vpps_json *out, const char *text, size_t n, vpps_json_error *error) {
+    return parse(out, text, n, true, error);
 }
 
 void vpps_json_free(vpps_json *json) {

@@ -18,7 +18,9 @@ typedef struct vpps_json_value {
     vpps_json_kind kind;
     uint32_t n;         /* of an object or array: members */
     size_t first, next; /* numbers of the first member, and of the one after this in its object or array; 0: none */
+    size_t begin, end;  /* its bytes in the text that was read */
     const char *key;    /* of an object's member */
+    size_t key_begin, key_end; /* the key's bytes, with its quotation marks */
     const char *string;
     int64_t integer;
 } vpps_json_value;
@@ -38,6 +40,10 @@ typedef struct vpps_json_error {
 /* Reads a text, which is one value; values[0] is that. Strict: UTF-8, no key twice in an object, no NUL in strings, integers of 64
  * bits, at most 2,048 levels. False: *error tells why; out is empty. */
 bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error *error);
+
+/* The same of a text that is passed on rather than understood: keys may be there twice; an integer of more than 64 bits and a string with
+ * NUL are VPPS_JSON_OTHER. */
+bool vpps_json_parse_foreign(vpps_json *out, const char *text, size_t n, vpps_json_error *error);
 void vpps_json_free(vpps_json *json);
 
 /* A member of an object; NULL: there is none, or `object` is NULL or no object. */

@@ -67,9 +67,12 @@ typedef struct vpps_columns_seen {
     char separator;            /* between columns; a space: any white space */
 } vpps_columns_seen;
 
-/* vpps_sentences_read_columns_text, and what was seen. */
+/* vpps_sentences_read_columns_text, and what was seen. records: -DOCSTART- is a word as others. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
-                                             const vpps_columns *columns, vpps_columns_seen *seen);
+                                             const vpps_columns *columns, bool records, vpps_columns_seen *seen);
+
+/* Does a line part two documents of CoNLL-2003, wherever columns end? */
+bool vpps_columns_document_start(const char *line, size_t len);
 
 /* Where column `wanted`, from 1, of a line stands; false: the line has fewer. */
 bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wanted, const char **at, size_t *n);

@@ -14,6 +14,7 @@ typedef struct column_reader {
     const vpps_text *t;
     vpps_columns wanted;   /* columns from 1; tag 0 until the first line is read */
     char separator;        /* that columns end at; a space: at runs of white space */
+    bool records;          /* no line parts documents */
     bool varies;           /* other sentences may have other numbers of columns */
     uint32_t id;           /* CoNLL-U: the column of the ID, from 1; 0: there is none */
     uint32_t n_columns;    /* of every line; 0: not known yet */
@@ -60,17 +61,22 @@ static bool column_is(column c, const char *text) { return c.len == strlen(text)
 
 /* The line between two documents of the CoNLL-2003 shared task, which may have other columns than words. Where tabs part columns, a
  * blank first one is a word. */
-static bool is_document_start(char separator, const vpps_line *line) {
+static bool is_document_start(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
     column first;
-    return next_column(' ', &at, line->end, &first) && column_is(first, "-DOCSTART-") &&
-           (separator == ' ' || !memchr(line->begin, separator, (size_t)(first.text - line->begin)));
+    return !r->records && next_column(' ', &at, line->end, &first) && column_is(first, "-DOCSTART-") &&
+           (r->separator == ' ' || !memchr(line->begin, r->separator, (size_t)(first.text - line->begin)));
+}
+
+bool vpps_columns_document_start(const char *line, size_t len) {
+    const column_reader r = {.separator = '\t'}; /* no blank column before: one by spaces, too */
+    return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }
 
 /* The first line after `line` (all zero: of the text) that has columns and does not begin with '#'; false: none has. */
-static bool find_plain_line(const vpps_text *t, char separator, vpps_line *line) {
-    while (vpps_text_next_line(t, line)) {
-        if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(separator, line)) return true;
+static bool find_plain_line(const column_reader *r, vpps_line *line) {
+    while (vpps_text_next_line(r->t, line)) {
+        if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(r, line)) return true;
     }
     return false;
 }
@@ -105,7 +111,7 @@ static bool is_comment(column_reader *r, const vpps_line *line) {
     uint32_t expected = r->n_columns;
     if (!expected) {
         vpps_line plain = *line;
-        r->all_begin_hash = r->all_begin_hash || !find_plain_line(r->t, r->separator, &plain);
+        r->all_begin_hash = r->all_begin_hash || !find_plain_line(r, &plain);
         expected = r->all_begin_hash ? r->last_columns : count_columns(r->separator, &plain);
     }
     if (!expected || (count_columns(r->separator, line) == expected && has_id(r, line))) return false;
@@ -168,9 +174,9 @@ static vpps_status take_names(column_reader *r) {
     r->id = find_name(names, end, "ID");
     r->n_columns = vpps_text_count_words(names, end);
     r->wanted.comments = true;
-    const bool spaces =
-        find_plain_line(r->t, '\t', &plain) && !memchr(plain.begin, '\t', (size_t)(plain.end - plain.begin));
-    r->separator = spaces ? ' ' : '\t';
+    r->separator = '\t';
+    const bool spaces = find_plain_line(r, &plain) && !memchr(plain.begin, '\t', (size_t)(plain.end - plain.begin));
+    if (spaces) r->separator = ' ';
     return VPPS_OK;
 }
 
@@ -258,7 +264,7 @@ static vpps_status end_open_sentence(column_reader *r) {
 static vpps_status read_columns(column_reader *r) {
     vpps_line line = {0};
     while (vpps_text_next_line(r->t, &line)) {
-        if (vpps_line_is_blank(&line) || is_document_start(r->separator, &line)) {
+        if (vpps_line_is_blank(&line) || is_document_start(r, &line)) {
             VPPS_TRY(end_open_sentence(r));
         } else if (!is_comment(r, &line)) {
             VPPS_TRY(read_token_line(r, &line));
@@ -312,10 +318,10 @@ static vpps_status read_text(column_reader *r) {
 }
 
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
-                                             const vpps_columns *columns, vpps_columns_seen *seen) {
+                                             const vpps_columns *columns, bool records, vpps_columns_seen *seen) {
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
-    column_reader r = {.s = s, .t = &t};
+    column_reader r = {.s = s, .t = &t, .records = records};
     if (columns) r.wanted = *columns;
     const vpps_status status = read_text(&r);
     VPPS_FREE_ARRAYS(r.hash_words);
@@ -343,7 +349,7 @@ vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name
     VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
     vpps_columns_seen seen;
-    return vpps_sentences_read_columns_seen(s, name, text, len, columns, &seen);
+    return vpps_sentences_read_columns_seen(s, name, text, len, columns, false, &seen);
 }
 
 vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns) {

@@ -201,7 +201,7 @@ bad() { # bad FORM INPUT MESSAGE LINES: the message, after so many lines
     printf "$2" | predict --model labels.ckpt --input-format "$1"
     [ $? -eq 1 ] && says err "vpps: stdin:$3" && [ "$(wc -l <err)" = 1 ] && [ "$(wc -l <out)" = "$4" ]
 }
-check "JSONL: no JSON" bad jsonl '{"text": "ada"}\n{"text": }\n' "2: byte 11: not JSON: " 1
+check "JSONL: no JSON" bad jsonl '{"text": "ada"}\n{"text": }\n' "2: byte 10: not JSON: " 1
 check "JSONL: no object" bad jsonl '[1]\n' "1: expected a JSON object" 0
 check "JSONL: no text" bad jsonl '{"text": "ada"}\n{"id": 1, "a": 2}\n' "2: expected a field 'text', found id, a: --text-field" 1
 check "CSV: a quote is not closed" bad csv 'text\nada\n"bob\n\n' "3: field 1: expected a closing quote" 2
@@ -259,6 +259,60 @@ check "--tokenizer simple" tokens "Ada, (bob) \"sees\" it's e-mail: 3.14... a@b.
 check "beyond ASCII" tokens "„Été“ – l’été… 你好。" "„ Été “ – l’été … 你好 。"
 check "words stay" tokens "ada sees rome ." "ada sees rome ."
 check "of a field" matches '{"text":"ada, rome."}\n' 'ada\|\S+ ,\|\S+ rome\|\S+ \.\|\S+' --model tags.ckpt --tokenizer simple --output-format text
+
+# Fields that are not the network's are what they were, byte by byte.
+foreign() {
+    python3 - "$vpps" <<'PY'
+import csv, io, subprocess, sys
+def predict(text, *options):
+    r = subprocess.run([sys.argv[1], 'predict', '--vps', '1', '--model', 'labels.ckpt', *options], input=text.encode(), capture_output=True)
+    assert r.returncode == 0, r.stderr
+    return r.stdout.decode()
+values = ['12345678901234567890', '-0', '0.1234567890123456789', '1E+400', '1.50', '{"a" : [1, 2.50], "a":{}}', '[ "x","y" ]', '[]', r'"\u00e9\/\u0000\ud83d\ude00"', '"é"',
+          'null', 'true', '"' + 'x' * 5000 + '"', '[' * 500 + ']' * 500]
+members = ','.join(f'"{chr(97 + i)}":{v}' for i, v in enumerate(values))
+out = predict('{' + members + r',"\u0061":7,"text":"ada sees"}' + '\n')
+assert out.startswith('{' + members + r',"\u0061":7,"text":"ada sees","label":"person","score":'), out
+out = predict('{ "label" : 1.0, "z":1e5 ,"label":2, "text":"ada sees", "score":"mine"}\n')
+assert out.startswith('{"label":"person","z":1e5,"text":"ada sees","score":0.'), out
+assert predict('{"z":1e5,"label":"x","text":"","y":18446744073709551616}\n') == '{"z":1e5,"label":null,"text":"","y":18446744073709551616}\n'
+for form, dialect in (('csv', {}), ('tsv', {'delimiter': '\t'})):
+    row = list(csv.reader(io.StringIO(predict('{' + members + ',"text":"ada sees"}\n', '--output-format', form), newline=''), **dialect))[1]
+    strings = {9: 'é', 10: '', 12: 'x' * 5000}
+    assert row[:len(values)] == [strings.get(i, v) for i, v in enumerate(values)], row
+PY
+}
+check "fields of others" foreign
+big() { printf '{"id":99999999999999999999,"text":"ada","label":"person"}\n' >big.jsonl && exits 0 "$vpps" eval --model labels.ckpt big.jsonl; }
+check "to measure, too" big
+twice() { # only what is read must be there once
+    printf '{"id":1,"id":2,"text":"ada"}\n{"text":"a","text":"b"}\n' | predict --model labels.ckpt --on-error skip && says err "stdin:2: expected one field 'text', found 2" &&
+        [ "$(sed -n 1p out | cut -c 1-16)" = '{"id":1,"id":2,"' ]
+}
+check "fields twice" twice
+
+# One bad record costs its own answer alone, whatever it is and wherever it stands: each answer is that of the record alone.
+check "a mix of good and bad records" python3 -S "$cli/mixes.py" "$vpps" "${VPPS_TEST_SCALE:-1}"
+
+# ---------------------------------------------------------------- rows, and their ends
+
+rows() { given "$1" "$2" --model tags.ckpt --input-format "${@:3}"; }
+check "-DOCSTART- parts sentences of columns" rows 'ada X O\n-DOCSTART- X O\nrome X O\n' 'ada X B-PER\n-DOCSTART- X O\nrome X B-LOC\n' columns
+check "CR LF of columns" rows 'ada X O\r\nbob X O\n\r\nrome X O\r\n' 'ada X B-PER\r\nbob X B-PER\n\r\nrome X B-LOC\r\n' columns
+check "of columns of words" rows 'ada\r\nsees\r\n\r\n' 'ada\tB-PER\r\nsees\tO\r\n\r\n' columns
+check "of lines" rows 'ada\r\nrome\n' 'ada|B-PER\r\nrome|B-LOC\n' text
+check "of records" rows 'id,text\r\n1,"ada\r\nrome"\r\n' 'id,text,words,tags\r\n1,"ada\r\nrome",ada rome,B-PER B-LOC\r\n' csv
+check "a field of white space" rows 'a\ttext\n\t\n\tada\n' 'a\ttext\twords\ttags\n\t\t\t\n\tada\tada\tB-PER\n' tsv
+check "a blank line where there is one field" rows 'text\nada\n\nada\n' 'text,words,tags\nada,ada,B-PER\n,,\nada,ada,B-PER\n' csv
+check "a blank line of text, as a table" given 'ada\n\nada\n' 'words,tags\nada,B-PER\n,\nada,B-PER\n' --model tags.ckpt --output-format csv
+check "no records" rows 'id,text\n' 'id,text,words,tags\n' csv
+check "a comment after all" rows '1\tada\ta\tX\tX\t_\t0\t_\t_\t_\n\n# end\n' '1\tada\ta\tX\tX\t_\t0\t_\t_\t_\tB-PER\n\n# end\n' columns
+blank_told() { printf 'id,text\n1,ada\n\n2,ada\n' | predict --model tags.ckpt --input-format csv && says err "stdin:3: a blank line is no record, and has no answer; such lines: 1"; }
+check "a blank line where there are several is told" blank_told
+document_words() {
+    printf '{"tokens":["-DOCSTART-","ada","-DOCSTART-"],"tags":["O","O","O"]}\n' | predict --model tags.ckpt --gold && [ "$(grep -o '"gold"' out | wc -l)" = 3 ]
+}
+check "-DOCSTART- is a word of a record" document_words
 
 doubled() { # one of both would be lost
     printf 'id,id,text\n1,2,ada\n' >doubled.csv

@@ -185,7 +185,7 @@ static vpps_status read_columns(corpus *c, vpps_sentences *s, const task_text *t
                          "has the words? --word-column 2",
                          VPPS_PATH_ARGS(text->name), l->first_number);
     }
-    VPPS_TRY(vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, &seen));
+    VPPS_TRY(vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, false, &seen));
     if (seen.odd) {
         corpus_note(c, "%s%s:%u: this line, which begins with '#', is read as a word: it has as many columns as others",
                     VPPS_PATH_ARGS(text->name), seen.odd);
@@ -221,7 +221,7 @@ static bool has_known_tags(const corpus *c, const task_text *text, const vpps_co
     *some = true;
     if (vpps_sentences_create(&s) != VPPS_OK) return false;
     const bool reads =
-        vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, &seen) == VPPS_OK;
+        vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, false, &seen) == VPPS_OK;
     const vpps_vocab *tags = vpps_sentences_tag_vocab(s);
     for (uint32_t i = 0; reads && i < vpps_sentences_size(s); i++) {
         const vpps_sentence sentence = vpps_sentences_get(s, i);
@@ -278,7 +278,7 @@ vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text)
     input_reading *in = &c->input;
     if (in->form == READ_BARRED)
         return vpps_sentences_read_barred_text(s, text->name, text->text, text->len, &in->bars);
-    return vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, &in->columns, &in->seen);
+    return vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, &in->columns, in->records, &in->seen);
 }
 
 /* ---------------------------------------------------------------- for training */
