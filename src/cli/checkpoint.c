@@ -219,9 +219,9 @@ static bool is_taken(const settings *s, const cli_option *o) {
 /* `before` NULL: the option was not given when the checkpoint was made. */
 static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
     const char *separator = ftell(r->now) ? ", " : "";
-    fprintf(r->before, "%s%s--%s%s%.200s", separator, before ? "" : "no ", name, before ? " " : "",
-            before ? before : "");
-    fprintf(r->now, "%s--%s %.200s", separator, name, now);
+    const bool given = before && *before;
+    fprintf(r->before, "%s%s--%s%s%.200s", separator, given ? "" : "no ", name, given ? " " : "", given ? before : "");
+    fprintf(r->now, "%s%s--%s%s%.200s", separator, *now ? "" : "no ", name, *now ? " " : "", now);
 }
 
 static vpps_status fail_fixed(const char *path, const char *name, const char *before, const char *now) {

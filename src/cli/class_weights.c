@@ -4,6 +4,7 @@
 #include "cli/classes.h"
 #include "cli/suggest.h"
 #include "io/file.h"
+#include "io/text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -78,10 +79,13 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
     vpps_status status = copy ? VPPS_OK : vpps_fail(VPPS_MEMORY, "%s: no memory", path);
     if (copy && strlen(copy) != n) status = vpps_fail(VPPS_FORMAT, "%s: expected text, found a byte of 0", path);
     bool any = false;
+    if (rest) rest += vpps_skip_mark(copy, copy + n) - copy;
     for (uint32_t number = 1; status == VPPS_OK && (line = strsep(&rest, "\n")); number++) {
         snprintf(place, sizeof place, "%s:%u", path, number);
         status = take_line(x, c->vocab[VOCAB_CLASSES], place, line, seen, weights);
     }
+    if (status == VPPS_OK && !memchr(seen, true, classes))
+        status = vpps_fail(VPPS_FORMAT, "%s: expected lines of a label and its weight, found none", path);
     for (uint32_t i = 0; i < classes; i++) any |= weights[i] > 0;
     if (status == VPPS_OK && !any) status = vpps_fail(VPPS_ARGUMENT, "%s: the weights of all labels are 0", path);
     VPPS_FREE(text, copy, seen);

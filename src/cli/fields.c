@@ -344,9 +344,10 @@ static vpps_status put_label(const field_reader *r, const json_t *object, FILE *
     VPPS_TRY(find_label(r, object, &value, &name));
     const char *text = scalar(value, room, sizeof room);
     if (!text && r->labels) {
-        if (json_is_real(value)) snprintf(room, sizeof room, "%g", json_real_value(value));
+        VPPS_FREED char *real =
+            json_is_real(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
         return vpps_fail(VPPS_FORMAT, "%.40s: expected a label, as text or a whole number, found %s", name,
-                         json_is_real(value) ? room : "none");
+                         real ? real : "none");
     }
     put_flat(f, text ? text : "_");
     fputc('\t', f);

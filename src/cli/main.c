@@ -40,6 +40,8 @@ static int network_hidden(const command *c, int argc, char **argv) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
         suggestion near = suggest_for(name);
         suggest_try(&near, c->bit & COMMAND_TRAIN ? "resume" : "model");
+        if (strcmp(name, "config") == 0) suggest_try(&near, name);
+        if (near.word && near.distance == 0) return report_usage(c->name, "%s: a value must follow", argv[i]);
         if (near.word) return report_usage(c->name, "unrecognized option '--%s'; did you mean --%s?", name, near.word);
     }
     return 0;
@@ -87,6 +89,9 @@ static int take_network(const command *c, settings *s, int argc, char **argv) {
                    EXIT_RUNTIME      : report_usage(c->name, "%s", vpps_error_message());
         file = checkpoint;
     }
+    if (file && !*file)
+        return report_usage(c->name, "--%s: the value is empty; expected a checkpoint",
+                            c->bit & COMMAND_TRAIN ? "resume" : "model");
     const int code = s->network ? 0 : file ? take_network_of(s, file) : network_missing(c, argc, argv);
     free(checkpoint);
     return code;
@@ -121,7 +126,7 @@ int main(int argc, char **argv) {
            SIG_IGN); /* a file that may not grow is a failure of writing, after which its temporary file goes */
     if (argc < 2) return report_usage(NULL, "a command is missing");
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "version") == 0) {
         printf("vpps %s\n", vpps_version());
         return fflush(stdout) == 0 ? 0 : EXIT_RUNTIME;
     }

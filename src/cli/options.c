@@ -153,8 +153,8 @@ bool options_read(settings *s, const cli_option *o, const char *text, char *why,
         return false;
     }
     case OPTION_TEXT:
-        if (!*text) {
-            snprintf(why, why_bytes, "a text that is not empty");
+        if (!*text && !(o->flags & OPTION_LIST)) {
+            snprintf(why, why_bytes, "a text of a character or more");
             return false;
         }
         *(const char **)v = text;

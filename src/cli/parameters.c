@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "cli/suggest.h"
 
+#include <ctype.h>
 #include <math.h>
 
 vpps_status parameters_declare_weights(vpps_model *model, net_config *config) {
@@ -23,17 +24,31 @@ static vpps_status fail_unknown(const session *x, const char *option, const char
                      near.word ? "; did you mean " : "", near.word ? near.word : "");
 }
 
+/* Without white space around it. */
+static char *trim(char *text) {
+    while (isspace((unsigned char)*text)) text++;
+    for (size_t n = strlen(text); n && isspace((unsigned char)text[n - 1]); n--) text[n - 1] = '\0';
+    return text;
+}
+
 /* Calls take for every item of a list, as NAME or NAME=VALUE: with the parameter, its name, and the text after the first '=', or
- * NULL. */
+ * NULL. An empty list has none. */
 static vpps_status for_each(session *x, const char *option, const char *list,
                             vpps_status (*take)(session *x, vpps_param param, const char *name, const char *value)) {
-    char *items = list ? strdup(list) : NULL, *rest = items;
+    char *items = list && *list ? strdup(list) : NULL, *rest = items;
     vpps_status status = VPPS_OK;
-    if (list && !items) return vpps_fail(VPPS_MEMORY, "no memory for --%s", option);
+    if (list && *list && !items) return vpps_fail(VPPS_MEMORY, "no memory for --%s", option);
     for (char *name; status == VPPS_OK && rest && (name = strsep(&rest, ","));) {
         vpps_param param;
         char *value = strchr(name, '=');
         if (value) *value++ = '\0';
+        name = trim(name);
+        if (value) value = trim(value);
+        if (!*name) {
+            status = vpps_fail(VPPS_ARGUMENT, "--%s '%s': an item has no name; expected names with commas between",
+                               option, list);
+            break;
+        }
         status = vpps_param_find(x->model, name, &param) == VPPS_OK ? take(x, param, name, value)
                                                                     : fail_unknown(x, option, name);
     }

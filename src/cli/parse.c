@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
+#include <strings.h>
 
 enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
 
@@ -113,6 +114,7 @@ static void take(settings *s, const command *c, int key, const char *value) {
         char why[160];
         if ((rows[i].flags & OPTION_LIST) && s->given[i] && *value) value = add_items(s, c, &rows[i], value);
         if (!options_read(s, &rows[i], value ? value : "yes", why, sizeof why)) {
+            if (!*value) refuse(s, c, "--%s: the value is empty; expected %s", rows[i].row.name, why);
             refuse(s, c, "--%s: '%s' is not %s", rows[i].row.name, value, why);
         }
         s->given[i] = true;
@@ -247,7 +249,17 @@ settings options_defaults(const settings *s) {
     return d;
 }
 
+/* A picture is SVG: a name that ends as that of another format is a mistake. */
+static void check_picture(const settings *s, const command *c) {
+    static const char *const others[] = {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp", "tif", "tiff", "bmp"};
+    const char *dot = s->plot ? strrchr(s->plot, '.') : NULL;
+    for (size_t i = 0; dot && i < VPPS_COUNT(others); i++)
+        if (strcasecmp(dot + 1, others[i]) == 0)
+            refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
+}
+
 static void check_together(const settings *s, const command *c) {
+    check_picture(s, c);
     if (options_given(s, "generate") && options_name_files(s)) {
         refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
     }

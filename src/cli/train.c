@@ -23,6 +23,7 @@
 #include "cli/team.h"
 #include "io/descriptor.h"
 #include "io/output.h"
+#include "runtime/cores.h"
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -175,12 +176,14 @@ static vpps_status open_trainer(trainer *t) {
 
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
-    char examples[48], words[32], classes[32], vps[32];
-    progress_line(&t->progress, "%s on %s: %s, %s, %s; %s with %s", s->network->name, data,
+    char examples[48], words[32], classes[32], vps[32], cores[64] = "";
+    if (strcmp(stats.device, "cpu") == 0 && stats.vps > vpps_cores_allowed())
+        snprintf(cores, sizeof cores, " on %u cores: more VPs than cores are slower", vpps_cores_allowed());
+    progress_line(&t->progress, "%s on %s: %s, %s, %s; %s with %s%s", s->network->name, data,
                   number_of(n, task_for(s)->examples, examples, sizeof examples),
                   number_of(s->net.words, "words", words, sizeof words),
                   number_of(s->net.classes, "classes", classes, sizeof classes), stats.device,
-                  number_of(stats.vps, "VPs", vps, sizeof vps));
+                  number_of(stats.vps, "VPs", vps, sizeof vps), cores);
     if (s->precision)
         progress_line(&t->progress, "products in %s (%s), all else in fp32", stats.precision, stats.precision_unit);
     if (t->position.epoch || t->position.batch) {
@@ -598,6 +601,7 @@ static vpps_status conclude(trainer *t) {
 
 static vpps_status train(trainer *t) {
     VPPS_TRY(begin_run(t));
+    interrupt_install(); /* until here there is nothing to save: a signal ends the process */
     const uint64_t begin = vpps_now_ns();
     t->summary.loss = t->summary.train_accuracy = NAN;
     while (t->position.epoch < t->s->epochs && !stopped(t) && !at_limit(t) && !out_of_patience(t)) {
@@ -619,7 +623,6 @@ static vpps_status train(trainer *t) {
 
 int command_train(settings *s) {
     team_guard(s);
-    interrupt_install();
     trainer t = {.s = s};
     const vpps_status status = train(&t);
     int code = stopped(&t) ? EXIT_INTERRUPTED : 0;

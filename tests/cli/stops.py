@@ -64,8 +64,10 @@ def stop_before_evaluation(part, batches):
                 pass
         except BlockingIOError:
             os.set_blocking(writes, True)
-        while not asleep(run.pid):
+        looks = 0
+        while looks < 10:
             time.sleep(0.01)
+            looks = looks + 1 if asleep(run.pid) else 0
         run.send_signal(signal.SIGINT)
         os.close(writes)
         while os.read(reads, 4096):

@@ -70,7 +70,7 @@ pool-bytes 5Q
 pool-bytes 99999999999999999G
 seed -3
 LIST
-check "empty value" fails_with 2 "--save: '' is not" "$vpps" train tree-lstm --save=
+check "empty value" fails_with 2 "--save: the value is empty" "$vpps" train tree-lstm --save=
 
 # ---------------------------------------------------------------- failures found before training
 

@@ -36,6 +36,31 @@ check "plateau, and a file of the best" longer "--epochs 3" --lr-schedule platea
 check "patience" longer "--epochs 3" --patience 1 --lr 3
 check "a run that stops within an epoch" longer "--max-batches 19" --lr-schedule plateau
 
+# ---------------------------------------------------------------- before there is anything to save
+
+while_reading() { # from a pipe that nobody writes to
+    mkfifo "data.$1"
+    "$vpps" train lstm-lm --train "data.$1" --save none.ckpt 3<>"data.$1" 2>err &
+    local pid=$!
+    for _ in $(seq 200); do
+        ls -l /proc/$pid/fd 2>/dev/null | grep -q "[^3] -> .*data.$1" && break
+        sleep 0.05
+    done
+    kill "-$1" $pid
+    for _ in $(seq 300); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL $pid 2>/dev/null
+    wait $pid
+    local rc=$?
+    [ $rc -eq $((128 + $(kill -l "$1"))) ] && [ ! -e none.ckpt ]
+}
+set -m
+check "SIGTERM while data are read" while_reading TERM
+check "SIGINT while data are read" while_reading INT
+set +m
+
 # ---------------------------------------------------------------- translations without a BLEU
 
 pairs() { # WORDS: of translations, which do not have four unless asked for
