@@ -282,9 +282,9 @@ static char separator_before(const answer_printer *p, size_t column) {
     return column == 0 ? 0 : p->form == OUTPUT_TSV ? '\t' : ',';
 }
 
-static void print_empty_row(const answer_printer *p) {
+static void print_empty_row(const answer_printer *p, bool crlf) {
     for (size_t i = 1; i < p->n_columns; i++) putchar(separator_before(p, i));
-    end_line(p->crlf);
+    end_line(crlf);
 }
 
 static vpps_status find_columns(answer_printer *p, const object *record) {
@@ -322,7 +322,7 @@ static vpps_status begin_table(answer_printer *p, const object *record) {
         fputs(names, stdout);
         end_line(p->crlf);
     }
-    for (; p->empty; p->empty--) print_empty_row(p);
+    for (; p->empty; p->empty--) print_empty_row(p, p->crlf);
     return VPPS_OK;
 }
 
@@ -363,12 +363,23 @@ static vpps_status print_row(const answer_printer *p, const both *b, const asked
     return VPPS_OK;
 }
 
+/* A bad record's row. It does not say which fields records have: its row waits for one that does, unless the input names them. */
+static vpps_status print_unread(answer_printer *p, bool crlf, bool named) {
+    if (!p->begun && !named) {
+        p->empty++;
+        return VPPS_OK;
+    }
+    if (!p->begun) VPPS_TRY(begin_table(p, &(object){.text = NULL}));
+    print_empty_row(p, crlf);
+    return VPPS_OK;
+}
+
 static vpps_status print_table(answer_printer *p, const asked *q, const char *text, size_t len) {
     both b;
     VPPS_FREED char *row = NULL;
     size_t row_len = 0;
-    const bool unread = p->fields && !q->fields; /* a record that could not be read */
-    if (!p->begun && unread && !p->fields->names) return p->empty++, VPPS_OK;
+    const bool named = p->fields && p->fields->names;
+    if (p->fields && (!q->fields || (q->bad && !named))) return print_unread(p, q->crlf, named);
     vpps_status status = both_read(&b, q, text, len);
     if (status == VPPS_OK) status = check_names(&b.record);
     if (status == VPPS_OK && !p->begun) status = begin_table(p, &b.record);

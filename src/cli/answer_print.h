@@ -12,6 +12,7 @@ typedef struct asked {
     char *text; /* its line, its lines of columns, or its fields as an object of JSON; NULL: not kept */
     size_t len;
     bool fields;           /* it is a record, and its text an object */
+    bool bad;              /* it could not be read or answered */
     uint32_t tag_column;   /* of columns, from 1; 0: there is none */
     char separator;        /* between columns */
     uint32_t lines_before; /* how many lines of the text that was read are before those of `text` */

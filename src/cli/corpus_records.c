@@ -73,16 +73,22 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
 /* Records of a file that are no examples. */
 typedef struct empty_records {
     uint64_t n, first; /* first: its line */
+    bool told;         /* of texts that are not read */
 } empty_records;
 
 /* An empty text, or a pair that lacks a side, is no example. */
 static vpps_status read_record(corpus *c, const settings *s, corpus_split *split, const field_reader *fields,
-                               const record *r, empty_records *empty) {
+                               const char *name, const record *r, empty_records *empty) {
     const bool paired = task_for(s)->paired;
     VPPS_FREED char *text = NULL, *other = NULL;
     task_text source = {RECORD_NAME, NULL, 0}, target = source;
     json_auto_t *object = NULL;
     VPPS_TRY(fields_read(fields, r->text, r->len, &object));
+    const char *read, *other_text = empty->told ? NULL : fields_other_text(fields, object, &read);
+    empty->told = empty->told || other_text;
+    if (other_text)
+        corpus_note(c, "%s%s:%" PRIu64 ": '%.40s' is not read, only '%.40s': --text-field names another one",
+                    VPPS_PATH_ARGS(name), r->number, other_text, read);
     VPPS_TRY(fields_text(fields, object, &text, &source.len));
     if (paired) VPPS_TRY(fields_target(fields, object, &other, &target.len));
     source.text = text;
@@ -99,8 +105,9 @@ static vpps_status read_records(corpus *c, const settings *s, corpus_split *spli
     while (records_next(records, &r) == LINE_WHOLE) {
         if (r.blank && fields_are_table(records->form) && !empty.n++) empty.first = r.number;
         if (r.blank) continue;
-        const vpps_status status = fields_want_names(fields) ? fields_take_names(fields, r.text, r.len)
-                                                             : read_record(c, s, split, fields, &r, &empty);
+        const vpps_status status = fields_want_names(fields)
+                                       ? fields_take_names(fields, r.text, r.len)
+                                       : read_record(c, s, split, fields, records->lines.name, &r, &empty);
         if (status != VPPS_OK) return records_place(records, status, r.number);
     }
     if (empty.n)

@@ -1,6 +1,7 @@
 /* fields.c - see fields.h. */
 #include "cli/fields.h"
 #include "base/base.h"
+#include "cli/lists.h"
 #include "cli/tokenize.h"
 #include "io/json.h"
 
@@ -119,13 +120,15 @@ static vpps_status check_once(const json_t *names, const char *given, const char
     return VPPS_OK;
 }
 
-bool fields_are_of(const settings *s, const char *name) {
-    const char *const given[] = {s->text_field, s->label_field};
-    const char *const *const usual[] = {usual_texts(s->network->kind), usual_labels(s->network->kind)};
-    for (int i = 0; i < 2; i++)
-        for (const char *const one[] = {given[i], NULL}, *const *n = given[i] ? one : usual[i]; n && *n; n++)
-            if (strcmp(*n, name) == 0) return true;
+static bool is_one(const char *name, const char *given, const char *const *usual) {
+    for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++)
+        if (strcmp(*n, name) == 0) return true;
     return false;
+}
+
+bool fields_are_of(const settings *s, const char *name) {
+    return is_one(name, s->text_field, usual_texts(s->network->kind)) ||
+           is_one(name, s->label_field, usual_labels(s->network->kind));
 }
 
 /* A file of spreadsheets that put semicolons or tabs between fields has one field of commas. */
@@ -234,19 +237,37 @@ static vpps_status fail_missing(const json_t *object, const char *wanted, const 
     return vpps_fail(VPPS_FORMAT, "expected a field '%.40s', found %s: --%s tells another name", wanted, found, option);
 }
 
-static vpps_status find_text(const field_reader *r, const json_t *object, const json_t **value, const char **name) {
+/* A cell of a table that holds a list as text becomes that list. */
+static vpps_status take_list(const field_reader *r, json_t *object, const char *name, const json_t **value) {
+    const char *text = json_string_value(*value);
+    bool cut = false;
+    json_t *list = text && fields_are_table(r->form) ? list_of_text(text, &cut) : NULL;
+    if (cut)
+        return vpps_fail(VPPS_FORMAT,
+                         "%.40s: expected a list, found one with \"...\": NumPy left items out when it was "
+                         "written; lists of Python (.tolist()) are whole",
+                         name);
+    if (!list) return VPPS_OK;
+    *value = list;
+    return json_object_set_new(object, name, list) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
+}
+
+static vpps_status find_text(const field_reader *r, json_t *object, const json_t **value, const char **name) {
     *value = find(object, r->s->text_field, usual_texts(r->s->network->kind), name);
     if (!*value && !r->s->text_field && json_object_size(object) == 1) {
-        *name = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)object));
+        *name = json_object_iter_key(json_object_iter(object));
         *value = json_object_get(object, *name);
     }
-    return *value ? VPPS_OK : fail_missing(object, text_name(r->s), "text-field");
+    if (!*value) return fail_missing(object, text_name(r->s), "text-field");
+    return r->s->network->kind == NET_TREES ? VPPS_OK : take_list(r, object, *name, value);
 }
 
 /* An example's label; NULL: there is none, and none is needed. */
-static vpps_status find_label(const field_reader *r, const json_t *object, const json_t **value, const char **name) {
-    *value = find(object, r->s->label_field, usual_labels(r->s->network->kind), name);
-    if (*value || !r->labels) return VPPS_OK;
+static vpps_status find_label(const field_reader *r, json_t *object, const json_t **value, const char **name) {
+    const net_kind kind = r->s->network->kind;
+    *value = find(object, r->s->label_field, usual_labels(kind), name);
+    if (*value) return net_tags(kind) || is_pair(kind) ? take_list(r, object, *name, value) : VPPS_OK;
+    if (!r->labels) return VPPS_OK;
     return fail_missing(object, label_name(r->s), "label-field");
 }
 
@@ -298,7 +319,7 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
 }
 
 /* The tags of n words, as an array of strings or of objects with a label, or words of a text; NULL: there are none. */
-static vpps_status read_tags(const field_reader *r, const json_t *object, size_t n, json_t **tags) {
+static vpps_status read_tags(const field_reader *r, json_t *object, size_t n, json_t **tags) {
     const char *name = "";
     const json_t *value = NULL;
     *tags = NULL;
@@ -320,8 +341,7 @@ static vpps_status read_tags(const field_reader *r, const json_t *object, size_t
 }
 
 /* A word a line, and its tag. */
-static vpps_status print_rows(const field_reader *r, const json_t *object, const json_t *value, const char *name,
-                              FILE *f) {
+static vpps_status print_rows(const field_reader *r, json_t *object, const json_t *value, const char *name, FILE *f) {
     json_auto_t *words = NULL, *tags = NULL;
     VPPS_TRY(read_words(r, value, name, &words));
     VPPS_TRY(read_tags(r, object, json_array_size(words), &tags));
@@ -337,7 +357,7 @@ static vpps_status print_rows(const field_reader *r, const json_t *object, const
     return VPPS_OK;
 }
 
-static vpps_status put_label(const field_reader *r, const json_t *object, FILE *f) {
+static vpps_status put_label(const field_reader *r, json_t *object, FILE *f) {
     char room[40];
     const char *name;
     const json_t *value;
@@ -377,7 +397,7 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
 }
 
 /* A label, a tab and a sentence. */
-static vpps_status print_labelled(const field_reader *r, const json_t *object, const json_t *value, const char *name,
+static vpps_status print_labelled(const field_reader *r, json_t *object, const json_t *value, const char *name,
                                   FILE *f) {
     const bool empty = json_is_array(value) ? !json_array_size(value) : is_blank(json_string_value(value));
     if (empty && r->labels) return vpps_fail(VPPS_FORMAT, "%.40s: expected a text, found none", name);
@@ -386,7 +406,7 @@ static vpps_status print_labelled(const field_reader *r, const json_t *object, c
     return print_line(r, value, name, f);
 }
 
-static vpps_status print_text(const field_reader *r, const json_t *object, FILE *f) {
+static vpps_status print_text(const field_reader *r, json_t *object, FILE *f) {
     const net_kind kind = r->s->network->kind;
     const json_t *value;
     const char *name;
@@ -395,15 +415,27 @@ static vpps_status print_text(const field_reader *r, const json_t *object, FILE 
     return kind == NET_SENTENCES ? print_labelled(r, object, value, name, f) : print_line(r, value, name, f);
 }
 
-static vpps_status print_target(const field_reader *r, const json_t *object, FILE *f) {
+const char *fields_other_text(const field_reader *r, const json_t *object, const char **read) {
+    const json_t *value = find(object, r->s->text_field, usual_texts(r->s->network->kind), read);
+    const char *key;
+    json_t *other;
+    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* it is only read */
+        const char *text = json_string_value(other);
+        const bool label = is_one(key, r->s->label_field, usual_labels(r->s->network->kind));
+        if (value && text && strcmp(key, *read) != 0 && !label && strchr(text + strspn(text, " "), ' ')) return key;
+    }
+    return NULL;
+}
+
+static vpps_status print_target(const field_reader *r, json_t *object, FILE *f) {
     const json_t *value;
     const char *name;
     VPPS_TRY(find_label(r, object, &value, &name));
     return value ? print_line(r, value, name, f) : VPPS_OK;
 }
 
-static vpps_status print_to(const field_reader *r, const json_t *object, char **text, size_t *len,
-                            vpps_status (*print)(const field_reader *r, const json_t *object, FILE *f)) {
+static vpps_status print_to(const field_reader *r, json_t *object, char **text, size_t *len,
+                            vpps_status (*print)(const field_reader *r, json_t *object, FILE *f)) {
     *text = NULL;
     *len = 0;
     FILE *f = open_memstream(text, len);
@@ -416,10 +448,10 @@ static vpps_status print_to(const field_reader *r, const json_t *object, char **
     return status == VPPS_OK ? vpps_fail(VPPS_MEMORY, "no memory for an example") : status;
 }
 
-vpps_status fields_text(const field_reader *r, const json_t *object, char **text, size_t *len) {
+vpps_status fields_text(const field_reader *r, json_t *object, char **text, size_t *len) {
     return print_to(r, object, text, len, print_text);
 }
 
-vpps_status fields_target(const field_reader *r, const json_t *object, char **text, size_t *len) {
+vpps_status fields_target(const field_reader *r, json_t *object, char **text, size_t *len) {
     return print_to(r, object, text, len, print_target);
 }

@@ -21,6 +21,9 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 /* Is a field of that name the text's, or one of what is learned from it? */
 bool fields_are_of(const settings *s, const char *name);
 
+/* A field of several words that is not read, where *read is the one that is; NULL: there is none. */
+const char *fields_other_text(const field_reader *r, const json_t *object, const char **read);
+
 /* Begins a file. How the texts of its examples are read goes into *in. */
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
 void fields_close(field_reader *r);
@@ -33,9 +36,10 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
 /* A record as an object, to be freed. Fails with FORMAT (no record, or a field that is read is there twice), MEMORY. */
 vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object);
 
-/* The example's text, as r's reading wants it; empty: there is none. *text is to be freed. Fails with FORMAT (the field is
+/* The example's text, as r's reading wants it; empty: there is none. A table's cell that holds a list as text (lists.h) becomes that list
+ * in the object. *text is to be freed. Fails with FORMAT (the field is
  * missing, or no text), MEMORY. */
-vpps_status fields_text(const field_reader *r, const json_t *object, char **text, size_t *len);
+vpps_status fields_text(const field_reader *r, json_t *object, char **text, size_t *len);
 
 /* The same of a pair's target. */
-vpps_status fields_target(const field_reader *r, const json_t *object, char **text, size_t *len);
+vpps_status fields_target(const field_reader *r, json_t *object, char **text, size_t *len);

@@ -118,6 +118,7 @@ static vpps_status answer_each(predictor *p) {
             continue;
         }
         line->example = VPPS_NO_WORD;
+        line->asked.bad = true;
         const vpps_status failed = fail_line(p, status, line->number);
         if (failed == VPPS_OK) continue;
         char why[VPPS_MESSAGE_BYTES];
@@ -172,7 +173,7 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
 }
 
 /* Reads an example's text, and with --gold a pair's target, after those that wait. *added: it has one. */
-static vpps_status read_example(predictor *p, const char *text, size_t len, const json_t *fields, bool *added) {
+static vpps_status read_example(predictor *p, const char *text, size_t len, json_t *fields, bool *added) {
     task_text source = {RECORD_NAME, text, len}, target = {.name = RECORD_NAME};
     char *own = NULL;
     if (p->s->gold && task_for(p->s)->paired) VPPS_TRY(fields_target(&p->fields, fields, &own, &target.len));
@@ -260,6 +261,7 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
 static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     char why[VPPS_MESSAGE_BYTES];
     const vpps_status failed = fail_line(p, status, w->number);
+    w->asked.bad = true;
     if (!w->asked.fields) {
         free(w->asked.text);
         w->asked.text = NULL;

@@ -132,7 +132,7 @@ check "no label" bad bilstm-classifier a.csv 'text,label\na,x\nb,\n' ":3: label:
 check "no text" bad bilstm-classifier a.csv 'text,label\na,x\n,y\n' ":3: text: expected a text, found none"
 check "null" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n\n{"text": "b", "label": null}\n' ":3: label: expected a label"
 check "no JSON" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n{"text"\n' ":2: byte "
-check "a key twice" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n{"text": "b", "label": "x", "label": "y"}\n' ":2: byte 36: two fields: duplicate object key"
+check "a key twice" bad bilstm-classifier a.jsonl '{"text": "a", "label": "x"}\n{"text": "b", "label": "x", "label": "y"}\n' ":2: expected one field 'label', found 2"
 check "no such key" bad bilstm-classifier a.jsonl '{"text": "a", "stars": 1}\n' ":1: expected a field 'label', found text, stars: --label-field tells another name"
 check "no number" bad bilstm-classifier a.csv 'a,x\n' ":1: expected a field 'label', found 1, 2: --label-field" --text-field 1
 check "tags for fewer words" bad bilstm-tagger a.jsonl '{"tokens": ["a", "b"], "tags": ["O"]}\n' ":1: tags: expected a tag for each of 2 words, found 1"
@@ -171,6 +171,38 @@ check "labelled lines in quotes" learns quotes bilstm-classifier --train quotes.
 check "are told" says err "quotes.tsv:2: the quotes around this text are words; a first line with the names label and text has them taken off; such lines: 2"
 check "a name that says nothing: lines, as before" learns plain bilstm-classifier --train plain.txt
 check "and a heading is told" says err "plain.txt:1: 'label' is read as a label"
+
+# ---------------------------------------------------------------- lists in cells of tables
+
+python3 - <<'PY'
+import csv, json
+rows = [(['Ada', "d'Or", 'é"\\'], [0, 1, 0]), (['a', 'b'], [1, 1]), (['x'], [0])] * 4
+numpy = lambda x: '[' + '\n '.join(map(repr, x)) + ']'
+for name, words, tags in (('repr', repr, repr), ('json', json.dumps, json.dumps), ('numpy', numpy, numpy), ('tuple', lambda x: repr(tuple(x)), repr)):
+    w = csv.writer(open(f'lists.{name}.csv', 'w', newline=''))
+    w.writerows([('tokens', 'tags'), *((words(t), tags(g)) for t, g in rows)])
+    w = csv.writer(open(f'lists.{name}.text.csv', 'w', newline=''))
+    w.writerows([('text',), *((words(t),) for t, _ in rows)])
+open('lists.jsonl', 'w').write(''.join(json.dumps({'tokens': t, 'tags': list(map(str, g))}) + '\n' for t, g in rows))
+open('lists.text.jsonl', 'w').write(''.join(json.dumps({'text': t}) + '\n' for t, _ in rows))
+open('brackets.csv', 'w').write('text\n"[applause] he said ""no"" [laughs]"\n"[\'Tis the season]"\n"(they, too)"\n')
+PY
+check "lists of JSONL" learns list.run bilstm-tagger --train lists.jsonl --dev lists.jsonl
+check "lists of words" learns list.text.run lstm-lm --train lists.text.jsonl --dev lists.text.jsonl
+for form in repr json numpy tuple; do
+    check "lists as $form" learns "list.$form" bilstm-tagger --train lists.$form.csv --dev lists.$form.csv
+    check "are those of JSONL" alike list.run "list.$form"
+    check "words as $form" learns "list.text.$form" lstm-lm --train lists.$form.text.csv --dev lists.$form.text.csv
+    check "are those of JSONL, too" alike list.text.run "list.text.$form"
+done
+check "brackets that are text" learns brackets.run lstm-lm --train brackets.csv --min-count 1
+bracket_words() { grep -aqF "\\n[applause]" brackets.run.ckpt && grep -aqF "\\n['Tis" brackets.run.ckpt; }
+check "stay it" bracket_words
+printf "tokens,tags\n\"['a' ... 'z']\",\"[0 ... 1]\"\n" >cut.csv
+check "a list without its middle" fails_with 1 'cut.csv:2: tokens: expected a list, found one with "..."' "$vpps" train bilstm-tagger --train cut.csv
+printf 'index\tquestion\tsentence\tlabel\n1\tIs it so ?\tIt is .\ta\n2\tIs it ?\tNo .\tb\n' >qnli.tsv
+check "a text that is not read" learns qnli.run bilstm-classifier --train qnli.tsv
+check "is told" says err "qnli.tsv:2: 'question' is not read, only 'sentence': --text-field names another one"
 
 # ---------------------------------------------------------------- --tokenizer
 
