@@ -915,11 +915,8 @@ typedef struct vpps_stats {
     uint64_t skipped;        /* of those, batches not applied since loss or gradient was not finite */
     uint64_t nodes;          /* of the latest training batch, and so are those below */
     uint64_t levels, phases; /* phase: what runs between two barriers */
-    uint64_t
-        gathered_bytes; /* of operands that lie apart in the vertices' records though one operation could take them as one array (see vpps
-                         * cell); where the device runs nodes, 0 */
-    uint64_t steps;        /* forward: vertices of one cell that run together; where the device runs nodes, 0 */
-    uint64_t instructions; /* an instruction shared by all VPs counts once */
+    uint64_t steps;          /* forward: vertices of one cell that run together; where the device runs nodes, 0 */
+    uint64_t instructions;   /* an instruction shared by all VPs counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes; /* parameters and the batch's tensors */
     uint64_t

@@ -61,7 +61,6 @@ class Stats:
     nodes: int
     levels: int
     phases: int
-    gathered_bytes: int
     steps: int
     instructions: int
     script_bytes: int

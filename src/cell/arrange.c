@@ -1,11 +1,12 @@
-/* arrange.c - orders the places of a cell's kept values in its record. Operations of one kind and depth, forward or backward, can run as
- * one if their operands lie together (pq_layout.h). Operands that cannot are counted. */
-#include "cell/cell.h"
+/* arrange.c - counts what a compiled cell would copy so that its operations of one kind and depth could run as one, forward or backward:
+ * with its values in the order of their making, and in the order that a PQ tree finds (pq_layout.h). `vpps cell` prints both; no device
+ * runs operations so, and the compiler does not read the result. */
+#include "cell/arrange.h"
 
 #define NONE VPPS_NONE
 
 typedef struct arranger {
-    vpps_compiled_cell *c;
+    const vpps_compiled_cell *c;
     uint32_t *depth;    /* of each value */
     uint32_t *variable; /* of each value: the first value that lies in its place; a value that is not kept: itself */
     uint32_t *order, *words, *operands, *members;
@@ -103,58 +104,28 @@ static bool list_batches(arranger *a) {
     return true;
 }
 
-/* ---------------------------------------------------------------- the record */
-
-/* Gives the places of a record new offsets: large ones, which are aligned, then small ones, in the order that was planned. */
-static void move_places(const arranger *a, uint32_t record) {
-    vpps_compiled_cell *c = a->c;
-    uint32_t words = 0;
-    for (uint32_t large = 2; large-- > 0;) {
-        for (uint32_t p = 0; p < c->n_values; p++) {
-            const uint32_t v = a->order[p];
-            const vpps_cell_value *x = &c->values[v];
-            if (a->variable[v] != v || !x->kept || x->record != record || (vpps_place_words(c, x) >= 16) != large)
-                continue;
-            if (large) words = (words + 15) & ~15u;
-            c->values[v].offset = words;
-            words += vpps_place_words(c, x);
-        }
-    }
-    for (uint32_t v = 0; v < c->n_values; v++)
-        if (c->values[v].kept && c->values[v].record == record) c->values[v].offset = c->values[a->variable[v]].offset;
-}
-
 static bool count(const arranger *a, vpps_cell_copies *out) {
     const uint32_t n = a->c->n_values, n_backward = a->n_batches - a->n_forward;
     return vpps_count_copies(n, a->order, a->batches, a->n_forward, a->words, &out->forward) &&
            vpps_count_copies(n, a->order, a->batches + a->n_forward, n_backward, a->words, &out->backward);
 }
 
-static uint64_t copied(const vpps_cell_copies *x) {
-    return x->forward.gathered + x->forward.scattered + x->backward.gathered + x->backward.scattered;
-}
-
-static bool arrange(arranger *a) {
-    vpps_compiled_cell *c = a->c;
+static bool arrange(arranger *a, vpps_cell_layout *out) {
+    const vpps_compiled_cell *c = a->c;
     find_depths(a);
     find_variables(a);
     if (!list_batches(a)) return false;
     for (uint32_t v = 0; v < c->n_values; v++) a->order[v] = v;
-    if (!count(a, &c->as_made) || !vpps_plan_layout(c->n_values, a->batches, a->n_batches, a->order) ||
-        !count(a, &c->arranged)) {
+    if (!count(a, &out->as_made) || !vpps_plan_layout(c->n_values, a->batches, a->n_batches, a->order) ||
+        !count(a, &out->arranged)) {
         return false;
     }
-    if (copied(&c->arranged) > copied(&c->as_made)) { /* earlier batches took what later, larger ones would need */
-        c->arranged = c->as_made;
-    } else {
-        move_places(a, 0);
-        move_places(a, VPPS_RECORD_FORWARD);
-        move_places(a, VPPS_RECORD_BACKWARD);
-    }
+    /* Earlier batches may take what later, larger ones need: then the order of making is kept. */
+    if (vpps_copied_words(&out->arranged) > vpps_copied_words(&out->as_made)) out->arranged = out->as_made;
     return true;
 }
 
-vpps_status vpps_arrange_cell(vpps_compiled_cell *c) {
+vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out) {
     const uint64_t start = vpps_now_ns();
     const size_t n = c->n_values + (size_t)1;
     uint32_t *memory = calloc(5 * n, sizeof *memory);
@@ -166,10 +137,10 @@ vpps_status vpps_arrange_cell(vpps_compiled_cell *c) {
         a.order = memory + 2 * n;
         a.words = memory + 3 * n;
         a.members = memory + 4 * n;
-        ok = arrange(&a);
+        ok = arrange(&a, out);
     }
     VPPS_FREE_ARRAYS(a.operands, a.batches);
     free(memory);
-    c->arrange_ns = vpps_now_ns() - start;
+    out->ns = vpps_now_ns() - start;
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

@@ -4,7 +4,6 @@
  *   differentiate.c  the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
  *   simplify.c       equal values once, what nobody reads dropped; algebra.c: constants and algebra
  *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, in how many places
- *   arrange.c        in which order these lie: pq_layout.c, by a PQ tree (ED-Batch, section 3)
  *   order.c          which stages wait for what other VPs did
  *   program.c        what each stage does, step by step: program.h
  *
@@ -13,7 +12,6 @@
  */
 #pragma once
 
-#include "cell/pq_layout.h"
 #include "graph/graph.h"
 #include "isa/isa.h"
 #include "plan/plan.h"
@@ -228,11 +226,6 @@ typedef struct vpps_cell_output {
     uint32_t otherwise;
 } vpps_cell_output;
 
-/* The words of a vertex that would be copied so that operations of one kind could run as one. */
-typedef struct vpps_cell_copies {
-    vpps_layout_copies forward, backward;
-} vpps_cell_copies;
-
 typedef struct vpps_compiled_cell {
     char *name; /* of the cell, or of the op */
     vpps_cell_needs needs;
@@ -260,15 +253,13 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outers;
     vpps_cell_stage *stages; /* part after part: those of each from the first one to the next part's */
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
-    uint32_t *order;                    /* values by stage */
-    uint64_t flops[VPPS_AXES];          /* of all passes: of a vertex, and of each member of its lists */
-    uint32_t kept_words[VPPS_RECORDS];  /* of a vertex, of a member; of a vertex, by pass */
-    vpps_cell_copies as_made, arranged; /* with values in the order of their making, and in the one that was planned */
-    uint64_t arrange_ns;                /* planning took */
-    uint64_t last_used;                 /* in which batch: types.h */
-    bool superseded;                    /* another compiled cell of the type does all that this one does, and more */
-    struct vpps_program *programs;      /* of each stage: program.h */
-    void *device_program;               /* what the device made of it; freed by device_free */
+    uint32_t *order;                   /* values by stage */
+    uint64_t flops[VPPS_AXES];         /* of all passes: of a vertex, and of each member of its lists */
+    uint32_t kept_words[VPPS_RECORDS]; /* of a vertex, of a member; of a vertex, by pass */
+    uint64_t last_used;                /* in which batch: types.h */
+    bool superseded;                   /* another compiled cell of the type does all that this one does, and more */
+    struct vpps_program *programs;     /* of each stage: program.h */
+    void *device_program;              /* what the device made of it; freed by device_free */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
@@ -396,13 +387,6 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
-vpps_status vpps_arrange_cell(vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
 /* Does x read its argument i whole, where it makes rows? */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);
-
-/* Counts the words of a vertex that lie apart, or in another order, though operations that could run as one read or make them. */
-static inline uint64_t vpps_gathered_words(const vpps_compiled_cell *c) {
-    const vpps_layout_copies *f = &c->arranged.forward, *b = &c->arranged.backward;
-    return f->gathered + f->scattered + b->gathered + b->scattered;
-}

@@ -1,6 +1,7 @@
 /* print.c - a compiled cell as tables: what it reads, its stages and their operations, what is kept and contributed, what
  * it costs. */
 #include "cell/print.h"
+#include "cell/arrange.h"
 #include "cell/flops.h"
 
 #include <errno.h>
@@ -267,8 +268,11 @@ static void print_copies(printer *p, const char *pass, const vpps_layout_copies 
 }
 
 static void print_layout(printer *p) {
-    print_copies(p, "forward", &p->c->as_made.forward, &p->c->arranged.forward);
-    print_copies(p, "backward", &p->c->as_made.backward, &p->c->arranged.backward);
+    vpps_cell_layout l;
+    if (vpps_arrange_cell(p->c, &l) != VPPS_OK) p->failed = true;
+    if (p->failed) return;
+    print_copies(p, "forward", &l.as_made.forward, &l.arranged.forward);
+    print_copies(p, "backward", &l.as_made.backward, &l.arranged.backward);
 }
 
 static void print_contributions(printer *p) {

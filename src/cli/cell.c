@@ -1,5 +1,6 @@
 /* cell.c - `vpps cell`: the cells of the first training batch as they are compiled for the device's VPs. */
 #include "base/base.h"
+#include "cell/arrange.h"
 #include "cell/flops.h"
 #include "cell/print.h"
 #include "cli/commands.h"
@@ -200,11 +201,12 @@ static json_t *copies_json(const vpps_layout_copies *x) {
 }
 
 static json_t *layout_json(const subject *s) {
-    const vpps_compiled_cell *c = s->c;
-    return json_pack("{s{so so} s{so so} sI so}", "as_made", "forward", copies_json(&c->as_made.forward), "backward",
-                     copies_json(&c->as_made.backward), "arranged", "forward", copies_json(&c->arranged.forward),
-                     "backward", copies_json(&c->arranged.backward), "gathered_bytes",
-                     4 * (json_int_t)vpps_gathered_words(c), "ms", report_number((double)c->arrange_ns * 1e-6));
+    vpps_cell_layout l;
+    if (vpps_arrange_cell(s->c, &l) != VPPS_OK) return NULL;
+    return json_pack("{s{so so} s{so so} sI so}", "as_made", "forward", copies_json(&l.as_made.forward), "backward",
+                     copies_json(&l.as_made.backward), "arranged", "forward", copies_json(&l.arranged.forward),
+                     "backward", copies_json(&l.arranged.backward), "gathered_bytes",
+                     4 * (json_int_t)vpps_copied_words(&l.arranged), "ms", report_number((double)l.ns * 1e-6));
 }
 
 static json_t *contributions_json(const subject *s) {

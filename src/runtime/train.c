@@ -25,7 +25,6 @@ static void count_script(vpps_handle *h, const vpps_graph *g) {
     stats->waves = b->n_waves;
     stats->slices = b->n_slices;
     stats->steps = b->n_steps;
-    stats->gathered_bytes = 4 * b->gathered_words;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
     if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* nothing to choose */

@@ -151,11 +151,6 @@ static void describe(vpps_batch *b) {
     b->n_levels = s->steps.n_levels;
     b->n_phases = s->tasks.n_phases;
     b->n_steps = s->steps.n_steps;
-    b->gathered_words = 0;
-    for (uint32_t t = 0; t < s->reading.n_types; t++) {
-        const vpps_batched_type *type = &s->batching.types[t];
-        if (type->cell) b->gathered_words += type->items[0] * vpps_gathered_words(type->cell);
-    }
     b->n_choices = 0;
     for (uint32_t part = 0; part < s->needs.n_parts; part++) b->n_choices += vpps_types_of_part(&s->needs, part) > 1;
     b->pool_words = (uint32_t)s->places.pool_words;

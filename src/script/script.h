@@ -107,7 +107,6 @@ typedef struct vpps_batch {
     uint32_t n_steps;               /* forward: vertices of one cell that run together */
     uint32_t parameter_words;       /* of the pool */
     uint64_t live_words;            /* of the rest: the most words that tensors take that live at once */
-    uint64_t gathered_words;        /* see vpps_gathered_words, of all vertices */
     uint32_t n_choices;             /* recurrences of several cells, where policies differ */
     struct vpps_schedule *schedule; /* schedule.h */
 } vpps_batch;

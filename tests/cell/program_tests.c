@@ -1,4 +1,5 @@
 /* program_tests.c - that slots of programs, and places of records, hold what is read from them. */
+#include "cell/arrange.h"
 #include "cell/program.h"
 #include "cells.h"
 #include "common/training.h"
@@ -73,65 +74,18 @@ TEST(slots_hold_what_is_read) {
 
 /* ---------------------------------------------------------------- places */
 
-/* Is b made after a, in the same pass, though it lies before it? Both are large, so that small ones' places after them do not count. */
-static bool swapped(const vpps_compiled_cell *c, uint32_t a, uint32_t b) {
-    const vpps_cell_value *x = &c->values[a], *y = &c->values[b];
-    return x->kept && y->kept && x->record == y->record && vpps_place_words(c, x) >= 16 &&
-           vpps_place_words(c, y) >= 16 && y->offset < x->offset;
-}
-
-static bool has_swapped(const vpps_compiled_cell *c) {
-    for (uint32_t a = 0; a < c->n_values; a++)
-        for (uint32_t b = a + 1; b < c->n_values; b++)
-            if (swapped(c, a, b)) return true;
-    return false;
-}
-
-static uint64_t copied(const vpps_cell_copies *x) {
-    return x->forward.gathered + x->forward.scattered + x->backward.gathered + x->backward.scattered;
-}
-
-/* Where another order saves copies the places are in it, and not in the one in which values are made. */
-TEST(places_are_as_planned) {
+/* The order that is found copies no more than the order of making, and for some cells less. */
+TEST(an_order_of_values_copies_no_more) {
     AT_END(cells_close) cells x = cells_open();
-    uint32_t better = 0, moved = 0;
+    uint32_t better = 0;
     for (uint32_t id = 0; id < N_CELLS; id++) {
         const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], 1);
         vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
-        ck_assert(copied(&c->arranged) <= copied(&c->as_made));
-        const bool planned = copied(&c->arranged) < copied(&c->as_made);
-        better += planned;
-        moved += planned && has_swapped(c);
+        vpps_cell_layout l;
+        TEST_OK(vpps_arrange_cell(c, &l));
+        ck_assert(vpps_copied_words(&l.arranged) <= vpps_copied_words(&l.as_made));
+        better += vpps_copied_words(&l.arranged) < vpps_copied_words(&l.as_made);
         vpps_compiled_cell_free(c);
     }
     ck_assert_uint_gt(better, 2);
-    ck_assert_uint_gt(moved, 0);
-}
-
-/* Two tanh and two sigmoid functions, made in turn, and multiplied in pairs: each two lie next to each other. */
-TEST(operations_that_are_alike_lie_together) {
-    AT_END(cells_close) cells x = cells_open();
-    vpps_graph *r = begin_cell(x.model, "turns");
-    vpps_node in[4], made[4];
-    for (uint32_t k = 0; k < 4; k++) in[k] = vpps_pull(r, HIDDEN, 1);
-    for (uint32_t k = 0; k < 4; k++) made[k] = k % 2 ? vpps_sigmoid(r, in[k]) : vpps_tanh(r, in[k]);
-    for (uint32_t k = 0; k < 4; k++) TEST_OK(vpps_push(r, made[k])); /* so that they are kept */
-    TEST_OK(vpps_scatter(r, vpps_add(r, vpps_mul(r, made[0], made[1]), vpps_mul(r, made[2], made[3]))));
-    const vpps_cell cell = end_cell(r);
-    const vpps_cell_needs needs = cells_needs();
-    OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
-    uint32_t n = 0, values[4];
-    for (uint32_t v = 0; v < c->n_forward; v++) {
-        const vpps_cell_value *value = &c->values[v];
-        if (value->kind != VPPS_VALUE_RUN || !value->kept || value->n_args != 1) continue;
-        ck_assert_uint_lt(n, 4);
-        values[n++] = v;
-    }
-    ck_assert_uint_eq(n, 4);
-    for (uint32_t k = 0; k < 2; k++) {
-        const vpps_cell_value *a = &c->values[values[k]], *b = &c->values[values[k + 2]];
-        ck_assert_uint_eq(a->run.opcode, b->run.opcode);
-        ck_assert_uint_eq(b->offset > a->offset ? b->offset - a->offset : a->offset - b->offset, HIDDEN);
-    }
-    ck_assert_uint_ne(c->values[values[0]].run.opcode, c->values[values[1]].run.opcode);
 }

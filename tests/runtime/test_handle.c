@@ -651,39 +651,6 @@ TEST(disassembly_is_text_and_runs_nothing) {
     }
 }
 
-/* What an LSTM's operations would copy to run as one, so much a vertex: backward's, where values share places. */
-TEST(conflicts_of_backward_are_counted) {
-    const network *net = network_find("lstm-lm");
-    const net_config config = {.words = 5, .classes = 5, .embed = 8, .hidden = 8};
-    const uint32_t words[] = {0, 1, 2, 3};
-    const net_example x = {.sentence = {.words = words, .n_words = 4}};
-    void *data;
-    vpps_options o = default_options();
-    o.vps = 1;
-    AT_END(training_end) training t = training_of(1);
-    TEST_OK(net->create(&data, t.model, &config));
-    training_start(&t, &o);
-    uint64_t bytes[3] = {0};
-    for (uint32_t n = 1; n <= 2; n++) {
-        vpps_node logits[3], nll[6];
-        vpps_stats stats = {.size = sizeof stats};
-        vpps_graph_clear(t.g);
-        for (uint32_t i = 0; i < n; i++)
-            TEST_OK(net->add(data, t.g, &x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll + 3 * i}));
-        const vpps_node sum = vpps_sum(t.g, 3 * n, nll);
-        infer(t.h, t.g, sum); /* which is no training batch */
-        TEST_OK(vpps_handle_stats(t.h, &stats));
-        ck_assert_uint_eq(stats.gathered_bytes, bytes[n - 1]);
-        train_batch(t.h, t.g, sum);
-        TEST_OK(vpps_handle_stats(t.h, &stats));
-        bytes[n] = stats.gathered_bytes;
-    }
-    ck_assert_uint_eq(bytes[1],
-                      3 * 320); /* `vpps cell lstm-lm --embed 8 --hidden 8 --vps 1 --batch 4` says 320 a vertex */
-    ck_assert_uint_eq(bytes[2], 6 * 320);
-    net->destroy(data);
-}
-
 /* Values that training would overwrite in place can all be read, in any order, any number of times. */
 TEST(forward_reads_every_node) {
     const vpps_options o = sn_options(2, VPPS_SGD);
