@@ -1,6 +1,7 @@
 """The trainer that README.md shows in Python: at most 30 lines, and the losses of the one in C, to the last bit."""
 
 import ctypes
+import inspect
 import os
 import random
 import re
@@ -36,7 +37,7 @@ def test_losses_are_those_in_c(root, build, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out == expected
 
 
-@pytest.mark.parametrize("name", ["README.md", "doc/python.md"])
+@pytest.mark.parametrize("name", ["README.md", "doc/python.md", "doc/library.md"])
 def test_names_in_documents_exist(root, name):
     import vpps
 
@@ -56,3 +57,25 @@ def test_the_documents_blocks_run(root, capsys):
     exec(compile("".join(blocks), "doc/python.md", "exec"), {"__name__": "__main__"})
     *losses, shape = capsys.readouterr().out.splitlines()
     assert losses and all(0 < float(loss) < 2 for loss in losses) and shape == "(3, 32)"
+
+
+def test_the_table_of_arguments_is_the_trainers(root):
+    """Every argument and its default; numbers of the optimizers by what the library takes where they are left out."""
+    import vpps
+    from vpps._vpps import ffi, lib
+
+    options = ffi.new("vpps_options *")
+    assert lib.vpps_options_init(options, ffi.sizeof("vpps_options")) == 0
+    found = {}
+    table = (root / "doc/python.md").read_text().split("## A trainer's arguments")[1].split("\n## ")[0]
+    for names, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):
+        found |= dict(zip(re.findall(r"`(\w+)`", names), re.split(r", ", defaults.replace("`", ""))))
+    parameters = dict(inspect.signature(vpps.Trainer).parameters)
+    del parameters["model"]
+    assert found.keys() == parameters.keys() and found.pop("lr") == "by optimizer"
+    for name, default in found.items():
+        taken = parameters[name].default
+        if taken is None and hasattr(options.optimizer, name):
+            assert float(default) == pytest.approx(getattr(options.optimizer, name)), name
+        else:
+            assert eval(default) == taken, name
