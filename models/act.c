@@ -147,7 +147,7 @@ static const option_row options[] = {
 extern const network act;
 const network act = {
     .name = "act",
-    .summary = "recurrent network that decides how often it reads each word, a label for a sentence",
+    .summary = "labels sentences; decides how often it reads each word",
     .source = "Graves 2016",
     .options = options,
     .embedding = "embedding",

@@ -115,7 +115,7 @@ static const option_row options[] = {
 extern const network bilstm_char_tagger;
 const network bilstm_char_tagger = {
     .name = "bilstm-char-tagger",
-    .summary = "bidirectional LSTM, a tag for every word of a sentence; rare words are spelled",
+    .summary = "bidirectional LSTM that tags words; spells rare ones",
     .source = "Neubig et al. 2017; Ling et al. 2015",
     .options = options,
     .embedding = "embedding",

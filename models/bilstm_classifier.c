@@ -67,7 +67,7 @@ static const option_row options[] = {PART_EMBED("Size of a word's embedding"), B
 extern const network bilstm_classifier;
 const network bilstm_classifier = {
     .name = "bilstm-classifier",
-    .summary = "bidirectional LSTM, a label for a sentence",
+    .summary = "bidirectional LSTM that labels sentences",
     .source = "Graves and Schmidhuber 2005; Tai, Socher and Manning 2015, table 2",
     .options = options,
     .embedding = "embedding",

@@ -68,7 +68,7 @@ static const option_row options[] = {PART_EMBED("Size of a word's embedding"), B
 extern const network bilstm_tagger;
 const network bilstm_tagger = {
     .name = "bilstm-tagger",
-    .summary = "bidirectional LSTM, a tag for every word of a sentence",
+    .summary = "bidirectional LSTM that tags every word",
     .source = "Huang, Xu and Yu 2015, section 2.2",
     .options = options,
     .embedding = "embedding",

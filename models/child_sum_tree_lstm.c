@@ -153,7 +153,7 @@ static const option_row options[] = {
 extern const network child_sum_tree_lstm;
 const network child_sum_tree_lstm = {
     .name = "child-sum-tree-lstm",
-    .summary = "Child-Sum Tree-LSTM, a classifier of the words of dependency trees",
+    .summary = "Child-Sum Tree-LSTM: labels words of dependency trees",
     .source = "Tai, Socher and Manning 2015, section 3.1",
     .options = options,
     .embedding = "embedding",

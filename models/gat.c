@@ -322,7 +322,7 @@ static const option_row options[] = {
 extern const network gat, gat_classifier;
 const network gat = {
     .name = "gat",
-    .summary = "graph attention over edges with types, a label for every node",
+    .summary = "graph attention over edges with types: labels nodes",
     .source = "Velickovic et al. 2018; Brody et al. 2022",
     .options = options,
     .embedding = "embedding",
@@ -334,7 +334,7 @@ const network gat = {
 };
 const network gat_classifier = {
     .name = "gat-classifier",
-    .summary = "the same, a label for a graph",
+    .summary = "the same: labels graphs",
     .source = "Velickovic et al. 2018; Brody et al. 2022",
     .options = options,
     .embedding = "embedding",

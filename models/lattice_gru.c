@@ -114,7 +114,7 @@ static const option_row options[] = {
 extern const network lattice_gru;
 const network lattice_gru = {
     .name = "lattice-gru",
-    .summary = "GRU encoder of a lattice of characters and words, and a decoder that translates",
+    .summary = "translator; its GRU reads lattices of words",
     .source = "Su, Tan, Xiong, Ji, Shi and Liu 2017",
     .options = options,
     .embedding = "words",

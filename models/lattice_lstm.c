@@ -197,7 +197,7 @@ static const option_row options[] = {
 extern const network lattice_lstm;
 const network lattice_lstm = {
     .name = "lattice-lstm",
-    .summary = "tagger on a lattice of characters and the lexicon's words",
+    .summary = "tagger; its LSTM reads lattices of a lexicon's words",
     .source = "Zhang and Yang 2018, section 3.3",
     .options = options,
     .embedding = "words",

@@ -15,7 +15,7 @@ static const option_row options[] = {
 extern const network lstm_lm_fixed;
 const network lstm_lm_fixed = {
     .name = "lstm-lm-fixed",
-    .summary = "LSTM language model, as many words an example as asked for",
+    .summary = "LSTM language model, pieces of equal length",
     .source = "Zaremba, Sutskever and Vinyals 2014, section 3; Xu et al. 2018 (Fixed-LSTM)",
     .options = options,
     .embedding = "embedding",

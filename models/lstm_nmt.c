@@ -75,7 +75,7 @@ static const option_row options[] = {
 extern const network lstm_nmt;
 const network lstm_nmt = {
     .name = "lstm-nmt",
-    .summary = "LSTM encoder and decoder that translate, with attention if asked for",
+    .summary = "LSTM translator, with attention if asked for",
     .source = "Sutskever, Vinyals and Le 2014; Luong, Pham and Manning 2015",
     .options = options,
     .embedding = "source",

@@ -115,7 +115,7 @@ static const option_row options[] = {
 extern const network mv_rnn;
 const network mv_rnn = {
     .name = "mv-rnn",
-    .summary = "recursive network of vectors and matrices, a classifier of trees and their nodes",
+    .summary = "recursive network with a vector and a matrix a word",
     .source = "Socher, Huval, Manning and Ng 2012, section 2",
     .options = options,
     .embedding = "vectors",

@@ -84,7 +84,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 extern const network rvnn;
 const network rvnn = {
     .name = "rvnn",
-    .summary = "recursive network: one tanh layer at leaves, another at inner vertices",
+    .summary = "recursive network: one tanh layer an inner vertex",
     .source = "Socher, Lin, Ng and Manning 2011; Irsoy and Cardie 2014",
     .options = part_options,
     .embedding = "embedding",

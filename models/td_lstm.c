@@ -72,7 +72,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 extern const network td_lstm;
 const network td_lstm = {
     .name = "td-lstm",
-    .summary = "time-delay network with LSTM transformations, a classifier of sentences",
+    .summary = "time-delay network of LSTMs: labels sentences",
     .source = "VPPS 2018; Tai, Socher and Manning 2015, section 3.2",
     .options = part_root_options,
     .embedding = "embedding",

@@ -84,7 +84,7 @@ static const option_row options[] = {
 extern const network td_rnn;
 const network td_rnn = {
     .name = "td-rnn",
-    .summary = "time-delay network: neighbours combined level by level, a classifier of sentences",
+    .summary = "time-delay network, level by level: labels sentences",
     .source = "VPPS 2018; Peddinti, Povey and Khudanpur 2015; Socher et al. 2013",
     .options = options,
     .embedding = "embedding",

@@ -248,7 +248,7 @@ static const option_row options[] = {
 extern const network transformer_tagger;
 const network transformer_tagger = {
     .name = "transformer-tagger",
-    .summary = "transformer encoder, a tag for every word of a sentence",
+    .summary = "transformer encoder that tags every word",
     .source = "Vaswani et al. 2017, section 3; Xiong et al. 2020",
     .options = options,
     .embedding = "embedding",

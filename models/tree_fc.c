@@ -84,7 +84,7 @@ static const option_row options[] = {
 extern const network tree_fc;
 const network tree_fc = {
     .name = "tree-fc",
-    .summary = "one fully connected layer at every inner vertex, a classifier of complete binary trees",
+    .summary = "one layer at every vertex of complete binary trees",
     .source = "Looks, Herreshoff, Hutchins and Norvig 2017; Xu et al. 2018",
     .options = options,
     .embedding = "embedding",

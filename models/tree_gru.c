@@ -119,7 +119,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 extern const network tree_gru;
 const network tree_gru = {
     .name = "tree-gru",
-    .summary = "binary Tree-GRU with a reset and an update gate for each child",
+    .summary = "binary Tree-GRU with two gates a child: labels trees",
     .source = "Chen, Huang, Chiang and Chen 2017, section 3.2",
     .options = part_options,
     .embedding = "embedding",

@@ -134,7 +134,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 extern const network tree_lstm;
 const network tree_lstm = {
     .name = "tree-lstm",
-    .summary = "binary N-ary Tree-LSTM, a classifier of trees and their nodes",
+    .summary = "binary Tree-LSTM: labels trees and their nodes",
     .source = "Tai, Socher and Manning 2015, section 3.2",
     .options = part_options,
     .embedding = "embedding",

@@ -104,7 +104,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
 extern const network tree_lstm_2type;
 const network tree_lstm_2type = {
     .name = "tree-lstm-2type",
-    .summary = "Tree-LSTM with two kinds of inner cell, each at half of the vertices",
+    .summary = "Tree-LSTM with two kinds of inner cell",
     .source = "Chen, Fegade, Chen, Gibbons and Mowry 2023 (ED-Batch)",
     .options = part_options,
     .embedding = "embedding",

@@ -4,11 +4,12 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 
+enum { COMMAND_BITS = 16 };
+
 /* An option of some commands and networks. */
 typedef struct word {
-    cli_option option; /* a copy: the table is made anew for every network */
-    unsigned commands;
-    uint64_t networks; /* 1 << their number */
+    cli_option option;               /* a copy: the table is made anew for every network */
+    uint64_t networks[COMMAND_BITS]; /* by the number of the command's bit: 1 << the networks' numbers */
 } word;
 
 typedef struct words {
@@ -17,13 +18,18 @@ typedef struct words {
     uint64_t all;
 } words;
 
-enum value_kind { VALUE_NONE, VALUE_WORDS, VALUE_FILE, VALUE_OTHER };
+static uint64_t networks_of(const word *x, const command *c) { return x->networks[__builtin_ctz(c->bit)]; }
 
-static enum value_kind value_kind(const cli_option *o) {
-    const char *argument = o->row.argument;
-    if (o->row.kind == OPTION_FLAG) return VALUE_NONE;
-    if (o->row.kind == OPTION_CHOICE) return VALUE_WORDS;
-    return strncmp(argument, "FILE", 4) == 0 || strcmp(argument, "PATH") == 0 ? VALUE_FILE : VALUE_OTHER;
+static bool takes_value(const cli_option *o) { return o->row.kind != OPTION_FLAG; }
+
+static bool takes_words(const cli_option *o) {
+    return o->row.kind == OPTION_CHOICE || (takes_value(o) && strchr(o->row.argument, '|'));
+}
+
+static bool takes_file(const cli_option *o) {
+    const char *argument = o->row.argument, *last = argument ? strrchr(argument, '|') : NULL;
+    if (!takes_value(o)) return false;
+    return strncmp(last ? last + 1 : argument, "FILE", 4) == 0 || strcmp(argument, "PATH") == 0;
 }
 
 static void add(words *w, const cli_option *o, uint64_t of_network) {
@@ -31,8 +37,8 @@ static void add(words *w, const cli_option *o, uint64_t of_network) {
     while (i < w->n && strcmp(w->list[i].option.row.name, o->row.name) != 0) i++;
     if (i == OPTIONS_MAX) return;
     if (i == w->n) w->list[w->n++] = (word){.option = *o};
-    w->list[i].commands |= o->commands;
-    w->list[i].networks |= of_network;
+    for (uint32_t c = 0; c < COMMAND_BITS; c++)
+        if (o->commands >> c & 1) w->list[i].networks[c] |= of_network;
 }
 
 /* All options, of every network and of the commands without one. */
@@ -49,9 +55,14 @@ static void collect(words *w) {
     }
 }
 
-/* "a|b" as "a b" */
+/* "a|b|FILE" as "a b" */
 static void put_choices(const char *choices) {
-    for (; *choices; choices++) putchar(*choices == '|' ? ' ' : *choices);
+    for (const char *between = ""; *choices; choices += *choices == '|') {
+        const int len = (int)strcspn(choices, "|");
+        if (strncmp(choices, "FILE", 4) != 0) printf("%s%.*s", between, len, choices);
+        between = " ";
+        choices += len;
+    }
 }
 
 /* A text between single quotes, in which `special` characters get a backslash, and a quote is what the shell wants. */
@@ -104,33 +115,20 @@ static void bash_name(const cli_option *o) {
     if (o->key < 0x100) printf("|-%c", o->key);
 }
 
-/* The options that take values of this kind, as one pattern. */
-static bool bash_names(const words *w, enum value_kind kind) {
-    bool any = false;
-    for (size_t i = 0; i < w->n; i++) {
-        const cli_option *o = &w->list[i].option;
-        if (value_kind(o) != kind) continue;
-        if (any) putchar('|');
-        bash_name(o);
-        any = true;
-    }
-    return any;
-}
-
 /* The options of a command that all networks have (network NULL), or that one has and not all. */
 static void bash_options(const words *w, const command *c, size_t k, bool common) {
     for (size_t i = 0; i < w->n; i++) {
         const word *x = &w->list[i];
-        if (!(x->commands & c->bit) || (x->networks == w->all) != common) continue;
-        if (!common && !(x->networks >> k & 1)) continue;
-        printf(" --%s%s", x->option.row.name, value_kind(&x->option) == VALUE_NONE ? "" : "=");
+        const uint64_t set = networks_of(x, c);
+        if (!set || (set == w->all) != common || (!common && !(set >> k & 1))) continue;
+        printf(" --%s%s", x->option.row.name, takes_value(&x->option) ? "=" : "");
     }
 }
 
 static void print_bash(const words *w) {
     puts("# bash completion of vpps, made by `vpps completion bash'\n"
          "_vpps() {\n"
-         "    local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
+         "    local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} value= words= files=\n"
          "    COMPREPLY=()\n"
          "    if [[ $cur == '=' ]]; then\n"
          "        cur=\n"
@@ -140,35 +138,34 @@ static void print_bash(const words *w) {
          "    case $option in");
     for (size_t i = 0; i < w->n; i++) {
         const cli_option *o = &w->list[i].option;
-        if (value_kind(o) != VALUE_WORDS) continue;
+        if (!takes_value(o)) continue;
         fputs("    ", stdout);
         bash_name(o);
-        fputs(") words='", stdout);
-        put_choices(o->row.argument);
-        puts("' ;;");
+        fputs(") value=yes", stdout);
+        if (takes_words(o)) {
+            fputs(" words='", stdout);
+            put_choices(o->row.argument);
+            putchar('\'');
+        }
+        puts(takes_file(o) ? " files=yes ;;" : " ;;");
     }
-    fputs("    ", stdout);
-    if (bash_names(w, VALUE_FILE)) {
-        puts(")\n        compopt -o filenames 2> /dev/null\n"
-             "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n        return ;;");
-    }
-    fputs("    ", stdout);
-    if (bash_names(w, VALUE_OTHER)) puts(") return ;;");
     puts("    esac\n"
-         "    if [[ $words ]]; then\n"
-         "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
-         "        return\n"
-         "    fi\n"
-         "    if [[ $COMP_CWORD -eq 1 ]]; then");
+         "    if [[ ! $value && $COMP_CWORD -eq 1 ]]; then");
     fputs("        words='--help --version help", stdout);
     for (const command *c = commands; c->name; c++) printf(" %s", c->name);
-    puts("'\n    elif [[ $COMP_CWORD -eq 2 && $cur != -* ]]; then\n        case ${COMP_WORDS[1]} in");
+    puts("'\n    elif [[ ! $value && $cur != -* ]]; then\n        case ${COMP_WORDS[1]} in");
+    for (const command *c = commands; c->name; c++)
+        if (c->most_files) printf("        %s) files=yes ;;\n", c->name);
+    puts("        esac\n    fi\n    if [[ ! $value && $COMP_CWORD -eq 2 && $cur != -* ]]; then\n        case "
+         "${COMP_WORDS[1]} in");
     put_actions("words='", "' ;;");
     fputs("        ", stdout);
     put_commands_of_networks('|');
     fputs(") words='", stdout);
     put_networks(w, w->all, ' ');
-    puts("' ;;\n        esac\n    else\n        case ${COMP_WORDS[1]} in");
+    puts("' ;;\n        esac\n    elif [[ ! $value && $COMP_CWORD -gt 1 && $cur == -* || ! $value && ! $files && "
+         "$COMP_CWORD -gt 2 ]]; then\n"
+         "        case ${COMP_WORDS[1]} in");
     for (const command *c = commands; c->name; c++) {
         printf("        %s) words='--help --usage", c->name);
         bash_options(w, c, 0, true);
@@ -184,7 +181,8 @@ static void print_bash(const words *w) {
     }
     puts("        esac\n"
          "    fi\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+         "    [[ $files ]] && compopt -o filenames 2> /dev/null\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\"; [[ $files ]] && compgen -f -- \"$cur\")\n"
          "    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2> /dev/null; fi\n"
          "}\n"
          "complete -F _vpps vpps");
@@ -193,23 +191,23 @@ static void print_bash(const words *w) {
 /* ---------------------------------------------------------------- zsh */
 
 static void zsh_option(const cli_option *o) {
-    const enum value_kind kind = value_kind(o);
-    const char *sign = kind == VALUE_NONE ? "" : "=";
+    const char *sign = takes_value(o) ? "=" : "";
     fputs("            ", stdout);
     if (o->key < 0x100) {
-        printf("'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->row.name, o->key, kind == VALUE_NONE ? "" : "+", o->row.name,
+        printf("'(-%c --%s)'{-%c%s,--%s%s}'[", o->key, o->row.name, o->key, takes_value(o) ? "+" : "", o->row.name,
                sign);
     } else {
         printf("'--%s%s[", o->row.name, sign);
     }
     put_quoted(o->row.help, "[]:\\", "'\\''");
     putchar(']');
-    if (kind != VALUE_NONE) printf(":%s:", kind == VALUE_WORDS ? "word" : o->row.argument);
-    if (kind == VALUE_FILE) fputs("_files", stdout);
-    if (kind == VALUE_WORDS) {
-        putchar('(');
+    if (takes_value(o)) printf(":%s:", takes_words(o) ? "word" : o->row.argument);
+    if (takes_words(o)) {
+        fputs(takes_file(o) ? "{compadd - " : "(", stdout);
         put_choices(o->row.argument);
-        putchar(')');
+        fputs(takes_file(o) ? "; _files}" : ")", stdout);
+    } else if (takes_file(o)) {
+        fputs("_files", stdout);
     }
     puts("'");
 }
@@ -219,14 +217,16 @@ static void zsh_command(const words *w, const command *c) {
            "            '--usage[Print their names only]'\n",
            c->name, c->operand == OPERAND_NONE ? 2 : 3);
     for (size_t i = 0; i < w->n; i++) {
-        if ((w->list[i].commands & c->bit) && w->list[i].networks == w->all) zsh_option(&w->list[i].option);
+        if (networks_of(&w->list[i], c) == w->all) zsh_option(&w->list[i].option);
     }
+    if (c->most_files) puts("            '*:file:_files'");
     puts("        )");
     for (size_t i = 0; i < w->n; i++) {
         const word *x = &w->list[i];
-        if (!(x->commands & c->bit) || x->networks == w->all) continue;
+        const uint64_t set = networks_of(x, c);
+        if (!set || set == w->all) continue;
         fputs("        [[ $network == (", stdout);
-        put_networks(w, x->networks, '|');
+        put_networks(w, set, '|');
         puts(") ]] && specs+=(");
         zsh_option(&x->option);
         puts("        )");
@@ -264,22 +264,21 @@ static void print_zsh(const words *w) {
 
 /* ---------------------------------------------------------------- fish */
 
-static void fish_option(const words *w, const word *x) {
+/* Of the commands from c on that have the option for the same networks as c does. */
+static void fish_option(const words *w, const word *x, const command *c) {
     const cli_option *o = &x->option;
-    const enum value_kind kind = value_kind(o);
+    const uint64_t set = networks_of(x, c);
     fputs("complete -c vpps -n '__fish_seen_subcommand_from", stdout);
-    for (const command *c = commands; c->name; c++) {
-        if (x->commands & c->bit) printf(" %s", c->name);
-    }
-    if (x->networks != w->all) {
+    for (const command *other = c; other->name; other++)
+        if (networks_of(x, other) == set) printf(" %s", other->name);
+    if (set != w->all) {
         fputs("; and __fish_seen_subcommand_from ", stdout);
-        put_networks(w, x->networks, ' ');
+        put_networks(w, set, ' ');
     }
     printf("' -l %s", o->row.name);
     if (o->key < 0x100) printf(" -s %c", o->key);
-    if (kind == VALUE_FILE) fputs(" -r -F", stdout);
-    if (kind == VALUE_OTHER || kind == VALUE_WORDS) fputs(" -x", stdout);
-    if (kind == VALUE_WORDS) {
+    if (takes_value(o)) fputs(takes_file(o) ? " -r -F" : " -x", stdout);
+    if (takes_words(o)) {
         fputs(" -a '", stdout);
         put_choices(o->row.argument);
         putchar('\'');
@@ -287,6 +286,14 @@ static void fish_option(const words *w, const word *x) {
     fputs(" -d '", stdout);
     put_quoted(o->row.help, "\\", "\\'");
     puts("'");
+}
+
+static void fish_options(const words *w, const word *x) {
+    for (const command *c = commands; c->name; c++) {
+        bool first = networks_of(x, c) != 0;
+        for (const command *other = commands; other < c; other++) first &= networks_of(x, other) != networks_of(x, c);
+        if (first) fish_option(w, x, c);
+    }
 }
 
 static void print_fish(const words *w) {
@@ -310,7 +317,9 @@ static void print_fish(const words *w) {
     }
     puts("complete -c vpps -l help -s h -d 'Print the options'\n"
          "complete -c vpps -n __fish_use_subcommand -l version -d 'Print the version'");
-    for (size_t i = 0; i < w->n; i++) fish_option(w, &w->list[i]);
+    for (const command *c = commands; c->name; c++)
+        if (c->most_files) printf("complete -c vpps -n '__fish_seen_subcommand_from %s' -F\n", c->name);
+    for (size_t i = 0; i < w->n; i++) fish_options(w, &w->list[i]);
 }
 
 int command_completion(const char *shell) {

@@ -2,7 +2,7 @@
 #include "cli/help.h"
 #include "base/base.h"
 
-enum { WIDTH = 79, OPTION_COLUMN = 29, NETWORK_COLUMN = 22 };
+enum { WIDTH = 79, OPTION_COLUMN = 29, NETWORK_COLUMN = 23 };
 
 static const char *const operand_names[] = {"", "NETWORK", "ACTION"};
 
@@ -32,12 +32,11 @@ static void row(FILE *f, const char *name, const char *text, int column) {
 }
 
 static void list_networks(FILE *f) {
-    char name[64], text[512];
     fputs("Networks:\n", f);
     for (const network *const *n = networks; *n; n++) {
+        char name[64];
         snprintf(name, sizeof name, "  %s", (*n)->name);
-        snprintf(text, sizeof text, "%s (%s)", (*n)->summary, (*n)->source);
-        row(f, name, text, NETWORK_COLUMN);
+        row(f, name, (*n)->summary, NETWORK_COLUMN);
     }
 }
 
@@ -146,6 +145,11 @@ static void print_more(FILE *f, const settings *s, const command *c) {
 
 void help_options(FILE *f, const settings *s, const command *c, help_part part) {
     print_usage(f, s, c);
+    if (s->network && part == HELP_COMMON) {
+        char text[512];
+        snprintf(text, sizeof text, "%s: %s (%s).", s->network->name, s->network->summary, s->network->source);
+        wrap(f, text, 0, 0);
+    }
     wrap(f,
          part == HELP_COMMON ? c->text
                              : "Options that shape how the engine runs. Results are the same but for rounding.",

@@ -43,8 +43,8 @@ static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 static const char precision_names[] = VPPS_PRECISION_TABLE(X);
 #undef X
 
-/* What --policy may be, and what help says of --device: options_rows lists both from their tables. */
-static char policy_names[128], device_help[256];
+/* What --policy and --device may be, and what help says of the latter: options_rows lists them from their tables. */
+static char policy_names[128], device_names[128], device_help[256];
 
 static void list_policies(void) {
     size_t n = 0;
@@ -55,8 +55,10 @@ static void list_policies(void) {
 
 static void list_devices(void) {
     size_t n = (size_t)snprintf(device_help, sizeof device_help, "The device: auto");
+    size_t len = (size_t)snprintf(device_names, sizeof device_names, "auto");
     for (const vpps_device_table *const *d = vpps_devices; *d; d++) {
         const char *note = (*d)->note;
+        len += (size_t)snprintf(device_names + len, sizeof device_names - len, "|%s", (*d)->name);
         n += (size_t)snprintf(device_help + n, sizeof device_help - n, ", %s%s%s%s", (*d)->name, note ? " (" : "",
                               note ? note : "", note ? ")" : "");
     }
@@ -234,7 +236,7 @@ static const cli_option table[] = {
          "Compile it, and print what the compiler says of it instead of the source"),
 
     HEADING("Device:"),
-    TEXT("device", device, "NAME", 'd', ENGINE, RESUMED, device_help),
+    TEXT("device", device, device_names, 'd', ENGINE, RESUMED, device_help),
     COUNT("vps", vps, 0, 4096, 0, ENGINE, RESUMED, "Virtual processors; 0: one for every core allowed, or multiprocessor"),
     CHOICE("precision", precision, precision_names + 1, 0, ENGINE | PLANS, SAVED,
            "What products round their operands to; auto: bf16x3 where that is faster, else fp32"),

@@ -38,8 +38,6 @@ bool report_has(const measures *m, int i) {
 
 /* ---------------------------------------------------------------- train */
 
-static double sentences_per_s(const train_summary *t) { return t->seconds > 0 ? (double)t->sentences / t->seconds : 0; }
-
 /* test where there is one, else dev */
 static const measures *final_measures(const train_summary *t) {
     return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
@@ -88,7 +86,8 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "epochs", json_integer(t->epoch));
     json_object_set_new(o, "sentences", json_integer((json_int_t)t->sentences));
     json_object_set_new(o, "seconds", report_number(t->seconds));
-    json_object_set_new(o, "sentences_per_s", report_number(sentences_per_s(t)));
+    json_object_set_new(o, "start_seconds", report_number(t->start_seconds));
+    json_object_set_new(o, "sentences_per_s", report_number(t->sentences_per_s));
     json_object_set_new(o, "batches", json_integer((json_int_t)t->batches));
     json_object_set_new(o, "skipped", json_integer((json_int_t)t->skipped));
     json_object_set_new(o, "nodes", json_integer((json_int_t)t->nodes));
@@ -116,7 +115,7 @@ json_t *report_train_json(const train_summary *t) {
     json_object_set_new(o, "imbalance", report_number(t->imbalance));
     json_object_set_new(o, "exchange_ms_per_batch", report_number(t->exchange_ms_per_batch));
     json_object_set_new(o, "sent_bytes_per_batch", report_number(t->sent_bytes_per_batch));
-    json_object_set_new(o, "plans", trials_json(t->handle));
+    json_object_set_new(o, "plans", trials_json(t->handle, s->verbose));
     json_object_set_new(o, "vectors", vectors_json(t));
     set_saved(o, t);
     json_object_set_new(o, "init", init_json(&t->init));
@@ -167,11 +166,13 @@ vpps_status report_train(const train_summary *t) {
     if (t->settings->json) return report_json_line(report_train_json(t), stdout);
     if (t->settings->quiet) return VPPS_OK;
     const task *kind = task_for(t->settings);
-    char text[96], time[32];
+    char text[96], time[32], start[64] = "";
+    if (t->start_seconds > t->seconds / 10)
+        snprintf(start, sizeof start, ", %s of start-up left out", number_time(t->start_seconds, time, sizeof time));
     if (t->sentences || t->interrupted)
-        printf("%-9s  %s in %s: %.0f a second\n", t->interrupted ? "stopped" : "trained",
+        printf("%-9s  %s in %s: %.0f a second%s\n", t->interrupted ? "stopped" : "trained",
                number_of(t->sentences, kind->examples, text, sizeof text), number_time(t->seconds, time, sizeof time),
-               sentences_per_s(t));
+               t->sentences_per_s, start);
     if (t->batches) {
         report_loss(kind, t->loss, t->losses, text, sizeof text);
         printf("loss       %s\n", text);

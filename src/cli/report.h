@@ -18,11 +18,13 @@ typedef struct train_summary {
     const settings *settings;
     saved_file saved, saved_best;
     uint64_t sentences, batches, nodes, skipped;
-    uint32_t epoch;        /* finished since training began */
-    double seconds;        /* of training, without evaluation and files */
-    double loss;           /* mean of the last epoch's batches */
-    double losses;         /* that an example has, on average (task.loss_of) */
-    double train_accuracy; /* with --train-accuracy: of the last epoch's batches; else NaN */
+    uint32_t epoch;         /* finished since training began */
+    double seconds;         /* of training, without evaluation and files */
+    double start_seconds;   /* of these, until the first batch was done; 0 where there is no other batch */
+    double sentences_per_s; /* after that */
+    double loss;            /* mean of the last epoch's batches */
+    double losses;          /* that an example has, on average (task.loss_of) */
+    double train_accuracy;  /* with --train-accuracy: of the last epoch's batches; else NaN */
     measures split[N_SPLITS];
     best_measure best;
     double host_ms_per_batch, device_ms_per_batch, gap_ms_per_batch;

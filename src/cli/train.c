@@ -37,6 +37,11 @@ typedef struct run_cost {
 /* Counting stops early, so that it does not slow training down: it takes 7 ns a node. */
 enum { COUNTED_NODES = 500000 };
 
+/* Time of training, without evaluation and files, and what was trained in it. */
+typedef struct clock_mark {
+    uint64_t ns, sentences;
+} clock_mark;
+
 typedef struct trainer {
     settings *s;
     corpus corpus;
@@ -46,17 +51,18 @@ typedef struct trainer {
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;  /* the epoch's permutation of the training part */
-    uint32_t *costs;  /* of its examples: see team_costs */
-    uint32_t *own;    /* of a batch, this process's examples */
-    carry carry;      /* with --carry: what the streams of the training part have left */
-    char *options;    /* what all processes must have alike */
-    bool stop;        /* the processes have agreed to stop */
-    uint64_t batches; /* of this run */
-    bool measured;    /* so is the network as it is now */
-    bool saved;       /* by --save, with all that a resumed run needs */
-    double counts[2]; /* of the batch in flight, in this process: see session_backward */
-    int claims[5];    /* of the files that are written */
+    uint32_t *order;    /* the epoch's permutation of the training part */
+    uint32_t *costs;    /* of its examples: see team_costs */
+    uint32_t *own;      /* of a batch, this process's examples */
+    carry carry;        /* with --carry: what the streams of the training part have left */
+    char *options;      /* what all processes must have alike */
+    bool stop;          /* the processes have agreed to stop */
+    uint64_t batches;   /* of this run */
+    clock_mark started; /* the first of them is done: the engine has compiled, and measured its products */
+    bool measured;      /* so is the network as it is now */
+    bool saved;         /* by --save, with all that a resumed run needs */
+    double counts[2];   /* of the batch in flight, in this process: see session_backward */
+    int claims[5];      /* of the files that are written */
     size_t n_claims;
     char *saved_to[2];     /* the names that the latest files of --save and --save-best have */
     bool in_flight;        /* the latest batch's loss has not been taken yet */
@@ -208,6 +214,16 @@ static void close_trainer(trainer *t) {
 }
 
 /* ---------------------------------------------------------------- batches */
+
+static clock_mark mark_now(const trainer *t) { return (clock_mark){vpps_now_ns() - t->eval_ns, t->summary.sentences}; }
+
+/* Sentences a second since then, without the start unless there was nothing else; NaN: there were none. */
+static double rate_since(const trainer *t, clock_mark begin) {
+    const clock_mark now = mark_now(t);
+    if (begin.ns < t->started.ns && t->started.sentences < now.sentences) begin = t->started;
+    const double seconds = (double)(now.ns - begin.ns) * 1e-9;
+    return now.sentences > begin.sentences ? (double)(now.sentences - begin.sentences) / seconds : NAN;
+}
 
 static double mean_loss(const trainer *t) {
     return t->position.n_losses ? t->position.loss_sum / t->position.n_losses : NAN;
@@ -401,6 +417,10 @@ static vpps_status train_epoch(trainer *t) {
     team_busy(&t->team, false);
     while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {
         VPPS_TRY(train_batch(t));
+        if (t->batches == 1) {
+            VPPS_TRY(settle(t));
+            t->started = mark_now(t);
+        }
         const uint64_t done = (uint64_t)t->position.batch * batch_examples(t);
         progress_update(&t->progress, done < train->n_examples ? done : train->n_examples, mean_loss(t));
         if (t->s->save_every && t->batches % t->s->save_every == 0) {
@@ -480,8 +500,9 @@ static void print_epoch(trainer *t, double loss, double rate) {
         }
     }
     report_loss(kind, loss, t->summary.losses, value, sizeof value);
-    progress_line(&t->progress, "epoch %u/%u  loss %s%s  %.0f %s/s", t->position.epoch, t->s->epochs, value, text, rate,
-                  kind->examples);
+    char speed[48] = "";
+    if (!isnan(rate)) snprintf(speed, sizeof speed, "  %.0f %s/s", rate, kind->examples);
+    progress_line(&t->progress, "epoch %u/%u  loss %s%s%s", t->position.epoch, t->s->epochs, value, text, speed);
 }
 
 static bool out_of_patience(const trainer *t) { return best_is_old(&t->position.best, t->s->patience); }
@@ -602,19 +623,20 @@ static vpps_status conclude(trainer *t) {
 static vpps_status train(trainer *t) {
     VPPS_TRY(begin_run(t));
     interrupt_install(); /* until here there is nothing to save: a signal ends the process */
-    const uint64_t begin = vpps_now_ns();
+    const clock_mark begin = mark_now(t);
     t->summary.loss = t->summary.train_accuracy = NAN;
     while (t->position.epoch < t->s->epochs && !stopped(t) && !at_limit(t) && !out_of_patience(t)) {
-        const uint64_t epoch_begin = vpps_now_ns(), examples_before = t->summary.sentences;
+        const clock_mark epoch_begin = mark_now(t);
         VPPS_TRY(train_epoch(t));
-        const double seconds = (double)(vpps_now_ns() - epoch_begin) * 1e-9;
         if (t->position.batch < batches_per_epoch(t)) break;
-        VPPS_TRY(finish_epoch(t, (double)(t->summary.sentences - examples_before) / seconds));
+        VPPS_TRY(finish_epoch(t, rate_since(t, epoch_begin)));
     }
     if (t->position.batch) t->summary.loss = mean_loss(t);
     if (t->position.batch) t->summary.train_accuracy = train_accuracy(&t->position);
     if (!t->batches && !stopped(t)) tell_nothing_left(t);
-    t->summary.seconds = (double)(vpps_now_ns() - begin - t->eval_ns) * 1e-9;
+    t->summary.seconds = (double)(mark_now(t).ns - begin.ns) * 1e-9;
+    if (t->batches > 1) t->summary.start_seconds = (double)(t->started.ns - begin.ns) * 1e-9;
+    t->summary.sentences_per_s = rate_since(t, begin);
     VPPS_TRY(conclude(t));
     if (t->s->plot) VPPS_TRY(plot_write(&t->plot, t->s->plot));
     VPPS_TRY(session_write_trace(&t->session));

@@ -42,7 +42,7 @@ static json_t *trial_json(const vpps_trial *t) {
     return row;
 }
 
-json_t *trials_json(vpps_handle *h) {
+json_t *trials_json(vpps_handle *h, bool with_products) {
     uint32_t n;
     bool done;
     vpps_trial *trials = all_trials(h, &n, &done);
@@ -61,7 +61,7 @@ json_t *trials_json(vpps_handle *h) {
     free(trials);
     json_t *all = json_pack("{sb so}", "done", (int)done, "trials", list);
     if (json_array_size(splits)) json_object_set(all, "splits", splits);
-    if (json_array_size(products)) json_object_set(all, "products", products);
+    if (with_products && json_array_size(products)) json_object_set(all, "products", products);
     json_decref(splits);
     json_decref(products);
     return all;

@@ -46,11 +46,12 @@ static vpps_status tune(tuner *t, settings *s) {
     t->session.log = tell;
     t->session.log_context = t;
     VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
+    interrupt_install();
     t->order = malloc(t->corpus.split[SPLIT_TRAIN].n_examples * sizeof *t->order);
     if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of the examples");
     VPPS_TRY(find_plan(t));
     progress_end(&t->progress);
-    if (s->json) return report_json_line(trials_json(t->session.handle), stdout);
+    if (s->json) return report_json_line(trials_json(t->session.handle, true), stdout);
     uint32_t n = 0;
     bool done;
     VPPS_TRY(vpps_handle_trials(t->session.handle, NULL, &n, &done));
@@ -60,7 +61,6 @@ static vpps_status tune(tuner *t, settings *s) {
 
 int command_tune(settings *s) {
     if (!options_given(s, "device")) s->device = "auto";
-    interrupt_install();
     tuner t = {0};
     const vpps_status status = tune(&t, s);
     if (status != VPPS_OK) {

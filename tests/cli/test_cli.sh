@@ -190,6 +190,14 @@ check "--quiet is quiet" quiet
 check "--quiet --json" exits 0 "${train[@]}" --epochs 1 --quiet --json --optimizer sgd --loss root --dropout 0.2
 check "--quiet --json: no stderr" empty err
 check "--quiet --json: the object" json out "o['batches'] == 10"
+few_bytes() { [ "$(wc -c <out)" -lt 2500 ] && json out "0 <= o['start_seconds'] <= o['seconds'] and o['sentences_per_s'] > 0"; }
+check "--quiet --json: without the rates of products" few_bytes
+all_bytes() { exits 0 "${train[@]}" --epochs 1 --max-batches 2 --eval-every 0 --quiet --json --verbose && json out "o['plans']['products']"; }
+check "--verbose has them" all_bytes
+overview() { exits 0 "$vpps" --help && ! sed -n '/^Networks/,/^$/p' out | grep -q '^   ' && ! grep -q '19[0-9][0-9]\|20[0-9][0-9]' out; }
+check "a line a network in the overview" overview
+check "a network's help tells its source" exits 0 "$vpps" train act --help
+check "in a line" says out "(Graves 2016)"
 check "--eval-every 0" exits 0 "${train[@]}" --epochs 1 --eval-every 0 --json
 check "--eval-every 0: no accuracy" json out "o['accuracy'] is None"
 check "--epochs 0 only measures" exits 0 "${train[@]}" --epochs 0 --json

@@ -54,10 +54,17 @@ all() {
     check "$shell: a network's own" completes "$shell" "vpps train lstm-nmt --att" --attention
     check "$shell: but not another's" completes "$shell" "vpps train lstm-lm --att" "${none[@]}"
     check "$shell: nor another command's" completes "$shell" "vpps eval tree-lstm --hid" "${none[@]}"
+    check "$shell: nor those of other networks, of a name that another command has for all" completes "$shell" "vpps train tree-lstm --max-w" "${none[@]}"
+    check "$shell: for which that command has it" completes "$shell" "vpps generate lstm-lm --max-w" "--max-words$sign"
+    check "$shell: a device" completes "$shell" "vpps train rvnn --device c" cpu cuda
+    check "$shell: words or a file" completes "$shell" "vpps train rvnn --class-weights b" balanced blocks.txt
+    check "$shell: a file to predict" completes "$shell" "vpps predict rvnn --model model-one.ckpt tex" text.txt
+    check "$shell: a file to measure" completes "$shell" "vpps eval rvnn --json tex" text.txt
+    check "$shell: no file to train" completes "$shell" "vpps train rvnn tex" "${none[@]}"
     check "$shell: an option of a command without a network" completes "$shell" "vpps doctor --j" --json
     check "$shell: an option's words" completes "$shell" "vpps train rvnn --optimizer ada" adagrad adam adamw
 }
-touch model-one.ckpt
+touch model-one.ckpt blocks.txt text.txt
 none=("")
 all bash =
 check "bash: words after =" completes bash "vpps train rvnn --optimizer=ada" adagrad adam adamw
@@ -75,7 +82,7 @@ if command -v fish >/dev/null; then
     all fish ''
     check "fish: files" completes fish "vpps eval rvnn --model model-o" model-one.ckpt
 else
-    skip "fish" "it is not installed" 12
+    skip "fish" "it is not installed" 19
 fi
 
 # zsh completes on a terminal only: a line is typed there, and then a tab, and what stands there then.

@@ -38,7 +38,7 @@ networks = [l.split()[0] for l in overview[overview.index('Networks:') + 1:] if 
 commands = [l.split()[0] for l in overview[3:overview.index('Networks:')] if re.match(r'  \S', l)]
 assert len(networks) >= 16 and len(commands) >= 10, (networks, commands)
 for l in overview[3:overview.index('Networks:')] + overview[overview.index('Networks:') + 1:-3]:
-    assert not l or re.match(r'(  \S|\S)', l) or re.match(r' {22}\S', l), l
+    assert not l or re.match(r'(  \S|\S)', l) or re.match(r' {23}\S', l), l
 for command in commands:
     takes = 'NETWORK' in next(l for l in overview if l.startswith(f'  {command} '))
     for network in networks if takes else [None]:
