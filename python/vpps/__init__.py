@@ -23,12 +23,7 @@ from .metrics import Metrics, progress
 from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, constant_init, glorot, normal, uniform
 from .node import Node, Nodes, PulledIndex, Vertex, Vertices
 from .ops import *  # noqa: F403
-from .ops import abs as abs
-from .ops import input as input
-from .ops import max as max
-from .ops import min as min
-from .ops import slice as slice
-from .ops import sum as sum
+from .ops import abs as abs, input as input, max as max, min as min, slice as slice, sum as sum
 from .trainer import PROFILE, Asked, Communicator, Inference, Trainer, Trial, checkpoint_metadata
 
 __version__: str = _ffi.string(_lib.vpps_version()).decode()

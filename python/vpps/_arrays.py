@@ -144,6 +144,8 @@ def u32_pointer(a: U32 | None) -> Any:
 
 def encode(text: str, what: str) -> bytes:
     """UTF-8 without NUL, which C would take for the end."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what}: {text!r} of type {type(text).__name__}; expected text")
     data = text.encode("utf-8", "surrogateescape")
     if b"\0" in data:
         raise ArgumentError(f"{what}: {text!r} holds NUL")

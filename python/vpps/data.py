@@ -226,7 +226,8 @@ class Trees:
 
     def take(self, which: ArrayLike) -> Trees:
         """Some of the trees, side by side: a batch. `which` are numbers, from -1 backwards, or a mask."""
-        which = np.atleast_1d(np.arange(len(self))[plain(which, "which")])
+        numbers = plain(which, "which")
+        which = np.atleast_1d(np.arange(len(self))[numbers if numbers.size else numbers.astype(np.int64)])
         size = self.first[which + 1] - self.first[which]
         first = np.zeros(len(which) + 1, np.int64)
         np.cumsum(size, out=first[1:])

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TextIO, TypeVar, Union
 
+from ._arrays import whole
+from .errors import ArgumentError, Uncopied
+
 T = TypeVar("T")
 
 
-class Metrics:
+class Metrics(Uncopied):
     """Writes numbers of each batch to `folder`/metrics.csv, and to TensorBoard's event files in it where the package tensorboardX is
     installed (`pip install vpps[tensorboard]`); `tensorboard=True` insists on it, False leaves it out.
 
@@ -22,9 +25,11 @@ class Metrics:
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"], *, every: int = 1, tensorboard: bool | None = None) -> None:
         """every: of so many batches, one is written."""
+        self.every = whole(every, "every")
+        if not every:
+            raise ArgumentError("every: 0; expected a whole number from 1 on")
         os.makedirs(folder, exist_ok=True)
         self.path = os.path.join(folder, "metrics.csv")
-        self.every = every
         self._columns: list[str] | None = None
         if os.path.exists(self.path) and os.path.getsize(self.path):
             with open(self.path, newline="", encoding="utf-8") as old:

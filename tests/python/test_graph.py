@@ -134,6 +134,21 @@ def test_sums_of_products_are_one_operation(trainer):
     np.testing.assert_allclose(value, W.value @ x * 3 + b.value, rtol=1e-5)
 
 
+def test_sums_of_products_keep_every_bias(trainer):
+    W, b = trainer.model.parameters
+    x = np.array([1.0, 2.0], np.float32)
+    y = W.value @ x
+    with trainer.model.graph():
+        def p(k=1):
+            return W @ vpps.input(k * x)
+
+        for node, expected in ((p() + b, y + b.value), (b + p(), y + b.value), ((p() + b) + (p(2) + b), 3 * y + 2 * b.value),
+                               ((p() + b) + b, y + 2 * b.value), (p() + (p(2) + b), 3 * y + b.value), ((b + p()) + p(2), 3 * y + b.value),
+                               (sum([p() + b, p(2) + b, p(3)]), 6 * y + 2 * b.value), ((p() + b) - (p(2) + b), -y),
+                               (2 * (p() + b), 2 * (y + b.value)), (p() + b + 1, y + b.value + 1)):
+            np.testing.assert_allclose(trainer.forward(node), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_sums_of_any_number_of_products(trainer):
     """Beyond the 32 that one operation has, sums of several."""
     W, b = trainer.model.parameters

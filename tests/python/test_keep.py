@@ -47,6 +47,16 @@ def test_training_keeps_values_too(rng):
     assert np.isfinite(kept.numpy()).all()
 
 
+def test_what_nothing_refers_to_is_given_back_by_steps(rng):
+    s = Small(keep_bytes=64 * 4).train()
+    for _ in range(20):
+        with s.graph:
+            s.trainer.keep(state_after(s, s.graph.zeros(HIDDEN), [1, 2]))
+            s.trainer.step(s.loss(s.draw(rng)))
+    s.step(s.draw(rng))
+    assert s.trainer.stats().kept_values == 0
+
+
 def test_what_nothing_refers_to_is_given_back():
     s = Small(keep_bytes=64 * 4).train()
     for _ in range(20):

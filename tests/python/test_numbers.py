@@ -54,8 +54,9 @@ class World(Small):
 
 
 @pytest.fixture(scope="module")
-def world():
+def world(tmp_path_factory):
     w = World()
+    w.folder = tmp_path_factory.mktemp("metrics")
     yield w
     w.graph._pop_current()
 
@@ -138,6 +139,7 @@ WHOLE = {
     "lattice": lambda w, n: data.Lattices().build(data.Sentences().read_tagged_text(LATTICES), data.Vocab())[n],
     "tags": lambda w, n: data.F1(data.Vocab(["O", "B-A"])).add([n], [1]),
     "words": lambda w, n: data.Bleu().add([n], [1]),
+    "every": lambda w, n: vpps.Metrics(w.folder, every=n, tensorboard=False).close(),
 }
 
 

@@ -489,13 +489,15 @@ def test_on_step_is_told_of_losses_that_are_not_finite(rng):
 
 
 def test_metrics(tmp_path, rng):
+    from vpps.metrics import read_csv
+
     with vpps.Metrics(tmp_path / "run", every=2, tensorboard=False) as metrics:
         net = Small(on_step=metrics, lr=0.5).train()
         for _ in range(6):
             net.step(net.draw(rng))
         net.trainer.loss()
+        assert [r["step"] for r in read_csv(metrics.path)] == [2, 4, 6]  # at once: a run may be killed
         metrics(8, {"loss": 1.0, "other": 2.0})
-    from vpps.metrics import read_csv
 
     rows = list(read_csv(tmp_path / "run/metrics.csv"))
     assert [r["step"] for r in rows] == [2, 4, 6, 8]
