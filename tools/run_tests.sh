@@ -9,7 +9,8 @@
 # A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed, N skipped". One that
 # ends otherwise, exits badly or checks nothing counts as a failure. What a suite did not check here, it says: in a line
 # "skipped: WHY" for each of its checks that did nothing, "left out: WHY" for what is beside them. Both count as skipped,
-# and the reasons follow the test's line. TEST_LIMIT is the time limit of each, in seconds. LEFT_OUT names tests that were
+# and the reasons follow the test's line. TEST_LIMIT is the time limit of each, in seconds of processor time of a process; it may last
+# six times as long, since a busy machine lets it wait. What failed is named before the last line. LEFT_OUT names tests that were
 # not to be run at all; each counts as skipped. TOGETHER names programs whose checks share one process, rather than each having its own.
 set -uo pipefail
 
@@ -32,7 +33,7 @@ run_one() {
     if [[ " ${TOGETHER:-} " == *" $test "* ]]; then command=(env CK_FORK=no "$test"); fi
     start=$(date +%s%N)
     {
-        time timeout --kill-after=10 "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
+        time timeout --kill-after=10 $((6 * limit)) bash -c 'ulimit -S -t "$0" && exec "$@"' "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
         code=$?
     } 2> "$work/$1.time"
     used=$(awk 'END { printf "%.2f", $1 + $2 }' "$work/$1.time")
@@ -54,7 +55,9 @@ run_one() {
     fi
 
     if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
-        note="  stopped after $limit s" bad=$((bad + 1))
+        note="  stopped after $((6 * limit)) s" bad=$((bad + 1))
+    elif [ "$code" -eq 152 ]; then # SIGXCPU
+        note="  stopped after $limit s of processor time" bad=$((bad + 1))
     elif [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then
         note="  exit status $code" bad=1
     elif [ $((good + bad + none)) -eq 0 ]; then
@@ -70,7 +73,7 @@ run_one() {
     echo "$good $bad $none" > "$work/$1.counts"
 }
 
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 names=
 
 # Prints and counts the tests that have ended since.
 report() {
@@ -79,7 +82,10 @@ report() {
         [ -e "$counts" ] || continue
         read -r good bad none < "$counts"
         cat "${counts%.counts}.line"
-        [ "$bad" -eq 0 ] || sed 's/^/    /' "${counts%.counts}.output"
+        if [ "$bad" -ne 0 ]; then
+            sed 's/^/    /' "${counts%.counts}.output"
+            names+=$(sed -nE '1s/^(FAILED +[^ ]+).*/\1/p' "${counts%.counts}.line" && grep -E '^FAILED: |:[EF]:' "${counts%.counts}.output" | head -n 9 | sed 's/^/       /')$'\n'
+        fi
         passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + none))
         rm "$counts"
     done
@@ -109,5 +115,6 @@ for test in ${LEFT_OUT:-}; do
 done
 
 [ $((passed + failed)) -gt 0 ] || { echo "no test was run" >&2; failed=1; }
+printf '%s' "$names"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -33,6 +33,12 @@ check "a suite" counts 0 "5 passed, 0 failed, 0 skipped" good
 check "a suite without its data" counts 0 "5 passed, 0 failed, 2 skipped" good none
 check "a suite without some of it" counts 1 "6 passed, 1 failed, 3 skipped" good some
 check "the reasons are told" grep -qF 'skipped: d: no compiler (2 times)' "$work/out"
+named() { # before the last line: what failed, with its checks
+    counts 1 "9 passed, 3 failed, 3 skipped" good some failing.sh &&
+        diff <(printf '%s\n' "FAILED $work/some" "FAILED $work/failing.sh" "       FAILED: this one" | sort) <(tail -n 4 "$work/out" | head -n 3 | sort)
+}
+suite failing.sh 'FAILED: this one' '3 passed, 2 failed, 0 skipped'
+check "what failed is named at the end" named
 check "of a suite that is left out, too" counts 0 "5 passed, 0 failed, 1 skipped" good beside
 check "nothing checked and nothing skipped is a failure" counts 1 "5 passed, 1 failed, 0 skipped" good empty
 check "a script" counts 0 "3 passed, 0 failed, 1 skipped" script.sh

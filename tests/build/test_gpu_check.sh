@@ -197,7 +197,7 @@ check "ends the step, and no other" json "$work/limited/check.json" "[s[x]['exit
 
 # Ended in the middle, it leaves what it had found.
 mkdir "$work/tmp"
-DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" TMPDIR="$work/tmp" timeout 90 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1 &
+DOCTOR="ready: X" DOCTOR_JSON="$gpu" SLEEP=20 OUT="$work/cut" TMPDIR="$work/tmp" timeout 900 tools/gpu_check.sh doctor agreement > "$work/out" 2>&1 &
 cut=$!
 until grep -qs 'Checks: 5' "$work"/tmp/*/steps/agreement-random-1.out || ! kill -0 "$cut" 2> /dev/null; do sleep 0.1; done
 kill "$cut"

@@ -34,7 +34,7 @@ launch() {
         options=(--oversubscribe --bind-to none)
         [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
     fi
-    timeout --kill-after=5 60 "${mpirun[$name]}" "${options[@]}" -n "$n" "$@" < /dev/null
+    timeout --kill-after=5 600 "${mpirun[$name]}" "${options[@]}" -n "$n" "$@" < /dev/null
 }
 
 net=(tree-lstm --hidden 24 --embed 12)
@@ -53,7 +53,7 @@ begin() {
     rm -f "$1"
     launch "$name" 3 "$vpps" train "${long[@]}" --save "$@" > long.out 2> long.err &
     job=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         [ ! -s "$1" ] || return 0
         sleep 0.05
     done

@@ -233,7 +233,7 @@ interrupt() {
     "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 2 --epochs 50 --save stopped.ckpt \
         --log stopped.jsonl --json >out 2>err &
     local pid=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 2400); do
         [ "$(grep -c '"batch"' stopped.jsonl 2>/dev/null)" -ge 5 ] 2>/dev/null && break
         sleep 0.05
     done

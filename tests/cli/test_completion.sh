@@ -95,7 +95,7 @@ if pid == 0:
     os.environ.update(TERM='dumb', PS1='> ', HOME=os.getcwd(), ZDOTDIR=os.getcwd())
     os.execvp('zsh', ['zsh', '-f', '-i'])
 text = ''
-def read_until(what, seconds=10):
+def read_until(what, seconds=120):
     global text
     end = time.time() + seconds
     while what not in text and time.time() < end:

@@ -180,7 +180,7 @@ hang_up() { # hang_up [nohup]: a run that gets SIGHUP; its exit status
     "$@" "$vpps" train tree-lstm --examples 4000 --hidden 32 --embed 16 --batch 16 --vps 1 --max-batches 400 \
         --eval-every 0 --save hang.ckpt --log hang.jsonl --json >out 2>err </dev/null &
     local pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         [ "$(grep -c '"batch"' hang.jsonl 2>/dev/null)" -ge 3 ] 2>/dev/null && break
         sleep 0.05
     done

@@ -60,12 +60,12 @@ launch() {
     shift
     case $name in
     openmpi)
-        timeout --kill-after=5 60 ./remote a mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
+        timeout --kill-after=5 600 ./remote a mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
             --mca plm_rsh_agent "$PWD/remote" --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 \
             --mca oob_tcp_if_include 10.77.0.0/24 --wdir "$PWD" --host a,b -n 2 "$@" < /dev/null
         ;;
     mpich)
-        timeout --kill-after=5 60 ./remote a mpirun.mpich -launcher ssh -launcher-exec "$PWD/remote" -hosts a,b -n 2 "$@" \
+        timeout --kill-after=5 600 ./remote a mpirun.mpich -launcher ssh -launcher-exec "$PWD/remote" -hosts a,b -n 2 "$@" \
             < /dev/null
         ;;
     esac
@@ -95,14 +95,14 @@ pull_cable() {
     launch openmpi "$vpps" train "${small[@]}" --epochs 100000 --eval-every 0 --save-every 5 --save pulled.ckpt \
         --watchdog-ms 2000 > out 2> err &
     local job=$! since
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         [ ! -s pulled.ckpt ] || break
         sleep 0.05
     done
     [ -s pulled.ckpt ] || { echo "no checkpoint"; cat err; return 1; }
     since=$SECONDS
     ip -n "$prefix-b" link set vethB down
-    while [ $((SECONDS - since)) -le 8 ] && ! grep -q '^vpps: ' err; do sleep 0.1; done
+    while [ $((SECONDS - since)) -le 25 ] && ! grep -q '^vpps: ' err; do sleep 0.1; done
     kill $job 2> /dev/null # the launcher itself waits for the other host's answer
     wait $job 2> /dev/null
     ip netns pids "$prefix-b" | xargs -r kill -KILL

@@ -121,15 +121,15 @@ if [ ${#launchers[@]} -gt 0 ]; then
 
     # processes that stop, die, or are asked to end
 
-    # hit SIGNAL RANK FILE [guard]: and waits for the end of all; false if that takes more than 8 s.
+    # hit SIGNAL RANK FILE [guard]: and waits for the end of all; false if that takes more than 25 s.
     hit() {
         local pid since=$SECONDS
         pid=$(process "$2" "$3" "${4:-}") || { echo "no process of rank $2"; cat long.err; return 1; }
         kill -s "$1" "$pid"
         wait "$job"
         code=$?
-        [ $((SECONDS - since)) -le 8 ] || { echo "it took $((SECONDS - since)) s"; return 1; }
-        for _ in $(seq 60); do # its launcher has ended it, but does not wait for that
+        [ $((SECONDS - since)) -le 25 ] || { echo "it took $((SECONDS - since)) s"; return 1; }
+        for _ in $(seq 1200); do # its launcher has ended it, but does not wait for that
             kill -0 "$pid" 2> /dev/null || return 0
             sleep 0.05
         done

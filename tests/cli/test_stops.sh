@@ -42,12 +42,12 @@ while_reading() { # from a pipe that nobody writes to
     mkfifo "data.$1"
     "$vpps" train lstm-lm --train "data.$1" --save none.ckpt 3<>"data.$1" 2>err &
     local pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         ls -l /proc/$pid/fd 2>/dev/null | grep -q "[^3] -> .*data.$1" && break
         sleep 0.05
     done
     kill "-$1" $pid
-    for _ in $(seq 300); do
+    for _ in $(seq 1200); do
         kill -0 $pid 2>/dev/null || break
         sleep 0.1
     done

@@ -49,7 +49,7 @@ PY
         launcher=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$guard/status")
         kill -STOP "$launcher"
         kill -KILL "$guard"
-        for _ in $(seq 200); do
+        for _ in $(seq 2400); do
             if ! grep -q '^State:[[:space:]]*[^Z]' "/proc/$trainer/status" 2> /dev/null; then rc=0 && break; fi
             sleep 0.05
         done

@@ -1,6 +1,7 @@
 /* testing.c - see testing.h. */
 #include "common/testing.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 static test_item *items;
@@ -28,13 +29,34 @@ void test_in_parts(void) {
     exit(2);
 }
 
+/* ---------------------------------------------------------------- time
+ *
+ * A check may use its seconds of each processor: time in which it waits for one, on a busy machine, does not count. Check's own limit is
+ * one of time that passes: it is for a check that waits for ever. */
+enum { USUAL_SECONDS = 60, PATIENCE = 20 };
+
+static double seconds_of(const test_group *group) {
+    const char *usual = getenv("CK_DEFAULT_TIMEOUT");
+    return group->seconds > 0 ? group->seconds : usual ? atof(usual) : USUAL_SECONDS;
+}
+
+/* Limits the processes of the checks, which inherit it, and each of which begins anew: not a program whose checks share its process. */
+static void limit_processors(double seconds) {
+    const char *fork = getenv("CK_FORK"), *factor = getenv("CK_TIMEOUT_MULTIPLIER");
+    struct rlimit limit;
+    if ((fork && strcmp(fork, "no") == 0) || getrlimit(RLIMIT_CPU, &limit) != 0) return;
+    const double all = seconds * (factor ? atof(factor) : 1) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (limit.rlim_max == RLIM_INFINITY || all < (double)limit.rlim_max) limit.rlim_cur = (rlim_t)all + 1;
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
 static TCase *add_group(Suite *suite, const test_group *group) {
     if (group->left_out) {
         TEST_LEFT_OUT("%s: %s", group->name, group->left_out);
         return NULL;
     }
     TCase *tests = tcase_create(group->name);
-    if (group->seconds > 0) tcase_set_timeout(tests, group->seconds);
+    tcase_set_timeout(tests, PATIENCE * seconds_of(group));
     if (group->before_each || group->after_each)
         tcase_add_checked_fixture(tests, group->before_each, group->after_each);
     if (group->before || group->after) tcase_add_unchecked_fixture(tests, group->before, group->after);
@@ -60,6 +82,7 @@ int test_main(const char *name) {
     Suite *suite = suite_create(name);
     TCase *tests = NULL;
     bool left_out = false;
+    double most = seconds_of(&(test_group){.name = name});
     for (int k = 0; k < n; k++) {
         const test_item *item = sorted[k];
         if (k && strcmp(item->file, sorted[k - 1]->file)) tests = NULL, left_out = false;
@@ -67,6 +90,7 @@ int test_main(const char *name) {
             const test_group group = item->group();
             tests = add_group(suite, &group);
             left_out = !tests;
+            if (seconds_of(&group) > most) most = seconds_of(&group);
         } else if (!left_out) {
             int from, to;
             item->range(&from, &to);
@@ -76,6 +100,7 @@ int test_main(const char *name) {
         }
     }
     free(sorted);
+    limit_processors(most);
     return test_run(suite);
 }
 

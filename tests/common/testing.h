@@ -26,7 +26,7 @@
  * main evaluates from, to and the fields, after what it has done before test_main. */
 typedef struct test_group {
     const char *name;
-    double seconds;                                 /* that each check may take; 0: as Check has it */
+    double seconds; /* of each processor that each check may use; 0: CK_DEFAULT_TIMEOUT, else 60 */
     void (*before_each)(void), (*after_each)(void); /* in the check's own process */
     void (*before)(void), (*after)(void);           /* in the program, once */
     const char *left_out;                           /* why the group is not run here; NULL: it is */

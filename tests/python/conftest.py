@@ -62,7 +62,7 @@ def python():
     """Runs a program of its own; its output."""
 
     def run(code, *arguments, status=0):
-        done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=120,
+        done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=900,
                               check=False)
         assert done.returncode == status, done.stderr
         return done.stdout

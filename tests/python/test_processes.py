@@ -54,6 +54,6 @@ def test_two_processes_train_as_one(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run([launcher, "--oversubscribe", "--bind-to", "none", "-n", "2", sys.executable, tmp_path / "program.py"],
-                          capture_output=True, text=True, timeout=120, check=False, env=environment)
+                          capture_output=True, text=True, timeout=900, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.glob("rank *")) == ["rank 0", "rank 1"]
