@@ -186,7 +186,7 @@ else
 fi
 exactly() { # as many bytes as are allowed, and one more
     printf 'ada \r\nada  \n' | predict --model tags.ckpt --line-bytes 4 --on-error skip && says err "stdin:2: expected a line" &&
-        [ "$(head -n 1 out)" = 'ada|B-PER' ] && [ "$(wc -l <err)" = 1 ]
+        [ "$(head -n 1 out)" = $'ada|B-PER\r' ] && [ "$(wc -l <err)" = 1 ]
 }
 check "--line-bytes" exactly
 pool() { # a line that does not fit into the memory for a batch is the line's failure
@@ -197,6 +197,27 @@ print('rome')" | predict --model tags.ckpt --pool-bytes 2M --on-error skip && [ 
         [ "$(tail -n 1 out)" = 'rome|B-LOC' ]
 }
 check "a line beyond --pool-bytes" pool
+
+unknown_labels() { # the names of labels that the network does not know are not kept for ever
+    printf '%s\n' '(S (NP (NN ada)) (VP (VB sees)))' '(NP (NN rome))' >constituents
+    exits 0 "$vpps" train tree-lstm --train constituents "${small[@]}" --epochs 1 --min-count 1 --save named.ckpt &&
+        python3 - "$vpps" <<'PY'
+import resource, subprocess, sys
+def peak(n):
+    with open('unknown', 'w') as f:
+        for i in range(n): print(f'({"L" * 2000}{i} (NN ada))', file=f)
+    subprocess.run([sys.argv[1], 'predict', '--model', 'named.ckpt', '--vps', '1', '-o', 'label', 'unknown'], stdout=subprocess.DEVNULL, check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+few = peak(100)
+more = peak(20000)
+assert more < few + 20000, (few, more)
+PY
+}
+if grep -q __asan <<<"$(nm -D "$vpps" 2>/dev/null)"; then
+    skip "memory for unknown labels" "the address sanitizer's memory comes on top"
+else
+    check "memory for unknown labels" unknown_labels
+fi
 
 # ---------------------------------------------------------------- --json
 
@@ -225,6 +246,23 @@ top() {
         --model tags.ckpt --top 10
 }
 check "--top: all classes, the likeliest first" top
+equal() { # all parameters 0: classes are equally likely, and each is there once
+    python3 - "$1" equal.ckpt <<'PY'
+import json, struct, sys
+data = open(sys.argv[1], 'rb').read()
+n = struct.unpack('<Q', data[:8])[0]
+head = json.loads(data[8:8 + n])
+del head['__metadata__']['vpps.checksum']
+text = json.dumps(head).encode()
+text += b' ' * (-len(text) % 8)
+open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + bytes(len(data) - 8 - n))
+PY
+    printf '%s\n' "$2" | objects "[len(t['top']) for t in $3] == [$4] * len($3) and
+        all(len({x['label'] for x in t['top']}) == $4 and {x['score'] for x in t['top']} == {t['top'][0]['score']} and
+        abs(t['top'][0]['score'] * $4 - 1) < 1e-4 for t in $3)" --model equal.ckpt --top 9
+}
+check "--top of equally likely tags" equal tags.ckpt 'ada sees' "o[0]['tags']" 3
+check "--top of equally likely labels" equal labels.ckpt 'ada sees' "[o[0]]" 2
 labels_json() {
     printf 'ada sees rome .\n' | objects "o[0]['label'] == 'person' and len(o[0]['top']) == 2" --model labels.ckpt --top 2
 }
@@ -285,6 +323,17 @@ spans() { # of tags as conlleval takes them apart
             o[0]['spans'][0]['score'] == min(t['score'] for t in o[0]['tags'][:2])" --model form.ckpt
 }
 check "spans of more than a word" spans
+span_scores() { # the least of its tags', wherever that stands
+    python3 -c "
+import random
+r = random.Random(1)
+for _ in range(20): print(' '.join(r.choice('abcdefxyz') for _ in range(30)))" >random.txt
+    exits 0 "$vpps" train bilstm-tagger --train form "${small[@]}" --epochs 3 --min-count 1 --seed 5 --save early.ckpt &&
+        objects "(lambda spans: len(spans) > 20 and max(len(t) for _, t in spans) > 2 and all(abs(s['score'] - min(t)) < 1e-5 for s, t in spans) and
+            len({t.index(min(t)) for _, t in spans}) > 1)([(s, [t['score'] for t in x['tags'][s['begin']:s['end']]]) for x in o for s in x['spans']])" \
+            --model early.ckpt <random.txt
+}
+check "the score of a span" span_scores
 no_spans() {
     sed 's/B-PER/NN/g; s/B-LOC/NP/g; s/|O/|X/g' data/tags >pos && exits 0 "$vpps" train bilstm-tagger --train pos \
         "${small[@]}" --epochs 1 --save pos.ckpt && printf 'ada\n' | objects "o[0]['spans'] is None" --model pos.ckpt

@@ -238,6 +238,35 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     ck_assert_uint_eq(found.composed, composed - m->known);
 }
 
+/* The skip-gram model's vectors with three numbers of its arguments changed. */
+static uint64_t read_changed(int32_t version, int32_t model, int32_t max_n, float *values) {
+    enum { VERSION = 4, MODEL = 36, MAX_N = 48 };
+    OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
+    unsigned char bytes[sizeof golden_skipgram];
+    vpps_vectors_found found;
+    memcpy(bytes, golden_skipgram, sizeof bytes);
+    memcpy(bytes + VERSION, &version, sizeof version);
+    memcpy(bytes + MODEL, &model, sizeof model);
+    memcpy(bytes + MAX_N, &max_n, sizeof max_n);
+    TEST_OK(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, &found));
+    return found.composed;
+}
+
+/* Classifiers of the format before the latest had no n-grams of characters, whatever their arguments say. */
+TEST(old_classifiers_of_fasttext) {
+    enum { SKIPGRAM = 2, SUPERVISED = 3, OLD = 11, NEW = 12, N = VPPS_COUNT(golden_asked) * GOLDEN_SIZE };
+    float words_alone[N], values[N], with_ngrams[N];
+    ck_assert_uint_eq(read_changed(NEW, SKIPGRAM, 0, words_alone), 0);
+    ck_assert_uint_eq(read_changed(OLD, SUPERVISED, 4, values), 0);
+    ck_assert_mem_eq(values, words_alone, sizeof values);
+    ck_assert_uint_gt(read_changed(NEW, SKIPGRAM, 4, with_ngrams), 0);
+    ck_assert(memcmp(with_ngrams, words_alone, sizeof with_ngrams) != 0);
+    ck_assert_uint_gt(read_changed(NEW, SUPERVISED, 4, values), 0);
+    ck_assert_mem_eq(values, with_ngrams, sizeof values);
+    ck_assert_uint_gt(read_changed(OLD, SKIPGRAM, 4, values), 0);
+    ck_assert_mem_eq(values, with_ngrams, sizeof values);
+}
+
 /* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
 TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
     const struct golden_model *m = &golden_models[_i];
