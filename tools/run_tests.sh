@@ -33,7 +33,7 @@ run_one() {
     if [[ " ${TOGETHER:-} " == *" $test "* ]]; then command=(env CK_FORK=no "$test"); fi
     start=$(date +%s%N)
     {
-        time timeout --kill-after=10 $((6 * limit)) bash -c 'ulimit -S -t "$0" && exec "$@"' "$limit" "${command[@]}" > "$output" 2>&1 < /dev/null
+        time (ulimit -S -t "$limit" && exec timeout --kill-after=10 $((6 * limit)) "${command[@]}" > "$output" 2>&1 < /dev/null)
         code=$?
     } 2> "$work/$1.time"
     used=$(awk 'END { printf "%.2f", $1 + $2 }' "$work/$1.time")

@@ -33,6 +33,14 @@ near_on sst tree-lstm
 near_on wikiner bilstm-tagger
 near_on lattice_ids lattice-lstm
 
+# The pool is 16 GiB of address space, or half of what there is.
+limited() { (ulimit -v 16845000 && exec "$@"); }
+python3 -c "print(' '.join(f'w{i % 50}' for i in range(40000)))" >long.txt
+if limited "$vpps" --version >/dev/null 2>&1; then
+    check "address space is left to the rest" exits 0 limited "$vpps" train lstm-lm --train long.txt --min-count 1 --hidden 8 --embed 8 --epochs 1
+else
+    skip "address space is left to the rest" "this build does not start in so much"
+fi
 check "a limit" exits 0 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 2M
 check "is met by waves" grep -qE " waves ([2-9]|[1-9][0-9]+)," out
 "$vpps" script tree-lstm --batch 64 --hidden 32 --embed 32 --pool-bytes 64K 2>err

@@ -3,6 +3,7 @@
 #include "runtime/cpu/tile.h"
 
 #include <math.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- threads */
@@ -57,19 +58,25 @@ static vpps_status start_threads(vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Reserves address space: the system gives pages when they are touched. Where address space is limited, takes as much as possible. */
+/* Half of the address space that the process may have (ulimit -v). */
+static size_t half_of_space(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : SIZE_MAX;
+}
+
+/* Reserves address space: the system gives pages when they are touched. Where address space is limited, takes as much as possible up to
+ * half of it: the graph, the script and everything else need some, too. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
     for (;;) {
         const uint32_t sharded = cpu->plan.sharded, words = cpu->plan.pool_words - sharded;
+        const bool least = chosen || words / 2 <= cpu->plan.batch - sharded;
         cpu->pool_bytes = (size_t)words * sizeof(float);
-        cpu->pool_memory = vpps_map_pages(cpu->pool_bytes);
+        cpu->pool_memory = least || cpu->pool_bytes <= half_of_space() ? vpps_map_pages(cpu->pool_bytes) : NULL;
         if (cpu->pool_memory) {
             cpu->pool = (float *)((uintptr_t)cpu->pool_memory - sharded * sizeof(float));
             return VPPS_OK;
         }
-        if (chosen || words / 2 <= cpu->plan.batch - sharded) {
-            return vpps_fail(VPPS_MEMORY, "cpu: cannot map a pool of %zu bytes", cpu->pool_bytes);
-        }
+        if (least) { return vpps_fail(VPPS_MEMORY, "cpu: cannot map a pool of %zu bytes", cpu->pool_bytes); }
         cpu->plan.pool_words = sharded + words / 2;
     }
 }
