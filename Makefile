@@ -185,7 +185,7 @@ $(BUILD)/tests/comm_test_nccl $(BUILD)/tests/comm_test_share: | $(FAKE_NCCL)
 FAKE_CUBLAS := $(BUILD)/tests/fake_cublas.so
 $(FAKE_CUBLAS): $(call objects,$(wildcard tests/fake_cublas/*.c))
 	$(call link,-shared)
-$(BUILD)/tests/gpu_test_gpu_cublas $(BUILD)/tests/gpu_test_gpu_queue $(BUILD)/tests/comm_test_share: | $(FAKE_CUBLAS)
+$(BUILD)/tests/gpu_test_gpu_cublas $(BUILD)/tests/gpu_test_gpu_queue $(BUILD)/tests/comm_test_share $(BUILD)/tests/runtime_test_states: | $(FAKE_CUBLAS)
 
 # With the CUDA toolkit's headers at hand, these files compare our declarations with them.
 CUDA_HOME ?= /usr/local/cuda

@@ -541,15 +541,16 @@ typedef enum vpps_optimizer_kind {
 #undef X
 } vpps_optimizer_kind;
 
-/* The step, for a gradient g of weight w (t, for the bias correction, counts training batches from 1):
+/* The step, for a gradient g of weight w:
  *   g is first scaled by min(1, clip / |all gradients|_2) when clip > 0 (Pascanu et al. 2013);
  *   all but adamw then add weight_decay * w to it.
  *   sgd       w -= lr g
  *   momentum  s = momentum s + g;  w -= lr s
  *   adagrad   s += g^2;  w -= lr g / (sqrt(s) + epsilon)                     (Duchi et al. 2011)
- *   adam      m, v as in Kingma and Ba 2015, algorithm 1, bias-corrected
+ *   adam      m, v as in Kingma and Ba 2015, algorithm 1, bias-corrected; t counts the steps of the parameter since its m and v were zero
  *   adamw     the same, and w -= lr weight_decay w                            (Loshchilov and Hutter 2019)
- * A parameter, or an entry of a lookup table, that a batch does not use is not touched, nor is its state. */
+ * A parameter, or an entry of a lookup table, that a batch does not use is not touched, nor is its state. A lookup table has one t, which
+ * counts the batches that step any of its entries. */
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
@@ -719,7 +720,8 @@ VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
 #define vpps_options_default(options) vpps_options_init((options), sizeof(vpps_options))
 
 /* A specialised engine for the model on a device; copies the parameters to it. `options` NULL means the defaults. The
- * model takes no further parameters while a handle exists; cells it takes at any time. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
+ * model takes no further parameters while a handle exists; cells it takes at any time. The optimiser's state that the model has from an
+ * earlier handle goes on where the optimizer is of the same kind; else all state is zero. Fails with ARGUMENT, DEVICE, POOL, MEMORY, STATE (the
  * model has a handle already). */
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
 
@@ -905,7 +907,7 @@ VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps
                                           const vpps_param_group *group);
 
 /* Waits for the batch in flight, then copies parameters and optimiser state from the device to the model (read), or from
- * the model to the device (write). Fails with what made the handle useless (then the model is as it was), DEVICE, MEMORY. */
+ * the model to the device (write); state that the model lacks, since none was read or loaded, becomes zero. Fails with what made the handle useless (then the model is as it was), DEVICE, MEMORY. */
 VPPS_API vpps_status vpps_read_parameters(vpps_handle *h);
 VPPS_API vpps_status vpps_write_parameters(vpps_handle *h);
 
@@ -1022,9 +1024,10 @@ VPPS_API vpps_status vpps_trace_write(vpps_handle *h, FILE *file);
 /* ---------------------------------------------------------------- checkpoints (safetensors)
  *
  * One file holds parameters (tensor NAME), optimiser state (tensors optimizer.K/NAME) and string metadata, among it
- * the update count, the dropout seed and a checksum of all tensors. Writing is atomic: temporary file, fsync, rename, fsync
- * of the folder. A file that is replaced keeps its mode. A symbolic link is followed, unless it is another user's in a sticky folder that
- * everybody may write to, as /tmp; what is no regular file (a FIFO, /dev/stdout) is written directly. */
+ * how often each parameter's state was updated, the number of batches, the dropout seed and a checksum of all tensors. Writing is atomic:
+ * temporary file, fsync, rename, fsync of the folder. A file that is replaced keeps its mode. A symbolic link is followed, unless it is
+ * another user's in a sticky folder that everybody may write to, as /tmp; what is no regular file (a FIFO, /dev/stdout) is written
+ * directly. */
 
 typedef struct vpps_metadata {
     const char *key, *value; /* UTF-8; keys that begin with "vpps." are the library's own */
@@ -1034,7 +1037,8 @@ typedef struct vpps_metadata {
 VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
 
 /* Reads into the model and pushes. All or nothing: on failure neither changes. Optimiser state is taken when it fits
- * the handle's optimiser, else it starts at zero. Fails with IO, FORMAT (not safetensors, truncated, a tensor
+ * the handle's optimiser, else it starts at zero; where a file of an older version does not say how often state was updated, it counts as
+ * updated by every batch. Fails with IO, FORMAT (not safetensors, truncated, a tensor
  * missing or of another shape, tensors without the checksum that the file says), MEMORY. */
 VPPS_API vpps_status vpps_load(vpps_handle *h, const char *path);
 

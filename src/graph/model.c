@@ -73,10 +73,20 @@ void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint3
         memcpy(held + i / p->shards * words, entries + (i - first) * words, words * sizeof *held);
 }
 
-vpps_status vpps_need_states(vpps_model *model, uint32_t states) {
+void vpps_take_over_states(vpps_model *model, vpps_optimizer_kind kind) {
+    for (size_t i = 0; i < model->n_params && model->optimizer != kind; i++) {
+        vpps_parameter_data *p = &model->params[i];
+        VPPS_FREE(p->states[0], p->states[1]);
+        p->states[0] = p->states[1] = NULL;
+        p->updates = 0;
+    }
+    model->optimizer = kind;
+}
+
+vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out_alone) {
     for (size_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *p = &model->params[i];
-        for (uint32_t s = 0; s < states && vpps_is_sharded(p); s++) {
+        for (uint32_t s = 0; s < states && (!shared_out_alone || vpps_is_sharded(p)); s++) {
             if (!p->states[s]) p->states[s] = calloc(vpps_elems_held(p) + 1, sizeof *p->states[s]);
             if (!p->states[s]) return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", p->name);
         }

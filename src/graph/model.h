@@ -22,7 +22,9 @@ typedef struct vpps_parameter_data {
     /* count * rows * cols; a matrix row after row, a lookup entry column after column. Of a table that is shared out the
      * entries rank, rank + shards, ... alone; a device trains these, and has no copy. */
     float *values;
-    float *states[VPPS_MAX_STATES]; /* optimiser state in the same order; NULL until pulled or loaded */
+    float *states
+        [VPPS_MAX_STATES]; /* optimiser state in the same order; NULL, which means zeros, until pulled or loaded */
+    uint64_t updates;      /* how often these were updated, since they were zero */
     /* The gradients read last (vpps_read_gradients): of a matrix or vector in the order of its values; of a lookup table of the
      * n_entries entries that have one, entry after entry. */
     float *gradient;
@@ -34,9 +36,10 @@ typedef struct vpps_parameter_data {
 struct vpps_model {
     vpps_parameter_data *params;
     size_t n_params;
-    uint64_t random;     /* state of the initialisers' stream */
-    uint64_t batches;    /* training batches so far: numbers batches in messages, optimiser steps, dropout masks */
-    atomic_uint handles; /* alive; of these, that train: at most one */
+    uint64_t random;               /* state of the initialisers' stream */
+    uint64_t batches;              /* training batches so far: numbers batches in messages, dropout masks */
+    vpps_optimizer_kind optimizer; /* of which the parameters have state */
+    atomic_uint handles;           /* alive; of these, that train: at most one */
     atomic_uint trainers;
     uint32_t rank, shards;         /* of lookup tables to be declared */
     struct vpps_cell_data **cells; /* graph.h */
@@ -73,5 +76,8 @@ vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const 
 /* Has a matrix or vector a gradient in the model's copy, read from the device or written by the user? */
 bool vpps_writes_gradient(const vpps_parameter_data *p);
 
-/* Gives tables that are shared out so many arrays of state. Fails with MEMORY. */
-vpps_status vpps_need_states(vpps_model *model, uint32_t states);
+/* The parameters' state is of an optimiser of this kind from here on: state of another kind is dropped. */
+void vpps_take_over_states(vpps_model *model, vpps_optimizer_kind kind);
+
+/* Gives parameters, or tables that are shared out alone, so many arrays of state; those that they lack are zero. Fails with MEMORY. */
+vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out_alone);

@@ -243,6 +243,8 @@ __device__ __forceinline__ vpps_task_header vpps_step_of(const vpps_arguments &a
         own.lr = step.lr;
         own.momentum = step.momentum;
         own.weight_decay = step.weight_decay;
+        own.corrections[0] = step.corrections[0];
+        own.corrections[1] = step.corrections[1];
     }
     return own;
 }

@@ -2,8 +2,9 @@
  *
  * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an
  * entry lies column after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version,
- * vpps.checksum (of all tensors), vpps.optimizer, vpps.batches (numbers the optimiser's steps and the dropout masks), vpps.seed (of dropout),
- * vpps.random (of initialisers) and vpps.products (how a CPU made them), so that a resumed run goes on to the same bits.
+ * vpps.checksum (of all tensors), vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its
+ * name), vpps.batches (numbers batches and the dropout masks), vpps.seed (of dropout), vpps.random (of initialisers) and vpps.products (how a
+ * CPU made them), so that a resumed run goes on to the same bits. In a file without vpps.updates every state was updated by all batches.
  */
 #include "io/safetensors.h"
 #include "runtime/handle.h"
@@ -76,14 +77,25 @@ static size_t list_tensors(const vpps_model *model, tensor_list *list) {
     return n;
 }
 
+/* The text of vpps.updates, which the caller frees; NULL: no memory. */
+static char *write_updates(const vpps_model *model) {
+    size_t room = 1;
+    for (size_t i = 0; i < model->n_params; i++) room += strlen(model->params[i].name) + 24;
+    char *text = calloc(room, 1), *at = text;
+    for (size_t i = 0; text && i < model->n_params; i++)
+        at += sprintf(at, "%" PRIu64 " %s\n", model->params[i].updates, model->params[i].name);
+    return text;
+}
+
 static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
-    enum { OWN = 7 };
+    enum { OWN = 8 };
     const vpps_model *model = h->model;
     tensor_list list;
+    char *updates = write_updates(model);
     vpps_metadata *all = malloc((n + OWN) * sizeof *all);
     const bool made = make_list(&list, model);
     size_t n_tensors = made ? list_tensors(model, &list) : 0;
-    vpps_status status = made && all ? VPPS_OK : VPPS_MEMORY;
+    vpps_status status = made && all && updates ? VPPS_OK : VPPS_MEMORY;
     for (size_t i = 0; i < n_tensors; i++) {
         if (!list.tensors[i].name) status = VPPS_MEMORY;
     }
@@ -99,6 +111,7 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
         const vpps_metadata own[OWN] = {{"vpps.version", VPPS_VERSION},
                                         {VPPS_CHECKSUM_KEY, checksum},
                                         {"vpps.optimizer", optimizer_names[h->options.optimizer.kind]},
+                                        {"vpps.updates", updates},
                                         {"vpps.batches", batches},
                                         {"vpps.seed", seed},
                                         {"vpps.random", random},
@@ -111,7 +124,7 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
         if (status == VPPS_OK) status = vpps_safetensors_write_from(path, list.tensors, n_tensors, all, n + OWN, from);
     }
     free_list(&list, n_tensors);
-    free(all);
+    VPPS_FREE(all, updates);
     return status;
 }
 
@@ -144,6 +157,7 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
 /* The contents of a file, all read before the model changes. */
 typedef struct contents {
     float *values[1 + VPPS_MAX_STATES];
+    uint64_t updates;
 } contents;
 
 static vpps_status read_tensor(const vpps_safetensors *file, const vpps_parameter_data *p, const char *name,
@@ -187,6 +201,25 @@ static vpps_status read_number(const vpps_safetensors *file, const char *path, c
     return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number", path, key, text);
 }
 
+/* How often the file's state of a parameter was updated. */
+static vpps_status read_updates(const vpps_safetensors *file, const char *path, const vpps_parameter_data *p,
+                                uint64_t batches, contents *c) {
+    const char *line = vpps_safetensors_metadata(file, "vpps.updates");
+    if (!c->values[1]) return VPPS_OK; /* there is no state */
+    c->updates = batches;
+    if (!line) return VPPS_OK;
+    for (const char *end; (end = strchr(line, '\n')); line = end + 1) {
+        char number[24] = "";
+        const size_t digits = strspn(line, "0123456789"), length = strlen(p->name);
+        if (digits >= sizeof number || line[digits] != ' ' || (size_t)(end - line) != digits + 1 + length ||
+            memcmp(line + digits + 1, p->name, length) != 0)
+            continue;
+        memcpy(number, line, digits);
+        if (vpps_read_number(number, UINT64_MAX, &c->updates)) return VPPS_OK;
+    }
+    return vpps_fail(VPPS_FORMAT, "%s: metadata vpps.updates has no number of parameter %s", path, p->name);
+}
+
 /* The choices of the run that wrote the file are taken over if this machine is like that run's. */
 static vpps_status take_choice(const vpps_safetensors *file, vpps_handle *h) {
     const char *products = vpps_safetensors_metadata(file, "vpps.products");
@@ -205,6 +238,7 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
     VPPS_TRY(read_number(file, path, "vpps.random", &numbers[2]));
     for (size_t i = 0; i < h->model->n_params; i++) {
         VPPS_TRY(read_parameter(file, &h->model->params[i], states, &c[i]));
+        VPPS_TRY(read_updates(file, path, &h->model->params[i], numbers[0], &c[i]));
     }
     return VPPS_OK;
 }
@@ -213,6 +247,7 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
 static void adopt(vpps_parameter_data *p, contents *c) {
     size_t bytes = vpps_elems_held(p) * sizeof(float);
     if (c->values[0]) memcpy(p->values, c->values[0], bytes);
+    p->updates = c->updates;
     for (int s = 0; s < VPPS_MAX_STATES; s++) {
         if (!c->values[1 + s]) {
             if (p->states[s]) memset(p->states[s], 0, bytes);

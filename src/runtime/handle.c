@@ -109,13 +109,16 @@ vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_op
     vpps_options options;
     VPPS_TRY(vpps_options_take(given, &options));
     VPPS_TRY(check_model(model, &options, snapshot));
-    if (!snapshot) VPPS_TRY(vpps_need_states(model, vpps_optimizer_states(options.optimizer.kind)));
     vpps_handle *h = new_handle(model, &options, snapshot);
     if (!h) return vpps_fail(VPPS_MEMORY, "handle: out of memory");
     vpps_status status = vpps_open_policy(options.policy, &h->policy, &h->batching);
     for (int i = 0; i < 2 && status == VPPS_OK; i++) status = vpps_batch_create(&h->programs[i]);
     if (status == VPPS_OK) status = open_device(h);
     if (status == VPPS_OK) status = set_up(h);
+    if (status == VPPS_OK && !snapshot) {
+        vpps_take_over_states(model, options.optimizer.kind);
+        status = vpps_need_states(model, vpps_optimizer_states(options.optimizer.kind), true);
+    }
     if (status == VPPS_OK) return *out = h, VPPS_OK;
     vpps_handle_destroy(h);
     return status;

@@ -1,5 +1,6 @@
 /* parameters.c - parameters and gradients, to the model and from it. */
 #include "runtime/handle.h"
+#include "runtime/layout.h"
 
 vpps_status vpps_zero_gradients(vpps_handle *h) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_zero_gradients"));
@@ -27,5 +28,6 @@ vpps_status vpps_read_parameters(vpps_handle *h) {
 
 vpps_status vpps_write_parameters(vpps_handle *h) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_write_parameters"));
+    VPPS_TRY(vpps_need_states(h->model, vpps_optimizer_states(h->options.optimizer.kind), false));
     return h->device->table->write_parameters(h->device, h->model);
 }

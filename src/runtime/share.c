@@ -59,8 +59,7 @@ static uint64_t hash_of_model(XXH3_state_t *h, const vpps_model *model, const ch
 /* A hash of what must be the same in all processes in a batch: the rule of the step, and the frozen parameters. */
 static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
 #define X(name) h->name,
-    const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X) h->corrections[0], h->corrections[1], (float)h->update,
-                             (float)h->guard, (float)h->step};
+    const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X)(float) h->update, (float)h->guard, (float)h->step};
 #undef X
     uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
     if (h->steps) hash ^= XXH3_64bits(steps, s->params->n_params * sizeof(vpps_param_step));

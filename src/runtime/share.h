@@ -53,8 +53,8 @@ vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);
 void vpps_share_close(vpps_share *s);
 
-/* Which matrices and vectors have a gradient, by parameter: of this process, as the device marks them before an exchange; then of
- * all. */
+/* Which parameters have a gradient, of a lookup table some entries: of this process, as the device marks them before an exchange; then
+ * of all. */
 bool *vpps_share_dense(vpps_share *s);
 
 /* Adds up the gradients of all processes; all call it together. Fails with MEMORY, STATE (another trains something else), and as the

@@ -19,7 +19,8 @@ typedef struct vpps_task_header {
     unsigned pairs;          /* non-zero: blocks have pairs of scaled contributions */
     unsigned step;           /* number of this update, from 1 */
     unsigned dropout_key[2]; /* low, high word */
-    float corrections[2];    /* 1 / (1 - beta^step) of both betas */
+    float corrections
+        [2]; /* of Adam's means: zero in a script; a device fills them in, since it knows how often each state was updated */
     unsigned steps; /* address of a vpps_param_step for each parameter; 0: all parameters step by the numbers below */
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
@@ -29,6 +30,7 @@ typedef struct vpps_task_header {
 /* A parameter's own numbers, in place of the header's. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
+    float corrections[2]; /* as the header's */
 } vpps_param_step;
 
 typedef struct vpps_block {

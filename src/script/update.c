@@ -18,8 +18,11 @@ void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request) 
 #define X(name) h->name = o->name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
-    h->corrections[0] = (float)(1 / (1 - pow(o->beta1, request->step)));
-    h->corrections[1] = (float)(1 / (1 - pow(o->beta2, request->step)));
+}
+
+void vpps_correct_means(const vpps_task_header *h, uint64_t updates, float corrections[2]) {
+    corrections[0] = (float)(1 / (1 - pow(h->beta1, (double)updates)));
+    corrections[1] = (float)(1 / (1 - pow(h->beta2, (double)updates)));
 }
 
 uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model) {

@@ -59,7 +59,7 @@ static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_
         loss[k] = r->values[r->first[x->loss[k]]];
         const size_t n = r->n_values;
         const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
-        ref_step(m, r, &o->optimizer, batch);
+        ref_step(m, r, &o->optimizer);
         note_training(e, k, r, !number);
         if (!good) return false;
     }
@@ -257,6 +257,7 @@ static void restore(vpps_model *model, const float *values, uint64_t batches) {
             free(p->states[s]);
             p->states[s] = NULL;
         }
+        p->updates = 0;
     }
     model->batches = batches;
 }

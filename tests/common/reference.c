@@ -16,6 +16,7 @@ ref_model *ref_model_create(vpps_model *model) {
     for (uint32_t p = 0; p < m->n; p++) m->first[p + 1] = m->first[p] + vpps_param_elems(&model->params[p]);
     m->values = doubles(m->first[m->n]);
     for (int k = 0; k < 2; k++) m->states[k] = doubles(m->first[m->n]);
+    m->updates = need(calloc(m->n + 1, sizeof *m->updates));
     for (uint32_t p = 0; p < m->n; p++) {
         const float *v = vpps_param_values(model, p);
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) m->values[i] = (double)v[i - m->first[p]];
@@ -36,6 +37,8 @@ ref_model *ref_model_copy(const ref_model *from) {
         m->states[k] = doubles(n);
         memcpy(m->states[k], from->states[k], n * sizeof(double));
     }
+    m->updates = need(calloc(m->n + 1, sizeof *m->updates));
+    memcpy(m->updates, from->updates, m->n * sizeof *m->updates);
     return m;
 }
 
@@ -45,6 +48,7 @@ void ref_model_destroy(ref_model *m) {
     free(m->values);
     free(m->states[0]);
     free(m->states[1]);
+    free(m->updates);
     free(m);
 }
 
@@ -368,7 +372,7 @@ void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
 
 /* ---------------------------------------------------------------- optimisers */
 
-void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t) {
+void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o) {
     double squares = 0, factor = 1;
     for (uint32_t p = 0; p < m->n; p++) {
         if (m->model->params[p].frozen) continue;
@@ -378,9 +382,11 @@ void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t) {
     }
     if (o->clip > 0 && sqrt(squares) > (double)o->clip) factor = (double)o->clip / sqrt(squares);
     factor = noisy(r, factor);
-    const double left[] = {1 - pow((double)o->beta1, (double)t), 1 - pow((double)o->beta2, (double)t)};
     for (uint32_t p = 0; p < m->n; p++) {
-        if (m->model->params[p].frozen) continue;
+        const size_t elems = m->first[p + 1] - m->first[p];
+        if (m->model->params[p].frozen || !memchr(r->used + m->first[p], 1, elems)) continue;
+        const double t = (double)++m->updates[p];
+        const double left[] = {1 - pow((double)o->beta1, t), 1 - pow((double)o->beta2, t)};
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             if (!r->used[i]) continue;
             const double before = m->values[i];

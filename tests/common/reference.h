@@ -19,6 +19,7 @@ typedef struct ref_model {
     uint32_t n;
     size_t *first; /* n + 1: parameter p is [first[p], first[p + 1]), in the order of vpps_param_values */
     double *values, *states[2];
+    uint64_t *updates; /* of each parameter's states */
 } ref_model;
 
 ref_model *ref_model_create(vpps_model *model);
@@ -59,8 +60,8 @@ ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss);
 void ref_run_destroy(ref_run *r);
 
-/* The optimiser's step number t (from 1), with the noise of the run. */
-void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o, uint64_t t);
+/* A step of the optimiser, with the noise of the run. */
+void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o);
 
 /* deviation[i] = max(deviation[i], |noisy[i] - exact[i]|) */
 void ref_widen(double *deviation, const double *exact, const double *noisy, size_t n);

@@ -79,7 +79,7 @@ bool models_are_equal(const vpps_model *a, const vpps_model *b, bool states) {
     for (uint32_t p = 0; p < a->n_params; p++) {
         const vpps_parameter_data *x = &a->params[p], *y = &b->params[p];
         const size_t bytes = vpps_param_elems(x) * sizeof(float);
-        equal &= !memcmp(x->values, y->values, bytes);
+        equal &= !memcmp(x->values, y->values, bytes) && (!states || !x->states[0] || x->updates == y->updates);
         for (int s = 0; s < VPPS_MAX_STATES && states; s++) {
             ck_assert_int_eq(!x->states[s], !y->states[s]);
             equal &= !x->states[s] || !memcmp(x->states[s], y->states[s], bytes);

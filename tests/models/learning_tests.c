@@ -45,7 +45,7 @@ static void train_reference(int i, double losses[BATCHES]) {
         ref_run *r = run_forward(f.g, m, &(ref_mode){.training = true});
         ref_backward(r, m, loss);
         losses[k] = r->values[r->first[loss]];
-        ref_step(m, r, &sgd, k + 1);
+        ref_step(m, r, &sgd);
         ref_run_destroy(r);
     }
 }

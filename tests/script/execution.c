@@ -52,6 +52,7 @@ static void set_parameters(executor *x) {
         const size_t n = vpps_param_elems(data);
         memcpy(data->values, from, n * sizeof *from);
         from += n;
+        data->updates = 0;
         for (uint32_t s = 0; s < VPPS_MAX_STATES; s++)
             if (data->states[s]) memset(data->states[s], 0, n * sizeof(float));
     }
@@ -151,6 +152,7 @@ executor *executor_open(const job *j) {
     o.optimizer = j->optimizer;
     o.pool_bytes = (uint64_t)j->machine.pool_words * sizeof(float);
     o.portable = true;
+    vpps_take_over_states(x->model, o.optimizer.kind);
     TEST_OK(vpps_device_cpu.create(&device, x->model, &o, &plan));
     ck_assert_uint_eq(plan.batch, j->machine.batch);
     x->cpu = (vpps_cpu *)device;
@@ -175,11 +177,7 @@ executor *executor_open(const job *j) {
 
 void executor_close(executor *x) {
     set_parameters(x);
-    for (uint32_t p = 0; p < x->model->n_params; p++)
-        for (uint32_t s = 0; s < VPPS_MAX_STATES; s++) {
-            free(x->model->params[p].states[s]);
-            x->model->params[p].states[s] = NULL;
-        }
+    vpps_take_over_states(x->model, VPPS_SGD); /* of which there is no state */
     vpps_device_cpu.destroy(&x->cpu->device);
     free(x->before);
     free(x->at);

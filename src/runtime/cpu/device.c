@@ -1,6 +1,7 @@
 /* device.c - the CPU device: memory, launching, parameters to and from the model. */
 #include "runtime/cores.h"
 #include "runtime/cpu/tile.h"
+#include "script/update.h"
 
 #include <math.h>
 #include <sys/resource.h>
@@ -92,6 +93,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *data = &model->params[i];
+        if (states) data->updates = cpu->updates[i];
         if (vpps_is_sharded(data)) continue; /* the model has the only ones */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
@@ -116,8 +118,10 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
 
 static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
+    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* else state begins as zero */
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
+        cpu->updates[i] = fits ? data->updates : 0;
         if (vpps_is_sharded(data)) continue; /* the model has the only ones */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
@@ -127,7 +131,7 @@ static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model)
             memcpy(cpu->pool + cpu->plan.values[i], data->values, bytes);
         }
         for (int s = 0; s < VPPS_MAX_STATES; s++) {
-            if (!data->states[s] || !has_state(cpu, i, s)) continue;
+            if (!fits || !data->states[s] || !has_state(cpu, i, s)) continue;
             if (matrix) {
                 vpps_copy_matrix(cpu, i, data->states[s], VPPS_MATRIX_STATES + (uint32_t)s, false);
             } else {
@@ -164,15 +168,18 @@ static void cpu_destroy(vpps_device *d) {
     VPPS_FREE(cpu->plan.values, cpu->counters);
     vpps_meetings_close(cpu);
     VPPS_FREE_ARRAYS(cpu->views, cpu->segments);
-    VPPS_FREE(cpu->norms, cpu->places.at, cpu->chosen, cpu->uses, cpu->vectors, cpu->vps, cpu);
+    VPPS_FREE(cpu->norms, cpu->updates, cpu->corrections, cpu->places.at, cpu->chosen, cpu->uses, cpu->vectors,
+              cpu->vps, cpu);
 }
 
 static vpps_status make_vps(vpps_cpu *cpu) {
     cpu->vps = calloc(cpu->n_vps, sizeof *cpu->vps);
     cpu->norms = calloc(cpu->n_vps, sizeof *cpu->norms);
+    cpu->updates = calloc(cpu->model->n_params + 1, sizeof *cpu->updates);
+    cpu->corrections = calloc(cpu->model->n_params + 1, sizeof *cpu->corrections);
     cpu->uses = calloc(cpu->model->n_params + 1, sizeof *cpu->uses);
     cpu->vectors = calloc(cpu->model->n_params + 1, sizeof *cpu->vectors);
-    bool ok = cpu->vps && cpu->norms && cpu->uses && cpu->vectors;
+    bool ok = cpu->vps && cpu->norms && cpu->updates && cpu->corrections && cpu->uses && cpu->vectors;
     for (uint32_t v = 0; ok && v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
@@ -307,6 +314,17 @@ static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     return vpps_entries_fetch(cpu->entries, cpu, copy);
 }
 
+/* Of the step that the batch may make. */
+static void find_corrections(vpps_cpu *cpu) {
+    for (uint32_t p = 0; p < cpu->model->n_params && cpu->task_header.update; p++) {
+        if (p && cpu->updates[p] == cpu->updates[p - 1]) {
+            memcpy(cpu->corrections[p], cpu->corrections[p - 1], sizeof cpu->corrections[p]);
+        } else {
+            vpps_correct_means(&cpu->task_header, cpu->updates[p] + 1, cpu->corrections[p]);
+        }
+    }
+}
+
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_check_script(cpu, batch));
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
@@ -314,6 +332,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_take_gradients(cpu));
     VPPS_TRY(take_script(cpu, batch));
     VPPS_TRY(cpu->part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
+    find_corrections(cpu);
     vpps_choose_updates(cpu);
     cpu->launch++;
     vpps_choose_copies(cpu);

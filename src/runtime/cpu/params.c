@@ -618,10 +618,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const double norm = vpps_cpu_norm(cpu);
     if (h->guard && (!isfinite(cpu->loss) || !isfinite(norm))) return false;
 #define X(name) .name = h->name,
-    *step = (vpps_step){.kind = h->update - 1,
-                        .scale = 1,
-                        .corrections = {h->corrections[0], h->corrections[1]},
-                        VPPS_OPTIMIZER_NUMBERS(X)};
+    *step = (vpps_step){.kind = h->update - 1, .scale = 1, VPPS_OPTIMIZER_NUMBERS(X)};
 #undef X
     if (h->clip > 0 && norm > h->clip) step->scale = (float)(h->clip / norm);
     return true;
@@ -630,6 +627,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
 /* The numbers that a parameter steps by. */
 static vpps_step step_of(const vpps_cpu *cpu, const vpps_step *step, uint32_t param) {
     vpps_step own = *step;
+    memcpy(own.corrections, cpu->corrections[param], sizeof own.corrections);
     if (!cpu->task_header.steps) return own;
     vpps_param_step numbers;
     memcpy(&numbers, cpu->script + cpu->task_header.steps + param * (sizeof numbers / sizeof *cpu->script),
@@ -699,6 +697,15 @@ static void update_packed(const vpps_vp *vp, uint32_t param, const vpps_step *st
     }
 }
 
+/* Counts the step of each parameter that has one, of a lookup table whatever entries have one, in whatever process. */
+static void count_updates(vpps_vp *vp) {
+    vpps_cpu *cpu = vp->cpu;
+    const bool *shared = cpu->share ? vpps_share_dense(cpu->share) : NULL;
+    for (uint32_t i = 0; i < cpu->n_segments; i++) vp->touched[cpu->segments[i].param] = cpu->sum;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++)
+        cpu->updates[p] += shared ? shared[p] : vp->touched[p] == cpu->sum || vp->by_update[p] == cpu->launch;
+}
+
 void vpps_vp_update(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     vpps_step step;
@@ -727,4 +734,5 @@ void vpps_vp_update(vpps_vp *vp) {
             update_run(cpu, &own_step, &r);
         }
     }
+    if (vp->index == 0) count_updates(vp);
 }

@@ -64,6 +64,7 @@ static vpps_status share_squares(vpps_cpu *cpu) {
 static vpps_status exchange(vpps_cpu *cpu) {
     bool *dense = vpps_share_dense(cpu->share);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) dense[p] = cpu->vps[0].touched[p] == cpu->sum;
+    for (uint32_t i = 0; i < cpu->n_segments; i++) dense[cpu->segments[i].param] = true;
     vpps_shared_batch batch = {.header = &cpu->task_header,
                                .steps = cpu->script + cpu->task_header.steps,
                                .start_ns = cpu->start_ns,

@@ -1,6 +1,7 @@
 /* device.c - see gpu.h. A batch is one copy of the script and one launch, which zeroes the counters of the preceding launch. */
 #include "codegen/nvrtc.h"
 #include "runtime/gpu/gpu.h"
+#include "script/update.h"
 
 #include <math.h>
 
@@ -127,13 +128,18 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
+/* Marks the parameters that a whole batch steps. */
+static void mark_steps(const vpps_gpu *gpu, const vpps_batch *batch) {
+    memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
+    vpps_gpu_mark_outers(batch, true, gpu->dense);
+    for (uint32_t i = 0; i < gpu->header.n_tables; i++) gpu->dense[vpps_table_at(batch->script, i)->param] = true;
+}
+
 /* A batch whose gradients of matrices cuBLAS makes, between two launches that nobody waits for. */
 static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     vpps_gpu_script script;
     flight->first = gpu->launches;
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
-    memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-    vpps_gpu_mark_outers(batch, true, gpu->dense);
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
     if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* nobody will wait for the first launch */
@@ -189,6 +195,7 @@ static vpps_status start_part(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_f
     }
     if (!flight->trains) return start_batch(gpu, batch, VPPS_GPU_WHOLE, false);
     if (gpu->share) return start_shared(gpu, batch, flight);
+    mark_steps(gpu, batch);
     return vpps_gpu_packs(gpu) ? start_in_two(gpu, batch, flight) : start_batch(gpu, batch, VPPS_GPU_WHOLE, false);
 }
 
@@ -197,8 +204,12 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
     VPPS_TRY(prepare(gpu, batch));
-    vpps_gpu_flight flight = {.part = batch->part, .trains = gpu->header.update != 0, .first = VPPS_NONE};
+    vpps_gpu_flight flight = {.part = batch->part,
+                              .trains = gpu->header.update != 0,
+                              .first = VPPS_NONE,
+                              .steps = gpu->flights[gpu->n_flights].steps};
     flight.status = start_part(gpu, batch, &flight);
+    memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
     if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have stepped */
     flight.last = gpu->launches - 1;
@@ -207,11 +218,13 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     return flight.status;
 }
 
-/* The host waits inside no whole batch of one process, so that one can be queued after another. */
+/* The host waits inside no whole batch of one process, so that one can be queued after another; but where a batch may be skipped, whose
+ * step's correction depends on that. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
-           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share;
+           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share &&
+           !(gpu->options.nonfinite == VPPS_NONFINITE_SKIP && vpps_corrects_means(gpu->options.optimizer.kind));
 }
 
 /* ---------------------------------------------------------------- outcomes */
@@ -269,6 +282,9 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_part_updates(flight->part)) return VPPS_OK;
     out->norm = end->norm;
+    const bool skipped =
+        gpu->options.nonfinite != VPPS_NONFINITE_IGNORE && !(isfinite(out->loss) && isfinite(out->norm));
+    for (uint32_t p = 0; p < gpu->model->n_params && !skipped; p++) gpu->updates[p] += flight->steps[p];
     if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
     return VPPS_OK;
 }
@@ -278,6 +294,7 @@ static void gpu_wait(vpps_device *d, vpps_outcome *out) {
     if (gpu->n_flights) {
         const vpps_gpu_flight flight = gpu->flights[0];
         gpu->flights[0] = gpu->flights[1];
+        gpu->flights[1].steps = flight.steps;
         gpu->n_flights--;
         gpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
         const vpps_status status = take_outcome(gpu, &flight, &gpu->outcome);
@@ -360,7 +377,7 @@ static void gpu_destroy(vpps_device *d) {
     vpps_gpu_layout_free(&gpu->layout);
     vpps_row_sums_destroy(gpu->row_sums);
     VPPS_FREE_ARRAYS(gpu->segments, gpu->rows);
-    VPPS_FREE(gpu->rescued, gpu->dense, gpu);
+    VPPS_FREE(gpu->rescued, gpu->dense, gpu->updates, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
 }
 
 /* Where launches tell how they ended: in the host's memory, written by the kernel, or in the device's, to be copied. */
@@ -416,10 +433,14 @@ static vpps_status set_up(vpps_gpu *gpu) {
     vpps_gpu_start_profile(gpu);
     if (vpps_by_cublas(gpu->options.gradients))
         VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver)); /* what is missing is told now */
+    const size_t n_params = gpu->model->n_params;
+    gpu->dense = calloc(n_params + 1, sizeof *gpu->dense);
+    gpu->updates = calloc(n_params + 1, sizeof *gpu->updates);
+    for (int i = 0; i < 2; i++) gpu->flights[i].steps = calloc(n_params + 1, sizeof *gpu->flights[i].steps);
+    if (!gpu->dense || !gpu->updates || !gpu->flights[0].steps || !gpu->flights[1].steps)
+        return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
     VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));
-    gpu->dense = calloc(gpu->model->n_params + 1, sizeof *gpu->dense);
-    if (!gpu->dense) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     return vpps_gpu_open_share(gpu);
 }
 

@@ -107,6 +107,7 @@ typedef struct vpps_gpu_flight {
     uint32_t first; /* of its first launch, where the last one resumes it; else the same */
     vpps_step_part part;
     bool trains;
+    bool *steps;           /* the parameters that it steps, if its gradients are finite */
     vpps_status status;    /* a launch that failed half-way */
     uint64_t gradients_ns; /* how long an earlier launch took, up to the gradients */
 } vpps_gpu_flight;
@@ -142,14 +143,15 @@ typedef struct vpps_gpu {
     const uint32_t
         *untaken; /* script of the latest launch that added to them, whose entries are not in row_sums; or NULL */
     vpps_gpu_products products;
-    bool *dense;                /* parameters, no tables, that have a gradient */
-    vpps_row_sums *row_sums;    /* of tables' entries */
-    double sum_loss;            /* of the launches that add up */
+    bool *dense;             /* parameters that have a gradient; tables only where an update is about to be launched */
+    vpps_row_sums *row_sums; /* of tables' entries */
+    double sum_loss;         /* of the launches that add up */
     vpps_row_segment *segments; /* rows of tables with gradients: of this process, then of all */
     uint32_t n_segments;
     float *rows, *staged; /* this process's rows; other gradients on their way */
     uint64_t start_ns;    /* when the batch was launched */
 
+    uint64_t *updates;          /* of each parameter's state, by the batches that were waited for */
     vpps_task_header header;    /* of the latest batch */
     vpps_gpu_flight flights[2]; /* the oldest first */
     uint32_t n_flights, polls;  /* polls: of whether the latest has ended, before it told so */

@@ -70,8 +70,9 @@ vpps_status vpps_gpu_open_update(vpps_gpu *gpu) {
     gpu->n_segments = 0;
     for (uint32_t p = 0; p < n; p++) {
         const vpps_row_segment s = vpps_row_sums_of(gpu->row_sums, p);
-        if (s.n && !gpu->model->params[p].frozen) gpu->segments[gpu->n_segments++] = s;
+        if (s.n) gpu->dense[p] = true;
         if (gpu->model->params[p].frozen) gpu->dense[p] = false;
+        if (s.n && gpu->dense[p]) gpu->segments[gpu->n_segments++] = s;
     }
     return VPPS_OK;
 }

@@ -17,6 +17,7 @@ vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool stat
     for (uint32_t p = 0; p < model->n_params; p++) {
         vpps_parameter_data *data = &model->params[p];
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
+        if (states) data->updates = gpu->updates[p];
         for (int s = -1; s < (states ? VPPS_MAX_STATES : 0); s++) {
             const uint64_t at = array_at(gpu, p, s);
             if (!at) continue;
@@ -30,12 +31,14 @@ vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool stat
 }
 
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model) {
+    const bool fits = model->optimizer == gpu->options.optimizer.kind; /* else state begins as zero */
     for (uint32_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *data = &model->params[p];
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
+        gpu->updates[p] = fits ? data->updates : 0;
         for (int s = -1; s < VPPS_MAX_STATES; s++) {
             const uint64_t at = array_at(gpu, p, s);
-            const float *from = s < 0 ? data->values : data->states[s];
+            const float *from = s < 0 ? data->values : fits ? data->states[s] : NULL;
             if (!at) continue;
             if (from) {
                 VPPS_TRY(gpu->table->write(gpu->driver, at, from, bytes));

@@ -2,6 +2,7 @@
  * the batch's (relocated, as a linker would say). */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
+#include "script/update.h"
 
 /* The number of a block's cell in the kernel. */
 static uint32_t cell_of(const vpps_gpu *gpu, const uint32_t *script, uint32_t block) {
@@ -116,7 +117,42 @@ static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
 
 /* Which parameters have a gradient, by words from address `at` on. The address after them. */
 static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
-    for (size_t p = 0; p < gpu->model->n_params; p++) to[at++] = gpu->dense[p];
+    for (size_t p = 0; p < gpu->model->n_params; p++)
+        to[at++] = gpu->dense[p] && gpu->model->params[p].kind != VPPS_LOOKUP;
+    return at;
+}
+
+/* The number of a parameter's step among those of its state, if the batches in flight step. */
+static uint64_t number_of_step(const vpps_gpu *gpu, size_t p) {
+    uint64_t number = gpu->updates[p] + 1;
+    for (uint32_t i = 0; i < gpu->n_flights; i++) number += gpu->flights[i].steps[p];
+    return number;
+}
+
+static uint32_t step_words(const vpps_gpu *gpu) {
+    return (uint32_t)(gpu->model->n_params * sizeof(vpps_param_step) / sizeof(uint32_t));
+}
+
+/* Completes the header of a script with an update: parameters, of which gpu->dense marks those that step, have their own numbers, from
+ * address `at` on, where the batch's script gives some, or where their states were not updated equally often. The address after them. */
+static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t *script, uint32_t at) {
+    vpps_task_header *h = (vpps_task_header *)(void *)script;
+    const size_t n = gpu->model->n_params, words = sizeof(vpps_param_step) / sizeof(uint32_t);
+    uint64_t common = 0;
+    bool own = gpu->header.steps;
+    for (size_t p = 0; p < n && vpps_corrects_means(gpu->options.optimizer.kind); p++) {
+        const uint64_t number = gpu->dense[p] ? number_of_step(gpu, p) : common;
+        own |= common && number != common;
+        common = number;
+    }
+    h->steps = own ? at : 0;
+    if (common) vpps_correct_means(h, common, h->corrections);
+    for (size_t p = 0; p < n && own; p++, at += words) {
+        vpps_param_step step = {.lr = h->lr, .momentum = h->momentum, .weight_decay = h->weight_decay};
+        if (gpu->header.steps) memcpy(&step, batch->script + gpu->header.steps + p * words, sizeof step);
+        vpps_correct_means(h, number_of_step(gpu, p), step.corrections);
+        memcpy(script + at, &step, sizeof step);
+    }
     return at;
 }
 
@@ -125,9 +161,13 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gp
     uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* tasks are the last words */
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
-    const uint64_t touched = adds ? gpu->model->n_params + VPPS_TASK_ALIGNMENT : 0,
+    const uint64_t touched = adds ? gpu->model->n_params : 0,
                    products = packs ? p->n_words + (uint64_t)VPPS_TASK_ALIGNMENT : 0;
-    VPPS_TRY(make_room(gpu, at + room_for_groups(gpu, batch->script) + touched + products, &script));
+    const bool steps = part != VPPS_GPU_GRADIENTS && gpu->header.update;
+    VPPS_TRY(make_room(gpu,
+                       at + room_for_groups(gpu, batch->script) + touched + products + (steps ? step_words(gpu) : 0) +
+                           VPPS_TASK_ALIGNMENT,
+                       &script));
     memcpy(script, batch->script, at * sizeof *script);
     *out = (vpps_gpu_script){.copy = script};
     if (packs) {
@@ -135,23 +175,21 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gp
         memcpy(script + out->products, p->words, p->n_words * sizeof *script);
         at = out->products + p->n_words;
     }
-    out->words = write_groups(gpu, batch->script, part, packs ? out->products + p->places : 0, script, at);
-    if (adds) {
-        out->touched = out->words;
-        out->words = fill_up(script, write_touched(gpu, script, out->touched));
-    }
+    at = write_groups(gpu, batch->script, part, packs ? out->products + p->places : 0, script, at);
+    if (adds) at = write_touched(gpu, script, out->touched = at);
+    if (steps) at = write_steps(gpu, batch, script, at);
+    out->words = fill_up(script, at);
     return VPPS_OK;
 }
 
 vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out) {
     uint32_t *script, gradients = 0;
     uint64_t rows = 0;
-    const size_t step_words = gpu->header.steps ? gpu->model->n_params * sizeof(vpps_param_step) / sizeof *script : 0;
     const uint32_t n_params = (uint32_t)gpu->model->n_params, n_segments = gpu->n_segments;
     for (uint32_t i = 0; i < n_segments; i++) rows += gpu->segments[i].n;
     const uint32_t tasks = VPPS_TASK_HEADER_WORDS + gpu->header.n_groups + 1;
     VPPS_TRY(make_room(gpu,
-                       tasks + room_for_groups(gpu, batch->script) + n_params + rows + step_words +
+                       tasks + room_for_groups(gpu, batch->script) + n_params + rows + step_words(gpu) +
                            (uint64_t)n_segments * VPPS_TABLE_WORDS + VPPS_TASK_ALIGNMENT,
                        &script));
     *out = (vpps_gpu_script){.copy = script};
@@ -171,11 +209,6 @@ vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
         at += s->n;
         gradients += s->n * vpps_gpu_entry_words(gpu, s->param);
     }
-    if (step_words) {
-        header->steps = at;
-        memcpy(script + at, batch->script + gpu->header.steps, step_words * sizeof *script);
-        at += (uint32_t)step_words;
-    }
-    out->words = fill_up(script, at);
+    out->words = fill_up(script, write_steps(gpu, batch, script, at));
     return VPPS_OK;
 }
