@@ -137,7 +137,7 @@ def test_sums_of_products_are_one_operation(trainer):
 def test_sums_of_products_keep_every_bias(trainer):
     W, b = trainer.model.parameters
     x = np.array([1.0, 2.0], np.float32)
-    y = W.value @ x
+    b.value, y = [1.0, -2.0, 3.0], W.value @ x
     with trainer.model.graph():
         def p(k=1):
             return W @ vpps.input(k * x)
