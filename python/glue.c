@@ -83,16 +83,16 @@ static glue_handle *wrap(vpps_handle *handle, glue_model *m, vpps_status *status
     return NULL;
 }
 
-glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status) {
+void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status) {
     vpps_handle *handle;
     *status = vpps_handle_create(&handle, m->model, options);
-    return wrap(handle, m, status);
+    *out = wrap(handle, m, status);
 }
 
-glue_handle *glue_inference_create(glue_handle *trainer, const vpps_options *options, vpps_status *status) {
+void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status) {
     vpps_handle *handle;
     *status = vpps_handle_create_inference(&handle, trainer->handle, options);
-    return wrap(handle, trainer->model, status);
+    *out = wrap(handle, trainer->model, status);
 }
 
 vpps_handle *glue_handle_get(glue_handle *h) { return h->handle; }

@@ -16,8 +16,9 @@ vpps_graph *glue_graph_get(glue_graph *g);
 void glue_graph_destroy(void *g);
 
 typedef struct glue_handle glue_handle;
-glue_handle *glue_handle_create(glue_model *m, const vpps_options *options, vpps_status *status);
-glue_handle *glue_inference_create(glue_handle *trainer, const vpps_options *options, vpps_status *status);
+/* *out is NULL on failure. It is there, too, when an exception, as that of Ctrl-C, takes the place of the call's return. */
+void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status);
+void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status);
 vpps_handle *glue_handle_get(glue_handle *h);
 /* Copies a trainer's parameters to the model first: who drops a trainer goes on with what it has trained. */
 void glue_handle_destroy(void *h);

@@ -215,10 +215,18 @@ class Engine(Hinting):
     _glue: Any
     _handle: Any
 
-    def _open(self, model: Model, glue: Any) -> None:
+    def _open(self, model: Model, create: Callable[[Any, Any], None]) -> None:
+        """Takes what create(out, status) makes; where Ctrl-C came meanwhile it is destroyed, or the model would have it for ever."""
+        out, status = ffi.new("glue_handle **"), ffi.new("vpps_status *")
+        try:
+            create(out, status)
+        except BaseException:
+            if out[0]:
+                lib.glue_handle_destroy(out[0])
+            raise
         self.model = model
-        self._glue = glue
-        self._handle = lib.glue_handle_get(glue)
+        self._glue = ffi.gc(created(out[0], status), lib.glue_handle_destroy)
+        self._handle = lib.glue_handle_get(self._glue)
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values that nothing refers to
 

@@ -14,7 +14,7 @@ from ._arrays import choice, encode, real, whole
 from ._values import Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options, _text
-from .errors import ArgumentError, NonfiniteError, Uncopied, check, created, sized
+from .errors import ArgumentError, NonfiniteError, Uncopied, check, sized
 from .graph import Graph
 from .model import Dense, Model, Parameter
 from .node import NO_NODE, Epoch, Node, node_of
@@ -201,9 +201,8 @@ class Trainer(Engine):
         if seed is not None:
             o.seed = whole(seed, "seed", 2**64 - 1)
         o.communicator = ffi.NULL if communicator is None else communicator._c
-        status = ffi.new("vpps_status *")
         self._communicator = communicator
-        self._open(model, ffi.gc(created(lib.glue_handle_create(model._glue, o, status), status), lib.glue_handle_destroy))
+        self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr)
         self._untold: float | None = None  # the learning rate of the latest batch, where on_step does not know the batch yet
@@ -491,11 +490,9 @@ class Inference(Engine):
             {"vps": vps, "groups": groups, "waves": waves, "pool_bytes": pool_bytes, "keep_bytes": keep_bytes,
              "watchdog_ms": watchdog_ms, "batch": batch, "trace_events": trace_events, "portable": portable, "verify": verify,
              "no_tuning": no_tuning}, device, policy, log)
-        status = ffi.new("vpps_status *")
         with trainer._lock:
             trainer._c  # fails where the trainer is closed
-            glue = lib.glue_inference_create(trainer._glue, o, status)
-        self._open(trainer.model, ffi.gc(created(glue, status), lib.glue_handle_destroy))
+            self._open(trainer.model, lambda out, status: lib.glue_inference_create(trainer._glue, o, out, status))
 
     def __repr__(self) -> str:
         return f"<inference on {self.stats().device}>" if self._handle else "<inference that is closed>"

@@ -466,6 +466,20 @@ def test_on_step_is_told_of_batches_in_spite_of_ctrl_c(rng, monkeypatch, name, p
     np.testing.assert_array_equal(net.values(), twin.values())
 
 
+def test_ctrl_c_while_a_trainer_is_made_leaves_none(rng, monkeypatch):
+    """Or the model would have a trainer that nothing refers to, and never take another."""
+    net = Small()
+    for name, make in (("glue_handle_create", net.train), ("glue_inference_create", lambda: vpps.Inference(net.train().trainer))):
+        for _ in range(2):
+            with monkeypatch.context() as m:
+                m.setattr(vpps.trainer, "lib", Interrupting(vpps.trainer.lib, name))
+                with pytest.raises(KeyboardInterrupt):
+                    make()
+            net.trainer = None
+    net.train().step(net.draw(rng))
+    assert np.isfinite(net.trainer.loss())
+
+
 def test_a_second_trainer_counts_on(rng):
     told = []
     net = Small().train()
