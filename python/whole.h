@@ -16,7 +16,7 @@ static uint64_t whole_number(PyObject *x, uint64_t most, const char *function) {
     PyObject *n = PyNumber_Index(x);
     if (!n) {
         if (!PyIndex_Check(x)) /* else it says itself why it is none, as what pull_index() returns does */
-            PyErr_Format(PyExc_TypeError, "%s: %R of type %R; expected a whole number", name, x, Py_TYPE(x));
+            PyErr_Format(PyExc_TypeError, "%s: %R; expected a whole number", name, x);
         return UINT64_MAX;
     }
     uint64_t value = PyLong_AsUnsignedLongLong(n); /* UINT64_MAX with an exception for what is negative or larger */

@@ -28,7 +28,7 @@ def integer(x: SupportsIndex, what: str) -> int:
     except TypeError:
         if hasattr(x, "__index__") and not isinstance(x, (np.ndarray, np.generic)):
             raise  # it says itself why it is none
-        raise TypeError(f"{what}: {x!r} of type {type(x).__name__}; expected a whole number") from None
+        raise TypeError(f"{what}: {x!r}; expected a whole number") from None
 
 
 def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
@@ -107,8 +107,9 @@ def as_f32(x: Floats, what: str) -> F32:
         f: F32 = a.astype(np.float32)
     wrong = np.isinf(f) & np.isfinite(a) if a.dtype.kind == "f" else f.astype(np.longdouble) != a.astype(np.longdouble)
     if wrong.any():
-        raise ArgumentError(f"{what}: {a[wrong].flat[0]}; expected numbers that float32 holds: up to 3.4e38, whole ones up to 2^24; "
-                            "as float64 whole numbers are rounded")
+        expected = ("numbers that float32 holds: up to 3.4e38" if a.dtype.kind == "f" else
+                    "whole numbers that float32 holds, as all up to 2^24: astype(float) lets others be rounded")
+        raise ArgumentError(f"{what}: {a[wrong].flat[0]}; expected {expected}")
     return f
 
 
@@ -145,7 +146,7 @@ def u32_pointer(a: U32 | None) -> Any:
 def encode(text: str, what: str) -> bytes:
     """UTF-8 without NUL, which C would take for the end."""
     if not isinstance(text, str):
-        raise TypeError(f"{what}: {text!r} of type {type(text).__name__}; expected text")
+        raise TypeError(f"{what}: {text!r}; expected text")
     data = text.encode("utf-8", "surrogateescape")
     if b"\0" in data:
         raise ArgumentError(f"{what}: {text!r} holds NUL")

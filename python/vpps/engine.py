@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from types import TracebackType
@@ -290,7 +290,8 @@ class Engine(Hinting):
     def forward(self, nodes: Node | Dense | Nodes | Sequence[Node]) -> F32 | list[F32]:
         """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
         equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
-        places = Places(nodes if isinstance(nodes, (Nodes, Node, Dense)) else list(nodes), "forward")
+        several = list(nodes) if isinstance(nodes, Iterable) and not isinstance(nodes, (Nodes, Node, Dense)) else nodes
+        places = Places(several, "forward")
         if places.epoch is None:
             raise ArgumentError("forward: no nodes; expected at least one")
         if places.n:

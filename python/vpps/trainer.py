@@ -387,10 +387,12 @@ class Trainer(Engine):
                 raise ArgumentError(f"parameter {p.name} of another model")
             ids.append(p.id)
         group: Any = ffi.NULL
-        if (lr, momentum, weight_decay) != (None, None, None):
+        numbers = {name: real(x, name) for name, x in (("lr", lr), ("momentum", momentum), ("weight_decay", weight_decay)) if x is not None}
+        if any(map(math.isnan, numbers.values())):  # which C takes for None
+            raise ArgumentError(f"set_param_group: {numbers}; expected numbers")
+        if numbers:
             group = sized("vpps_param_group")
-            group.lr, group.momentum, group.weight_decay = (
-                math.nan if x is None else real(x, "set_param_group") for x in (lr, momentum, weight_decay))
+            group.lr, group.momentum, group.weight_decay = (numbers.get(name, math.nan) for name in ("lr", "momentum", "weight_decay"))
         with self._lock:
             check(lib.vpps_set_param_group(self._c, len(ids), ids, group))
 

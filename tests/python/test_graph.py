@@ -500,6 +500,12 @@ def test_common_mistakes_are_told():
         for use, kind, text in [
             (lambda: E[-1], ValueError, "lookup: index: -1; expected a whole number from 0 to 9"),
             (lambda: vpps.cross_entropy(x, -1), ValueError, "cross_entropy: label: -1; expected a whole number from 0 to"),
+            (lambda: trainer.forward(3), TypeError, "forward: int; expected a node; vpps.constant"),
+            (lambda: E[1.0], TypeError, "lookup: index: 1.0; expected a whole number"),
+            (lambda: vpps.zeros((2, 3)), TypeError, r"zeros: \(2, 3\); expected a whole number"),
+            (lambda: vpps.input([1, 2**24 + 1]), ValueError, "input: 16777217; expected whole numbers that float32 holds"),
+            (lambda: vpps.Model("a"), TypeError, "seed: 'a'; expected a whole number"),
+            (lambda: vpps.Model(1).add_vector(1, 2), TypeError, "name: 1; expected text"),
             (lambda: x[0, 0], TypeError, "expected rows alone"),
             (lambda: float(x[0]), TypeError, r"trainer.forward\(node\) computes it"),
             (lambda: np.asarray(x), TypeError, r"trainer.forward\(node\) computes it"),

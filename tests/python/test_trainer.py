@@ -284,7 +284,7 @@ def test_groups_of_parameters(rng):
     net.step(net.draw(rng))
     assert (net.W.value != w).any()
     for call in (lambda: net.trainer.set_momentum(2.0), lambda: net.trainer.set_weight_decay(-1.0),
-                 lambda: net.trainer.set_param_group([net.W], lr=float("inf"))):
+                 lambda: net.trainer.set_param_group([net.W], lr=float("inf")), lambda: net.trainer.set_param_group([net.W], lr=math.nan)):
         with pytest.raises(vpps.ArgumentError):
             call()
 
