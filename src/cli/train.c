@@ -179,6 +179,7 @@ static vpps_status open_trainer(trainer *t) {
     if (s->class_weights) VPPS_TRY(class_weights_tell(&t->session, &t->corpus, tell, t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     VPPS_TRY(make_room(t));
+    interrupt_install(); /* until here there is nothing to save: a signal ends the process */
 
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -622,7 +623,6 @@ static vpps_status conclude(trainer *t) {
 
 static vpps_status train(trainer *t) {
     VPPS_TRY(begin_run(t));
-    interrupt_install(); /* until here there is nothing to save: a signal ends the process */
     const clock_mark begin = mark_now(t);
     t->summary.loss = t->summary.train_accuracy = NAN;
     while (t->position.epoch < t->s->epochs && !stopped(t) && !at_limit(t) && !out_of_patience(t)) {

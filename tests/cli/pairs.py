@@ -21,7 +21,7 @@ HOW = ["--plot=FILE.svg", "--trace=FILE.json", "--save-best=FILE.best", "--verif
        "--no-tuning", "--waves=2", "--slices=2", "--policy=agenda", "--save-every=2", "--gradients=accumulate", "--pool-bytes=64M",
        "--eval-every=0", "--log-every=2", "--batch=4 --accumulate=2"]
 SHAPES = ["--optimizer=momentum", "--optimizer=adagrad", "--optimizer=adam", "--optimizer=adamw", "--clip=0.05", "--weight-decay=0.05",
-          "--label-smoothing=0.2", "--dropout=0.3", "--lr-schedule=cosine", "--lr-schedule=step", "--warmup=5", "--lr-decay=0.5",
+          "--label-smoothing=0.2", "--dropout=0.3", "--lr-schedule=cosine", "--lr-schedule=step", "--warmup=2", "--lr-decay=0.5",
           "--freeze=embedding", "--lr-of=embedding=0.3", "--precision=bf16", "--seed=5"]
 CLASSIFIES = (["--train-accuracy"], ["--class-weights=balanced"])
 NETWORKS = {"lstm-lm": ([], ["--layers=2"]), "lstm-lm-fixed": ([], ["--carry", "--steps=7"]), "tree-lstm": CLASSIFIES,

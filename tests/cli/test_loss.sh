@@ -56,6 +56,17 @@ init_keeps() { # another network's parameters bring no weights
     exits 0 "${still[@]}" --init weighted.ckpt --class-weights balanced --save init.ckpt && holds "load('init.ckpt')['class_weights'] == load('balanced.ckpt')['class_weights']"
 }
 check "--init takes no weights" init_keeps
+init_keeps_none() { # nor for a label that the new file leaves out
+    printf 'bad 3\n' > other.txt && exits 0 "${still[@]}" --init weighted.ckpt --class-weights other.txt --save other.ckpt &&
+        holds "floats(load('other.ckpt')['class_weights']) == [1, 3, 1]"
+}
+check "not even where a file leaves labels out" init_keeps_none
+absent() { # of roots: labels that other nodes alone have do not count
+    printf '(2 (0 a) (1 b))\n(2 (0 c) (1 b))\n(2 (0 a) (3 d))\n(1 (0 a) (1 c))\n' > roots.txt &&
+        exits 0 "$vpps" train tree-lstm --train roots.txt --min-count 1 --hidden 6 --embed 4 --epochs 1 --eval-every 0 --loss root --class-weights balanced &&
+        says err "class weights: 0 1, 1 2, 2 0.6667, 3 1"
+}
+check "balanced by the labels that there are" absent
 evaluates() { # what is measured is not weighed
     exits 0 "$vpps" eval --model weighted.ckpt --test train.txt --json && json out "o['metrics']['accuracy'] >= 0" &&
         exits 0 sh -c "cut -f2 train.txt | '$vpps' predict --model weighted.ckpt" && exits 0 "$vpps" export --model weighted.ckpt --save exported.safetensors
@@ -91,7 +102,15 @@ another() {
 check "another choice is told" another
 check "out of its range" fails_with 2 "--label-smoothing: '1.5' is not a number from 0 to 1" "${net[@]}" --label-smoothing 1.5
 check "of words" exits 0 "$vpps" train lstm-lm --examples 20 --hidden 6 --embed 4 --epochs 1 --label-smoothing 0.1 --quiet --verify --json --save lm.ckpt
-check "perplexity is of the plain loss" json out "o['dev']['perplexity'] > 1"
+plain() { # what is measured does not depend on it
+    for x in 0 0.5; do
+        exits 0 "$vpps" train lstm-lm --examples 20 --hidden 6 --embed 4 --epochs 1 --lr 0 --label-smoothing $x --quiet --json --save lm.ckpt --force || return 1
+        cp out lm$x.json
+    done
+    holds "json.load(open('lm0.json'))['dev'] == json.load(open('lm0.5.json'))['dev']" && exits 0 "$vpps" eval --model lm.ckpt --split dev --json &&
+        holds "json.load(open('out'))['metrics']['perplexity'] == json.load(open('lm0.json'))['dev']['perplexity']"
+}
+check "perplexity is of the plain loss" plain
 check "under software SIMT" exits 0 "${still[@]}" --label-smoothing 0.25 --device simt --log simt.jsonl
 check "the same loss" holds "all(abs(a - b) <= 1e-4 * b for a, b in zip(losses('simt.jsonl'), losses('s0.25.jsonl')))"
 for name in "${launchers[@]:0:1}"; do

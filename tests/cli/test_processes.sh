@@ -87,7 +87,11 @@ if [ ${#launchers[@]} -gt 0 ]; then
     check "matrices of words in one process" exits 0 "$vpps" train "${matrices[@]}" --log matrices1.jsonl
     check "shared out" exits 0 launch "$name" 3 "$vpps" train "${matrices[@]}" --shard-tables --log matrices.jsonl
     check "they train alike" same_losses matrices.jsonl matrices1.jsonl 1e-5
-    check "a checkpoint begins shards" exits 0 launch "$name" 2 "$vpps" train "${sharded[@]}" --init shards.ckpt --max-batches 2
+    # with its rows: other data have the words in another order, and some that it lacks
+    begins=("${small[@]}" --quiet --seed 9 --examples 80 --init shards.ckpt --max-batches 8)
+    check "a checkpoint begins shards" exits 0 launch "$name" 3 "$vpps" train "${begins[@]}" --shard-tables --log begun3.jsonl
+    check "and whole tables" exits 0 "$vpps" train "${begins[@]}" --log begun1.jsonl
+    check "with the same rows" same_losses begun3.jsonl begun1.jsonl 1e-5
 
     # A table of 262 MB, and with adam's state three times that. One process has the model's copy beside the device's.
     printf '#!/bin/bash\nulimit -v 950000\nexport MALLOC_ARENA_MAX=1\nexec "$@"\n' > limited

@@ -36,6 +36,27 @@ check "plateau, and a file of the best" longer "--epochs 3" --lr-schedule platea
 check "patience" longer "--epochs 3" --patience 1 --lr 3
 check "a run that stops within an epoch" longer "--max-batches 19" --lr-schedule plateau
 
+# ---------------------------------------------------------------- the log of a run that is killed
+
+flushed() { # it holds the batches so far, each in a whole line
+    "$vpps" train lstm-lm "${small[@]}" --epochs 100000 --eval-every 0 --quiet --log killed.jsonl &
+    local pid=$!
+    for _ in $(seq 2400); do
+        [ "$(grep -c '"event":"batch"' killed.jsonl 2>/dev/null)" -ge 3 ] 2>/dev/null && break
+        sleep 0.05
+    done
+    kill -STOP $pid
+    cp killed.jsonl stopped.jsonl
+    kill -KILL $pid
+    wait $pid
+    python3 -c "
+import json
+text = open('stopped.jsonl').read()
+assert text.endswith('\n'), text[-80:]
+assert [o['batch'] for o in map(json.loads, text.splitlines()) if o['event'] == 'batch'][:3] == [1, 2, 3]"
+}
+check "every batch is in the log of a killed run" flushed
+
 # ---------------------------------------------------------------- before there is anything to save
 
 while_reading() { # from a pipe that nobody writes to
