@@ -162,30 +162,31 @@ class Value(Uncopied):
 
     __slots__ = ("_engine", "_number", "_released", "shape", "__weakref__")
 
-    def __init__(self, engine: Engine, number: int, rows: int, cols: int) -> None:
+    def __init__(self, engine: Engine, number: Any, rows: int, cols: int) -> None:
+        """`number` points to where C writes it, maybe after this."""
         self._engine, self._number, self._released = engine, number, engine._released
         self.shape = (rows, cols)
 
     def __repr__(self) -> str:
-        return f"<kept value of {self.shape[0]} x {self.shape[1]}>" if self._number else "<kept value that was released>"
+        return f"<kept value of {self.shape[0]} x {self.shape[1]}>" if self._number[0] else "<kept value that was released>"
 
     def node(self, graph: Graph) -> Node:
         """A node of the graph that reads the value: a constant, without gradient. The graph runs with the same trainer."""
         e = graph._epoch
         with self._engine._lock:
-            return made(e, lib.vpps_kept(graph._p, self._engine._c, self._number))
+            return made(e, lib.vpps_kept(graph._p, self._engine._c, self._number[0]))
 
     def numpy(self) -> F32:
         """The value as an array; waits for the batch in flight."""
         rows, cols = self.shape
         out = np.empty((cols, rows), np.float32)
         with self._engine._lock:
-            check(lib.vpps_read_kept(self._engine._c, self._number, ffi.from_buffer("float[]", out)))
+            check(lib.vpps_read_kept(self._engine._c, self._number[0], ffi.from_buffer("float[]", out)))
         return shaped(out)
 
     def release(self) -> None:
         """The value is no longer wanted; it is of no use then. Never waits."""
-        number, self._number = self._number, 0
+        number, self._number[0] = self._number[0], 0
         with self._engine._lock:
             check(lib.vpps_release(self._engine._c, number))
 
@@ -196,8 +197,8 @@ class Value(Uncopied):
         self.release()
 
     def __del__(self) -> None:
-        if getattr(self, "_number", 0):
-            self._released.append(self._number)  # by any thread: who calls the library next gives it back
+        if self._number[0]:
+            self._released.append(self._number[0])  # by any thread: who calls the library next gives it back
 
 
 class Engine(Hinting):
@@ -260,20 +261,22 @@ class Engine(Hinting):
         alone. A constant for the graphs that read it: what PyTorch calls detach."""
         node = node_of(node, "keep")
         number, id = ffi.new("vpps_value *"), node.id
-        rows, cols = node.shape
+        value = Value(self, number, *node.shape)  # before the call, so that Ctrl-C in it leaves nothing behind
         check(self._call(node._e, "keep", lambda h, g: lib.vpps_keep(h, g, id, number)))
-        return Value(self, number[0], rows, cols)
+        return value
 
     def keep_data(self, data: Floats) -> Value:
         """Numbers of the host as a value that stays on the device; it can be read at once."""
         rows, cols, flat = columns(as_f32(data, "keep_data"))
         number = ffi.new("vpps_value *")
+        value = Value(self, number, rows, cols)
         with self._lock:
             self._give_back()
             check(lib.vpps_keep_data(self._c, rows, cols, pointer(flat, "float[]"), number))
         shape = ffi.new("uint32_t[2]")
         check(lib.vpps_kept_shape(self._c, number[0], shape, shape + 1))
-        return Value(self, number[0], shape[0], shape[1])
+        value.shape = shape[0], shape[1]
+        return value
 
     def run(self, graph: Graph) -> None:
         """Computes what `keep` asked for of this graph, and copies nothing to the host."""

@@ -1,4 +1,4 @@
-"""A small network that tests share: a recurrent classifier of sequences."""
+"""What tests share: a small network, a recurrent classifier of sequences; and a library in which Ctrl-C comes."""
 
 import numpy as np
 
@@ -57,3 +57,20 @@ class Small:
 
     def values(self):
         return np.concatenate([p.value.reshape(-1) for p in self.model.parameters])
+
+
+class Interrupting:
+    """The library; Ctrl-C comes while one of its functions runs, so that it is raised in place of the function's return."""
+
+    def __init__(self, lib, name):
+        self._lib, self._name = lib, name
+
+    def __getattr__(self, name):
+        function = getattr(self._lib, name)
+
+        def call(*arguments):
+            self._name = ""
+            function(*arguments)
+            raise KeyboardInterrupt
+
+        return call if name == self._name else function

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from small import HIDDEN, Small
+from small import HIDDEN, Interrupting, Small
 
 import vpps
 
@@ -54,6 +54,19 @@ def test_what_nothing_refers_to_is_given_back_by_steps(rng):
             s.trainer.keep(state_after(s, s.graph.zeros(HIDDEN), [1, 2]))
             s.trainer.step(s.loss(s.draw(rng)))
     s.step(s.draw(rng))
+    assert s.trainer.stats().kept_values == 0
+
+
+def test_ctrl_c_leaves_no_value_behind(monkeypatch):
+    s = Small().train()
+    with s.graph:
+        node = s.graph.input([1.0, 2.0])
+        for name, keep in (("vpps_keep", lambda: s.trainer.keep(node)), ("vpps_keep_data", lambda: s.trainer.keep_data([1.0]))):
+            with monkeypatch.context() as m, pytest.raises(KeyboardInterrupt):
+                m.setattr(vpps.engine, "lib", Interrupting(vpps.engine.lib, name))
+                keep()
+        gc.collect()
+        s.trainer.forward(node)
     assert s.trainer.stats().kept_values == 0
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from small import HIDDEN, Small
+from small import HIDDEN, Interrupting, Small
 
 import vpps
 
@@ -409,23 +409,6 @@ def test_on_step_is_told_of_each_batch_once(tmp_path, rng, caller):
     net.step(batches[0])
     net.trainer.loss()
     assert [n for n, _, _ in told] == list(range(1, 10))
-
-
-class Interrupting:
-    """The library; Ctrl-C comes while one of its functions runs, so that it is raised in place of the function's return."""
-
-    def __init__(self, lib, name):
-        self._lib, self._name = lib, name
-
-    def __getattr__(self, name):
-        function = getattr(self._lib, name)
-
-        def call(*arguments):
-            self._name = ""
-            function(*arguments)
-            raise KeyboardInterrupt
-
-        return call if name == self._name else function
 
 
 @pytest.mark.parametrize(("name", "parts"), [("glue_fb", False), ("vpps_sync_latest_loss", False), ("vpps_poll_loss", False),
