@@ -44,27 +44,58 @@ static vpps_kernel_plan asked_of(const vpps_kernel_plan *plan) {
                               .n_cells = plan->n_cells};
 }
 
-uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
-    /* Of static variables: a parameter's span in either list, its break, and whether it was touched; and what else there is. */
+/* The words of a CTA's shared memory that static variables leave. */
+static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
+    /* A parameter's span in either list, its break, and whether it was touched; and what else there is. */
     enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
     const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
-    const uint64_t cta_words = machine->cta_shared_bytes / 4,
-                   other = VPPS_TILE_WORDS + (own > LEAST_WORDS ? own : LEAST_WORDS);
+    const uint64_t cta_words = machine->cta_shared_bytes / 4, other = own > LEAST_WORDS ? own : LEAST_WORDS;
     return cta_words > other ? (uint32_t)(cta_words - other) : 0;
+}
+
+static uint32_t words_beside(uint32_t words, uint32_t tiles) { return words > tiles ? words - tiles : 0; }
+
+uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
+    return words_beside(dynamic_words(machine, n_params), VPPS_TILE_WORDS);
+}
+
+/* The stage whose tiles take the most. */
+static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
+    uint32_t most = 0;
+    for (uint32_t s = 1; s < p->first_stage[p->n_cells]; s++)
+        if (p->rooms[s].shared_words > p->rooms[most].shared_words) most = s;
+    uint32_t cell = 0;
+    while (p->first_stage[cell + 1] <= most) cell++;
+    return p->cells[cell];
 }
 
 /* Writes the source of the plan's kernel, whose threads have at most so many registers for weights, and describes it. */
 static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                             char *description, size_t bytes) {
     enum { SCRIPT_WORDS = 16384 };
-    const vpps_kernel_room room = {.threads = plan->threads,
-                                   .registers = registers,
-                                   .shared_words = vpps_shared_for_weights(s->machine, s->model->n_params),
-                                   .script_words = SCRIPT_WORDS};
-    const vpps_kernel_plan asked = asked_of(plan);
-    vpps_kernel_plan_free(plan);
-    *plan = asked;
-    VPPS_TRY(vpps_generate_kernel(plan, s->model, s->pool, s->matrix_at, &room, source));
+    const uint32_t words = dynamic_words(s->machine, s->model->n_params);
+    vpps_kernel_room room = {.threads = plan->threads, .registers = registers, .script_words = SCRIPT_WORDS};
+    uint32_t tiles = VPPS_TILE_WORDS;
+    for (;;) { /* again, with less room for weights, where a vertex' sums alone are larger than tiles should be */
+        const vpps_kernel_plan asked = asked_of(plan);
+        vpps_kernel_plan_free(plan);
+        *plan = asked;
+        room.shared_words = words_beside(words, tiles);
+        VPPS_TRY(vpps_generate_kernel(plan, s->model, s->pool, s->matrix_at, &room, source));
+        if (plan->tile_words <= tiles || plan->tile_words > words) break;
+        free(*source);
+        tiles = plan->tile_words;
+    }
+    if (vpps_kernel_shared_bytes(plan) / 4 > words) {
+        free(*source);
+        *source = NULL;
+        return vpps_fail(
+            VPPS_POOL,
+            "kernel: cell %s: the rows that one of %u VPs owns need %u KiB of shared memory for one vertex and "
+            "their biases, and %s has %u; expected fewer rows, fewer groups or products in fp32",
+            largest_cell(plan)->name, plan->group, vpps_kernel_shared_bytes(plan) / 1024, s->machine->name,
+            words / 256);
+    }
     vpps_kernel_describe(plan, description, bytes);
     return VPPS_OK;
 }

@@ -58,7 +58,8 @@ __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == 
 template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
     VPPS_READ_PLACE;
     __syncthreads();
-    if (threadIdx.x < sum.n && sum.tasks[threadIdx.x].operands[2]) ((vpps_touched[PARAMS] = 1), ...);
+    for (unsigned i = threadIdx.x; i < sum.n; i += VPPS_THREADS)
+        if (sum.tasks[i].operands[2]) ((vpps_touched[PARAMS] = 1), ...);
 }
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */

@@ -137,6 +137,30 @@ TEST_EACH(levels_agree, 0, test_everyday("levels", 2, 5)) {
     zoo_close(&zoo);
 }
 
+/* A VP owns so many rows that one vertex' sums are larger than tiles usually are (VPPS_TILE_WORDS), and more than shared memory holds: then
+ * nothing is launched, and the message says what to change. */
+TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
+    enum { COLUMNS = 64 }; /* so that weights take all the shared memory that is left */
+    static const uint32_t rows[] = {3400, 16000};
+    const gpu_layout layout = {2, 256, 1, 1};
+    vpps_param W;
+    vpps_options o = gpu_options(&layout, VPPS_SGD);
+    o.precision = VPPS_PRECISION_BF16X3;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", rows[_i], COLUMNS, NULL));
+    TEST_OK(vpps_graph_create(&t.g, t.model));
+    float in[COLUMNS];
+    for (uint32_t i = 0; i < COLUMNS; i++) in[i] = 0.1f * (float)(i % 7) - 0.3f;
+    const vpps_node y = vpps_matvec(t.g, W, vpps_input(t.g, COLUMNS, 1, in));
+    const episode x = {t.model, {t.g}, {vpps_sum_elements(t.g, vpps_tanh(t.g, y))}, 1};
+    if (_i == 0) {
+        expect_agreement(&x, &o, &layout, 0, NULL);
+    } else {
+        TEST_OK(vpps_handle_create(&t.h, t.model, &o));
+        TEST_FAILS(vpps_fb(t.h, t.g, x.loss[0], NULL), VPPS_POOL, "expected fewer rows");
+    }
+}
+
 /* ---------------------------------------------------------------- long scripts */
 
 /* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, a long chain of
@@ -183,6 +207,25 @@ TEST_EACH(long_scripts_agree, 0, test_everyday("long", 1, ZOO_LAYOUTS)) {
     TEST_OK(vpps_graph_status(x.g[0]));
     const vpps_options options = gpu_options(&zoo_layouts[_i], VPPS_SGD);
     expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
+}
+
+/* More groups than a CTA has threads, and a cell that only the last group's vertices have. */
+TEST(every_group_begins_gradients) {
+    enum { GROUPS = 40 };
+    static const uint32_t size[] = {9, 8, 7, 5};
+    const gpu_layout layout = {GROUPS, 32, 1, GROUPS};
+    AT_END(zoo_close) gpu_zoo zoo = zoo_of(size, 5);
+    AT_END(zoo_forget) episode x = {.model = zoo.model, .n_batches = 1};
+    TEST_OK(vpps_graph_create(&x.g[0], zoo.model));
+    vpps_node terms[GROUPS];
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        const vpps_node in = vpps_lookup(x.g[0], zoo.E, i % ZOO_WORDS);
+        terms[i] =
+            vpps_sum_elements(x.g[0], vpps_tanh(x.g[0], vpps_matvec(x.g[0], i + 1 < GROUPS ? zoo.A[0] : zoo.C[2], in)));
+    }
+    x.loss[0] = vpps_sum(x.g[0], GROUPS, terms);
+    const vpps_options options = gpu_options(&layout, VPPS_SGD);
+    expect_agreement(&x, &options, &layout, 0, NULL);
 }
 
 /* ---------------------------------------------------------------- optimisers, frozen parameters */

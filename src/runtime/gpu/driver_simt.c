@@ -23,7 +23,7 @@ typedef struct machine {
     vpps_driver driver;
     piece *memory[VPPS_SIMT_MEMORIES];
     vpps_kernel *kernels;
-    uint32_t seed;
+    uint32_t seed, cta_shared_bytes;
     uint64_t started_ns, stopped_ns;
 } machine;
 
@@ -136,8 +136,10 @@ static vpps_status clear(vpps_driver *d, uint64_t address, size_t bytes) {
 
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report) {
-    (void)shape;
     machine *m = machine_of(d);
+    if (shape->dynamic_shared_bytes > m->cta_shared_bytes)
+        return vpps_fail(VPPS_DEVICE, "software SIMT: a CTA of %u bytes of dynamic shared memory, where its GPU has %u",
+                         shape->dynamic_shared_bytes, m->cta_shared_bytes);
     vpps_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
     *report = (vpps_cubin_report){0};
@@ -241,6 +243,7 @@ static vpps_status open_machine(vpps_driver **out, uint32_t number, vpps_machine
     if (!m) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
     m->driver.table = &vpps_driver_simt;
     m->seed = seed;
+    m->cta_shared_bytes = description->cta_shared_bytes;
     *out = &m->driver;
     return VPPS_OK;
 }
