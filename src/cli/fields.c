@@ -97,6 +97,17 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
+/* Several fields without a name, as a spreadsheet's empty columns, have their numbers. */
+static vpps_status name_unnamed(json_t *names) {
+    if (times_in(names, "") < 2) return VPPS_OK;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        if (*json_string_value(json_array_get(names, i))) continue;
+        if (json_array_set_new(names, i, json_sprintf("%zu", i + 1)))
+            return vpps_fail(VPPS_MEMORY, "no memory for the names of fields");
+    }
+    return VPPS_OK;
+}
+
 /* predict prints all fields again, by their names. */
 static vpps_status check_all_once(const json_t *names) {
     json_auto_t *found = json_object();
@@ -148,6 +159,7 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     VPPS_TRY(check_separator(r->names, r->form == INPUT_TSV));
     VPPS_TRY(check_once(r->names, r->s->text_field, usual_texts(r->s->network->kind)));
     VPPS_TRY(check_once(r->names, r->s->label_field, usual_labels(r->s->network->kind)));
+    if (r->s->command == COMMAND_PREDICT) VPPS_TRY(name_unnamed(r->names));
     if (r->s->command == COMMAND_PREDICT) VPPS_TRY(check_all_once(r->names));
     if (!r->labels || has_names(r->s, r->names)) return VPPS_OK;
     for (size_t i = 0, at = 0; i < json_array_size(r->names) && at < sizeof found; i++) {

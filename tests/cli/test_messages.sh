@@ -56,4 +56,15 @@ printf '{"text": "a b", "label": 1.0}\n' >real.jsonl
 check "a label with a point" fails_with 1 "real.jsonl:1: label: expected a label, as text or a whole number, found 1.0" \
     "$vpps" train bilstm-classifier --train real.jsonl
 
+
+# ---------------------------------------------------------------- fields without a name
+
+printf 'text,label,,\na b,x,1,\na c,y,,2\n' >empty.csv
+unnamed() { # two trailing commas, as of a spreadsheet's empty columns: they have their numbers, and keep what they hold
+    exits 0 "$vpps" train bilstm-classifier --train empty.csv --min-count 1 --hidden 8 --embed 4 --epochs 1 --vps 1 --save empty.ckpt &&
+        exits 0 "$vpps" predict --model empty.ckpt empty.csv && sed -E 's/[xy],([0-9]*),([0-9]*),0.*/L,\1,\2,S/' out >fields &&
+        diff fields <(printf 'text,label,3,4,score\na b,L,1,,S\na c,L,,2,S\n')
+}
+check "two fields without a name" unnamed
+
 summary
