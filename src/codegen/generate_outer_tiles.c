@@ -159,10 +159,7 @@ static uint32_t cost_of(tiles *t, uint32_t slots) {
 
 static bool lay_out(tiles *t) {
     uint32_t widest = 0, best = 0, least = UINT32_MAX;
-    for (uint32_t i = 0; i < t->n; i++) {
-        widest = vpps_max_u32(widest, columns_of(t, i));
-        if (rows_of(t, i) > WARP) return false; /* a lane brings a slot */
-    }
+    for (uint32_t i = 0; i < t->n; i++) widest = vpps_max_u32(widest, columns_of(t, i));
     for (t->lanes = LEAST_LANES; t->lanes < WARP && 4 * t->lanes < widest;) t->lanes *= 2;
     t->at_once = t->w->g->plan->threads / t->lanes;
     find_slots(t);
@@ -186,12 +183,14 @@ static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;
     for (uint32_t l = 0; l < p->n_lists; l++)
-        for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i)) dys++;
+        for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i)) dys += (rows_of(t, i) + WARP - 1) / WARP;
     const uint32_t share = dys && dys < warps ? warps / dys : 1;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
-            fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u>", outer_of(t, i)->dy, rows_of(t, i),
-                    p->list_at[l], t->slot_of[i], t->slots, k++ * share % warps, share);
+            for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* a lane brings a slot */
+                fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i)->dy,
+                        vpps_min_u32(WARP, rows_of(t, i) - base), p->list_at[l], t->slot_of[i], t->slots,
+                        k++ * share % warps, share, base);
 }
 
 /* The outer that a slot of an x belongs to. */

@@ -52,19 +52,20 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Adjacent columns of one load: the most that do not give a thread more columns than single loads would. */
+/* Adjacent columns of one load: the most that give a thread hardly more columns than single loads would. */
 static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
-    enum { QUAD = 4 };
+    enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;
     uint32_t run = QUAD;
-    while (columns % run || singles % run) run /= 2;
+    while (columns % run || (singles + run - 1) / run * run - singles > singles / HARDLY) run /= 2;
     return run;
 }
 
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads) {
     const uint32_t blocks = vpps_blocks_of_rows(rows, transposed, threads), span = threads / blocks;
+    const uint32_t run = run_of_columns(columns, span);
     return (vpps_resident){
-        .rows = rows, .columns = (columns + span - 1) / span, .blocks = blocks, .run = run_of_columns(columns, span)};
+        .rows = rows, .columns = (columns + run * span - 1) / (run * span) * run, .blocks = blocks, .run = run};
 }
 
 static bool add_vector(vpps_residents *r, vpps_param vector, uint32_t rows) {

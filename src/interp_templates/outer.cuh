@@ -306,9 +306,10 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies the VP's rows of DY, ROWS at most, to slots FIRST and the next of those that begin at word AT, SLOTS a unit. A lane has one row of
- * a vector; the warps that copy are WARPS, from number WARP on. Zeros follow the last vector. */
-template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS>
+/* Copies ROWS of the VP's rows of DY, at most a warp's lanes, from its row BASE on, to slots FIRST + BASE and the next of those that begin at
+ * word AT, SLOTS a unit. A lane has one row of a vector; the warps that copy are WARPS, from number WARP on. Zeros follow the last vector. */
+template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
+          unsigned BASE>
 struct vpps_staged_rows {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -316,7 +317,7 @@ struct vpps_staged_rows {
         const unsigned warp = s.thread / 32, lane = s.thread % 32;
         if (warp - WARP >= WARPS || lane >= VECTORS * ROWS) return;
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, s.vp);
-        const unsigned row = lane % ROWS, slot = FIRST + row, n = DY::count(t);
+        const unsigned row = BASE + lane % ROWS, slot = FIRST + row, n = DY::count(t);
         float *const slots = s.to + AT + slot / SLOTS * ((SLOTS + 3) / 4 * 4) + slot % SLOTS;
 #pragma unroll 1
         for (unsigned k = (warp - WARP) * VECTORS + lane / ROWS; k < s.there; k += WARPS * VECTORS)

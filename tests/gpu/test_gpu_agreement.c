@@ -161,6 +161,35 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
     }
 }
 
+/* Classifiers over a vocabulary: each VP has more rows than a warp has lanes; with 13,000 classes slots are in memory, and with 40,000 one
+ * vertex needs more shared memory than tiles usually have. */
+GPU_EACH(vocabularies_agree, 1, 4) {
+    enum { BATCH = 5 };
+    static const struct {
+        uint32_t classes, hidden;
+        vpps_precision precision;
+    } cases[] = {{3000, 50, VPPS_PRECISION_FP32},
+                 {10000, 100, VPPS_PRECISION_BF16},
+                 {13000, 33, VPPS_PRECISION_FP32},
+                 {40000, 20, VPPS_PRECISION_BF16X3}};
+    const gpu_layout layout = {16, 256, 1, 1};
+    const uint32_t n = cases[_i].hidden;
+    vpps_param E, W, b;
+    vpps_options o = gpu_options(&layout, VPPS_SGD);
+    o.precision = cases[_i].precision;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_lookup(t.model, &E, "E", BATCH, n, 1, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", cases[_i].classes, n, NULL));
+    TEST_OK(vpps_add_vector(t.model, &b, "b", cases[_i].classes, NULL));
+    TEST_OK(vpps_graph_create(&t.g, t.model));
+    vpps_node terms[BATCH];
+    for (uint32_t i = 0; i < BATCH; i++)
+        terms[i] = vpps_cross_entropy(t.g, vpps_affine1(t.g, b, W, vpps_tanh(t.g, vpps_lookup(t.g, E, i))),
+                                      i * (cases[_i].classes / BATCH));
+    const episode x = {t.model, {t.g}, {vpps_average(t.g, BATCH, terms)}, 1};
+    expect_agreement(&x, &o, &layout, EPISODE_FORWARD, NULL);
+}
+
 /* ---------------------------------------------------------------- long scripts */
 
 /* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, a long chain of
