@@ -684,9 +684,10 @@ typedef struct vpps_options {
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    uint32_t watchdog_ms; /* a wait longer than this is a stall; 0 means 10,000. GPU: at most 1,000 where it drives a
-                                 display; and a batch of ten times that, at least of a minute, is a stall, too */
-    uint64_t seed;        /* of dropout */
+    uint32_t
+        watchdog_ms; /* a wait longer than this, in which no VP has run a task, is a stall; 0 means 10,000. GPU: at most 1,000 where it
+                                 drives a display; and a batch of ten times that, at least of a minute, is a stall, too */
+    uint64_t seed; /* of dropout */
     vpps_precision precision;
     uint32_t batch; /* inputs that a batch will have, by which VPPS_PRECISION_AUTO chooses; 0: not known, some */
     vpps_communicator *

@@ -33,6 +33,7 @@ longer() {
 }
 check "plateau" longer "--epochs 3" --lr-schedule plateau
 check "plateau, and a file of the best" longer "--epochs 3" --lr-schedule plateau --save-best best.ckpt --force
+check "plateau, after a measurement that was no better" longer "--epochs 5" --lr-schedule plateau --lr 0.5
 check "patience" longer "--epochs 3" --patience 1 --lr 3
 check "a run that stops within an epoch" longer "--max-batches 19" --lr-schedule plateau
 
