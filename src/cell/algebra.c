@@ -1,5 +1,5 @@
 /* algebra.c - computes operations on constants, and replaces operations by simpler ones or none. Every rule keeps bits, except that two
- * factors become one and that a zero may change its sign. */
+ * factors become one, which rounds once less, and that a zero may change its sign. */
 #include "cell/cell.h"
 
 #include <math.h>
@@ -98,6 +98,16 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
     return become(o, VPPS_I_SCALE, 1, -x->run.f.real);
 }
 
+static bool is_moderate(float factor) { return fabsf(factor) >= 0x1p-16f && fabsf(factor) <= 0x1p16f; }
+
+/* May a number be multiplied by a * b instead of by a and then by b? That leaves the range of floats where the two would have left it, unless
+ * one factor undoes what the other one does: so moderate factors alone may. */
+static bool may_join(float a, float b) {
+    const float x = fabsf(a), y = fabsf(b);
+    const bool same_way = (x <= 1 && y <= 1) || (x >= 1 && y >= 1);
+    return isnormal(a * b) && (same_way || (is_moderate(a) && is_moderate(b)));
+}
+
 static bool simplify_scale(const operation *o, uint32_t *same) {
     float f;
     if (!static_scale(o->v)) return false;
@@ -111,8 +121,9 @@ static bool simplify_scale(const operation *o, uint32_t *same) {
     const bool scaled = static_scale(arg(o, 0));
     if (!scaled && !is_negation(o, 0)) return false;
     const vpps_cell_arg inner = below(o, 0);
-    if (inner.value == VPPS_NONE) return false;
-    f = scaled ? factor * arg(o, 0)->run.f.real : -factor;
+    f = scaled ? arg(o, 0)->run.f.real : -1;
+    if (inner.value == VPPS_NONE || (scaled && !may_join(f, factor))) return false;
+    f *= factor;
     o->args[0] = inner;
     return become(o, VPPS_I_SCALE, 1, f);
 }

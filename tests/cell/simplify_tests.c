@@ -43,6 +43,12 @@ static vpps_node scale_one(vpps_graph *g, vpps_node x, vpps_node y) { return (vo
 static vpps_node scale_twice(vpps_graph *g, vpps_node x, vpps_node y) {
     return (void)y, vpps_scale(g, vpps_scale(g, x, 0.5f), 4);
 }
+static vpps_node scale_out_of_range(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_scale(g, vpps_scale(g, x, 1e-25f), 1e-25f);
+}
+static vpps_node scale_there_and_back(vpps_graph *g, vpps_node x, vpps_node y) {
+    return (void)y, vpps_scale(g, vpps_scale(g, x, 1e20f), 1e-20f);
+}
 static vpps_node scale_back(vpps_graph *g, vpps_node x, vpps_node y) {
     return (void)y, vpps_scale(g, vpps_scale(g, x, 0.5f), 2);
 }
@@ -131,6 +137,8 @@ static const struct {
     {scale_one, "tanh(in0)"},
     {scale_twice, "2 * in0; tanh(t2)"},
     {scale_back, "tanh(in0)"},
+    {scale_out_of_range, "1e-25 * in0; 1e-25 * t2; tanh(t3)"},
+    {scale_there_and_back, "1e+20 * in0; 1e-20 * t2; tanh(t3)"},
     {scale_by_minus_one, "-in0; tanh(t2)"},
     {negate_twice, "tanh(in0)"},
     {negate_scaled, "-0.5 * in0; tanh(t2)"},
