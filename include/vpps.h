@@ -195,6 +195,12 @@ VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, fl
 VPPS_API vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols);
 VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
 
+/* Operations follow IEEE 754, as PyTorch's do. A value that is not chosen takes no part in the result or in gradients, whatever it is: by
+ * select, when and unless, max and min, relu, dropout, binary_log_loss at a target of 0 or 1; and a score of -inf has probability 0 in
+ * softmax, log_softmax, log_sum_exp, and in cross_entropy unless it is the label's, where the loss is infinite and its gradient NaN. A NaN
+ * among the arguments of max and min is the result. A factor of 0 is no such choice: times infinity it is NaN, in weighted_sum, dot and
+ * products, too, and at a class of weight 0 under label smoothing. */
+
 /* bias + sum over i < n of matrices[i] * xs[i]. bias (a vector) may be VPPS_NO_PARAM; it is added to every column.
  * Each xs[i] is (matrix cols) x c for one common c; the result is (matrix rows) x c. n is at most 32. */
 VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,
@@ -224,9 +230,11 @@ VPPS_API vpps_node vpps_one_minus(vpps_graph *g, vpps_node x);  /* 1 - x */
 VPPS_API vpps_node vpps_reciprocal(vpps_graph *g, vpps_node x); /* 1 / x */
 VPPS_API vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor);
 VPPS_API vpps_node vpps_scale_by(vpps_graph *g, vpps_node x, vpps_node scalar);
-VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar); /* scalar > 0 ? x : 0; the scalar has no
+VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* scalar > 0 ? x : 0; the scalar has no
                                                                                 gradient */
-/* condition > 0 ? a : b, of a scalar, made of the above; the gradient goes to the one that was taken. */
+VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* scalar > 0 ? 0 : x; likewise */
+/* condition > 0 ? a : b, of a scalar, made of the above. Value and gradient are those of the one that was taken, whatever the other one is,
+ * infinite or NaN. (What the other one is made of gets a gradient of 0, which an infinite derivative makes NaN: log 0.) */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 VPPS_API vpps_node vpps_sigmoid(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_tanh(vpps_graph *g, vpps_node x);

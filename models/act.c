@@ -71,7 +71,7 @@ static vpps_status record_turn(act_net *n, vpps_model *model) {
     const vpps_node rest = vpps_sub(g, before[REST], h);
     const vpps_node left = vpps_sub(g, vpps_sub(g, rest, vpps_constant(g, 1, 1, EPSILON)), last); /* (7) */
     const vpps_node p = vpps_select(g, left, h, before[REST]);                                    /* (6), (8) */
-    const vpps_node ended = vpps_sub(g, before[REST], vpps_when(g, before[REST], left));          /* R, or 0 */
+    const vpps_node ended = vpps_unless(g, before[REST], left);                                   /* R, or 0 */
     const vpps_node one_more = vpps_add(g, before[COST], vpps_ones(g, 1, 1));
     vpps_scatter_else(g, left, before[LEFT]);
     vpps_scatter_else(g, s, before[STATE]);

@@ -166,6 +166,11 @@ def when(x: Value, scalar: Value) -> Node:
     return _two(x, scalar, lib.vpps_when)
 
 
+def unless(x: Value, scalar: Value) -> Node:
+    """Zeros where the scalar is above 0, else x; the scalar has no gradient."""
+    return _two(x, scalar, lib.vpps_unless)
+
+
 def select(condition: Value, a: Value, b: Value) -> Node:
     """a where the scalar `condition` is above 0, else b; the gradient goes to the one that was taken."""
     c, x, y = same_graph((condition, a, b), "select")
@@ -440,7 +445,7 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
 # All but sum, max, min, abs, slice and input, which `from vpps import *` would put in place of Python's own.
 __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "average", "max_of", "min_of",
-    "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "select", "sigmoid", "tanh", "relu", "elu",
+    "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "unless", "select", "sigmoid", "tanh", "relu", "elu",
     "gelu", "gelu_erf", "exp", "log", "square", "sqrt", "dropout", "concat", "transpose", "reshape", "hstack", "select_rows", "broadcast",
     "sum_rows", "sum_columns", "dot", "squared_distance", "sum_elements", "softmax", "log_softmax", "log_sum_exp", "centre", "rms_norm",
     "layer_norm", "weighted_sum", "cross_entropy", "smooth_label", "hinge", "binary_log_loss", "argmax",

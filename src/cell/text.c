@@ -17,6 +17,7 @@ static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_SCALE] = "$f * $0",
     [VPPS_I_SCALE_BY] = "$1 * $0",
     [VPPS_I_WHEN] = "$1 > 0 ? $0 : 0",
+    [VPPS_I_UNLESS] = "$1 > 0 ? 0 : $0",
     [VPPS_I_MATMUL] = "$0 $1",
     [VPPS_I_MATMUL_NT] = "$0 $1^T",
     [VPPS_I_MATMUL_TN] = "$0^T $1",

@@ -55,7 +55,7 @@ vpps_status vpps_condition_is(vpps_graph *g, vpps_node which, uint32_t value) {
 }
 
 vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b) {
-    return vpps_add(g, vpps_when(g, a, condition), vpps_sub(g, b, vpps_when(g, b, condition)));
+    return vpps_add(g, vpps_when(g, a, condition), vpps_unless(g, b, condition));
 }
 
 vpps_status vpps_scatter_else(vpps_graph *g, vpps_node x, vpps_node otherwise) {

@@ -692,10 +692,12 @@ static void step(builder *b, const rg_step *s) {
         binary(b, "scale_by", vpps_scale_by, x, y, size_of(b, x) * size_of(b, y));
         break;
     }
-    case VPPS_OP_WHEN: { /* a condition that rounding does not turn */
+    case VPPS_OP_WHEN:
+    case VPPS_OP_UNLESS: { /* a condition that rounding does not turn */
         const uint32_t x = X, square = unary(b, "square", vpps_square, operand(b, 1, 1, pick[1]), 16);
         const uint32_t y = binary(b, "add", vpps_add, square, ones(b, 1, 1), 18);
-        binary(b, "when", vpps_when, x, pick[2] % 2 ? y : unary(b, "negate", vpps_negate, y, 18), size_of(b, x));
+        const uint32_t condition = pick[2] % 2 ? y : unary(b, "negate", vpps_negate, y, 18);
+        binary(b, vpps_ops[s->what].name, meaning_calls[s->what].binary, x, condition, size_of(b, x));
         break;
     }
     case VPPS_OP_SLICE:

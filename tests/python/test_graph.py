@@ -62,6 +62,7 @@ S = np.array(3.0, np.float32)
     (lambda a, b: vpps.weighted_sum(a[0:2], [a, b]), (A, B), A[0] * A + A[1] * B),
     (lambda a, b: vpps.select(a[0], a, b), (A, B), A),
     (lambda a, b: vpps.when(a, a[1]), (A, B), 0 * A),
+    (lambda a, b: vpps.unless(a, a[1]), (A, B), A),
     (lambda a: vpps.rms_norm(a, epsilon=0.1), (A,), A / np.sqrt((A * A).mean() + 0.1)),
     (lambda a, b: vpps.rms_norm(a, b), (A, B), B * A / np.sqrt((A * A).mean() + 1e-5)),
     (lambda a, b: vpps.layer_norm(a, bias=b), (A, B), (A - A.mean()) / np.sqrt(A.var() + 1e-5) + B),

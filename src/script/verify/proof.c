@@ -115,25 +115,22 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Is output x zero, or `otherwise` if there is one, where the condition does not hold? The latter is when(f) + otherwise -
- * when(otherwise). */
-static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t otherwise, uint32_t when) {
-    if (otherwise == VPPS_NONE) return is_when(p, x, condition);
+/* Is output x zero, or what `unless` selects if that is there, where the condition does not hold? */
+static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
+    if (unless == VPPS_NONE) return is_when(p, x, condition);
     const vpps_expression *e = &p->s->at[x];
-    bool itself = false, off = false;
+    bool found = false;
     if (e->kind != VPPS_X_SUM) return false;
     for (uint32_t i = 0; i < e->n; i++) {
         const vpps_term t = p->s->terms[e->first + i];
-        const float factor = vpps_bits_float(t.mark);
-        if (!itself && t.x == otherwise && factor == 1) {
-            itself = true;
-        } else if (!off && t.x == when && factor == -1) {
-            off = true;
-        } else if (factor != 1 || !is_when(p, t.x, condition)) {
+        if (vpps_bits_float(t.mark) != 1) return false;
+        if (!found && t.x == unless) {
+            found = true;
+        } else if (!is_when(p, t.x, condition)) {
             return false;
         }
     }
-    return itself && off;
+    return found;
 }
 
 /* Where the condition does not hold, a stage may be left out only if its outputs then get the values that it would have made. */
@@ -146,14 +143,14 @@ static bool check_condition(const vpps_proof *p) {
         const vpps_cell_output *o = &c->outputs[k];
         if (o->value == VPPS_NONE) continue;
         const vpps_cell_value *x = &c->values[o->value];
-        uint32_t rows = x->rows, cols = x->cols, otherwise = VPPS_NONE, when = VPPS_NONE;
+        uint32_t rows = x->rows, cols = x->cols, unless = VPPS_NONE;
         if (o->otherwise != VPPS_NONE) {
-            otherwise = input_of(p, o->otherwise, &rows, &cols);
+            const uint32_t otherwise = input_of(p, o->otherwise, &rows, &cols);
             if (otherwise == VPPS_NONE || rows != x->rows || cols != x->cols)
                 return VPPS_REFUSE(p->check, "cell %s: output %u is otherwise no input of its shape", c->name, k);
-            when = run_of(p, VPPS_I_WHEN, rows, cols, otherwise, condition);
+            unless = run_of(p, VPPS_I_UNLESS, rows, cols, otherwise, condition);
         }
-        if (!p->s->failed && !is_otherwise(p, p->is[o->value], condition, otherwise, when))
+        if (!p->s->failed && !is_otherwise(p, p->is[o->value], condition, unless))
             return VPPS_REFUSE(p->check,
                                "cell %s: output %u, value %u, is not what it should be where the condition "
                                "does not hold",

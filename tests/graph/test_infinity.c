@@ -1,0 +1,196 @@
+/* test_infinity.c - values at the ends of the range. Where a value is chosen, what is not chosen takes no part in values and gradients,
+ * whatever it is, infinite or NaN: on the graph, in a cell, by a condition and in a loop. And chains of constants. */
+#include "common/gpu_tests.h"
+#include "common/training.h"
+#include "runtime/simt/fiber.h"
+
+#include <math.h>
+
+static const struct {
+    const char *device;
+    uint32_t vps;
+    bool portable;
+} settings[] = {{"cpu", 1, false}, {"cpu", 2, true}, {"simt", 2, false}};
+enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN };
+
+static vpps_options options_of(int setting) {
+    vpps_options o = default_options();
+    o.device = settings[setting].device;
+    o.vps = settings[setting].vps;
+    o.portable = settings[setting].portable;
+    o.threads = 64;
+    o.verify = true;
+    return o;
+}
+
+/* Every pair of these as a and b. */
+static const float numbers[] = {2, -0.5f, INFINITY, -INFINITY, NAN};
+enum { NUMBERS = VPPS_COUNT(numbers), PAIRS = NUMBERS * NUMBERS };
+static const float conditions[] = {1, INFINITY, 0, -1, NAN};
+
+static vpps_param add_values(training *t, const char *name, const float *values) {
+    vpps_param p;
+    TEST_OK(vpps_add_vector(t->model, &p, name, PAIRS, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = values}));
+    return p;
+}
+
+static const float *gradient_of(training *t, vpps_param p) {
+    vpps_gradient gradient = {.size = sizeof gradient};
+    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
+    return gradient.values;
+}
+
+typedef enum means { GRAPH, CELL, CONDITION, WAYS } means;
+
+/* A cell that selects between two vectors that it pulls. */
+static vpps_cell record(vpps_model *model, means way) {
+    vpps_graph *r = begin_cell(model, way == CELL ? "selects" : "has a condition");
+    const vpps_node c = vpps_pull(r, 1, 1), a = vpps_pull(r, PAIRS, 1), b = vpps_pull(r, PAIRS, 1);
+    if (way == CELL) {
+        TEST_OK(vpps_scatter(r, vpps_select(r, c, a, b)));
+    } else {
+        TEST_OK(vpps_condition(r, c));
+        TEST_OK(vpps_scatter_else(r, a, b));
+    }
+    return end_cell(r);
+}
+
+TEST_GROUP("infinity", .seconds = 120);
+
+TEST_EACH(only_the_branch_that_is_taken_counts, 0, SETTINGS *WAYS) {
+    const vpps_options o = options_of(_i / WAYS);
+    const means way = (means)(_i % WAYS);
+    float pairs[2][PAIRS], values[VPPS_COUNT(conditions)][PAIRS], *outs[VPPS_COUNT(conditions)];
+    vpps_param params[2];
+    vpps_node nodes[VPPS_COUNT(conditions)];
+    for (uint32_t i = 0; i < PAIRS; i++) pairs[0][i] = numbers[i / NUMBERS], pairs[1][i] = numbers[i % NUMBERS];
+    AT_END(training_end) training t = training_of(1);
+    for (uint32_t k = 0; k < 2; k++) params[k] = add_values(&t, k ? "b" : "a", pairs[k]);
+    const vpps_cell cell = way == GRAPH ? 0 : record(t.model, way);
+    training_start(&t, &o);
+    for (size_t i = 0; i < VPPS_COUNT(conditions); i++) {
+        const vpps_node pulls[] = {vpps_input(t.g, 1, 1, &conditions[i]), vpps_parameter(t.g, params[0]),
+                                   vpps_parameter(t.g, params[1])};
+        nodes[i] =
+            way == GRAPH
+                ? vpps_select(t.g, pulls[0], pulls[1], pulls[2])
+                : vpps_scattered(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 3, .pulls = pulls)), 0);
+        outs[i] = values[i];
+    }
+    TEST_OK(vpps_forward(t.h, t.g, VPPS_COUNT(conditions), nodes, outs));
+    for (size_t i = 0; i < VPPS_COUNT(conditions); i++) {
+        const bool first = conditions[i] > 0;
+        TEST_OK(vpps_zero_gradients(t.h));
+        TEST_OK(vpps_backward(t.h, t.g, vpps_sum_elements(t.g, nodes[i]), NULL));
+        TEST_OK(vpps_read_gradients(t.h));
+        for (uint32_t k = 0; k < PAIRS; k++) {
+            const float want = pairs[!first][k], got = values[i][k];
+            ck_assert_msg(got == want || (isnan(got) && isnan(want)), "condition %g: of %g and %g it is %g",
+                          (double)conditions[i], (double)pairs[0][k], (double)pairs[1][k], (double)got);
+            for (uint32_t p = 0; p < 2; p++)
+                ck_assert_msg(gradient_of(&t, params[p])[k] == (p == !first), "condition %g: d / d %c is %g",
+                              (double)conditions[i], p ? 'b' : 'a', (double)gradient_of(&t, params[p])[k]);
+        }
+    }
+}
+
+/* Turn k: the maximum of what is there and of x_k; goes on while the number of turns that are left is above 0. */
+TEST_EACH(a_running_maximum_begins_at_minus_infinity, 0, SETTINGS) {
+    enum { TURNS = 4, LANES = TURNS + 1 };
+    const float least = -INFINITY;
+    float values[LANES], *outs[LANES], pairs[PAIRS];
+    const vpps_options o = options_of(_i);
+    vpps_node nodes[LANES];
+    for (uint32_t i = 0; i < PAIRS; i++) pairs[i] = -3.0f + (float)i;
+    AT_END(training_end) training t = training_of(1);
+    const vpps_param x = add_values(&t, "x", pairs);
+    vpps_graph *r = begin_cell(t.model, "turn");
+    const vpps_node left = vpps_gather(r, 0, 0, 1, 1), top = vpps_gather(r, 0, 1, 1, 1), next = vpps_pull(r, 1, 1);
+    TEST_OK(vpps_condition(r, left));
+    TEST_OK(vpps_scatter_else(r, vpps_sub(r, left, vpps_ones(r, 1, 1)), left));
+    TEST_OK(vpps_scatter_else(r, vpps_max(r, top, next), top));
+    const vpps_cell turn = end_cell(r);
+    training_start(&t, &o);
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        const vpps_node first[] = {vpps_constant(t.g, 1, 1, (float)lane), vpps_input(t.g, 1, 1, &least)};
+        vpps_vertex at = vpps_source(t.g, 2, first);
+        for (uint32_t k = 0; k < TURNS; k++) {
+            const vpps_node pull = vpps_slice(t.g, vpps_parameter(t.g, x), k, 1);
+            at = vpps_apply(
+                t.g, VPPS_APPLICATION(.cell = turn, .n_children = 1, .children = &at, .n_pulls = 1, .pulls = &pull));
+        }
+        nodes[lane] = vpps_scattered(t.g, at, 1);
+        outs[lane] = &values[lane];
+    }
+    TEST_OK(vpps_forward(t.h, t.g, LANES, nodes, outs));
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, LANES - 1, nodes + 1), NULL));
+    TEST_OK(vpps_read_gradients(t.h));
+    for (uint32_t lane = 0; lane < LANES; lane++) ck_assert_float_eq(values[lane], lane ? pairs[lane - 1] : least);
+    for (uint32_t k = 0; k < PAIRS; k++) ck_assert_float_eq(gradient_of(&t, x)[k], k < TURNS);
+}
+
+/* ---------------------------------------------------------------- constants
+ *
+ * A cell joins constants, which must not lead beyond the range of floats where the operations one by one stay in it, nor back into it. */
+
+enum { CHAINS = 60, STEPS = 5, OPERATIONS = 9 };
+
+static vpps_node add_chain(vpps_graph *g, vpps_node x, uint64_t random) {
+    static const float constants[] = {1e-25f, -1e-18f, 1e-37f, 1e25f, 1e18f, -1e37f, 1, -1, 0, INFINITY};
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const uint32_t operation = vpps_random_below(&random, OPERATIONS);
+        const float f = constants[vpps_random_below(&random, VPPS_COUNT(constants))];
+        const vpps_node c = vpps_constant(g, PAIRS, 1, f);
+        switch (operation) {
+        case 0: x = vpps_negate(g, x); break;
+        case 1: x = vpps_add(g, x, c); break;
+        case 2: x = vpps_sub(g, c, x); break;
+        case 3: x = vpps_div(g, x, c); break;
+        case 4: x = vpps_mul(g, x, vpps_scale(g, c, 1e-20f)); break;
+        case 5: x = vpps_scale_by(g, x, vpps_constant(g, 1, 1, f)); break;
+        case 6: x = vpps_average(g, 2, (vpps_node[]){x, c}); break;
+        default: x = vpps_scale(g, x, f); break;
+        }
+    }
+    return x;
+}
+
+TEST_EACH(constants_in_a_cell_do_what_they_do_outside, 0, 2) {
+    float x[PAIRS];
+    static float values[2][CHAINS][PAIRS];
+    float *outs[2 * CHAINS];
+    vpps_node nodes[2 * CHAINS];
+    uint64_t random = test_seed();
+    const vpps_options o = options_of(_i);
+    for (uint32_t i = 0; i < PAIRS; i++)
+        x[i] = i ? ldexpf(2 * vpps_random_unit(&random) - 1, (int)vpps_random_below(&random, 250) - 124) : 1e30f;
+    AT_END(training_end) training t = training_of(1);
+    vpps_cell cells[CHAINS];
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        vpps_graph *r = begin_cell(t.model, (char[]){(char)('0' + i / 10), (char)('0' + i % 10), 0});
+        TEST_OK(vpps_push(r, add_chain(r, vpps_pull(r, PAIRS, 1), test_seed() + i)));
+        cells[i] = end_cell(r);
+    }
+    training_start(&t, &o);
+    const vpps_node pull = vpps_input(t.g, PAIRS, 1, x);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        nodes[i] =
+            vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[i], .n_pulls = 1, .pulls = &pull)), 0);
+        nodes[CHAINS + i] = add_chain(t.g, pull, test_seed() + i);
+        outs[i] = values[0][i];
+        outs[CHAINS + i] = values[1][i];
+    }
+    TEST_OK(vpps_forward(t.h, t.g, 2 * CHAINS, nodes, outs));
+    for (uint32_t i = 0; i < CHAINS; i++)
+        for (uint32_t e = 0; e < PAIRS; e++) {
+            const double in = (double)values[0][i][e], want = (double)values[1][i][e];
+            ck_assert_msg(in == want || (isnan(in) && isnan(want)) || fabs(in - want) <= 1e-6 * fabs(want) + 0x1p-125,
+                          "chain %u of %g: %g in a cell, %g outside (VPPS_TEST_SEED=%llu)", i, (double)x[e], in, want,
+                          (unsigned long long)test_seed());
+        }
+}
+
+int main(void) {
+    gpu_ask_compiler();
+    return test_main("infinity");
+}
