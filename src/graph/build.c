@@ -518,15 +518,6 @@ static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node
     return false;
 }
 
-/* Of equal weights, without vectors of x's size between: with z = log sum exp x, which is the cross-entropy of class 0 and x[0],
- * (1 - smoothing) (z - x[label]) + smoothing (z - mean of x). */
-static vpps_node smooth_alike(vpps_graph *g, vpps_node x, uint32_t label, uint32_t rows, float smoothing) {
-    const vpps_node of_label = vpps_scale(g, vpps_cross_entropy(g, x, label), 1 - smoothing);
-    const vpps_node first = vpps_add(g, vpps_cross_entropy(g, x, 0), vpps_slice(g, x, 0, 1));
-    const vpps_node mean = vpps_scale(g, vpps_sum_elements(g, x), smoothing / (float)rows);
-    return vpps_sub(g, vpps_add(g, of_label, vpps_scale(g, first, smoothing)), mean);
-}
-
 /* Of weights alone -log softmax is taken of the label only, so that scores of -inf elsewhere do no harm. */
 vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, float smoothing) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
@@ -534,7 +525,7 @@ vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vp
     if (!check_smoothing(g, "cross_entropy_with", smoothing)) return VPPS_NO_NODE;
     if (weights == VPPS_NO_NODE && smoothing == 0) return vpps_cross_entropy(g, x, label);
     if (!check_weighted(g, x, label, weights, &rows)) return VPPS_NO_NODE;
-    if (weights == VPPS_NO_NODE) return smooth_alike(g, x, label, rows, smoothing);
+    if (weights == VPPS_NO_NODE) weights = vpps_ones(g, rows, 1);
     const vpps_node share = vpps_smooth_label(g, weights, label, smoothing);
     if (smoothing == 0) return vpps_mul(g, vpps_cross_entropy(g, x, label), vpps_sum_elements(g, share));
     return vpps_negate(g, vpps_dot(g, share, vpps_log_softmax(g, x)));

@@ -163,6 +163,22 @@ TEST(weights_pass_over_scores_of_minus_infinity) {
     ck_assert(isfinite(weighted));
 }
 
+/* Scores that are all far from 0 lose nothing: the loss is that of their differences. */
+TEST_EACH(smoothing_of_great_scores_keeps_their_differences, 0, SETTINGS) {
+    const float near[] = {0.5f, -1.25f, 1.5f, 0}, far[] = {1e5f + 0.5f, 1e5f - 1.25f, 1e5f + 1.5f, 1e5f};
+    float values[2], *outs[] = {&values[0], &values[1]};
+    vpps_options o = default_options();
+    o.device = settings[_i].device;
+    o.vps = settings[_i].vps;
+    AT_END(training_end) training t = training_of(1);
+    training_start(&t, &o);
+    vpps_node losses[2];
+    for (uint32_t i = 0; i < 2; i++)
+        losses[i] = vpps_cross_entropy_with(t.g, vpps_input(t.g, 4, 1, i ? far : near), 2, VPPS_NO_NODE, 0.1f);
+    TEST_OK(vpps_forward(t.h, t.g, 2, losses, outs));
+    ck_assert_float_eq_tol(values[1], values[0], 1e-6f);
+}
+
 /* Without weights and smoothing it is vpps_cross_entropy's node, with its bits. */
 TEST(without_both_it_is_cross_entropy) {
     AT_END(training_end) training t = training_of(1);
