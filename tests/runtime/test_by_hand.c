@@ -1,0 +1,130 @@
+/* test_by_hand.c - small cells and batches whose values and gradients are plain by hand, on the CPU and under software SIMT: biases beside each
+ * other, dropouts beside each other, the norm of a table's gradient. */
+#include "common/gpu_tests.h"
+#include "common/training.h"
+#include "runtime/simt/fiber.h"
+
+#include <math.h>
+
+static const struct {
+    const char *device;
+    uint32_t vps;
+} settings[] = {{"cpu", 1}, {"cpu", 3}, {"simt", 2}};
+enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN, SIZE = 64 };
+
+static vpps_options options_of(int setting) {
+    vpps_options o = default_options();
+    o.device = settings[setting].device;
+    o.vps = settings[setting].vps;
+    o.threads = 64;
+    o.verify = true;
+    return o;
+}
+
+static const float *gradient_of(training *t, vpps_param p) {
+    vpps_gradient gradient = {.size = sizeof gradient};
+    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
+    return gradient.values;
+}
+
+static vpps_param add_vector(training *t, const char *name, float value) {
+    vpps_param p;
+    TEST_OK(vpps_add_vector(t->model, &p, name, SIZE, &(vpps_init){.kind = VPPS_INIT_CONSTANT, .a = value}));
+    return p;
+}
+
+TEST_GROUP("by hand", .seconds = 120);
+
+/* W x + b and V x + c, added, and W x + b and W x + c: no bias is left out, and none counts twice. */
+TEST_EACH(each_affine_has_its_bias, 0, 2 * SETTINGS) {
+    const bool same_matrix = _i % 2;
+    const vpps_options o = options_of(_i / 2);
+    float y[SIZE], *out = y;
+    vpps_param W[2];
+    AT_END(training_end) training t = training_of(1);
+    for (uint32_t k = 0; k < 2; k++)
+        TEST_OK(vpps_add_matrix(t.model, &W[k], k ? "V" : "W", SIZE, SIZE,
+                                &(vpps_init){.kind = VPPS_INIT_CONSTANT, .a = k && !same_matrix ? 0.5f : 0.25f}));
+    const vpps_param b = add_vector(&t, "b", 3), c = add_vector(&t, "c", 5), v = add_vector(&t, "v", 1);
+    vpps_graph *r = begin_cell(t.model, "affines");
+    const vpps_node x = vpps_pull(r, SIZE, 1);
+    TEST_OK(vpps_push(r, vpps_add(r, vpps_affine1(r, b, W[0], x), vpps_affine1(r, c, W[same_matrix ? 0 : 1], x))));
+    const vpps_cell cell = end_cell(r);
+    training_start(&t, &o);
+    const vpps_node pull = vpps_parameter(t.g, v);
+    const vpps_node sum =
+        vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &pull)), 0);
+    TEST_OK(vpps_forward(t.h, t.g, 1, &sum, &out));
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum_elements(t.g, sum), NULL));
+    TEST_OK(vpps_read_gradients(t.h));
+    for (uint32_t i = 0; i < SIZE; i++) {
+        ck_assert_float_eq(y[i], 3 + 5 + SIZE * (same_matrix ? 0.5f : 0.75f));
+        ck_assert_float_eq(gradient_of(&t, b)[i], 1);
+        ck_assert_float_eq(gradient_of(&t, c)[i], 1);
+    }
+}
+
+/* Two dropouts of a cell, and those of its next vertex, each have a mask of their own: on a GPU the CPU's. */
+TEST_EACH(each_dropout_has_its_mask, 0, SETTINGS) {
+    enum { MASKS = 4 };
+    float masks[2][MASKS][SIZE];
+    for (int setting = 0; setting <= _i; setting += _i ? _i : 1) {
+        float(*mask)[SIZE] = masks[setting != 0];
+        vpps_param v[MASKS];
+        vpps_node sums[MASKS / 2];
+        const vpps_options o = options_of(setting);
+        AT_END(training_end) training t = training_of(1);
+        for (uint32_t k = 0; k < MASKS; k++) v[k] = add_vector(&t, (char[]){(char)('a' + k), 0}, 1);
+        vpps_graph *r = begin_cell(t.model, "dropouts");
+        const vpps_node x = vpps_dropout(r, vpps_pull(r, SIZE, 1), 0.5f);
+        TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_add(r, x, vpps_dropout(r, vpps_pull(r, SIZE, 1), 0.5f)))));
+        const vpps_cell cell = end_cell(r);
+        training_start(&t, &o);
+        for (uint32_t k = 0; k < MASKS; k += 2) {
+            const vpps_node pulls[] = {vpps_parameter(t.g, v[k]), vpps_parameter(t.g, v[k + 1])};
+            sums[k / 2] =
+                vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = pulls)), 0);
+        }
+        TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, MASKS / 2, sums), NULL));
+        TEST_OK(vpps_read_gradients(t.h));
+        for (uint32_t k = 0; k < MASKS; k++) memcpy(mask[k], gradient_of(&t, v[k]), sizeof mask[k]);
+        for (uint32_t k = 0; k < MASKS; k++) {
+            for (uint32_t i = 0; i < SIZE; i++) ck_assert(mask[k][i] == 0 || mask[k][i] == 2);
+            for (uint32_t other = 0; other < k; other++)
+                ck_assert_msg(memcmp(mask[k], mask[other], sizeof mask[k]) != 0, "masks %u and %u are one", other, k);
+        }
+    }
+    ck_assert(!_i || !memcmp(masks[0], masks[1], sizeof masks[0]));
+}
+
+/* Of gradients of 3 and -4 by turns, in entries of 2 x 8, one of which is looked up twice. */
+TEST_EACH(the_norm_counts_all_elements_of_a_tables_entries, 0, SETTINGS) {
+    enum { ROWS = 2, COLS = 8, ENTRY = ROWS * COLS };
+    vpps_options o = options_of(_i);
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = 1e6f};
+    float factors[ENTRY], loss;
+    for (uint32_t i = 0; i < ENTRY; i++) factors[i] = i % 2 ? -4 : 3;
+    for (int clips = 0; clips < 2; clips++) {
+        vpps_param E;
+        if (clips) o.optimizer.clip = sqrtf((9 + 16) / 2.0f * ENTRY * (1 + 2 * 2)) / 4;
+        AT_END(training_end) training t = training_of(1);
+        TEST_OK(vpps_add_lookup(t.model, &E, "E", 5, ROWS, COLS, &(vpps_init){.kind = VPPS_INIT_CONSTANT}));
+        training_start(&t, &o);
+        const vpps_node by = vpps_input(t.g, ROWS, COLS, factors);
+        const vpps_node terms[] = {vpps_dot(t.g, vpps_lookup(t.g, E, 1), by), vpps_dot(t.g, vpps_lookup(t.g, E, 3), by),
+                                   vpps_dot(t.g, vpps_lookup(t.g, E, 3), by)};
+        TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 3, terms), NULL));
+        TEST_OK(vpps_sync_latest_loss(t.h, &loss));
+        TEST_OK(vpps_read_parameters(t.h));
+        for (uint32_t i = 0; i < 5 * ENTRY; i++) {
+            const float times = i / ENTRY == 1 ? 1 : i / ENTRY == 3 ? 2 : 0;
+            ck_assert_float_eq_tol(vpps_param_values(t.model, E)[i], -factors[i % ENTRY] * times / (clips ? 4 : 1),
+                                   1e-5f);
+        }
+    }
+}
+
+int main(void) {
+    gpu_ask_compiler();
+    return test_main("by hand");
+}
