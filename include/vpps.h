@@ -199,7 +199,10 @@ VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
  * select, when and unless, max and min, relu, dropout, binary_log_loss at a target of 0 or 1; and a score of -inf has probability 0 in
  * softmax, log_softmax, log_sum_exp, and in cross_entropy unless it is the label's, where the loss is infinite and its gradient NaN. A NaN
  * among the arguments of max and min is the result. A factor of 0 is no such choice: times infinity it is NaN, in weighted_sum, dot and
- * products, too, and at a class of weight 0 under label smoothing. */
+ * products, too, and at a class of weight 0 under label smoothing.
+ *
+ * Sums of any number of terms, those of gradients and of products in fp32 included, are off by a few times 1e-5 of the sum of the terms'
+ * sizes at most: long ones are added up in runs. */
 
 /* bias + sum over i < n of matrices[i] * xs[i]. bias (a vector) may be VPPS_NO_PARAM; it is added to every column.
  * Each xs[i] is (matrix cols) x c for one common c; the result is (matrix rows) x c. n is at most 32. */

@@ -88,7 +88,9 @@ static void make_fold(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && !list) fprintf(w->out, "unsigned number%u = 0;\n", v);
     for (uint32_t i = s->run.weights; i < s->n; i++) {
-        begin_listed(w, s, i);
+        const uint32_t axis = vpps_step_operand(w, s, i)->axis;
+        if (is_list(w, s, i))
+            fprintf(w->out, "vpps_add_members(ls%u, f0 + item, f%u, v%u, [&](unsigned m) { ", axis, axis, v);
         fprintf(w->out, "v%u = vpps_next_%s(v%u, ", v, name, v);
         put_listed(w, s, i);
         fputs(", ", w->out);

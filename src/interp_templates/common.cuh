@@ -67,6 +67,27 @@ __device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsign
     for (unsigned i = first; i < n; i += step) body(i);
 }
 
+/* sum + term(k) + term(k + step) ... below n. VPPS_RUN terms are added up in float, and such runs in double. UNROLL: of the loop. */
+enum { VPPS_RUN = 256 };
+template <unsigned UNROLL, class TERM>
+__device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {
+    if (k >= n || n - k <= VPPS_RUN * step) {
+#pragma unroll UNROLL
+        for (; k < n; k += step) sum += term(k);
+        return sum;
+    }
+    double total = 0.0;
+#pragma unroll 1
+    while (k < n) {
+        const unsigned end = n - k > VPPS_RUN * step ? k + VPPS_RUN * step : n;
+#pragma unroll UNROLL
+        for (; k < end; k += step) sum += term(k);
+        total += (double)sum;
+        sum = 0.0f;
+    }
+    return (float)total;
+}
+
 /* The share of n dealt items that belongs to number `member` of `parts`. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),

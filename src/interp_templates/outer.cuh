@@ -101,8 +101,9 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
 #pragma unroll 1
             for (unsigned i = 0; i < sum.n; i++) {
                 const auto t = sum.task(i);
-                for (unsigned k = VPPS_LANE; k < DY::count(t); k += 32)
-                    total += DY::element(t.pool[DY::vector(t, k) + DY::OFFSET + offset + row]);
+                total = vpps_add_up<4>(total, VPPS_LANE, DY::count(t), 32, [&](unsigned k) {
+                    return DY::element(t.pool[DY::vector(t, k) + DY::OFFSET + offset + row]);
+                });
             }
         }
         total = vpps_warp_sum(total);
@@ -126,9 +127,9 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 #pragma unroll 1
         for (unsigned i = 0; i < sum.n; i++) {
             const auto t = sum.task(i);
-#pragma unroll 1
-            for (unsigned k = 0; k < t.n[DY::AXIS]; k++)
-                total += DY::element(t.pool[DY::item(t, k) + DY::OFFSET + column * DY::LENGTH + row]);
+            total = vpps_add_up<1>(total, 0, t.n[DY::AXIS], 1, [&](unsigned k) {
+                return DY::element(t.pool[DY::item(t, k) + DY::OFFSET + column * DY::LENGTH + row]);
+            });
         }
         *to = total;
     }
@@ -284,6 +285,9 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
     }
 }
 
+/* Products of so many vectors are added up before they are added to those before. */
+enum { VPPS_LONG_SUM = 4096 };
+
 /* The place of staged vectors: how many there are, from number `from` of a task on. */
 struct vpps_staging {
     float *to;
@@ -357,7 +361,7 @@ struct vpps_unit_sums {
         float q[4 * SLOTS];
 #pragma unroll
         for (unsigned k = 0; k < 4 * SLOTS; k++) q[k] = 0.0f;
-        unsigned i = 0, from = 0, ready = 0;
+        unsigned i = 0, from = 0, ready = 0, done = 0;
         bool first = true;
 #pragma unroll 1
         for (unsigned turn = 0;; turn ^= 1) {
@@ -380,10 +384,17 @@ struct vpps_unit_sums {
             if (ready)
                 vpps_add_outers<SLOTS, WORDS, AT_ONCE>(sum.staged + (turn ^ 1) * (VECTORS * WORDS), x_at, d_at, ready,
                                                        q);
-            if (!more) break;
+            done += ready;
+            if (!more || done >= VPPS_LONG_SUM) {
+                vpps_store_slots<SLOTS, LANES, QUADS>((float *)sum.a.gradients, to_row, add, lane * 4, columns, q);
+                if (!more) break;
+                done = 0;
+                add = true;
+#pragma unroll
+                for (unsigned k = 0; k < 4 * SLOTS; k++) q[k] = 0.0f;
+            }
             ready = coming;
         }
-        vpps_store_slots<SLOTS, LANES, QUADS>((float *)sum.a.gradients, to_row, add, lane * 4, columns, q);
     }
 };
 

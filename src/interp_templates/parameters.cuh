@@ -168,17 +168,19 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < (own.end - own.first) * words; i += VPPS_THREADS) {
         const unsigned at = own.first + i / words, e = i % words, end = starts[at + 1];
+        double total = 0.0;
         float sum = -0.0f;
 #pragma unroll 1
-        for (unsigned k = starts[at]; k < end; k += AT_ONCE) {
+        for (unsigned k = starts[at], run = 1; k < end; k += AT_ONCE, run++) {
             float x[AT_ONCE];
 #pragma unroll
             for (unsigned i = 0; i < AT_ONCE; i++) x[i] = pool[lists[vpps_least(k + i, end - 1)] + e];
 #pragma unroll
             for (unsigned i = 0; i < AT_ONCE; i++)
                 if (k + i < end) sum += x[i];
+            if (run % (VPPS_RUN / AT_ONCE) == 0) total += (double)sum, sum = 0.0f;
         }
-        pool[t.gradients + entries[at] * words + e] = sum;
+        pool[t.gradients + entries[at] * words + e] = end - starts[at] < VPPS_RUN ? sum : (float)(total + (double)sum);
     }
 }
 
@@ -187,11 +189,9 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 /* For the first VP. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
-    float sum = 0.0f;
-#pragma unroll 4
-    for (unsigned i = threadIdx.x; i < n; i += VPPS_THREADS)
-        sum += __uint_as_float(pairs[2 * i + 1]) * ((const float *)a.pool)[pairs[2 * i]];
-    sum = vpps_cta_sum(sum);
+    const float sum = vpps_cta_sum(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
+        return __uint_as_float(pairs[2 * i + 1]) * ((const float *)a.pool)[pairs[2 * i]];
+    }));
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->loss = ((vpps_failure *)a.failure)->loss += sum;
 }
 
@@ -214,8 +214,8 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
         const unsigned words = vpps_params[t.param].rows * vpps_params[t.param].cols;
         const vpps_rows own = vpps_own_entries(t.n, blockIdx.x);
         const float *g = (const float *)a.entries + t.gradients;
-#pragma unroll 1
-        for (unsigned k = own.first * words + threadIdx.x; k < own.end * words; k += VPPS_THREADS) sum += g[k] * g[k];
+        sum = vpps_add_up<1>(sum, own.first * words + threadIdx.x, own.end * words, VPPS_THREADS,
+                             [&](unsigned k) { return g[k] * g[k]; });
     }
     return sum;
 }

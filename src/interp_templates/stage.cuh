@@ -112,6 +112,19 @@ __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsig
     for (unsigned m = starts[vertex] - first; m < starts[vertex + 1] - first; m++) body(m);
 }
 
+/* Likewise, where body adds to `sum`: runs of VPPS_RUN members are added up in double. */
+template <class BODY>
+__device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsigned vertex, unsigned first, float &sum,
+                                                 const BODY &body) {
+    double total = 0.0;
+    unsigned n = 0;
+    vpps_each_member(starts, vertex, first, [&](unsigned m) {
+        body(m);
+        if (++n % VPPS_RUN == 0) total += (double)sum, sum = 0.0f;
+    });
+    if (n >= VPPS_RUN) sum = (float)(total + (double)sum);
+}
+
 /* 1 / n, and 0 for n = 0: the factor of a mean. */
 __device__ __forceinline__ float vpps_inverse(unsigned n) { return n ? 1.0f / (float)n : 0.0f; }
 
@@ -142,9 +155,7 @@ struct vpps_gradient {
     }
     __device__ __forceinline__ float total(const float *pool, const vpps_array &lists, unsigned element) {
         if (at + 1 < end) sum += next;
-#pragma unroll 1
-        for (at += 2; at < end; at++) sum += pool[lists[at] + element];
-        return sum;
+        return vpps_add_up<1>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
     }
 };
 
@@ -153,10 +164,7 @@ struct vpps_gradient {
 /* The sum of left(k) * right(k) for k below DEPTH. */
 template <unsigned DEPTH, class LEFT, class RIGHT>
 __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right) {
-    float sum = 0.0f;
-#pragma unroll 8
-    for (unsigned k = 0; k < DEPTH; k++) sum += left(k) * right(k);
-    return sum;
+    return vpps_add_up<8>(0.0f, 0, DEPTH, 1, [&](unsigned k) { return left(k) * right(k); });
 }
 
 /* The element of a value of OTHER_ROWS rows that is in the same column as `element` of a value of ROWS rows, and `first` rows further
@@ -202,11 +210,8 @@ __device__ __forceinline__ float vpps_of_row(float number, const ELEMENT &elemen
 /* The sum of element(k), for k below N, where the whole part of number(k) is `row`. */
 template <unsigned N, class NUMBER, class ELEMENT>
 __device__ __forceinline__ float vpps_sum_of_row(unsigned row, const NUMBER &number, const ELEMENT &element) {
-    float sum = 0.0f;
-#pragma unroll 1
-    for (unsigned k = 0; k < N; k++) {
+    return vpps_add_up<1>(0.0f, 0, N, 1, [&](unsigned k) {
         const float x = number(k);
-        if (x >= (float)row && x < (float)(row + 1)) sum += element(k);
-    }
-    return sum;
+        return x >= (float)row && x < (float)(row + 1) ? element(k) : 0.0f;
+    });
 }

@@ -7,8 +7,8 @@ struct vpps_totals {
 };
 
 /* Kinds of heads, of the first tensor: none; the greatest element (NaNs are skipped, since the sum meets them); the same, or 0 where that
- * is infinite; the sum of the squares. */
-enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES };
+ * is infinite; the sum of the squares; the mean. */
+enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES, VPPS_HEAD_MEAN };
 
 /* Operand u: is this element the class, and the class's element. */
 struct vpps_pick {
@@ -18,11 +18,10 @@ struct vpps_pick {
 
 template <int HEAD> __device__ __forceinline__ float vpps_head(unsigned lane, unsigned length, const float *x) {
     if (HEAD == VPPS_HEAD_NONE) return 0.0f;
-    if (HEAD == VPPS_HEAD_SQUARES) {
-        float sum = 0.0f;
-        for (unsigned k = lane; k < length; k += 32) sum += x[k] * x[k];
-        return vpps_warp_sum(sum);
-    }
+    if (HEAD == VPPS_HEAD_SQUARES)
+        return vpps_warp_sum(vpps_add_up<4>(0.0f, lane, length, 32, [&](unsigned k) { return x[k] * x[k]; }));
+    if (HEAD == VPPS_HEAD_MEAN)
+        return vpps_warp_sum(vpps_add_up<4>(0.0f, lane, length, 32, [&](unsigned k) { return x[k]; })) / (float)length;
     float top = __uint_as_float(0xff800000u);
     for (unsigned k = lane; k < length; k += 32) top = fmaxf(top, x[k]);
     top = vpps_warp_max(top);
@@ -33,9 +32,7 @@ template <int HEAD> __device__ __forceinline__ float vpps_head(unsigned lane, un
 template <int HEAD, class TERM>
 __device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length, const float *x, const TERM &term) {
     vpps_totals totals = {vpps_head<HEAD>(lane, length, x), 0.0f, length};
-    float sum = 0.0f;
-    for (unsigned k = lane; k < length; k += 32) sum += term(totals, k);
-    totals.sum = vpps_warp_sum(sum);
+    totals.sum = vpps_warp_sum(vpps_add_up<4>(0.0f, lane, length, 32, [&](unsigned k) { return term(totals, k); }));
     return totals;
 }
 
@@ -76,7 +73,9 @@ VPPS_ROW(SOFTMAX_B, NONE, (vpps_totals t, float d, float y), d *y, t.sum, y *(d 
 VPPS_ROW(LOG_SOFTMAX_B, NONE, (vpps_totals t, float d, float y), d, t.sum, d - expf(y) * t.sum)
 /* there is nothing to sum up */
 VPPS_ROW(LOG_SUM_EXP_B, NONE, (vpps_totals t, float x, float y, float d), 0.0f, 0.0f, d *expf(x - y))
-VPPS_ROW(CENTRE, NONE, (vpps_totals t, float x), x, t.sum / (float)t.length, x - t.sum)
+/* without the mean, rounded, and without the mean of what is left then, unless that is not finite */
+VPPS_ROW(CENTRE, MEAN, (vpps_totals t, float x), x - t.head,
+         fabsf(t.sum) < __uint_as_float(0x7f800000u) ? t.sum / (float)t.length : 0.0f, (x - t.head) - t.sum)
 /* 1 / sqrt(the mean of squares + epsilon) */
 __device__ __forceinline__ float vpps_inverse_norm(float squares, unsigned length, float epsilon) {
     return 1.0f / sqrtf(squares / (float)length + epsilon);

@@ -65,6 +65,7 @@ VPPS_INLINE vector vector_held(vector v) {
 
 enum {
     MAX_COLUMNS = 6,
+    SUM_RUN = 1024, /* terms that are added up one after the other */
     /* k is cut so that a tile's part of A stays in L1 while all columns of B pass */
     K_CHUNK = 96,
     TALLEST = 8
@@ -117,8 +118,8 @@ VPPS_INLINE void tile_of(uint32_t height, uint32_t columns, uint32_t k, const fl
 #undef TILE
 }
 
-VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
-                      size_t b_n, float *c, size_t ldc, bool accumulate) {
+VPPS_INLINE void gemm_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
+                          size_t b_n, float *c, size_t ldc, bool accumulate) {
     if (k == 0 && !accumulate)
         for (uint32_t j = 0; j < n; j++) memset(c + j * ldc, 0, m * sizeof(*c));
     /* columns in groups of almost equal width, so that no group has a single column. For small k, where moving C takes the time, there are
@@ -151,6 +152,28 @@ VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t
             for (uint32_t q = 0; q < columns; q++) memcpy(c_j + q * ldc, rows_c + q * VECTOR, rest * sizeof(*c));
         }
     }
+}
+
+/* c (m x n) += part, columns ldp and ldc apart. */
+static void add_columns(uint32_t m, uint32_t n, const float *part, size_t ldp, float *c, size_t ldc) {
+    for (uint32_t j = 0; j < n; j++)
+        for (uint32_t i = 0; i < m; i++) c[i + j * ldc] += part[i + j * ldp];
+}
+
+/* The same of any k: runs, each added to those before. */
+VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
+                      size_t b_n, float *c, size_t ldc, bool accumulate) {
+    enum { ROWS = 64, COLUMNS = 8 * MAX_COLUMNS };
+    float part[ROWS * COLUMNS];
+    gemm_run(m, n, vpps_min_u32(k, SUM_RUN), a, lda, b, b_k, b_n, c, ldc, accumulate);
+    for (uint32_t p = SUM_RUN; p < k; p += SUM_RUN)
+        for (uint32_t i = 0; i < m; i += ROWS)
+            for (uint32_t j = 0; j < n; j += COLUMNS) {
+                const uint32_t rows = vpps_min_u32(m - i, ROWS), columns = vpps_min_u32(n - j, COLUMNS);
+                gemm_run(rows, columns, vpps_min_u32(k - p, SUM_RUN), a + i + p * lda, lda, b + p * b_k + j * b_n, b_k,
+                         b_n, part, ROWS, false);
+                add_columns(rows, columns, part, ROWS, c + i + j * ldc, ldc);
+            }
 }
 
 static void gemm_nn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
@@ -305,14 +328,21 @@ VPPS_INLINE void all_products(const uint32_t width, uint32_t m, uint32_t n, uint
     }
 }
 
-static void gemm_tn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate) {
+static void gemm_tn_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                        float *c, size_t ldc, bool accumulate) {
     if (n == 1)
         all_products(VECTOR, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
     else if (n == 2 || VECTOR < 16)
         all_products(VECTOR / 2, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
     else
         all_products(VECTOR / 4, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
+}
+
+static void gemm_tn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
+                    float *c, size_t ldc, bool accumulate) {
+    gemm_tn_run(vpps_min_u32(m, SUM_RUN), n, k, a, lda, b, ldb, c, ldc, accumulate);
+    for (uint32_t first = SUM_RUN; first < m; first += SUM_RUN)
+        gemm_tn_run(vpps_min_u32(m - first, SUM_RUN), n, k, a + first, lda, b + first, ldb, c, ldc, true);
 }
 
 static void transpose(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb) {

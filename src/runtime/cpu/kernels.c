@@ -19,7 +19,13 @@
 #include "runtime/cpu/gram.h"
 #include "runtime/cpu/products.h"
 
-enum { BLOCK = 16, LANES = 64 };
+/* Terms are added up in float for a run of so many, and the runs in double: of elements, of a list's members. */
+enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
+
+/* Adds the sums of a run of terms to the totals of the runs before, which are 0 at `first`. */
+static __attribute__((noinline)) void end_run(uint32_t n, bool first, const float *sums, double *totals) {
+    for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
+}
 
 static const float nothing[BLOCK]; /* what instructions without a tensor read */
 
@@ -90,9 +96,27 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
 
 /* ---------------------------------------------------------------- over a list of tensors
  *
- * LIST vectors at a time while there are so many, then one: a longer run of each member in turn. */
+ * LIST vectors at a time while there are so many, then one: a longer run of each member in turn. Runs of members are added up in double. */
 
 enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
+
+/* Adds the sums of a run to the totals, and begins another. */
+VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double *totals) {
+    float run[LIST * VECTOR];
+    for (uint32_t i = 0; i < vectors; i++) {
+        vector_store(run + i * VECTOR, sums[i]);
+        sums[i] = (vector){0};
+    }
+    end_run(vectors * VECTOR, first, run, totals);
+}
+
+/* Adds the totals to the sums of the last run. */
+VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
+    float all[LIST * VECTOR];
+    end_list_run(vectors, false, sums, totals);
+    for (uint32_t j = 0; j < vectors * VECTOR; j++) all[j] = (float)totals[j];
+    for (uint32_t i = 0; i < vectors; i++) sums[i] = vector_load(all + i * VECTOR);
+}
 
 #define OVER_LIST(ID, WEIGHS, NEXT, MADE)                                                                              \
     VPPS_INLINE void ID##_block(const uint32_t vectors, uint32_t count, bool accumulate, uint32_t first, float *dst,   \
@@ -100,8 +124,10 @@ enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
         const bool part = count < vectors * VECTOR;                                                                    \
         vector sums[LIST];                                                                                             \
         float pad[BLOCK];                                                                                              \
+        double totals[LIST * VECTOR];                                                                                  \
         for (uint32_t i = 0; i < vectors; i++) sums[i] = (vector){0};                                                  \
         for (uint32_t m = 0; m < o->n_list; m++) {                                                                     \
+            if (m && m % LIST_RUN == 0) end_list_run(vectors, m == LIST_RUN, sums, totals);                            \
             const float *xs = part ? padded(pad, o->list[m] + first, count) : o->list[m] + first;                      \
             const float w = WEIGHS ? o->weights[m] : 0.0f;                                                             \
             (void)w;                                                                                                   \
@@ -110,6 +136,7 @@ enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
                 sums[i] = NEXT;                                                                                        \
             }                                                                                                          \
         }                                                                                                              \
+        if (o->n_list > LIST_RUN) end_list(vectors, sums, totals);                                                     \
         float *out = part ? pad : dst + first;                                                                         \
         if (accumulate && part) padded(pad, dst + first, count);                                                       \
         const float f = o->f;                                                                                          \
@@ -169,7 +196,8 @@ enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
 
 /* ---------------------------------------------------------------- to a scalar
  *
- * Element i is added to lane i % LANES, and the lanes are folded in halves: an order of its own, but a fixed one. */
+ * Element i is added to lane i % LANES, and the lanes are folded in halves: an order of its own, but a fixed one. Lanes of more than one
+ * run are added up in double. */
 
 static float fold(float *lanes) {
 #define HALVE(width) _Pragma("omp simd") for (uint32_t j = 0; j < (width); j++) lanes[j] += lanes[j + (width)];
@@ -183,21 +211,33 @@ static float fold(float *lanes) {
     return lanes[0];
 }
 
+static float fold_runs(const float *lanes, const double *totals) {
+    double sum = 0;
+    for (uint32_t j = 0; j < LANES; j++) sum += totals[j] + (double)lanes[j];
+    return (float)sum;
+}
+
 #define SUM_OVER(RESULT, N, XS, YS, VALUE)                                                                             \
     do {                                                                                                               \
         const float *xs_ = (XS), *ys_ = (YS);                                                                          \
         const uint32_t n_ = (N);                                                                                       \
         float lanes_[LANES] = {0}, x_[BLOCK], y_[BLOCK];                                                               \
+        double totals_[LANES];                                                                                         \
         uint32_t first_ = 0;                                                                                           \
-        for (; first_ + BLOCK <= n_; first_ += BLOCK) {                                                                \
-            float *lane_ = lanes_ + first_ % LANES;                                                                    \
-            const float *x_block_ = xs_ + first_, *y_block_ = ys_ + first_;                                            \
-            _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                                 \
-                const float x = x_block_[j], y = y_block_[j];                                                          \
-                const uint32_t i = first_ + j;                                                                         \
-                (void)y, (void)i;                                                                                      \
-                lane_[j] += VALUE;                                                                                     \
+        for (uint32_t end_ = RUN;; end_ += RUN) {                                                                      \
+            for (; first_ + BLOCK <= vpps_min_u32(n_, end_); first_ += BLOCK) {                                        \
+                float *lane_ = lanes_ + first_ % LANES;                                                                \
+                const float *x_block_ = xs_ + first_, *y_block_ = ys_ + first_;                                        \
+                _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                             \
+                    const float x = x_block_[j], y = y_block_[j];                                                      \
+                    const uint32_t i = first_ + j;                                                                     \
+                    (void)y, (void)i;                                                                                  \
+                    lane_[j] += VALUE;                                                                                 \
+                }                                                                                                      \
             }                                                                                                          \
+            if (n_ <= end_) break;                                                                                     \
+            end_run(LANES, end_ == RUN, lanes_, totals_);                                                              \
+            memset(lanes_, 0, sizeof lanes_);                                                                          \
         }                                                                                                              \
         if (first_ < n_) {                                                                                             \
             float *lane_ = lanes_ + first_ % LANES;                                                                    \
@@ -211,7 +251,7 @@ static float fold(float *lanes) {
                 lane_[j] += i < n_ ? value : 0.0f;                                                                     \
             }                                                                                                          \
         }                                                                                                              \
-        (RESULT) = fold(lanes_);                                                                                       \
+        (RESULT) = n_ > RUN ? fold_runs(lanes_, totals_) : fold(lanes_);                                               \
     } while (0)
 
 /* In VALUE: x and y are the tensors' elements, i their number, p the value of PARAMETER; in RESULT: sum. */
@@ -271,7 +311,7 @@ VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
 
 static void dots(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to) {
     uint32_t i = 0;
-    for (; n % BLOCK == 0 && i < count; i += VECTOR) {
+    for (; n % BLOCK == 0 && n <= RUN && i < count; i += VECTOR) {
         const uint32_t here = vpps_min_u32(count - i, VECTOR);
         vector sums[VECTOR];
         float pad[VECTOR];
@@ -309,6 +349,15 @@ static void prepare_hinge(uint32_t n, vpps_operands *o) {
 static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x * y); }
 static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[0], x); }
 
+/* s[0]: the mean, rounded; s[1]: the mean of what is left without it, 0 where that is not finite. */
+static void prepare_centre(uint32_t n, vpps_operands *o) {
+    prepare_sum(n, o);
+    const float mean = o->s[0] / (float)n;
+    SUM_OVER(o->s[1], n, o->t[0], o->t[0], x - mean);
+    o->s[0] = mean;
+    o->s[1] = finite_or_zero(o->s[1] / (float)n);
+}
+
 /* s[0]: 1 / sqrt(mean of x^2 + f). */
 static void prepare_norm(uint32_t n, vpps_operands *o) {
     SUM_OVER(o->s[0], n, o->t[0], o->t[0], x * x);
@@ -327,7 +376,7 @@ ELEMENTWISE(LOG_SOFTMAX, 1, (prepare_softmax(n, &o), o.s[1] = log_of(o.s[1])), (
 ELEMENTWISE(SOFTMAX_B, 2, prepare_dot(n, &o), (y * (x - o->s[0])))
 ELEMENTWISE(LOG_SOFTMAX_B, 2, prepare_sum(n, &o), x - exp_of(y) * o->s[0])
 ELEMENTWISE(LOG_SUM_EXP_B, 1, (void)0, o->s[1] * exp_of(x - o->s[0]))
-ELEMENTWISE(CENTRE, 1, (prepare_sum(n, &o), o.s[0] /= (float)n), x - o->s[0])
+ELEMENTWISE(CENTRE, 1, prepare_centre(n, &o), (x - o->s[0]) - o->s[1])
 ELEMENTWISE(RMS_NORM, 1, prepare_norm(n, &o), x * o->s[0])
 ELEMENTWISE(RMS_NORM_B, 2, prepare_norm_backward(n, &o), o->s[0] * (y - x * o->s[1]))
 /* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
@@ -389,31 +438,53 @@ static void add(uint32_t n, float *dst, const float *x) {
     COPY_blocks(n, true, dst, &o);
 }
 
-VPPS_INLINE void add_scaled_block(const uint32_t vectors, uint32_t count, const float *pool, const uint32_t *pairs,
-                                  uint32_t skip, bool add, float *to) {
+/* Vector m of those that add_up adds: what it is multiplied with, and where it lies. */
+VPPS_INLINE float factor_of(const bool scaled, const float *pool, const uint32_t *at, uint32_t m) {
+    return scaled ? pool[at[2 * (size_t)m]] : 1.0f;
+}
+VPPS_INLINE const float *vector_at(const bool scaled, const float *pool, const uint32_t *at, uint32_t m) {
+    return pool + at[scaled ? 2 * (size_t)m + 1 : m];
+}
+
+VPPS_INLINE void add_up_block(const uint32_t vectors, const bool scaled, uint32_t count, const float *pool,
+                              const uint32_t *at, uint32_t skip, bool add, float *to) {
     vector sums[LIST];
-    const float *first = pool + pairs[1] + skip;
+    double totals[LIST * VECTOR];
+    const float *first = vector_at(scaled, pool, at, 0) + skip;
     for (uint32_t i = 0; i < vectors; i++)
-        sums[i] = add ? vector_load(to + i * VECTOR) : pool[pairs[0]] * vector_load(first + i * VECTOR);
+        sums[i] = add ? vector_load(to + i * VECTOR) : factor_of(scaled, pool, at, 0) * vector_load(first + i * VECTOR);
     for (uint32_t m = add ? 0 : 1; m < count; m++) {
-        const float by = pool[pairs[2 * m]], *x = pool + pairs[2 * m + 1] + skip;
+        const float by = factor_of(scaled, pool, at, m), *x = vector_at(scaled, pool, at, m) + skip;
+        if (m && m % LIST_RUN == 0) end_list_run(vectors, m == LIST_RUN, sums, totals);
         for (uint32_t i = 0; i < vectors; i++) sums[i] = sums[i] + by * vector_load(x + i * VECTOR);
     }
+    if (count > LIST_RUN) end_list(vectors, sums, totals);
     for (uint32_t i = 0; i < vectors; i++) vector_store(to + i * VECTOR, sums[i]);
 }
 
+VPPS_INLINE void add_up_blocks(const bool scaled, uint32_t n, uint32_t count, const float *pool, const uint32_t *at,
+                               uint32_t skip, bool add, float *to) {
+    uint32_t e = 0;
+    for (; e + LIST * VECTOR <= n; e += LIST * VECTOR)
+        add_up_block(LIST, scaled, count, pool, at, skip + e, add, to + e);
+    for (; e + VECTOR <= n; e += VECTOR) add_up_block(1, scaled, count, pool, at, skip + e, add, to + e);
+    for (; e < n; e++) {
+        double total = 0;
+        float sum = add ? to[e] : factor_of(scaled, pool, at, 0) * vector_at(scaled, pool, at, 0)[skip + e];
+        for (uint32_t m = add ? 0 : 1; m < count; m++) {
+            if (m && m % LIST_RUN == 0) total += (double)sum, sum = 0;
+            sum = sum + factor_of(scaled, pool, at, m) * vector_at(scaled, pool, at, m)[skip + e];
+        }
+        to[e] = count > LIST_RUN ? (float)(total + (double)sum) : sum;
+    }
+}
+
+static void add_up(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to) {
+    add_up_blocks(false, n, count, pool, offsets, skip, false, to);
+}
 static void add_scaled(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to) {
-    uint32_t at = 0;
-    for (; at + LIST * VECTOR <= n; at += LIST * VECTOR)
-        add_scaled_block(LIST, count, pool, pairs, skip + at, add, to + at);
-    for (; at + VECTOR <= n; at += VECTOR) add_scaled_block(1, count, pool, pairs, skip + at, add, to + at);
-    for (; at < n; at++) {
-        float sum = add ? to[at] : pool[pairs[0]] * pool[pairs[1] + skip + at];
-        for (uint32_t m = add ? 0 : 1; m < count; m++)
-            sum = sum + pool[pairs[2 * m]] * pool[pairs[2 * m + 1] + skip + at];
-        to[at] = sum;
-    }
+    add_up_blocks(true, n, count, pool, pairs, skip, add, to);
 }
 
 static double sum_squares(uint32_t n, const float *x) {
@@ -523,6 +594,7 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .dots = dots,
     .scale_each = scale_each,
     .add = add,
+    .add_up = add_up,
     .add_scaled = add_scaled,
     .sum_squares = sum_squares,
     .gram = gram,

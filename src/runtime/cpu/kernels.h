@@ -155,6 +155,8 @@ typedef struct vpps_kernels {
     void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
+    /* to = the sum of n elements at pool + offset + skip over `count` >= 1 offsets, in their order. `to` is the first or overlaps none. */
+    void (*add_up)(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to);
     /* to = or += the sum over `count` >= 1 pairs of pool[pair[0]] times n elements at pool + pair[1] + skip, in their order. */
     void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to);

@@ -136,6 +136,12 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
+/* Adds n elements at the vectors `terms[1]` to `terms[count]`, in their order, to those at `to`. */
+static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
+    terms[0] = to;
+    cpu->kernels->run[VPPS_I_SUM](n, false, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
+}
+
 /* The gradients of a matrix that is read as a value. */
 static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first,
                              uint32_t n) {
@@ -143,13 +149,12 @@ static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpp
     const vpps_cell_value *dy = &view->cell->values[o->dy];
     const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
     if (vp->touched[o->param] != cpu->sum) clear_matrix(vp, o->param);
-    for (uint32_t i = first; i < first + n; i++) {
-        const float *d = vpps_in_pool(cpu, view, dy, i);
-        for (uint32_t b = 0; b < own.n; b++) {
-            const vpps_matrix_block *block = &own.blocks[b];
-            for (uint32_t k = 0; k < dy->cols; k++)
-                cpu->kernels->add(block->rows, block->gradient + k * block->ld,
-                                  d + (size_t)k * dy->rows + block->first_row);
+    for (uint32_t b = 0; b < own.n; b++) {
+        const vpps_matrix_block *block = &own.blocks[b];
+        for (uint32_t k = 0; k < dy->cols; k++) {
+            for (uint32_t i = 0; i < n; i++)
+                vp->pointers[1 + i] = vpps_in_pool(cpu, view, dy, first + i) + (size_t)k * dy->rows + block->first_row;
+            add_terms(cpu, block->rows, block->gradient + k * block->ld, n, vp->pointers);
         }
     }
 }
@@ -159,9 +164,10 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
     const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
     if (rows.first == rows.end) return;
     const uint32_t vectors = n * view->cell->values[o->dy].cols;
-    point(cpu, view, o->dy, first, n, vp->pointers);
-    float *to = cpu->pool + cpu->plan.gradients[o->param] + rows.first;
-    for (uint32_t i = 0; i < vectors; i++) cpu->kernels->add(rows.end - rows.first, to, vp->pointers[i] + rows.first);
+    point(cpu, view, o->dy, first, n, vp->pointers + 1);
+    for (uint32_t i = 1; i <= vectors; i++) vp->pointers[i] += rows.first;
+    add_terms(cpu, rows.end - rows.first, cpu->pool + cpu->plan.gradients[o->param] + rows.first, vectors,
+              vp->pointers);
 }
 
 /* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. GRAM_VECTORS: up to so
@@ -218,12 +224,13 @@ static void add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_
 }
 
 /* Gradients of the matrices that are multiplied with value x, of vectors [first, first + n) of it. The packed vectors serve
- * them all. */
+ * them all. `apart`: their products are added up before they are added to those of the vectors before, or sums would be too long. */
 static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
-                         uint32_t n) {
+                         uint32_t n, bool apart) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
     const uint32_t k = c->values[x].rows;
+    float *sum = vp->scratch + packed_floats(cpu, k);
     pack_x(vp, n, k, xs + first);
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
@@ -231,8 +238,11 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
         const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
         const bool add = vp->touched[o->param] == cpu->sum;
         const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
-        for (uint32_t b = 0; b < blocks.n; b++)
-            add_outer(vp, &blocks.blocks[b], n, k, d, blocks.blocks[b].gradient, add);
+        for (uint32_t b = 0; b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            add_outer(vp, block, n, k, d, add && apart ? sum : block->gradient, add && !apart);
+            if (add && apart) cpu->kernels->add((uint32_t)block->ld * k, block->gradient, sum);
+        }
         vp->touched[o->param] = cpu->sum;
     }
 }
@@ -347,13 +357,29 @@ static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t 
     }
 }
 
+/* Gradients that are sums, not of products, over vertices [at, at + n). False: out of memory. */
+static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
+        const vpps_cell_outer *o = &view->cell->outers[i];
+        uint32_t first;
+        const uint32_t vectors = o->x == VPPS_NONE ? vectors_of(view, o->dy, at, n, &first) : 0;
+        if (!vectors) continue;
+        if (!VPPS_RESERVE(vp->pointers, vectors + 1)) return false;
+        const bool matrix = cpu->model->params[o->param].kind == VPPS_MATRIX;
+        (matrix ? add_whole_matrix : add_vector)(vp, view, o, first, vectors / view->cell->values[o->dy].cols);
+        vp->touched[o->param] = cpu->sum;
+    }
+    return true;
+}
+
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->views[block_number];
     const vpps_compiled_cell *c = view->cell;
     const uint32_t most = PACKED_VECTORS;
     use_unmultiplied(vp, view, first, n);
-    if (!leave_to_update(vp, view, n)) {
+    if (!add_sums(vp, view, first, n) || !leave_to_update(vp, view, n)) {
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;
     }
@@ -382,15 +408,6 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         bool all = true;
         for (uint32_t i = 0; i < c->n_outers; i++)
             all &= c->outers[i].x == VPPS_NONE || vp->by_update[c->outers[i].param] == cpu->launch;
-        for (uint32_t i = 0; i < c->n_outers; i++) { /* sums, not of products */
-            const vpps_cell_outer *o = &c->outers[i];
-            uint32_t item;
-            if (o->x != VPPS_NONE || !vectors_of(view, o->dy, at, count, &item)) continue;
-            const bool matrix = cpu->model->params[o->param].kind == VPPS_MATRIX;
-            (matrix ? add_whole_matrix : add_vector)(vp, view, o, item,
-                                                     vectors_of(view, o->dy, at, count, &item) / c->values[o->dy].cols);
-            vp->touched[o->param] = cpu->sum;
-        }
         if (all) continue;
         size_t next = 0;
         for (uint32_t i = 0; i < c->n_outers; i++) {
@@ -412,7 +429,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             const float **xs = vp->pointers + next;
             point(cpu, view, x, item, vectors / c->values[x].cols, xs);
             for (uint32_t v = 0; v < vectors; v += most)
-                add_matrices(vp, view, x, xs, v, vpps_min_u32(vectors - v, most));
+                add_matrices(vp, view, x, xs, v, vpps_min_u32(vectors - v, most), at > first || v);
         }
     }
 }
@@ -433,8 +450,7 @@ void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address) {
     for (uint32_t i = own.first; i < own.end; i++) {
         float *to = cpu->pool + t->gradients + (size_t)s.entries[i] * words;
         const uint32_t *list = s.offsets + s.starts[i], n = s.starts[i + 1] - s.starts[i];
-        if (cpu->pool + list[0] != to) memcpy(to, cpu->pool + list[0], words * sizeof *to);
-        for (uint32_t k = 1; k < n; k++) cpu->kernels->add(words, to, cpu->pool + list[k]);
+        cpu->kernels->add_up(words, n, cpu->pool, list, 0, to);
     }
 }
 

@@ -3,7 +3,8 @@
  * A block is some rows (at most BLOCK_ROWS) of a matrix, column after column, padded with zero rows to whole vectors: element
  * (r, k) at a[k * ld + r]. Vectors are given by pointers, so what a product reads need not be gathered first.
  *
- * An element of a result is one chain of multiply-adds in a fixed order, whatever the number of vectors.
+ * An element of a result is one chain of multiply-adds in a fixed order, whatever the number of vectors; of sums of more than SUM_RUN
+ * terms (gemm.h) there is a chain a run.
  */
 #pragma once
 
@@ -93,8 +94,8 @@ VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool r
 /* c[j] (m rows) = start + block (m x k) times x[j][skip ...], for n vectors, where start is from[j * ld_from ...] (it may be c
  * itself, or with ld_from 0 the same for all) or, for NULL, zero. `next`: what is read after this, fetched meanwhile as far as
  * possible. */
-static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
-                    const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
+static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x,
+                        uint32_t skip, const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
     uintptr_t ahead = (uintptr_t)next;
     for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
@@ -133,6 +134,22 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
             if (!end) break;
         }
     }
+}
+
+/* The same of any k: runs of columns, each added to those before. */
+static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
+                    const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
+    enum { ROWS = PRODUCT_HEIGHT * VECTOR, COLUMNS = 8 * PRODUCT_COLUMNS };
+    float part[ROWS * COLUMNS];
+    product_run(m, n, vpps_min_u32(k, SUM_RUN), a, ld, x, skip, from, ld_from, c, ldc, next);
+    for (uint32_t first = SUM_RUN; first < k; first += SUM_RUN)
+        for (uint32_t i = 0; i < m; i += ROWS)
+            for (uint32_t j = 0; j < n; j += COLUMNS) {
+                const uint32_t rows = vpps_min_u32(m - i, ROWS), columns = vpps_min_u32(n - j, COLUMNS);
+                product_run(rows, columns, vpps_min_u32(k - first, SUM_RUN), a + i + first * ld, ld, x + j,
+                            skip + first, NULL, 0, part, ROWS, next);
+                add_columns(rows, columns, part, ROWS, c + i + j * ldc, ldc);
+            }
 }
 
 /* ---------------------------------------------------------------- C (+)= sum of A^T D
@@ -199,8 +216,8 @@ VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, 
 }
 
 /* c[j] (k elements) = or += sum over terms of block^T times x[j][skip ...], for n vectors. */
-static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
-                      bool add) {
+static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c,
+                          size_t ldc, bool add) {
     enum { NARROW = VECTOR / PRODUCT_T_VECTORS };
     const uint32_t groups = (n + PRODUCT_T_VECTORS - 1) / PRODUCT_T_VECTORS;
     const uint32_t width = n == 1 ? VECTOR : n == 2 ? VECTOR / 2 : NARROW;
@@ -225,6 +242,15 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
             }
         }
     }
+}
+
+/* The same of any number of terms: runs, each added to those before. */
+static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
+                      bool add) {
+    enum { TERMS = 64 }; /* 64 rows each at most, dealt to the lanes */
+    product_t_run(n, k, vpps_min_u32(n_terms, TERMS), terms, c, ldc, add);
+    for (uint32_t first = TERMS; first < n_terms; first += TERMS)
+        product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, true);
 }
 
 /* ---------------------------------------------------------------- A (+)= sum of d x^T

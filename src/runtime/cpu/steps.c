@@ -41,9 +41,8 @@ static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     for (uint32_t i = 0; i < t->n[0]; i++, to += width) {
         const uint32_t n = starts[i + 1] - starts[i], *list = entries + starts[i];
         const uint32_t n_pairs = pairs ? pair_starts[i + 1] - pair_starts[i] : 0;
-        if (n) memcpy(to, pool + list[0] + first, width * sizeof *to);
         if (!n && !n_pairs) memset(to, 0, width * sizeof *to);
-        for (uint32_t k = 1; k < n; k++) t->kernels->add(width, to, pool + list[k] + first);
+        if (n) t->kernels->add_up(width, n, pool, list, first, to);
         if (n_pairs) t->kernels->add_scaled(width, n_pairs, pool, pairs + 2 * (size_t)pair_starts[i], first, n > 0, to);
     }
 }

@@ -1,0 +1,164 @@
+/* test_sums.c - long sums, of equal terms, whose roundings all go one way: the CPU's kernels of every instruction set, and whole batches on
+ * the CPU and under software SIMT, against double precision. (codegen/test_instructions.c has the sums over a vector's elements.) */
+#include "common/gpu_tests.h"
+#include "common/training.h"
+#include "kernel_inputs.h"
+#include "runtime/simt/fiber.h"
+
+static const double RELATIVE = 3e-5;
+static const float TERM = 0.7123f;
+
+static void check_sum(const char *isa, const char *what, float got, double want) {
+    ck_assert_msg(fabs((double)got - want) <= RELATIVE * fabs(want), "%s: %s: %.9g, expected %.9g", isa, what,
+                  (double)got, want);
+}
+
+static float *filled(size_t n, float value) {
+    float *x = floats(n);
+    for (size_t i = 0; i < n; i++) x[i] = value;
+    return x;
+}
+
+/* ---------------------------------------------------------------- kernels */
+
+TEST_GROUP("sums", .seconds = 120);
+
+/* Of 19 elements: whole vectors and some more. */
+TEST_EACH(lists_are_added_up_in_runs, 0, N_ISAS) {
+    enum { MEMBERS = 100000, N = 19 };
+    const vpps_kernels *kernels = kernels_of(_i);
+    if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
+    static const float *list[MEMBERS];
+    static uint32_t offsets[MEMBERS], pairs[2 * MEMBERS];
+    float *pool = filled(N + 1, TERM), *weights = filled(MEMBERS, 0.3f), to[N];
+    pool[N] = 0.3f;
+    for (uint32_t m = 0; m < MEMBERS; m++) list[m] = pool, pairs[2 * m] = N;
+    const vpps_operands o = {.list = list, .n_list = MEMBERS, .weights = weights, .f = 0.5f};
+    const double sum = MEMBERS * (double)TERM, scaled = sum * (double)0.3f;
+    for (uint32_t e = 0; e < N; e++) to[e] = TERM;
+    kernels->run[VPPS_I_SUM](N, true, to, &o);
+    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "sum", to[e], sum / 2 + (double)TERM);
+    kernels->run[VPPS_I_WEIGHTED_SUM](N, false, to, &o);
+    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "weighted sum", to[e], scaled);
+    kernels->add_up(N, MEMBERS, pool, offsets, 0, to);
+    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "contributions", to[e], sum);
+    kernels->add_scaled(N, MEMBERS, pool, pairs, 0, true, to);
+    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "scaled contributions", to[e], sum + scaled);
+    kernels->add_scaled(N, MEMBERS, pool, pairs, 0, false, to);
+    for (uint32_t e = 0; e < N; e++) check_sum(isas[_i], "scaled contributions alone", to[e], scaled);
+}
+
+TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
+    enum { DEPTH = 100000, ROWS = 19, LD = 32, COLUMNS = 7, TERMS = DEPTH / 64 };
+    const vpps_kernels *kernels = kernels_of(_i);
+    if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
+    float *a = filled((size_t)DEPTH * LD, TERM), *b = filled((size_t)DEPTH * COLUMNS, TERM), c[COLUMNS * LD];
+    const float *x[COLUMNS];
+    const double want = DEPTH * (double)TERM * (double)TERM;
+    static vpps_product_term terms[TERMS];
+    for (uint32_t j = 0; j < COLUMNS; j++) x[j] = b + (size_t)j * DEPTH;
+    for (uint32_t t = 0; t < TERMS; t++) terms[t] = (vpps_product_term){a, 64, 64, 0, x};
+    for (uint32_t n = 1; n <= COLUMNS; n += 2) {
+#define CHECK(what, m, ldc, start)                                                                                     \
+    for (uint32_t j = 0; j < n; j++)                                                                                   \
+        for (uint32_t i = 0; i < (m); i++) check_sum(isas[_i], what, c[i + j * (ldc)], want + (start))
+        kernels->gemm_nn(ROWS, n, DEPTH, a, LD, b, DEPTH, c, ROWS, false);
+        CHECK("gemm_nn", ROWS, ROWS, 0);
+        kernels->gemm_nt(ROWS, n, DEPTH, a, LD, b, COLUMNS, c, ROWS, true);
+        CHECK("gemm_nt", ROWS, ROWS, want);
+        kernels->gemm_tn(DEPTH, n, ROWS, a, DEPTH, b, DEPTH, c, ROWS, false);
+        CHECK("gemm_tn", ROWS, ROWS, 0);
+        kernels->product(ROWS, n, DEPTH, a, LD, x, 0, a, 0, c, LD, a);
+        CHECK("product", ROWS, LD, (double)TERM);
+        kernels->product_t(n, 5, TERMS, terms, c, LD, false);
+        CHECK("product_t", 5, LD, -want + TERMS * 64 * (double)TERM * (double)TERM);
+#undef CHECK
+    }
+}
+
+/* ---------------------------------------------------------------- batches */
+
+static const struct {
+    const char *device;
+    uint32_t vps, vertices;
+} settings[] = {{"cpu", 1, 50000}, {"cpu", 3, 50000}, {"simt", 2, 6000}};
+enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN, SIZE = 3 };
+
+static vpps_options options_of(int setting) {
+    vpps_options o = default_options();
+    o.device = settings[setting].device;
+    o.vps = settings[setting].vps;
+    o.threads = 64;
+    return o;
+}
+
+static void check_gradient(training *t, int setting, vpps_param p, const char *what, double want, uint32_t n) {
+    vpps_gradient gradient = {.size = sizeof gradient};
+    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
+    for (uint32_t i = 0; i < n; i++) check_sum(settings[setting].device, what, gradient.values[i], want);
+}
+
+/* A bias, a matrix, an entry of a table and a value that every vertex reads: each has the same gradient of every vertex. */
+TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
+    const uint32_t n = settings[_i].vertices;
+    const vpps_options o = options_of(_i);
+    const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
+    float loss, ones[SIZE];
+    vpps_param W, b, E, u;
+    for (uint32_t i = 0; i < SIZE; i++) ones[i] = TERM;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, &all));
+    TEST_OK(vpps_add_vector(t.model, &b, "b", SIZE, &all));
+    TEST_OK(vpps_add_vector(t.model, &u, "u", SIZE, &all));
+    TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, SIZE, 1, &all));
+    vpps_graph *r = begin_cell(t.model, "vertex");
+    const vpps_node x = vpps_pull(r, SIZE, 1), read = vpps_pull(r, SIZE, 1);
+    const vpps_node y =
+        vpps_add(r, vpps_affine(r, b, 1, &W, &x), vpps_add(r, read, vpps_lookup(r, E, vpps_pull_index(r))));
+    TEST_OK(vpps_push(r, vpps_scale(r, vpps_sum_elements(r, y), TERM)));
+    const vpps_cell cell = end_cell(r);
+    training_start(&t, &o);
+    const vpps_node pulls[] = {vpps_input(t.g, SIZE, 1, ones), vpps_negate(t.g, vpps_parameter(t.g, u))};
+    vpps_node *losses = malloc(n * sizeof *losses);
+    for (uint32_t i = 0; i < n; i++)
+        losses[i] = vpps_pushed(t.g,
+                                vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = pulls,
+                                                                 .n_indices = 1, .indices = &(uint32_t){1})),
+                                0);
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, losses), NULL));
+    TEST_OK(vpps_sync_latest_loss(t.h, &loss));
+    TEST_OK(vpps_read_gradients(t.h));
+    free(losses);
+    const double term = (double)TERM, each = n * term;
+    check_sum(settings[_i].device, "loss", loss, each * SIZE * (SIZE * term * term + term));
+    check_gradient(&t, _i, b, "bias", each, SIZE);
+    check_gradient(&t, _i, W, "matrix", each * term, SIZE * SIZE);
+    check_gradient(&t, _i, E, "entry", each, SIZE);
+    check_gradient(&t, _i, u, "value", -each, SIZE);
+}
+
+/* Near a million a float has steps of 1 / 16: what is centred has its variance all the same. */
+TEST_EACH(a_norm_of_great_numbers_is_of_their_differences, 0, SETTINGS) {
+    enum { N = 100 };
+    const vpps_options o = options_of(_i);
+    float x[N], y[N], *out = y;
+    double mean = 0, variance = 0;
+    for (uint32_t i = 0; i < N; i++) x[i] = 1e6f + 0.0625f * (float)(i * i % 37);
+    for (uint32_t i = 0; i < N; i++) mean += (double)x[i] / N;
+    for (uint32_t i = 0; i < N; i++) variance += ((double)x[i] - mean) * ((double)x[i] - mean) / N;
+    AT_END(training_end) training t = training_of(1);
+    training_start(&t, &o);
+    const vpps_node norm = vpps_layer_norm(t.g, vpps_input(t.g, N, 1, x), VPPS_NO_NODE, VPPS_NO_NODE, 1e-5f);
+    TEST_OK(vpps_forward(t.h, t.g, 1, &norm, &out));
+    for (uint32_t i = 0; i < N; i++) {
+        const double want = ((double)x[i] - mean) / sqrt(variance + 1e-5);
+        ck_assert_msg(fabs((double)y[i] - want) <= 2e-6 * (1 + fabs(want)), "element %u is %.9g, expected %.9g", i,
+                      (double)y[i], want);
+    }
+}
+
+int main(void) {
+    gpu_ask_compiler();
+    draw_seed();
+    return test_main("sums");
+}
