@@ -98,31 +98,6 @@ TEST(product_over_nothing_is_zero) {
     }
 }
 
-/* Small whole numbers, whose sums are exact in any order. */
-TEST(vectors_are_multiplied_with_each_other) {
-    enum { MOST = 9, SKIP = 3 };
-    for (int isa = 0; isa < N_ISAS; isa++)
-        for (size_t s = 0; s < VPPS_COUNT(sizes) * MOST; s++) {
-            const vpps_kernels *kernels = kernels_to_try(isa);
-            if (!kernels) continue;
-            const uint32_t rows = sizes[s / MOST], n = (uint32_t)(s % MOST) + 1;
-            const float *x[MOST];
-            double g[MOST * MOST];
-            for (uint32_t i = 0; i < n; i++) {
-                float *to = floats(SKIP + rows);
-                for (uint32_t r = 0; r < SKIP + rows; r++) to[r] = (float)((i * 31 + r * r * 7) % 23) - 11;
-                x[i] = to;
-            }
-            kernels->gram(n, rows, x, SKIP, g);
-            for (uint32_t i = 0; i < n; i++)
-                for (uint32_t j = 0; j < n; j++) {
-                    double want = 0;
-                    for (uint32_t r = SKIP; r < SKIP + rows; r++) want += (double)x[i][r] * (double)x[j][r];
-                    ck_assert_double_eq(g[i * n + j], want);
-                }
-        }
-}
-
 /* Bit for bit what the instructions make of one vector after the other. */
 TEST(many_vectors_are_taken_as_one_is) {
     enum { MOST = 35, GAP = 3 };

@@ -94,6 +94,29 @@ TEST_EACH(backward_and_update_give_the_bits_of_fb, 0, n_settings) {
     ck_assert_uint_eq(stats.batches, 6);
 }
 
+/* The norm that gradients are clipped by has the same bits, whoever makes the gradients: cells of few vertices, whose gradients of
+ * matrices a whole step leaves to the update, and of many; any number of VPs and groups. */
+TEST_EACH(clipped_steps_give_the_bits_of_fb, 0, 100) {
+    uint64_t random = (uint64_t)_i + 7;
+    const uint32_t vps = 1 + vpps_random_below(&random, 4);
+    vpps_options o = sn_options(vps, (vpps_optimizer_kind)vpps_random_below(&random, VPPS_OPTIMIZERS));
+    const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_FP32, VPPS_PRECISION_BF16,
+                                         VPPS_PRECISION_BF16X3};
+    o.verify = false;
+    o.optimizer.clip = 0.01f + vpps_random_unit(&random) / 2;
+    o.precision = precisions[vpps_random_below(&random, VPPS_COUNT(precisions))];
+    o.groups = vpps_random_below(&random, 2) * vps;
+    o.portable = vpps_random_below(&random, 4) == 0;
+    AT_END(sn_close) small_network a = sn_with(1, &o), b = sn_with(1, &o);
+    for (uint32_t k = 0; k < 6; k++) {
+        const uint32_t first = vpps_random_below(&random, 1000), count = 1 + vpps_random_below(&random, 8);
+        TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, first, count), NULL));
+        TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, first, count), NULL));
+        TEST_OK(vpps_update(b.h));
+    }
+    sn_expect_alike(&a, &b, 0);
+}
+
 TEST_EACH(gradients_add_up, 0, n_settings) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */

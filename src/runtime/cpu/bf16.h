@@ -51,12 +51,6 @@ VPPS_INLINE uint32_t bf16_low(float x, uint32_t high) {
     return (bits_of_float(x) & 0x7f800000u) == 0x7f800000u ? 0 : low;
 }
 
-/* What products with one part make of n elements. */
-static void round_bf16(uint32_t n, const float *x, float *to) {
-#pragma omp simd
-    for (uint32_t i = 0; i < n; i++) to[i] = float_of_bits(bf16_nearest(x[i]));
-}
-
 /* ---------------------------------------------------------------- packing */
 
 /* 16 rows of 32 elements that lie side by side, as pairs: pair q of row i at out[i * 16 + q]. */

@@ -110,7 +110,6 @@ struct vpps_vp {
     vpps_product_term *terms;
     vpps_bf16_term *bf16_terms;
     double *sums;      /* of squares, of an outer product's two values */
-    double *grams;     /* products of an outer product's vectors with each other */
     uint64_t tile;     /* number of the tile at hand, from 1 on */
     uint32_t *vectors; /* its vectors in bf16 */
     size_t vector_words, vector_capacity;

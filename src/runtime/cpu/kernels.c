@@ -16,7 +16,6 @@
 
 #include "runtime/cpu/bf16.h"
 #include "runtime/cpu/gemm.h"
-#include "runtime/cpu/gram.h"
 #include "runtime/cpu/products.h"
 
 /* Terms are added up in float for a run of so many, and the runs in double: of elements, of a list's members. */
@@ -588,7 +587,6 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .outer_stride = outer_stride,
     .pack_outer = pack_outer,
     .outer = outer,
-    .round_bf16 = round_bf16,
     .pack_bf16 = pack_bf16,
     .product_bf16 = product_bf16,
     .dots = dots,
@@ -597,7 +595,6 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .add_up = add_up,
     .add_scaled = add_scaled,
     .sum_squares = sum_squares,
-    .gram = gram,
     .update = update,
     .transpose = transpose,
 };

@@ -145,8 +145,7 @@ typedef struct vpps_kernels {
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 
-    /* The same with operands of bf16: see bf16.h. round_bf16 makes of n elements what products with one part take of them. */
-    void (*round_bf16)(uint32_t n, const float *x, float *to);
+    /* The same with operands of bf16: see bf16.h. */
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
@@ -161,8 +160,6 @@ typedef struct vpps_kernels {
     void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to);
     double (*sum_squares)(uint32_t n, const float *x);
-    /* g[i * n + j] = the product of elements [skip, skip + rows) of vectors x[i] and x[j], in double. */
-    void (*gram)(uint32_t n, uint32_t rows, const float *const *x, uint32_t skip, double *g);
     void (*update)(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1);
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
     /* b (cols x rows) = a^T, both column after column */

@@ -170,10 +170,10 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
               vp->pointers);
 }
 
-/* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. GRAM_VECTORS: up to so
- * many the norm of a matrix's gradient costs less by their products with each other than by the gradient. COPIED_VECTORS: up to so many
+/* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. CLIPPED_VECTORS: of up to
+ * so many it costs less to make a gradient twice, for the norm and for the update, than to write it to memory. COPIED_VECTORS: up to so many
  * are copied for the update. */
-enum { PACKED_VECTORS = 4 * 128, GRAM_VECTORS = 64, COPIED_VECTORS = 64 };
+enum { PACKED_VECTORS = 4 * 128, CLIPPED_VECTORS = 16, COPIED_VECTORS = 64 };
 static const size_t NO_COPY = SIZE_MAX; /* in vp->copy_of */
 
 /* Floats of scratch that vectors of k elements take packed, and what is multiplied with them. A block's gradient follows. */
@@ -255,9 +255,9 @@ static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t
     return (x->axis ? starts[at + count] - *first : count) * x->cols;
 }
 
-static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats, size_t grams) {
-    return VPPS_RESERVE(vp->grams, grams) && VPPS_RESERVE(vp->pointers, pointers) &&
-           VPPS_RESERVE(vp->sums, 2 * outers) && VPPS_RESERVE(vp->d_at, outers) && vpps_vp_scratch(vp, floats);
+static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t floats) {
+    return VPPS_RESERVE(vp->pointers, pointers) && VPPS_RESERVE(vp->sums, 2 * outers) &&
+           VPPS_RESERVE(vp->d_at, outers) && vpps_vp_scratch(vp, floats);
 }
 
 /* Does an outer product read a vector or a table's entry, which the update changes? */
@@ -271,12 +271,12 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
 }
 
 /* A matrix's gradient that few vectors of one block make is not written to memory: the update makes it, a block of rows at a
- * time, while it is in the cache. Clipping needs the gradient's norm before: of few vectors it follows from the vectors. Other
+ * time, while it is in the cache. Clipping needs the gradient's norm before: of few vectors the gradient is made for that, too. Other
  * processes need the whole gradient. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
     const bool clip = cpu->task_header.clip > 0;
-    const uint32_t most = clip ? GRAM_VECTORS : PACKED_VECTORS;
+    const uint32_t most = clip ? CLIPPED_VECTORS : PACKED_VECTORS;
     memset(cpu->uses, 0, n_params * sizeof *cpu->uses);
     if (!cpu->task_header.lasting || cpu->share) return;
     for (uint32_t b = 0; b < n_blocks; b++)
@@ -383,9 +383,8 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;
     }
-    /* The update looks at all vertices at once, and so does the norm, which rounds vectors in bf16. */
+    /* the update looks at all vertices at once */
     const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0;
-    const size_t side = cpu->task_header.clip > 0 ? by_update : 0, rounded = cpu->precision.parts == 1 ? side : 0;
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
         size_t pointers = 0, floats = 0;
@@ -396,12 +395,10 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
             if (x == VPPS_NONE) continue;
             const uint32_t k = c->values[x].rows;
             const size_t packed = packed_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
-            const size_t vectors = rounded * vpps_max_u32(k, c->values[c->outers[i].dy].rows);
             if (packed > floats) floats = packed;
-            if (vectors > floats) floats = vectors;
         }
         if (pointers < 2 * by_update) pointers = 2 * by_update;
-        if (!need_outer(vp, pointers + 1, c->n_outers, floats, 2 * c->n_outers * side * side)) {
+        if (!need_outer(vp, pointers + 1, c->n_outers, floats)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
             return;
         }
@@ -542,61 +539,59 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     return total;
 }
 
-/* The products of the vectors with each other that outer product i of the block multiplies, of d (own rows) or of x, in its n * n
- * doubles of vp->grams, or in those of an earlier one of the same value. */
-static const double *gram_of(vpps_vp *vp, const vpps_block_view *view, uint32_t i, bool of_x, size_t stride) {
-    const vpps_cpu *cpu = vp->cpu;
-    const vpps_cell_outer *outers = view->cell->outers;
-    const uint32_t value = of_x ? outers[i].x : outers[i].dy;
-    double *to = vp->grams + (2 * (size_t)i + of_x) * stride;
-    uint32_t first;
-    for (uint32_t j = 0; j < i; j++)
-        if (vp->by_update[outers[j].param] == cpu->launch && outers[j].x != VPPS_NONE &&
-            value == (of_x ? outers[j].x : outers[j].dy))
-            return vp->grams + (2 * (size_t)j + of_x) * stride;
-    const vpps_rows rows = of_x ? (vpps_rows){0, cpu->model->params[outers[i].param].cols}
-                                : vpps_rows_of_vp(cpu, outers[i].param, vp->index);
-    const uint32_t n = vectors_of(view, value, 0, view->block->n, &first);
-    point(cpu, view, value, first, n / view->cell->values[value].cols, vp->pointers);
-    const uint32_t count = rows.end - rows.first;
-    const bool round = cpu->precision.parts == 1;
-    for (uint32_t v = 0; round && v < n; v++) {
-        float *rounded = vp->scratch + (size_t)v * count;
-        cpu->kernels->round_bf16(count, vp->pointers[v] + rows.first, rounded);
-        vp->pointers[v] = rounded;
-    }
-    cpu->kernels->gram(n, count, vp->pointers, round ? 0 : rows.first, to);
-    return to;
-}
-
-/* The sum of the squares of the gradients of a block that the update makes: |sum over i of d_i x_i^T|^2 is the sum over i and j of
- * (d_i d_j) (x_i x_j). A product of two floats is exact in double, and n^2 such terms of at most B^2 = sum |d_i|^2 sum |x_i|^2 in all
- * are off by less than (rows + cols + n^2) 2^-53 B^2. So the norm is off by less than 2^-20 B for sums of up to 2^12 terms, where the
- * gradient itself, made in float, may be off by n 2^-24 B. Vectors are rounded as products in bf16 round them. With two parts they are
- * not: the norm is the exact gradient's then, from which the one that is made is less than 2^-14 B away (bf16.h). Of a B beyond float
- * the gradient may not be finite. */
-static double squares_by_grams(vpps_vp *vp, const vpps_block_view *view) {
+/* Points to the vectors dy that the gradient of a matrix is made of by the update, and, unless they are already, packs the vectors x that
+ * they are multiplied with. Returns where blocks of the gradient go, in the VP's scratch; *n: how many vectors. */
+static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, bool packed,
+                            uint32_t *n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
-    const uint32_t side = most_by_update(cpu, view);
-    double total = 0;
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        uint32_t first;
-        if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
-        const double *d = gram_of(vp, view, i, false, (size_t)side * side);
-        const double *x = gram_of(vp, view, i, true, (size_t)side * side);
-        const size_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
-        double sum = 0, d_squares = 0, x_squares = 0;
-        for (size_t e = 0; e < n * n; e++) sum += d[e] * x[e];
-        for (size_t e = 0; e < n; e++) {
-            d_squares += d[e * (n + 1)];
-            x_squares += x[e * (n + 1)];
-        }
-        if (!(sqrt(d_squares * x_squares) <= (double)FLT_MAX)) sum = INFINITY;
-        total += sum < 0 ? 0 : sum;
+    const uint32_t k = c->values[o->x].rows;
+    uint32_t first;
+    *n = vectors_of(view, o->dy, 0, view->block->n, &first);
+    const float **d = vp->pointers, **xs = d + *n;
+    const size_t copy = vp->copy_of[o->param];
+    if (!packed && copy == NO_COPY) point(cpu, view, o->x, first, *n / c->values[o->x].cols, xs);
+    for (uint32_t v = 0; v < *n && !packed && copy != NO_COPY; v++) xs[v] = vp->copies + copy + (size_t)v * k;
+    if (!packed) pack_x(vp, *n, k, xs);
+    point(cpu, view, o->dy, first, *n / c->values[o->dy].cols, d);
+    return vp->scratch + packed_floats(cpu, k);
+}
+
+static double squares_of_run(const vpps_cpu *cpu, const float *g, size_t n) {
+    double sum = 0;
+    for (size_t at = 0; at < n; at += 1u << 20)
+        sum += cpu->kernels->sum_squares(n - at < 1u << 20 ? (uint32_t)(n - at) : 1u << 20, g + at);
+    return sum;
+}
+
+/* The outer product that makes a matrix's gradient in the update. */
+static const vpps_cell_outer *outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
+    for (*view = cpu->views;; ++*view)
+        for (uint32_t i = 0; i < (*view)->cell->n_outers && (*view)->block->n; i++)
+            if ((*view)->cell->outers[i].param == param) return &(*view)->cell->outers[i];
+}
+
+/* Of the VP's rows of a matrix, block by block: so that a gradient that is left to the update, and made here a first time, gives the bits of
+ * one that lies in memory. */
+static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t cols = cpu->model->params[param].cols;
+    const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+    const bool made = vp->by_update[param] == cpu->launch;
+    const vpps_block_view *view;
+    const vpps_cell_outer *o = made ? outer_of(cpu, param, &view) : NULL;
+    uint32_t n = 0;
+    float *gradient = made ? open_gradient(vp, view, o, false, &n) : NULL;
+    double sum = 0;
+    for (uint32_t b = 0; b < own.n; b++) {
+        const vpps_matrix_block *block = &own.blocks[b];
+        if (made) add_outer(vp, block, n, cols, vp->pointers, gradient, false);
+        const float *g = made ? gradient : block->gradient;
+        if (block->rows == block->ld) sum += squares_of_run(cpu, g, block->ld * cols);
+        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* without the padding */
+            sum += cpu->kernels->sum_squares(block->rows, g + k * block->ld);
     }
-    return total;
+    return sum;
 }
 
 void vpps_vp_norm(vpps_vp *vp) {
@@ -604,12 +599,11 @@ void vpps_vp_norm(vpps_vp *vp) {
     const bool clip = cpu->task_header.clip > 0;
     double sum = 0;
     for (uint32_t b = 0; b < cpu->task_header.n_blocks; b++)
-        if (cpu->views[b].block->n) sum += clip ? squares_by_grams(vp, &cpu->views[b]) : bounds(vp, &cpu->views[b]);
+        if (cpu->views[b].block->n && !clip) sum += bounds(vp, &cpu->views[b]);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {
-        if (vp->touched[p] != cpu->sum) continue;
+        if (vp->touched[p] != cpu->sum && !(clip && vp->by_update[p] == cpu->launch)) continue;
         const run r = run_of(vp, p);
-        for (size_t at = 0; at < r.n; at += 1u << 20)
-            sum += cpu->kernels->sum_squares(r.n - at < 1u << 20 ? (uint32_t)(r.n - at) : 1u << 20, r.g + at);
+        sum += cpu->model->params[p].kind == VPPS_MATRIX ? squares_of_matrix(vp, p) : squares_of_run(cpu, r.g, r.n);
     }
     for (uint32_t i = 0; i < cpu->n_segments && !cpu->entries; i++) { /* else they are in cpu->squares */
         const vpps_row_segment *s = &cpu->segments[i];
@@ -673,23 +667,14 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
             const vpps_cell_outer *o = &c->outers[j];
             if (o->x != x || vp->by_update[o->param] != cpu->launch) continue;
             const uint32_t k = c->values[x].rows;
-            uint32_t first;
-            const uint32_t n = vectors_of(view, o->dy, 0, view->block->n, &first);
-            const float **d = vp->pointers, **xs = vp->pointers + n;
-            float *gradient = vp->scratch + packed_floats(cpu, k);
-            if (packed != x) {
-                const size_t copy = vp->copy_of[o->param];
-                if (copy == NO_COPY) point(cpu, view, x, first, n / c->values[x].cols, xs);
-                for (uint32_t v = 0; v < n && copy != NO_COPY; v++) xs[v] = vp->copies + copy + (size_t)v * k;
-                pack_x(vp, n, k, xs);
-                packed = x;
-            }
-            point(cpu, view, o->dy, first, n / c->values[o->dy].cols, d);
+            uint32_t n;
+            float *gradient = open_gradient(vp, view, o, packed == x, &n);
+            packed = x;
             const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
             const vpps_step own = step_of(cpu, step, o->param);
             for (uint32_t b = 0; b < blocks.n; b++) {
                 const vpps_matrix_block *block = &blocks.blocks[b];
-                add_outer(vp, block, n, k, d, gradient, false);
+                add_outer(vp, block, n, k, vp->pointers, gradient, false);
                 const run r = {block->values, gradient, {block->states[0], block->states[1]}, block->ld * k};
                 update_run(cpu, &own, &r);
                 if (cpu->precision.parts) vpps_pack_block(cpu, o->param, vp->index, block);
