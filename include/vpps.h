@@ -538,16 +538,16 @@ VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- handle */
 
-/* X(id, name on the command line, state arrays a parameter needs) */
+/* X(id, name on the command line, state arrays a parameter needs, learning rate unless another is given) */
 #define VPPS_OPTIMIZER_TABLE(X)                                                                                        \
-    X(SGD, "sgd", 0)                                                                                                   \
-    X(MOMENTUM, "momentum", 1)                                                                                         \
-    X(ADAGRAD, "adagrad", 1)                                                                                           \
-    X(ADAM, "adam", 2)                                                                                                 \
-    X(ADAMW, "adamw", 2)
+    X(SGD, "sgd", 0, 0.1f)                                                                                             \
+    X(MOMENTUM, "momentum", 1, 0.1f)                                                                                   \
+    X(ADAGRAD, "adagrad", 1, 0.05f)                                                                                    \
+    X(ADAM, "adam", 2, 0.002f)                                                                                         \
+    X(ADAMW, "adamw", 2, 0.002f)
 
 typedef enum vpps_optimizer_kind {
-#define X(id, name, states) VPPS_##id,
+#define X(id, name, states, lr) VPPS_##id,
     VPPS_OPTIMIZER_TABLE(X)
 #undef X
 } vpps_optimizer_kind;
@@ -562,6 +562,12 @@ typedef enum vpps_optimizer_kind {
  *   adamw     the same, and w -= lr weight_decay w                            (Loshchilov and Hutter 2019)
  * A parameter, or an entry of a lookup table, that a batch does not use is not touched, nor is its state. A lookup table has one t, which
  * counts the batches that step any of its entries. */
+/* As a learning rate in options: that of the table. */
+#define VPPS_DEFAULT_LR (-3e38f)
+
+/* The learning rate of the table; NaN for an unknown optimizer. */
+VPPS_API float vpps_default_lr(vpps_optimizer_kind kind);
+
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
@@ -725,7 +731,7 @@ typedef struct vpps_options {
     uint64_t keep_bytes;
 } vpps_options;
 
-/* vpps_options_default(&options) sets all of a vpps_options: cpu, all cores, fp32, SGD with lr 0.1, deferred gradients, stop at a loss
+/* vpps_options_default(&options) sets all of a vpps_options: cpu, all cores, fp32, SGD, VPPS_DEFAULT_LR, deferred gradients, stop at a loss
  * or gradient that is not finite. It is a macro, which tells how large the caller's struct is: `size` is that of the struct. Fails
  * with ARGUMENT (a size that no version has). */
 VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);

@@ -120,7 +120,9 @@ class Trainer(Engine):
     Numbers that are 0 and names that are None are chosen by the library:
 
     optimizer               "sgd", "momentum", "adagrad", "adam", "adamw"
-    lr, momentum, beta1, beta2, epsilon, weight_decay    its numbers
+    lr                      learning rate; None: 0.1 for sgd and momentum, 0.05 for adagrad, 0.002 for adam and adamw
+    momentum, beta1, beta2, epsilon    its other numbers; None: 0.9, 0.9, 0.999, 1e-8
+    weight_decay            added to the gradient times the parameter, or with adamw subtracted from it; None: 0
     clip                    scales all gradients together so that their norm is at most this; 0: not at all
     device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly
     vps, groups             virtual processors (CPU: threads); groups of them, which share out a batch's inputs
@@ -204,7 +206,7 @@ class Trainer(Engine):
         self._communicator = communicator
         self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
         self._on_step = on_step
-        self._lr = float(o.optimizer.lr)
+        self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
         self._untold: float | None = None  # the learning rate of the latest batch, where on_step does not know the batch yet
         model._trainer = weakref.ref(self)
 

@@ -34,7 +34,7 @@
 #define U32_MAX 4294967295.0
 
 /* Optimizers on the command line, in the order of vpps_optimizer_kind. */
-#define X(id, name, states) "|" name
+#define X(id, name, states, lr) "|" name
 static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 #undef X
 

@@ -43,10 +43,7 @@ const char *options_text(const settings *s, const cli_option *o) {
 }
 
 void options_complete(settings *s) {
-    if (isnan(s->lr)) {
-        const bool adaptive = s->optimizer == VPPS_ADAM || s->optimizer == VPPS_ADAMW;
-        s->lr = adaptive ? 0.002f : s->optimizer == VPPS_ADAGRAD ? 0.05f : 0.1f;
-    }
+    if (isnan(s->lr)) s->lr = vpps_default_lr((vpps_optimizer_kind)s->optimizer);
     const bool in_steps = s->lr_schedule == SCHEDULE_STEP || s->lr_schedule == SCHEDULE_PLATEAU;
     if (in_steps && !(s->lr_decay < 1) && !options_given(s, "lr-decay")) s->lr_decay = 0.1f;
     if (s->resume && !s->save) s->save = s->resume;

@@ -3,7 +3,7 @@
 
 void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers) {
     static const char *const steps[] = {
-#define X(id, name, states) "step_" #id,
+#define X(id, name, states, lr) "step_" #id,
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
     };

@@ -7,7 +7,7 @@
 
 enum {
     VPPS_MAX_STATES = 2,
-#define X(id, name, states) +1
+#define X(id, name, states, lr) +1
     VPPS_OPTIMIZERS = VPPS_OPTIMIZER_TABLE(X) /* how many there are */
 #undef X
 };

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 static const char *const optimizer_names[] = {
-#define X(id, name, states) name,
+#define X(id, name, states, lr) name,
     VPPS_OPTIMIZER_TABLE(X)
 #undef X
 };

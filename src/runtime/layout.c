@@ -1,14 +1,15 @@
 /* layout.c - see layout.h. */
 #include "runtime/layout.h"
 
-#define X(id, name, n) _Static_assert((n) <= VPPS_MAX_STATES, "optimizer " name ": more states than there is room for");
+#define X(id, name, n, lr)                                                                                             \
+    _Static_assert((n) <= VPPS_MAX_STATES, "optimizer " name ": more states than there is room for");
 VPPS_OPTIMIZER_TABLE(X)
 #undef X
 _Static_assert(VPPS_COUNT(((vpps_plan *)NULL)->states) == VPPS_MAX_STATES, "a plan places every state");
 
 uint32_t vpps_optimizer_states(vpps_optimizer_kind kind) {
     static const uint32_t states[] = {
-#define X(id, name, n) n,
+#define X(id, name, n, lr) n,
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
     };

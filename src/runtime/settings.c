@@ -8,7 +8,12 @@ static vpps_options default_options(void) {
     return (vpps_options){
         .size = sizeof(vpps_options),
         .device = vpps_devices[0]->name,
-        .optimizer = {.kind = VPPS_SGD, .lr = 0.1f, .momentum = 0.9f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f},
+        .optimizer = {.kind = VPPS_SGD,
+                      .lr = VPPS_DEFAULT_LR,
+                      .momentum = 0.9f,
+                      .beta1 = 0.9f,
+                      .beta2 = 0.999f,
+                      .epsilon = 1e-8f},
         .gradients = VPPS_GRADIENTS_DEFERRED,
         .nonfinite = VPPS_NONFINITE_STOP,
         .caller = VPPS_CALLER_AUTO,
@@ -24,6 +29,15 @@ vpps_status vpps_options_init(vpps_options *options, size_t size) {
     const vpps_options defaults = default_options();
     memcpy(options, &size, sizeof size);
     return vpps_give_struct(options, &defaults, sizeof defaults, LEAST_OPTIONS, "vpps_options");
+}
+
+float vpps_default_lr(vpps_optimizer_kind kind) {
+    static const float rates[] = {
+#define X(id, name, states, lr) lr,
+        VPPS_OPTIMIZER_TABLE(X)
+#undef X
+    };
+    return (unsigned)kind < VPPS_COUNT(rates) ? rates[kind] : NAN;
 }
 
 static bool in_range(float x, float low, float high) { return x >= low && x <= high; }
@@ -51,6 +65,7 @@ static vpps_status check_options(const vpps_options *o) {
 vpps_status vpps_options_take(const vpps_options *given, vpps_options *own) {
     *own = default_options();
     if (given) VPPS_TRY(vpps_take_struct(own, sizeof *own, LEAST_OPTIONS, given, "vpps_options"));
+    if (own->optimizer.lr == VPPS_DEFAULT_LR) own->optimizer.lr = vpps_default_lr(own->optimizer.kind);
     return check_options(own);
 }
 

@@ -74,7 +74,7 @@ static uint32_t results_of(const test_case *c) {
 }
 static const char *name_of(const test_case *c) {
     static const char *const steps[] = {
-#define X(id, name, states) "step of " name,
+#define X(id, name, states, lr) "step of " name,
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
     };
@@ -279,7 +279,7 @@ static void run_instruction(const vpps_kernels *kernels, const batch *b, words *
 
 static uint32_t states_of(const test_case *c) {
     static const uint32_t states[] = {
-#define X(id, name, states) states,
+#define X(id, name, states, lr) states,
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
     };

@@ -138,6 +138,32 @@ TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
 }
 
 /* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
+/* Options that name no learning rate have the table's; one that was made of VPPS_DEFAULT_LR is refused. */
+TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
+    static const float rates[] = {0.1f, 0.1f, 0.05f, 0.002f, 0.002f};
+    float *got[2];
+    size_t count = 0;
+    for (int given = 0; given < 2; given++) {
+        network n = open_network();
+        vpps_options options = default_options();
+        vpps_handle *h;
+        options.optimizer.kind = (vpps_optimizer_kind)_i;
+        if (given) options.optimizer.lr = rates[_i];
+        TEST_OK(vpps_handle_create(&h, n.model, &options));
+        TEST_OK(vpps_fb(h, n.g, build(&n, 1), NULL));
+        got[given] = handle_values(n.model, h, &count);
+        vpps_handle_destroy(h);
+        options.optimizer.lr = VPPS_DEFAULT_LR / 2;
+        TEST_FAILS(vpps_handle_create(&h, n.model, &options), VPPS_ARGUMENT, "lr");
+        close_network(&n);
+    }
+    ck_assert_mem_eq(got[0], got[1], count * sizeof(float));
+    ck_assert_float_eq(vpps_default_lr((vpps_optimizer_kind)_i), rates[_i]);
+    ck_assert_float_nan(vpps_default_lr((vpps_optimizer_kind)VPPS_OPTIMIZERS));
+    free(got[0]);
+    free(got[1]);
+}
+
 TEST(clipping_is_by_the_global_norm) {
     vpps_param a, E;
     const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};

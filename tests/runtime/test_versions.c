@@ -110,7 +110,7 @@ TEST(options_of_other_sizes) {
     vpps_options *o = of_size(&b, UP_TO(vpps_options, optimizer));
     TEST_OK(vpps_options_init(o, b.size));
     expect_margin(&b, "vpps_options");
-    ck_assert_float_eq(o->optimizer.lr, 0.1f);
+    ck_assert_float_eq(o->optimizer.lr, VPPS_DEFAULT_LR);
     o->vps = 1;
     TEST_OK(vpps_handle_create(&h, n.model, o));
     TEST_OK(vpps_fb(h, n.g, sn_build(&n, 1, 1), NULL));

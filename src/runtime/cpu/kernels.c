@@ -508,7 +508,7 @@ static double sum_squares(uint32_t n, const float *x) {
 VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, const float *gradient, float *s0,
                               float *s1) {
     switch (kind) {
-#define X(id, name, states)                                                                                            \
+#define X(id, name, states, lr)                                                                                        \
     case VPPS_##id:                                                                                                    \
         _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) step_##id(                                            \
             step, step->scale *gradient[j], &w[j], (states) > 0 ? &s0[j] : NULL, (states) > 1 ? &s1[j] : NULL);        \
@@ -522,7 +522,7 @@ VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, co
 VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given, float *w, const float *g, float *s0,
                                float *s1) {
     static const uint32_t states_of[] = {
-#define X(id, name, states) states,
+#define X(id, name, states, lr) states,
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
     };
@@ -546,7 +546,7 @@ VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given
 
 static void update(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1) {
     switch (step->kind) {
-#define X(id, name, states)                                                                                            \
+#define X(id, name, states, lr)                                                                                        \
     case VPPS_##id: update_blocks(VPPS_##id, n, step, w, g, s0, s1); break;
         VPPS_OPTIMIZER_TABLE(X)
 #undef X
