@@ -143,10 +143,10 @@ static void spread_by_output(finder *f) {
 }
 
 /* Outputs whose gradients are of use: they are made, directly or not, of a parameter that is trained or of an output whose gradient is
- * asked for. */
+ * asked for. A cell's other outputs may be made of such an output. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
-        f->differentiable[t] = f->r->types[t].trains | f->types[t].cell.asked_gradients;
+        f->differentiable[t] = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;
     if (!f->r->training) return;
     if (f->r->some_frozen)
         spread_by_output(f);

@@ -214,8 +214,10 @@ static bool check_trained(const vpps_model *model, const expectation *e) {
 static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool no_parameters) {
     const ref_run *r = e->training[k];
     uint64_t random = vpps_mix64(r->n_values + k + no_parameters);
-    some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, NODES), random),
-               gradients = draw_nodes(r, x->g[k], vpps_random_below(&random, NODES), random + 1);
+    const uint32_t most =
+        1 + vpps_random_below(&random, NODES); /* often few, so that few cells have a node that is asked for */
+    some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, most), random),
+               gradients = draw_nodes(r, x->g[k], 1 + vpps_random_below(&random, most), random + 1);
     const vpps_request request = {sizeof request, values.n,        values.nodes,   values.outs,
                                   gradients.n,    gradients.nodes, gradients.outs, no_parameters};
     const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");

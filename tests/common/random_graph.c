@@ -162,7 +162,8 @@ static vpps_param find_param(builder *b, vpps_param_kind kind, uint32_t rows, ui
         vpps_graph_fail(b->g, VPPS_STATE, "%s", vpps_error_message());
         return p;
     }
-    const bool frozen = b->c->frozen && vpps_mix64(b->c->seed + p) % 6 == 0;
+    static const uint64_t one_in[] = {6, 2, 1}; /* so many is frozen */
+    const bool frozen = b->c->frozen && vpps_mix64(b->c->seed + p) % one_in[b->c->seed % VPPS_COUNT(one_in)] == 0;
     vpps_freeze(b->model, p, frozen);
     if (kind == VPPS_LOOKUP) say(b, "    // new table %s of %u%s\n", name, count, frozen ? ", frozen" : "");
     if (kind != VPPS_LOOKUP) say(b, "    // new %s%s\n", name, frozen ? ", frozen" : "");

@@ -1,6 +1,7 @@
 /* test_requests.c - what vpps_backward gives on request: values of nodes in the same step, and gradients of nodes. (Of all nodes of
  * random graphs, beside the reference: test_random.c, gpu/test_gpu_agreement.c.) */
 #include "common/gpu_tests.h"
+#include "common/reference.h"
 #include "common/testing.h"
 #include "graph/graph.h"
 #include "runtime/small_network.h"
@@ -229,6 +230,82 @@ TEST_EACH(steps_without_parameters, 0, n_settings) {
     sn_expect_alike(&a, &b, 0);
     const vpps_stats stats = stats_of(a.h);
     ck_assert_uint_eq(stats.batches, 8);
+}
+
+/* A cell that scatters a state and pushes what is made of it, of what it is made of, and what it gathers; `which` draws it. */
+static vpps_cell record_state(const small_network *n, uint32_t which) {
+    vpps_graph *r = begin_cell(n->model, "state");
+    const vpps_node x = vpps_lookup(r, n->E, vpps_pull_index(r)), before = vpps_gather(r, 0, 0, SN_HIDDEN, 1);
+    const vpps_node a = vpps_affine2(r, n->b, n->W, x, n->U, before), state = which & 1 ? vpps_tanh(r, a) : a;
+    TEST_OK(vpps_scatter(r, state));
+    TEST_OK(vpps_push(r, which & 2 ? a : vpps_sigmoid(r, a)));
+    TEST_OK(vpps_push(r, which & 4 ? vpps_dot(r, state, state) : vpps_sum_elements(r, vpps_mul(r, a, before))));
+    TEST_OK(vpps_push(r, which & 8 ? before : x));
+    return end_cell(r);
+}
+
+/* One that reads two states, with an entry of the table of its own. */
+static vpps_cell record_parent(const small_network *n) {
+    vpps_graph *r = begin_cell(n->model, "parent");
+    const vpps_node x = vpps_matvec(r, n->W, vpps_lookup(r, n->E, vpps_pull_index(r)));
+    const vpps_node y = vpps_gather(r, 0, 0, SN_HIDDEN, 1), z = vpps_gather(r, 1, 0, SN_HIDDEN, 1);
+    TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, vpps_mul(r, x, y), z))));
+    TEST_OK(vpps_push(r, vpps_dot(r, x, vpps_mul(r, y, z))));
+    return end_cell(r);
+}
+
+/* Whatever is frozen or asked for besides, a node's gradient is the reference's: through all that its cell makes of it, too. */
+TEST_EACH(gradients_of_a_few_nodes, 0, 96) {
+    enum { LENGTH = 3, NODES = 4 * LENGTH + 3, ASKED = 2 };
+    uint64_t random = (uint64_t)_i + 1;
+    const sn_setting on_simt = {.device = "simt", .vps = 2};
+    vpps_options o = sn_options(1 + (uint32_t)_i % 2, VPPS_SGD);
+    if (_i % 48 == 0 && n_settings == (int)VPPS_COUNT(settings)) o = sn_options_on(&on_simt);
+    AT_END(sn_close) small_network n = sn_of((uint64_t)_i);
+    const uint32_t freezes = vpps_random_below(&random, 3); /* none, some, all */
+    for (vpps_param p = 0; p < SN_PARAMS; p++)
+        TEST_OK(vpps_freeze(n.model, p, freezes == 2 || (freezes == 1 && vpps_random_below(&random, 2))));
+    const vpps_cell state = record_state(&n, vpps_random_below(&random, 16)), parent = record_parent(&n);
+    float first[SN_HIDDEN];
+    for (uint32_t i = 0; i < SN_HIDDEN; i++) first[i] = vpps_random_unit(&random) - 0.5f;
+    vpps_node nodes[NODES], terms[NODES];
+    uint32_t n_nodes = 0, n_terms = 0;
+    nodes[n_nodes++] = vpps_input(n.g, SN_HIDDEN, 1, first);
+    vpps_vertex v = vpps_source(n.g, 1, nodes), both[2] = {v, v};
+    for (uint32_t t = 0, length = 1 + vpps_random_below(&random, LENGTH); t < length; t++) {
+        const uint32_t word = vpps_random_below(&random, SN_WORDS);
+        v = vpps_apply(
+            n.g, VPPS_APPLICATION(.cell = state, .n_children = 1, .children = &v, .n_indices = 1, .indices = &word));
+        both[t % 2] = v;
+        nodes[n_nodes++] = vpps_scattered(n.g, v, 0);
+        for (uint32_t k = 0; k < 3; k++) nodes[n_nodes++] = vpps_pushed(n.g, v, k);
+    }
+    const uint32_t word = vpps_random_below(&random, SN_WORDS);
+    v = vpps_apply(
+        n.g, VPPS_APPLICATION(.cell = parent, .n_children = 2, .children = both, .n_indices = 1, .indices = &word));
+    nodes[n_nodes++] = vpps_scattered(n.g, v, 0);
+    nodes[n_nodes++] = vpps_pushed(n.g, v, 0);
+    for (uint32_t i = 1; i < n_nodes; i++)
+        if (i + 2 >= n_nodes || vpps_random_below(&random, 3) == 0)
+            terms[n_terms++] = vpps_sum_elements(n.g, vpps_square(n.g, nodes[i]));
+    const vpps_node loss = vpps_sum(n.g, n_terms, terms);
+    TEST_OK(vpps_graph_status(n.g));
+    ref_model *m = ref_model_create(n.model);
+    ref_run *r = ref_forward(n.g, m, &(ref_mode){.training = true});
+    ref_backward(r, m, loss);
+    TEST_OK(vpps_handle_create(&n.h, n.model, &o));
+    for (uint32_t call = 0; call < 4; call++) {
+        float got[ASKED][SN_HIDDEN], *const outs[] = {got[0], got[1]};
+        const vpps_node asked[] = {nodes[vpps_random_below(&random, n_nodes)],
+                                   nodes[vpps_random_below(&random, n_nodes)]};
+        read_gradients_of(n.h, n.g, loss, 1 + call % ASKED, asked, outs, vpps_random_below(&random, 2));
+        for (uint32_t i = 0; i < 1 + call % ASKED; i++)
+            for (size_t e = r->first[asked[i]], k = 0; e < r->first[asked[i] + 1]; e++, k++)
+                ck_assert_msg(fabs((double)got[i][k] - r->grads[e]) < 1e-4 * (1 + fabs(r->grads[e])),
+                              "node %u, element %zu: %g; expected %g", asked[i], k, (double)got[i][k], r->grads[e]);
+    }
+    ref_run_destroy(r);
+    ref_model_destroy(m);
 }
 
 /* ---------------------------------------------------------------- misuse */
