@@ -411,7 +411,13 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         print_columns(p, q, text ? text : "", len);
         return VPPS_OK;
     }
+    const bool own = task_for(p->s)->own_form, comments = own && !text && q->text && !q->bad;
+    if (comments) {
+        fwrite(q->text, 1, q->len, stdout);
+        end_line(q->crlf);
+    }
     if (text) fwrite(text, 1, len, stdout);
-    end_line(q->crlf);
+    /* an own form's answer has its line ends; in CoNLL-U a blank line follows */
+    if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

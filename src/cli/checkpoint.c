@@ -25,7 +25,8 @@
 
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
-#define NO_VALUE (-1.0) /* of train.best_*; no measure is negative */
+#define MOST_COUNTED (UINT64_C(1) << 53) /* more is a damaged number */
+#define NO_VALUE (-1.0)                  /* of train.best_*; no measure is negative */
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
@@ -199,7 +200,7 @@ static vpps_status need_number(const char *path, const char *key, uint64_t most,
 
 static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     uint64_t x;
-    VPPS_TRY(need_number(path, key, UINT32_MAX, &x));
+    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* the next ones fit, too */
     *out = (uint32_t)x;
     return VPPS_OK;
 }
@@ -448,13 +449,13 @@ static vpps_status take_position(const char *path, position *p) {
     uint64_t drops = 0;
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
     VPPS_TRY(need_u32(path, "train.batch", &p->batch));
-    VPPS_TRY(need_number(path, "train.trained", UINT64_MAX, &p->trained));
+    VPPS_TRY(need_number(path, "train.trained", MOST_COUNTED, &p->trained));
     VPPS_TRY(need_real(path, "train.loss_sum", &p->loss_sum));
     VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
-    VPPS_TRY(take_later_number(path, "train.lr_drops", UINT32_MAX, &drops));
+    VPPS_TRY(take_later_number(path, "train.lr_drops", INT32_MAX, &drops));
     p->lr_drops = (uint32_t)drops;
-    VPPS_TRY(take_later_number(path, "train.right", UINT64_MAX, &p->right));
-    VPPS_TRY(take_later_number(path, "train.labelled", UINT64_MAX, &p->labelled));
+    VPPS_TRY(take_later_number(path, "train.right", MOST_COUNTED, &p->right));
+    VPPS_TRY(take_later_number(path, "train.labelled", MOST_COUNTED, &p->labelled));
     return take_best(path, p->epoch, &p->best);
 }
 

@@ -78,8 +78,8 @@ void corpus_clear_split(corpus_split *split) {
         vpps_vocab_destroy(split->numbers[k]);
     }
     for (size_t k = 0; k < split->n_files; k++) VPPS_FREE(split->files[k].name, split->files[k].target);
-    VPPS_FREE_ARRAYS(split->files);
-    VPPS_FREE(split->text, split->stream, split->starts, split->examples);
+    VPPS_FREE_ARRAYS(split->files, split->text, split->text_ends);
+    VPPS_FREE(split->stream, split->starts, split->examples);
     vpps_treebank_destroy(split->bank);
     vpps_constituents_destroy(split->constituents);
     vpps_sentences_destroy(split->sentences);

@@ -34,8 +34,9 @@ typedef struct corpus_split {
     vpps_lattices *lattices;
     vpps_spellings *spellings;
     vpps_edge_lists *edge_lists; /* NODES, GRAPHS: their edges; the nodes are the sentences' words */
-    char *text; /* of an own form (task.h), for prediction: what was read, text_bytes; answered so far: text_at bytes */
-    size_t text_bytes, text_at;
+    char *
+        text; /* of an own form (task.h), for prediction: that of example i ends at text_ends[i], where the next one's begins */
+    size_t *text_ends;
     vpps_vocab *numbers[N_VOCABS]; /* of data without names, "0" and so on: the names of its ids */
     uint32_t *stream;              /* TEXT: all words in the network's ids, one example after the other */
     uint32_t *starts; /* TEXT: example i is stream[starts[i]] to stream[starts[i + 1]], which it shares with the next */

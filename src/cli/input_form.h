@@ -12,7 +12,8 @@ typedef enum input_form {
     INPUT_LABELLED, /* a label, a tab, a sentence */
     INPUT_JSONL,
     INPUT_CSV,
-    INPUT_TSV
+    INPUT_TSV,
+    INPUT_GRAPHS /* lists of edges; no word of the option */
 } input_form;
 
 /* Are examples records with fields? */

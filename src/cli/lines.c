@@ -62,6 +62,11 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
     return *len <= r->limit ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
+void lines_back(line_reader *r, const char *line) {
+    r->begin = r->searched = (size_t)(line - r->buffer);
+    r->number--;
+}
+
 /* Up to `room` bytes; none at the end. */
 static vpps_status read_some(line_reader *r, char *to, size_t room, size_t *n) {
     if (r->stream) {

@@ -33,6 +33,9 @@ void lines_close(line_reader *r);
 /* The next line of what is here; it stays until lines_fill. */
 line_kind lines_next(line_reader *r, const char **line, size_t *len);
 
+/* Takes the latest line, which is whole, back: it comes again. */
+void lines_back(line_reader *r, const char *line);
+
 /* Reads more, waiting for it. Fails with IO, MEMORY, FORMAT (a damaged compressed file). */
 vpps_status lines_fill(line_reader *r);
 

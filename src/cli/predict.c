@@ -195,6 +195,11 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
     if (!f) return NULL;
+    if (task_for(p->s)->own_form) { /* with the end of its last line, which answers have, too */
+        fwrite(r->text, 1, r->len, f);
+        fputs(r->crlf ? "\r\n" : "\n", f);
+        return fclose(f) == 0 ? text : (free(text), NULL);
+    }
     if (p->plus && r->number > 1) fprintf(f, "%s\n", p->plus);
     for (size_t i = 0; i < r->len; i++) {
         if (r->text[i] == '\r' && i + 1 < r->len && r->text[i + 1] == '\n') continue;
@@ -231,13 +236,14 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
     *q = (asked){.blank = r->blank, .crlf = r->crlf};
     if (r->blank) return VPPS_OK;
     const bool table = out == OUTPUT_CSV || out == OUTPUT_TSV;
-    const bool kept = p->reader.form == INPUT_COLUMNS ? out == OUTPUT_COLUMNS : table;
+    const bool own = task_for(p->s)->own_form != NULL;
+    const bool kept = own ? out == OUTPUT_TEXT : p->reader.form == INPUT_COLUMNS ? out == OUTPUT_COLUMNS : table;
     json_auto_t *fields = NULL;
     if (fields_are(p->reader.form)) {
         VPPS_TRY(fields_read(&p->fields, r->text, r->len, &fields));
         if (table || out == OUTPUT_JSONL) VPPS_TRY(keep_fields(p, r, fields, q));
         VPPS_TRY(fields_text(&p->fields, fields, &text, &len));
-    } else if (p->reader.form == INPUT_COLUMNS) {
+    } else if (own || p->reader.form == INPUT_COLUMNS) {
         text = column_text(p, r, &len);
     } else {
         text = p->reader.form == INPUT_TEXT       ? tokenize_line(p->s, r->text, r->len, &len)
@@ -314,6 +320,8 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     if (added) {
         w->example = before;
         p->pieces += pieces;
+    } else if (task_for(p->s)->own_form && !w->asked.text) { /* blank lines and comments have no object */
+        p->n_lines--;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;
     return full ? run_batch(p) : VPPS_OK;
@@ -328,7 +336,9 @@ static vpps_status predict_records(predictor *p) {
             VPPS_TRY(take_record(p, kind, &r));
             continue;
         }
-        if (p->n_lines && !lines_ready(&p->reader.lines)) VPPS_TRY(run_batch(p));
+        const bool waits = !lines_ready(&p->reader.lines);
+        if (waits && records_next_graph(&p->reader, &r)) VPPS_TRY(take_record(p, LINE_WHOLE, &r));
+        if (waits && p->n_lines) VPPS_TRY(run_batch(p));
         VPPS_TRY(lines_fill(&p->reader.lines));
     }
 }
@@ -372,7 +382,15 @@ static vpps_status predict_lines(predictor *p) {
 
 /* ---------------------------------------------------------------- what has no lines */
 
-/* Lattices of ids are numbers with white space between them, however many to a line; a dependency tree has a line a word. */
+/* CoNLL-U and lists of edges: a sentence or a graph at a time. */
+static vpps_status predict_own(predictor *p) {
+    p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
+    VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
+    p->printer.lines = false;
+    return predict_records(p);
+}
+
+/* Lattices of ids are numbers with white space between them, however many to a line. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;
@@ -401,10 +419,11 @@ static vpps_status predict_whole(predictor *p) {
 
 /* Answers what is in a file; path NULL: on standard input. */
 static vpps_status predict_file(predictor *p, const char *path) {
-    const bool whole = (p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON]) || task_for(p->s)->own_form;
-    const size_t limit = p->s->line_bytes && !whole ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
+    const bool whole = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
+    const bool own = task_for(p->s)->own_form != NULL;
+    const size_t limit = p->s->line_bytes && !whole && !own ? (size_t)p->s->line_bytes : SIZE_MAX / 4;
     vpps_status status = records_open(&p->reader, path, limit);
-    if (status == VPPS_OK) status = whole ? predict_whole(p) : predict_lines(p);
+    if (status == VPPS_OK) status = own ? predict_own(p) : whole ? predict_whole(p) : predict_lines(p);
     records_close(&p->reader);
     return status;
 }
@@ -424,7 +443,7 @@ static vpps_status open_predictor(predictor *p, settings *s) {
     return vpps_vocab_to_text(c->vocab[VOCAB_CLASSES], &p->class_names);
 }
 
-/* CoNLL-U and lists of edges are read whole, and printed again, or as JSON. */
+/* CoNLL-U and lists of edges are printed again, or as JSON. */
 static vpps_status check_own_form(settings *s) {
     const bool columns = s->network->kind == NET_DEPENDENCIES;
     const uint32_t in = columns ? INPUT_COLUMNS : INPUT_TEXT, out = columns ? OUTPUT_COLUMNS : OUTPUT_TEXT;
@@ -433,10 +452,9 @@ static vpps_status check_own_form(settings *s) {
     const char *other = s->input_format != INPUT_AUTO && s->input_format != in                   ? "input-format"
                         : s->output_format != OUTPUT_AUTO && s->output_format != out && !s->json ? "output-format"
                         : s->tokenizer                                                           ? "tokenizer"
-                        : s->on_error != ON_ERROR_STOP                                           ? "on-error"
                                                                                                  : NULL;
-    return other ? vpps_fail(VPPS_ARGUMENT, "--%s: %s reads %s, whole, and prints %s or JSON", other, s->network->name,
-                             form, form)
+    return other ? vpps_fail(VPPS_ARGUMENT, "--%s: %s reads %s, and prints %s or JSON", other, s->network->name, form,
+                             form)
                  : VPPS_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/records.h"
 #include "base/base.h"
 #include "io/descriptor.h"
+#include "io/edge_lists.h"
 
 #include <inttypes.h>
 
@@ -56,15 +57,32 @@ static void put_back_cr(record_reader *r) {
 }
 
 static line_kind finish(record_reader *r, record *out) {
-    const bool put_back =
-        r->whole && r->form == INPUT_COLUMNS && r->joined_len > 1 && r->joined[r->joined_len - 2] == '\r';
+    const bool put_back = r->whole && r->form != INPUT_CSV && r->joined_len > 1 && r->joined[r->joined_len - 2] == '\r';
     r->open = false;
     *out = (record){r->joined, r->joined_len, r->first, false, put_back || (r->form == INPUT_CSV && r->lines.crlf)};
     if (r->whole) out->len -= 1u + put_back; /* the last line's end */
     return r->whole ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
-static bool takes_lines(input_form form) { return form == INPUT_COLUMNS || form == INPUT_CSV; }
+static bool takes_lines(input_form form) { return form == INPUT_COLUMNS || form == INPUT_CSV || form == INPUT_GRAPHS; }
+
+/* Does the line begin a graph, and so end the one before? The line then comes again. */
+static bool begins_next_graph(record_reader *r, const char *line, size_t len, bool blank) {
+    const char *label, *label_end;
+    if (r->form != INPUT_GRAPHS) return false;
+    const bool begins = vpps_edge_lists_label(line, line + len, VPPS_GRAPH_LABELS, &label, &label_end);
+    if (begins && r->open && r->graph) {
+        lines_back(&r->lines, line);
+        return true;
+    }
+    r->graph = begins || (r->open && r->graph);
+    r->graph_ends = blank;
+    return false;
+}
+
+bool records_next_graph(record_reader *r, record *out) {
+    return r->form == INPUT_GRAPHS && r->open && r->graph && r->graph_ends && finish(r, out) == LINE_WHOLE;
+}
 
 line_kind records_next(record_reader *r, record *out) {
     if (r->blank) {
@@ -82,6 +100,7 @@ line_kind records_next(record_reader *r, record *out) {
         const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
         *out = (record){line, len, r->lines.number, blank, r->lines.crlf};
         if (!takes_lines(r->form)) return kind;
+        if (begins_next_graph(r, line, len, blank)) return finish(r, out);
         if (r->form == INPUT_COLUMNS && blank) {
             r->blank = r->open;
             return r->open ? finish(r, out) : LINE_WHOLE;
@@ -90,7 +109,7 @@ line_kind records_next(record_reader *r, record *out) {
         if (!r->open) r->state = CSV_BEGIN;
         join(r, line, len);
         if (kind == LINE_TOO_LONG) r->whole = false;
-        if (r->form == INPUT_COLUMNS && r->whole && r->lines.crlf) put_back_cr(r);
+        if (r->form != INPUT_CSV && r->whole && r->lines.crlf) put_back_cr(r);
         if (r->form == INPUT_COLUMNS && r->joined_len > len + 2 && vpps_columns_document_start(line, len))
             return finish(r, out); /* it ends the sentence before it */
         if (r->form != INPUT_CSV) continue;

@@ -21,6 +21,7 @@ typedef struct record_reader {
     size_t joined_len;
     uint64_t first;          /* the number of its first line */
     bool open, whole, blank; /* it has begun; it is not too long; a blank line comes after it */
+    bool graph, graph_ends;  /* it has a graph; its latest line is blank */
     csv_state state;
 } record_reader;
 
@@ -36,6 +37,9 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len);
 
 /* The next record of what is here, as lines_next: LINE_WHOLE, LINE_TOO_LONG (only its number), LINE_NONE, LINE_END. */
 line_kind records_next(record_reader *r, record *out);
+
+/* While no more input is there: the graph that has begun, where a blank line stands after it. False: there is none. */
+bool records_next_graph(record_reader *r, record *out);
 
 /* The name of a record's text in the messages of its reader. */
 #define RECORD_NAME "line"

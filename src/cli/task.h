@@ -42,7 +42,7 @@ typedef struct task {
     metric metrics[MAX_METRICS];    /* the first ones tell which epoch was best (best.h); ends with a NULL name */
     const char *(*signature)(void); /* how the first one is computed, as the field states it; or NULL */
     bool paired;                    /* a part is two files, of source and target, unless it is records */
-    const char *own_form;           /* the only form that is read, whole, and printed with labels; NULL: others */
+    const char *own_form;           /* the only form that is read, and printed with labels; NULL: others */
     bool classifies;                /* measuring counts classes, where the session asks for it (classes.h) */
 
     /* For prediction: how the examples of a file are read whose first whole lines `first` is, for a form that was asked for or

@@ -194,12 +194,17 @@ static vpps_status read_parameter(const vpps_safetensors *file, const vpps_param
     return VPPS_OK;
 }
 
-static vpps_status read_number(const vpps_safetensors *file, const char *path, const char *key, uint64_t *out) {
+static vpps_status read_number(const vpps_safetensors *file, const char *path, const char *key, uint64_t most,
+                               uint64_t *out) {
     const char *text = vpps_safetensors_metadata(file, key);
     if (!text) return VPPS_OK; /* weights from elsewhere */
-    if (vpps_read_number(text, UINT64_MAX, out)) return VPPS_OK;
-    return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number", path, key, text);
+    if (vpps_read_number(text, most, out)) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number up to %llu", path, key, text,
+                     (unsigned long long)most);
 }
+
+/* No run counts more: it is a damaged number, and the next ones may not fit. */
+#define MOST_BATCHES (UINT64_C(1) << 53)
 
 /* How often the file's state of a parameter was updated. */
 static vpps_status read_updates(const vpps_safetensors *file, const char *path, const vpps_parameter_data *p,
@@ -215,7 +220,7 @@ static vpps_status read_updates(const vpps_safetensors *file, const char *path, 
             memcmp(line + digits + 1, p->name, length) != 0)
             continue;
         memcpy(number, line, digits);
-        if (vpps_read_number(number, UINT64_MAX, &c->updates)) return VPPS_OK;
+        if (vpps_read_number(number, MOST_BATCHES, &c->updates)) return VPPS_OK;
     }
     return vpps_fail(VPPS_FORMAT, "%s: metadata vpps.updates has no number of parameter %s", path, p->name);
 }
@@ -233,9 +238,9 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
                             uint64_t *numbers) {
     const char *optimizer = vpps_safetensors_metadata(file, "vpps.optimizer");
     bool states = optimizer && !strcmp(optimizer, optimizer_names[h->options.optimizer.kind]);
-    VPPS_TRY(read_number(file, path, "vpps.batches", &numbers[0]));
-    VPPS_TRY(read_number(file, path, "vpps.seed", &numbers[1]));
-    VPPS_TRY(read_number(file, path, "vpps.random", &numbers[2]));
+    VPPS_TRY(read_number(file, path, "vpps.batches", MOST_BATCHES, &numbers[0]));
+    VPPS_TRY(read_number(file, path, "vpps.seed", UINT64_MAX, &numbers[1]));
+    VPPS_TRY(read_number(file, path, "vpps.random", UINT64_MAX, &numbers[2]));
     for (size_t i = 0; i < h->model->n_params; i++) {
         VPPS_TRY(read_parameter(file, &h->model->params[i], states, &c[i]));
         VPPS_TRY(read_updates(file, path, &h->model->params[i], numbers[0], &c[i]));

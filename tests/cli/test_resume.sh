@@ -123,4 +123,26 @@ told_before() { # what is told before the run starts stands after its start, whi
 }
 check "--config with a log of an engine that had something to tell" told_before
 
+# ---------------------------------------------------------------- damaged counters
+
+counter() { # KEY VALUE: no number that the next ones would not fit after
+    python3 - "$1" "$2" <<'PY'
+import json, struct, sys
+data = open('counted.ckpt', 'rb').read()
+n = struct.unpack('<Q', data[:8])[0]
+head = json.loads(data[8:8 + n])
+assert sys.argv[1] in head['__metadata__']
+head['__metadata__'][sys.argv[1]] = sys.argv[2]
+text = json.dumps(head).encode()
+text += b' ' * (-len(text) % 8)
+open('damaged.ckpt', 'wb').write(struct.pack('<Q', len(text)) + text + data[8 + n:])
+PY
+    fails_with 1 "$1" "$vpps" train --resume damaged.ckpt --epochs 9 --save other.ckpt --force
+}
+check "a run to damage" exits 0 "$vpps" train tree-lstm --examples 20 --hidden 4 --embed 4 --batch 4 --vps 1 --epochs 1 --save counted.ckpt
+for key in vpps.batches train.trained train.epoch train.n_losses train.lr_drops train.right train.labelled train.best_epoch train.best_since; do
+    check "$key" counter $key 18446744073709551615
+done
+check "the most of 32 bits" counter train.epoch 4294967295
+
 summary

@@ -453,7 +453,7 @@ check "a tagger that errs" fit some bilstm-tagger --data bars --epochs 1 --lr 0.
 check "F1 and accuracy of what is printed" scores some bilstm-tagger bars/ner.test.txt
 check "tags, empty lines, CR LF, no line end" answers \
     '\nada ng sees oslo\n\n  the old   man visits rome \r\n\nbob sees rain' \
-    '\nada|B-PER ng|I-PER sees|O oslo|B-LOC\n\nthe|O old|O man|O visits|O rome|B-LOC\n\nbob|B-PER sees|O rain|O\n' \
+    '\nada|B-PER ng|I-PER sees|O oslo|B-LOC\n\nthe|O old|O man|O visits|O rome|B-LOC\r\n\nbob|B-PER sees|O rain|O\n' \
     bars bilstm-tagger
 unseen() { # words never seen are alike
     printf 'xyz sees qqq\n|| sees <unk>\n' | predict bars bilstm-tagger &&
@@ -461,7 +461,7 @@ unseen() { # words never seen are alike
 }
 check "words never seen" unseen
 check "nothing on stdin" answers '' '' bars bilstm-tagger
-check "empty lines on stdin" answers '\n\r\n  \n' '\n\n\n' bars bilstm-tagger
+check "empty lines on stdin" answers '\n\r\n  \n' '\n\r\n\n' bars bilstm-tagger
 check "NUL on stdin" refuses '\nc \0 d\n' "stdin:2:3" bars bilstm-tagger
 
 check "words with endings" fit endings bilstm-char-tagger --data endings --epochs 3 --mlp 8 --character-embed 8
@@ -536,7 +536,7 @@ check "labelled sentences" fit labelled bilstm-classifier --data labelled --epoc
 check "labelled sentences: learns" learns labelled "$accuracy and m['accuracy'] > 0.95 and o['sentences'] == 720"
 check "labelled sentences are measured again" evaluates labelled bilstm-classifier
 check "labels of sentences" answers 'a b  good c\n\nfilm fair d\r\na bad unseen' \
-    'very good\ta b good c\n\nso\tfilm fair d\nbad\ta bad unseen\n' labelled bilstm-classifier
+    'very good\ta b good c\n\nso\tfilm fair d\r\nbad\ta bad unseen\n' labelled bilstm-classifier
 right_labels() { # what predict prints is read again, and its labels are as right as eval says
     cut -f 2 labelled/test | predict labelled bilstm-classifier && cut -f 2 said | diff - <(cut -f 2 labelled/test) &&
         python3 - <<'PY'
@@ -624,7 +624,7 @@ check "lattices of a lexicon" fit lexicon lattice-lstm --data characters --lexic
 check "lattices of a lexicon learn" learns lexicon "$tags and m['f1'] > 0.9"
 check "the checkpoint has the lexicon" mv lexicon lexicon.gone
 check "lattices of a lexicon are measured again" evaluates lexicon lattice-lstm
-check "characters with tags" answers 'cab\n\n a b  d\r\nb' 'c|O a|O b|B-X\n\na|O b|B-X d|O\nb|O\n' \
+check "characters with tags" answers 'cab\n\n a b  d\r\nb' 'c|O a|O b|B-X\n\na|O b|B-X d|O\r\nb|O\n' \
     lexicon lattice-lstm
 mv lexicon.gone lexicon
 check "a character of several bytes, and one never seen" answers '\303\274ab\n' '\303\274|O a|O b|B-X\n' \
@@ -661,8 +661,8 @@ PY
 }
 check "BLEU of what is printed" own_bleu
 check "BLEU of what is printed, --beam 4" own_bleu --beam 4
-check "translations" answers 'ab cd\n\n dc  ba\r\n' 'North South\n\nUp West\n' pairs lstm-nmt
-check "translations, --beam 4" answers 'ab cd\n\n dc  ba\r\n' 'North South\n\nUp West\n' pairs lstm-nmt --beam 4
+check "translations" answers 'ab cd\n\n dc  ba\r\n' 'North South\n\nUp West\r\n' pairs lstm-nmt
+check "translations, --beam 4" answers 'ab cd\n\n dc  ba\r\n' 'North South\n\nUp West\r\n' pairs lstm-nmt --beam 4
 check "pairs, --max-words 1" fit word lstm-nmt --data pairs "${pairs[@]}" --epochs 4 --lr 0.02 --beam 2 --max-words 1
 check "pairs, --max-words 1: no BLEU" json word.json "o['metrics']['bleu'] == 0"
 check "pairs, --max-words 1: eval remembers it" evaluates word lstm-nmt
@@ -710,7 +710,7 @@ check "a node's line with too much" refuses "$(cat asked)\n" "stdin:5:14: expect
 # The owner of 1 is 2, of 2 is 3, of 3 is 1; the next of each is 3, 1 and 2.
 edges='edge 1 2 owner\nedge 2 3 owner\n# between\nedge 3 1 owner\nedge 1 3 next\nedge 2 1 next\nedge 3 2 next\n'
 check "predicted labels of nodes" answers "# first\n\ngraph x\nnode red -\n node\tgreen  ?\nnode blue\r\n${edges}" \
-    "# first\n\ngraph x\nnode red red\n node\tgreen  green\nnode blue blue\n${edges}" graphs gat
+    "# first\n\ngraph x\nnode red red\n node\tgreen  green\nnode blue blue\r\n${edges}" graphs gat
 printf 'graph p\nnode red -\ngraph\nnode red\n' >two
 check "predicted labels of graphs" fit kinds gat-classifier --examples 200 --epochs 1
 check "predicted labels of graphs: each its own" predict kinds gat-classifier two --batch 1
@@ -720,7 +720,39 @@ check "predicted labels of graphs: JSON" predict kinds gat-classifier two --json
 check "predicted labels of graphs: JSON's members" json said "o['label'] in ('red', 'green', 'blue', 'black')"
 check "predicted labels of nodes: JSON" predict graphs gat two --output-format jsonl
 check "predicted labels of nodes: JSON's members" json said "[set(n) for n in o['nodes']] == [{'label', 'score'}]"
-check "a form that graphs do not have" fails_with 1 "--output-format: gat reads lists of edges, whole, and prints lists of edges or JSON" \
+own_records() { # answers come when a sentence or a graph is complete; a bad one costs its own answer; what is none stays
+    python3 - "$vpps" <<'PY'
+import select, subprocess, sys
+sentence = '# c\n1\tada\t_\t_\t_\t_\t2\tx\t_\t_\n2\tgoes\t_\t_\t_\t_\t0\tx\t_\t_\n'
+graph = 'graph x\nnode red x\nnode blue x\nedge 1 2 a\n'
+def ask(model, texts):
+    p = subprocess.Popen([sys.argv[1], 'predict', '--model', model, '--vps', '1'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    for text in texts:
+        p.stdin.write(text.encode())
+        got = b''
+        while got.count(b'\n') < text.count('\n'):
+            assert select.select([p.stdout], [], [], 60)[0], (model, got)
+            got += p.stdout.read(1)
+        assert got.split()[0] == text.split()[0].encode()
+    p.stdin.close()
+    assert p.stdout.read() == b'' and p.wait() == 0
+def run(model, text, *options):
+    r = subprocess.run([sys.argv[1], 'predict', '--model', model, '--vps', '1', *options], input=text.encode(), capture_output=True)
+    assert r.returncode == 0, r.stderr
+    return r.stdout.decode()
+ask('depends.ckpt', [sentence + '\n'] * 2)
+for model in ('graphs.ckpt', 'kinds.ckpt'): ask(model, [graph + '\n'] * 2)
+one = run('depends.ckpt', sentence)
+assert run('depends.ckpt', sentence + '\n1\tx\n\n' + sentence + '\n# end\n', '--on-error', 'skip') == one + '\n' + one + '# end\n\n'
+assert run('depends.ckpt', (sentence + '\n' + sentence).replace('\n', '\r\n')) == 2 * one.replace('\n', '\r\n')
+one = run('graphs.ckpt', graph)
+bad = ['graph\n', 'graph\nnode\n', 'graph\nedge 1 2 a\n', 'graph\nnode a\nelse\n']
+assert run('graphs.ckpt', graph + ''.join(b + graph for b in bad), '--on-error', 'skip') == one + ('\n' + one) * len(bad)
+assert run('graphs.ckpt', '# first\n' + graph.replace('node blue', '\n# mid\nnode blue') + graph + '# end\n') == '# first\n' + one.replace('node blue', '\n# mid\nnode blue') + one + '# end\n'
+assert run('kinds.ckpt', (2 * graph).replace('\n', '\r\n')) == 2 * run('kinds.ckpt', graph).replace('\n', '\r\n')
+PY
+}
+check "a form that graphs do not have" fails_with 1 "--output-format: gat reads lists of edges, and prints lists of edges or JSON" \
     "$vpps" predict --model graphs.ckpt --output-format csv two
 printf 'graph\nnode red green\nnode blue red\nedge 1 2 owner\n' >typed
 check "types of edges" fit typed gat --train typed --test typed --min-count 1 --epochs 1
@@ -790,8 +822,9 @@ check "predicted relations" predict depends child-sum-tree-lstm <unparsed.conllu
 check "predicted relations: in their column" diff said parsed.conllu
 check "predicted relations: what is read may have them" predict depends child-sum-tree-lstm <parsed.conllu
 check "predicted relations: the same" diff said parsed.conllu
+check "sentences and graphs, one by one" own_records
 check "predicted relations: CR LF, no line end at the end" answers \
-    '1\ta\t\t\t\t\t2\t\t\t\r\n2\tgoes\t\t\t\t\t0\t\t\t' '1\ta\t\t\t\t\t2\tobl\t\t\n2\tgoes\t\t\t\t\t0\troot\t\t\n\n' \
+    '1\ta\t\t\t\t\t2\t\t\t\r\n2\tgoes\t\t\t\t\t0\t\t\t' '1\ta\t\t\t\t\t2\tobl\t\t\r\n2\tgoes\t\t\t\t\t0\troot\t\t\n\n' \
     depends child-sum-tree-lstm
 check "predicted relations: many batches" predict depends child-sum-tree-lstm depends/test.conllu --batch 7
 check "predicted relations: the whole file" diff said depends/test.conllu

@@ -27,8 +27,10 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     (void)c;
     (void)target;
     VPPS_TRY(task_need_sentences(&split->sentences));
+    const uint32_t before = vpps_sentences_size(split->sentences);
     VPPS_TRY(vpps_sentences_read_dependencies_text(split->sentences, text->name, text->text, text->len, &how));
-    return how.heads_only ? task_keep_text(split, text) : VPPS_OK;
+    const bool one = vpps_sentences_size(split->sentences) == before + 1;
+    return how.heads_only && one ? task_keep_text(split, text) : VPPS_OK;
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
@@ -119,29 +121,26 @@ static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     size_t n = 0;
     vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &at,
                       &n); /* it was read, so it is there */
-    fprintf(f, "%.*s%s%.*s\n", (int)(at - line->begin), line->begin, relation, (int)(line->end - at - n), at + n);
+    fprintf(f, "%.*s%s%.*s", (int)(at - line->begin), line->begin, relation, (int)(line->next - at - n), at + n);
 }
 
-/* The lines of the next sentence of the text, up to its blank line, with the network's labels in place of theirs. */
-static vpps_status answer_lines(answers *a, corpus_split *split, const said *y, uint32_t n_words) {
-    const vpps_text t = vpps_text_of("text", split->text + split->text_at, split->text_bytes - split->text_at, "");
-    vpps_line line = {0};
-    uint32_t k = 0;
+/* The lines of a sentence with the network's labels in place of theirs; their ends stay. */
+static vpps_status answer_lines(answers *a, const corpus_split *split, const said *y, uint32_t i) {
+    const vpps_text t = task_text_of(split, i);
     bool begun = false;
-    while (vpps_text_next_line(&t, &line) && !(k == n_words && vpps_line_is_blank(&line))) {
-        const bool word = is_word(&line);
-        if (!begun && *line.begin != '#' && !vpps_line_is_blank(&line)) { /* comments stand before the words */
+    uint32_t k = 0;
+    for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
+        if (!begun && *line.begin != '#') { /* comments stand before the words */
             begun = true;
-            if (y->label) fprintf(a->file, "# %s = %s\n", y->label, class_of(y, y->root));
+            if (y->label)
+                fprintf(a->file, "# %s = %s%.*s", y->label, class_of(y, y->root), (int)(line.next - line.end),
+                        line.end);
         }
-        if (word && !y->label) {
-            print_word(a->file, &line, class_of(y, k));
-        } else if (!y->label || !vpps_comment_value(&line, y->label)) {
-            fprintf(a->file, "%.*s\n", (int)(line.end - line.begin), line.begin);
-        }
-        k += word;
+        if (is_word(&line) && !y->label)
+            print_word(a->file, &line, class_of(y, k++));
+        else if (!y->label || !vpps_comment_value(&line, y->label))
+            fprintf(a->file, "%.*s", (int)(line.next - line.begin), line.begin);
     }
-    split->text_at = (size_t)((line.number ? line.next : t.begin) - split->text);
     return answers_end(a);
 }
 
@@ -169,7 +168,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
         const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);
         const char *label = x->settings->sentence_label;
         const said y = {c, p.of + at, label, label ? root_of(&sentence) : 0};
-        VPPS_TRY(a->json ? answer_json(a, split, &y, &sentence) : answer_lines(a, split, &y, sentence.n_words));
+        VPPS_TRY(a->json ? answer_json(a, split, &y, &sentence) : answer_lines(a, split, &y, i));
         at += sentence.n_words;
     }
     return VPPS_OK;

@@ -22,8 +22,10 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     VPPS_TRY(task_need_sentences(&split->sentences));
     if (!split->edge_lists) VPPS_TRY(vpps_edge_lists_create(&split->edge_lists));
     split->edge_lists->numbers = s->net.numbers;
+    const uint32_t before = vpps_sentences_size(split->sentences);
     VPPS_TRY(vpps_edge_lists_read_text(split->edge_lists, split->sentences, text->name, text->text, text->len, labels));
-    return predict ? task_keep_text(split, text) : VPPS_OK;
+    const bool one = vpps_sentences_size(split->sentences) == before + 1;
+    return predict && one ? task_keep_text(split, text) : VPPS_OK;
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
@@ -62,7 +64,7 @@ static void note_types(corpus *c, const corpus_split *split) {
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     VPPS_TRY(task_map_ids(split, VOCAB_EDGE_TYPES, split->edge_lists->types, c->vocab[VOCAB_EDGE_TYPES], VPPS_NO_WORD));
     VPPS_TRY(tags_map_sentences(c, s, split));
-    note_types(c, split);
+    if (s->command != COMMAND_PREDICT) note_types(c, split);
     return VPPS_OK;
 }
 
@@ -139,32 +141,24 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 /* A line with the network's label in place of its own, which is at label .. end. */
 static void print_labelled(FILE *f, const vpps_line *line, const char *label, const char *end, const char *said) {
     const bool had = label < end;
-    fprintf(f, "%.*s%s%s%.*s", (int)(label - line->begin), line->begin, had ? "" : " ", said, (int)(line->end - end),
+    fprintf(f, "%.*s%s%s%.*s", (int)(label - line->begin), line->begin, had ? "" : " ", said, (int)(line->next - end),
             end);
 }
 
-/* The lines of the next graph of the text, with the network's labels in place of theirs. Lines before the first graph are answered with
- * it. */
-static vpps_status answer_lines(answers *a, const corpus *c, corpus_split *split, const float *const *logits,
-                                bool of_graph) {
-    const vpps_text t = vpps_text_of("text", split->text + split->text_at, split->text_bytes - split->text_at, "");
+/* The lines of a graph with the network's labels in place of theirs; their ends stay. */
+static vpps_status answer_lines(answers *a, const corpus *c, const corpus_split *split, const float *const *logits,
+                                uint32_t i, bool of_graph) {
+    const vpps_text t = task_text_of(split, i);
     const vpps_edge_labels labels = of_graph ? VPPS_GRAPH_LABELS : VPPS_NODE_LABELS;
-    const char *at = t.begin, *label, *end;
-    bool begun = false;
-    for (vpps_line line = {0}; vpps_text_next_line(&t, &line); at = line.next) {
-        if (vpps_edge_lists_label(line.begin, line.end, VPPS_GRAPH_LABELS, &label, &end)) {
-            if (begun) break;
-            begun = true;
-        }
-        if (line.number > 1) fputc('\n', a->file);
+    const char *label, *end;
+    for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
         if (vpps_edge_lists_label(line.begin, line.end, labels, &label, &end)) {
             const uint32_t said = likeliest_class(*logits++, c->classes);
             print_labelled(a->file, &line, label, end, vpps_vocab_word(c->vocab[VOCAB_CLASSES], said));
         } else {
-            fprintf(a->file, "%.*s", (int)(line.end - line.begin), line.begin);
+            fprintf(a->file, "%.*s", (int)(line.next - line.begin), line.begin);
         }
     }
-    split->text_at = (size_t)(at - split->text);
     return answers_end(a);
 }
 
@@ -185,7 +179,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
     for (uint32_t i = first; i < first + n; i++) {
         const uint32_t n_nodes = vpps_sentences_get(split->sentences, i).n_words;
         VPPS_TRY(a->json ? answer_json(a, c, p.of + at, n_nodes, of_graph)
-                         : answer_lines(a, c, split, p.of + at, of_graph));
+                         : answer_lines(a, c, split, p.of + at, i, of_graph));
         at += of_graph ? 1 : n_nodes;
     }
     return VPPS_OK;

@@ -70,10 +70,16 @@ vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const
 }
 
 vpps_status task_keep_text(corpus_split *split, const task_text *text) {
-    char *grown = realloc(split->text, split->text_bytes + text->len + 1);
-    if (!grown) return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
-    if (text->len) memcpy(grown + split->text_bytes, text->text, text->len);
-    split->text = grown;
-    split->text_bytes += text->len;
+    const uint32_t n = vpps_sentences_size(split->sentences);
+    const size_t before = n > 1 ? split->text_ends[n - 2] : 0;
+    if (!VPPS_RESERVE(split->text_ends, n) || !VPPS_RESERVE(split->text, before + text->len + 1))
+        return vpps_fail(VPPS_MEMORY, "no memory for the text of %s", text->name);
+    if (text->len) memcpy(split->text + before, text->text, text->len);
+    split->text_ends[n - 1] = before + text->len;
     return VPPS_OK;
+}
+
+vpps_text task_text_of(const corpus_split *split, uint32_t i) {
+    const size_t begin = i ? split->text_ends[i - 1] : 0;
+    return vpps_text_of("text", split->text + begin, split->text_ends[i] - begin, "");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/task.h"
+#include "io/text.h"
 
 /* Reads text, a sentence a line, every character a word; spaces do not count. */
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
@@ -25,5 +26,6 @@ vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from,
 /* n ids by a map (NULL: as they are) into *out, which grows. Fails with MEMORY. */
 vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map);
 
-/* Adds a text to split->text, where an own form (task.h) is predicted: the answer is the text with labels. Fails with MEMORY. */
+/* Keeps the text of the part's latest example, for its answer; and gives that of example i. Fails with MEMORY. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
+vpps_text task_text_of(const corpus_split *split, uint32_t i);
