@@ -179,19 +179,56 @@ static vpps_status write_file(const char *path, const void *bytes, size_t size) 
     return VPPS_OK;
 }
 
+/* Removes the files and the folder once `end` is at its end: whoever held the other end has closed it, or was killed. A compiler that goes
+ * on may write its file again for a while. The process was forked among threads: it calls only what signal-safety(7) lists. */
+static _Noreturn void keep_clean(int end, const char *folder, const char *const paths[2]) {
+    enum { TRIES = 600 };
+    const struct timespec pause = {.tv_nsec = 100000000};
+    char byte;
+    setsid(); /* what is sent to a group of processes is not meant for this one */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) close(fd);
+    while (read(end, &byte, 1) < 0 && errno == EINTR) {}
+    for (int i = 0; i < TRIES; i++) {
+        for (int k = 0; k < 2; k++) unlink(paths[k]);
+        if (rmdir(folder) == 0 || errno == ENOENT) break;
+        nanosleep(&pause, NULL);
+    }
+    _exit(0);
+}
+
+/* Starts the process that removes them; without one they stay if this process is killed. *end: closed when they are to go. */
+static pid_t start_keeper(int *end, const char *folder, const char *const paths[2]) {
+    int ends[2];
+    *end = -1;
+    if (pipe2(ends, O_CLOEXEC)) return -1;
+    const pid_t keeper = fork();
+    if (keeper == 0) {
+        close(ends[1]);
+        keep_clean(ends[0], folder, paths);
+    }
+    close(ends[0]);
+    *end = ends[1];
+    return keeper;
+}
+
 vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size,
                                 vpps_status (*use)(const char *path, void *context), void *context) {
     const char *temporary = getenv("TMPDIR");
-    char folder[PATH_MAX - 64], path[PATH_MAX];
+    char folder[PATH_MAX - 64], path[PATH_MAX], library[PATH_MAX + 8];
+    int end;
     const int n = snprintf(folder, sizeof folder, "%s/vpps-XXXXXX", temporary && *temporary ? temporary : "/tmp");
     if (n >= (int)sizeof folder || !mkdtemp(folder)) {
         return vpps_fail(VPPS_IO, "software SIMT: no temporary folder %.200s: %s", folder, strerror(errno));
     }
     snprintf(path, sizeof path, "%s/%.32s", folder, name);
+    snprintf(library, sizeof library, "%s.so", path);
+    const pid_t keeper = start_keeper(&end, folder, (const char *const[]){path, library});
     vpps_status status = write_file(path, bytes, size);
     if (status == VPPS_OK) status = use(path, context);
     unlink(path);
     rmdir(folder);
+    if (end >= 0) close(end);
+    while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR) {}
     return status;
 }
 

@@ -12,6 +12,6 @@ vpps_status vpps_simt_toolchain(char *out, size_t room);
 vpps_status vpps_simt_compile(const char *text, size_t text_bytes, void **library, size_t *size);
 
 /* A file of these bytes in a fresh folder of the user's alone, under $TMPDIR, else /tmp: `use` is called with its path,
- * then file and folder are removed. Fails with what `use` fails with, and with IO. */
+ * then file and folder are removed, also if this process is killed. Fails with what `use` fails with, and with IO. */
 vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size,
                                 vpps_status (*use)(const char *path, void *context), void *context);
