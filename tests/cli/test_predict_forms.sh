@@ -294,6 +294,12 @@ check "fields twice" twice
 # One bad record costs its own answer alone, whatever it is and wherever it stands: each answer is that of the record alone.
 check "a mix of good and bad records" python3 -S "$cli/mixes.py" "$vpps" "${VPPS_TEST_SCALE:-1}"
 
+two_in_one() { # what is read of it is not taken for the next ones
+    printf '(1 (2 3) (7 7))\n' | predict --model trees.ckpt -o label && cp out one
+    printf '(1 2)(1 2)\n(1 (2 3) (7 7))\n' | predict --model trees.ckpt -o label --on-error skip && cmp out <(echo; cat one)
+}
+check "a record that is two" two_in_one
+
 # ---------------------------------------------------------------- rows, and their ends
 
 rows() { given "$1" "$2" --model tags.ckpt --input-format "${@:3}"; }
