@@ -56,11 +56,12 @@ HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src
                src/runtime/cpu/avx512_bf16.c src/runtime/cpu/avx512_pack.c, $(LIB_SRC))
 BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% fuzz/% graph/test_ops.c runtime/test_bf16.c), \
                $(wildcard tests/*/*.c))
-TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h
-LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o \
+TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/whole.def \
+             src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h)
+LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o $(OBJ)/src/export/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
-CLI_OBJ   := $(call objects,$(filter src/cli/%,$(SRC)))
+CLI_OBJ   := $(call objects,$(filter src/cli/%,$(SRC))) $(OBJ)/src/cli/templates.o
 
 LIB_A   := $(BUILD)/libvpps.a
 LIB_SO  := $(BUILD)/libvpps.so.$(VERSION)
@@ -113,8 +114,8 @@ UNSANITIZED_OBJ := $(if $(SANITIZE),$(patsubst %,$(OBJ)/$(KERNELS:%.c=%)_%.o,avx
 $(UNSANITIZED_OBJ): ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=% -O%,$(ALL_CFLAGS)) -w
 $(UNSANITIZED_OBJ): KERNEL_FLAGS := $(filter-out -O%,$(KERNEL_FLAGS))
 
-# The kernel's static parts, embedded.
-$(OBJ)/src/codegen/templates.o: src/codegen/templates.S $(TEMPLATES) $(dir $(OBJ))flags
+# The static parts of kernels and of exported files, embedded.
+$(addprefix $(OBJ)/src/,codegen/templates.o export/templates.o cli/templates.o): $(OBJ)/%.o: %.S $(TEMPLATES) $(dir $(OBJ))flags
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  AS    $(@:$(OBJ)/%.o=%)")
 	$(Q)$(CC) -c -o $@ $<
@@ -155,6 +156,8 @@ $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 $(BUILD)/tests/decode_test_decode: $(call objects,src/cli/decode.c src/cli/decode_greedy.c)
 $(BUILD)/tests/decode_test_chain: $(call objects,src/cli/chain.c)
 $(BUILD)/tests/comm_test_deal: $(call objects,src/cli/deal.c)
+# And networks with examples, of another folder of tests.
+$(BUILD)/tests/export_test_export: $(call objects,$(addprefix tests/models/,fixture.c examples.c random_examples.c))
 
 define test_rule
 $(BUILD)/tests/$(subst /,_,$(patsubst tests/%.c,%,$(1))): $(call objects,$(1) \

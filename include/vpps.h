@@ -1064,6 +1064,51 @@ VPPS_API vpps_status vpps_load(vpps_handle *h, const char *path);
  * FORMAT, MEMORY. */
 VPPS_API vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out);
 
+/* ---------------------------------------------------------------- trained cells as C
+ *
+ * vpps_export_c writes one C99 file with a function for each of the model's cells. It needs libc and libm alone, allocates nothing, has
+ * no globals but constant weights, and any number of threads may call it. The caller's own recursion or loop is the schedule:
+ *
+ *     int net_inner(const float *child0, const float *child1, float *out, float *pushed);
+ *
+ *   child0, child1 ...    of each child that is gathered by number: what it scattered, its `out`
+ *   list0, n0, list1 ...  of each list: how many members, and, if they are gathered, an array of what each of them scattered
+ *   pull0 ..., pulls0 ... what is pulled; of a list, an array with a pointer for each member
+ *   index0 ...            the pulled indices
+ *   scratch0 ...          where a list's members need it: PREFIX_CELL_SCRATCH0 floats for each of list 0
+ *   out, pushed           PREFIX_CELL_OUT and PREFIX_CELL_PUSHED floats: what the vertex scatters, and pushes. They overlap nothing else.
+ *
+ * Matrices lie column after column. A parameter that would not be read, or an array of no floats, is left out. Output k begins at
+ * PREFIX_CELL_OUTk, which is the same for all cells of the model; pushed value k at PREFIX_CELL_PUSHk. A function returns PREFIX_OK,
+ * PREFIX_INDEX (an index is out of range) or PREFIX_MEMBERS (a list has fewer or more members than the cell takes), and writes nothing
+ * then. Where a condition does not hold, the function hands on what the cell says; a loop is the caller's, as long as the condition holds.
+ *
+ * A pushed scalar that depends on a label (an index other than a lookup's) is a loss, and left out with its label. Dropout is off. */
+
+typedef enum vpps_c_precision {
+    VPPS_C_FP32, /* weights as floats, in hexadecimal: results differ from vpps_forward's in the last bits at most */
+    VPPS_C_BF16, /* matrices and tables rounded to bf16, vectors as floats; all sums in fp32 */
+    VPPS_C_INT8  /* matrices as integers with a scale for each row, tables with one for each entry; vectors as floats */
+} vpps_c_precision;
+
+typedef struct vpps_c_export {
+    size_t size;        /* sizeof(vpps_c_export) */
+    const char *prefix; /* of all names that are not static; NULL: "net" */
+    const char *omit;   /* a word that names of functions do without, where a cell's name begins with it; may be NULL */
+    FILE *header;       /* receives prototypes and constants; NULL: they are in the file itself */
+    const char *header_name; /* with a header: what the file includes it by */
+    FILE *weights;           /* receives the weights; NULL: they are in the file itself */
+    vpps_c_precision precision;
+    bool losses; /* losses, too */
+} vpps_c_export;
+
+/* Writes the model's cells, with the host's copy of the parameters (after training: vpps_read_parameters). With `weights` every function
+ * has as its first parameter `const void *weights`: the bytes of that file, mapped or linked (.incbin), at a multiple of 64, on a machine
+ * of the same byte order; int PREFIX_weights_fit(const void *weights, size_t bytes) tells whether they are this text's. `options` NULL
+ * means the defaults. Fails with ARGUMENT (no cells; a prefix that is no identifier; an operation that cannot be written as C, by its name;
+ * a parameter that is not finite, or shared out over processes), IO, MEMORY; files may then be half written. */
+VPPS_API vpps_status vpps_export_c(const vpps_model *model, FILE *out, const vpps_c_export *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -71,5 +71,12 @@ for test in "${kernel_tests[@]}"; do check "$test by clang" kernels_of "$build-c
 tools/digests.py --no-scripts --vpps "$vpps" > "$work/gcc"
 check "bits of all networks by clang" diff "$work/gcc" <(tools/digests.py --no-scripts --vpps "$build-clang/vpps")
 
+# Exported C by both compilers, under the sanitizers, and on ARM.
+export VPPS_EXPORT_BUILDS="gcc -O3 -march=native|;clang -O2|;clang -O1 -fsanitize=address,undefined -fno-sanitize-recover=all|"
+VPPS_EXPORT_BUILDS+=";aarch64-linux-gnu-gcc -O2 -static|qemu-aarch64-static"
+check "building the tests of exported C" "$make" --no-print-directory -j"$(nproc)" "$build/tests/export_test_export"
+check "exported cells" "$build/tests/export_test_export"
+check "exported programs" env BUILD="$build" VPPS="$vpps" tests/cli/test_export_c.sh
+
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -21,10 +21,10 @@ const command commands[] = {
      "label may be -1) with labels, sentences with tags, perplexities of sentences, translations."},
     {"generate", NULL, COMMAND_GENERATE, OPERAND_NETWORK, 0, NULL, command_generate, "make sentences with a language model",
      "--model MODEL", "Make sentences with a language model: draw one word after the other."},
-    {"export", NULL, COMMAND_EXPORT, OPERAND_NETWORK, 0, NULL, command_export, "write a checkpoint's parameters alone",
-     "--model MODEL --save FILE",
+    {"export", NULL, COMMAND_EXPORT, OPERAND_NETWORK, 0, NULL, command_export, "write a checkpoint's parameters alone, or C",
+     "--model MODEL [--save FILE] [--c FILE.c]",
      "Write a checkpoint's parameters to a file, with the network's name, sizes and vocabularies: what predict and --init "
-     "need, and nothing of the training."},
+     "need, and nothing of the training. Or write its cells as C99 functions."},
     {"cell", "to look into networks", COMMAND_CELL, OPERAND_NETWORK, 0, NULL, command_cell, "print a network's cells as they are compiled", "",
      "Print the cells of the first training batch as they are compiled for the device's virtual processors: stages and "
      "their operations, what is kept, contributed and deferred, what it costs."},

@@ -1,6 +1,7 @@
-/* export.c - `vpps export`: a checkpoint's parameters, sizes and vocabularies, without the state of training. */
+/* export.c - `vpps export`: a checkpoint's parameters, sizes and vocabularies, without the state of training; or its cells as C. */
 #include "base/base.h"
 #include "cli/commands.h"
+#include "cli/export_c.h"
 #include "cli/failure.h"
 #include "cli/init.h"
 #include "cli/output_files.h"
@@ -58,10 +59,9 @@ static vpps_status write_parameters(const settings *s, const vpps_safetensors *f
     return status;
 }
 
-static vpps_status export(const settings *s) {
+static vpps_status export_parameters(const settings *s) {
     vpps_safetensors *file;
     size_t n = 0;
-    VPPS_TRY(output_files_check(s));
     VPPS_TRY(overwrite_check_export(s, s->save));
     VPPS_TRY(vpps_safetensors_open(&file, s->model));
     const char *held = vpps_safetensors_metadata(file, "network");
@@ -76,8 +76,17 @@ static vpps_status export(const settings *s) {
     return status;
 }
 
+static vpps_status export(settings *s) {
+    VPPS_TRY(output_files_check(s));
+    if (s->save) VPPS_TRY(export_parameters(s));
+    return s->c_file ? export_as_c(s) : VPPS_OK;
+}
+
 int command_export(settings *s) {
+    static const char *const of_c[] = {"header", "weights", "prefix", "precision", "losses", "main"};
     if (!s->model) return report_usage("export", "--model FILE is missing");
-    if (!s->save) return report_usage("export", "--save FILE is missing");
+    if (!s->save && !s->c_file) return report_usage("export", "--save FILE is missing, or --c FILE.c");
+    for (size_t i = 0; i < VPPS_COUNT(of_c) && !s->c_file; i++)
+        if (options_given(s, of_c[i])) return report_usage("export", "--%s goes with --c FILE.c", of_c[i]);
     return exit_code(export(s));
 }

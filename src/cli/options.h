@@ -92,6 +92,9 @@ typedef struct settings {
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
+    const char *c_file, *header, *prefix, *weights; /* export: as C */
+    uint32_t c_precision;                           /* a vpps_c_precision */
+    bool losses, main_program;
     bool quiet, verbose, json, force;
     char **files; /* predict: what to read, in this order; n_files 0: standard input */
     int n_files;

@@ -142,8 +142,9 @@ static const char *dashes(const char *option) { return strncmp(option, "standard
 /* How each file begins that such an option has written. */
 static const struct {
     const char *option, *mark;
-} marks[] = {
-    {"plot", "<svg"}, {"trace", "{\"displayTimeUnit\""}, {"csv", "class,gold,predicted"}, {"log", "{\"version\":"}};
+} marks[] = {{"plot", "<svg"},         {"trace", "{\"displayTimeUnit\""},  {"csv", "class,gold,predicted"},
+             {"log", "{\"version\":"}, {"c", "/* The cells of a trained"}, {"header", "/* The cells of a trained"},
+             {"weights", "VPPSnet1"}};
 
 /* A file with another beginning is not this program's, and must not be lost. */
 static vpps_status check_content(const settings *s, const place *output) {
@@ -158,7 +159,8 @@ static vpps_status check_content(const settings *s, const place *output) {
     if (read && have == n && memcmp(begin, marks[i].mark, n) == 0) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT,
                      "--%s %s: the file exists already, and --%s has not made it: expected another name%s",
-                     output->option, output->path, output->option, s->command == COMMAND_TRAIN ? ", or --force" : "");
+                     output->option, output->path, output->option,
+                     s->command == COMMAND_TRAIN || s->command == COMMAND_EXPORT ? ", or --force" : "");
 }
 
 static vpps_status refuse(const place *output, const place *other, const char *why) {

@@ -118,6 +118,25 @@ vpps_status session_load(session *x, const char *path) {
     return finite_check_parameters(x->model, path);
 }
 
+static vpps_status read_scores(const tag_chain *chain, session *x) {
+    vpps_node nodes[NET_CHAIN];
+    float *outs[NET_CHAIN] = {
+        [NET_CHAIN_NEXT] = chain->next, [NET_CHAIN_BEGIN] = chain->begin, [NET_CHAIN_END] = chain->end};
+    vpps_graph_clear(x->graph);
+    x->settings->network->chain(x->net, x->graph, nodes);
+    VPPS_TRY(vpps_graph_status(x->graph));
+    return vpps_forward(x->handle, x->graph, NET_CHAIN, nodes, outs);
+}
+
+vpps_status session_open_chain(session *x, const corpus *c, tag_chain *chain) {
+    const settings *s = x->settings;
+    *chain = (tag_chain){0};
+    if (!s->net.crf && s->scheme == CHAIN_ANY) return VPPS_OK;
+    VPPS_TRY(chain_open(chain, s->net.classes));
+    if (s->net.crf) VPPS_TRY(read_scores(chain, x));
+    return chain_forbid(chain, (chain_scheme)s->scheme, c->vocab[VOCAB_CLASSES]);
+}
+
 vpps_status session_check_scores(const session *x) {
     if (!x->nonfinite) return VPPS_OK;
     return vpps_fail(VPPS_NONFINITE, "%s: the network's scores are not finite: it has no answer",

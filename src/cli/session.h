@@ -18,6 +18,10 @@ void session_close(session *x);
  * finite: such a network has no answers, and cannot be trained. */
 vpps_status session_load(session *x, const char *path);
 
+/* How a sentence's tags depend on each other: by the network's parameters as they are now (--crf), and by --scheme. Uses the session's
+ * graph. Close with chain_close in any case. */
+vpps_status session_open_chain(session *x, const corpus *c, struct tag_chain *chain);
+
 /* Fails with NONFINITE where a score was not finite since x->nonfinite was last false. */
 vpps_status session_check_scores(const session *x);
 

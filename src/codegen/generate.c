@@ -6,7 +6,7 @@
 /* The embedded files, in the order in which the kernel's text has them; see templates.S. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
 #define TEMPLATES_AFTER(X)                                                                                             \
-    X(device) X(common) X(mma) X(whole) X(products) X(loads) X(stage) X(parameters) X(outer) X(packing)
+    X(device) X(common) X(mma) X(whole) X(whole_rows) X(products) X(loads) X(stage) X(parameters) X(outer) X(packing)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_AFTER(X)

@@ -11,6 +11,7 @@ vpps_template_\name:
     template failure, "src/interp_templates/failure.cuh"
     template device, "src/interp_templates/device.cuh"
     template whole, "src/interp_templates/whole.cuh"
+    template whole_rows, "src/isa/whole.def"
     template arguments, "src/interp_templates/arguments.cuh"
     template common, "src/interp_templates/common.cuh"
     template outer, "src/interp_templates/outer.cuh"

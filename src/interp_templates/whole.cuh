@@ -46,8 +46,12 @@ template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned la
     for (unsigned k = lane; k < length; k += 32) body(k);
 }
 
-/* HEAD is one of VPPS_HEAD. TERM is summed up over the elements. FINISH is applied to the sum: the result, for instructions to a scalar.
- * VALUE is an element of the result, with t.sum the value of FINISH. */
+/* 1 / sqrt(the mean of squares + epsilon) */
+__device__ __forceinline__ float vpps_inverse_norm(float squares, unsigned length, float epsilon) {
+    return 1.0f / sqrtf(squares / (float)length + epsilon);
+}
+
+/* The rows of whole.def, which follows, as functions. */
 #define VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                 \
     enum { vpps_head_##ID = VPPS_HEAD_##HEAD };                                                                        \
     __device__ __forceinline__ float vpps_term_##ID ARGUMENTS { return TERM; }                                         \
@@ -55,45 +59,3 @@ template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned la
 #define VPPS_ROW(ID, HEAD, ARGUMENTS, TERM, FINISH, VALUE)                                                             \
     VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                     \
     __device__ __forceinline__ float vpps_value_##ID ARGUMENTS { return VALUE; }
-
-VPPS_REDUCE(DOT, NONE, (vpps_totals t, float x, float y), x *y, t.sum)
-VPPS_REDUCE(SQUARED_DISTANCE, NONE, (vpps_totals t, float x, float y), (x - y) * (x - y), t.sum)
-VPPS_REDUCE(SUM_ELEMENTS, NONE, (vpps_totals t, float x), x, t.sum)
-VPPS_REDUCE(CROSS_ENTROPY, GREATEST, (vpps_totals t, float x, vpps_pick u), expf(x - t.head),
-            (t.head - u.value) + logf(t.sum))
-VPPS_REDUCE(LOG_SUM_EXP, FINITE, (vpps_totals t, float x), expf(x - t.head), t.head + logf(t.sum))
-VPPS_REDUCE(HINGE, NONE, (vpps_totals t, float x, vpps_pick u, float margin),
-            u.here || (margin - u.value) + x < 0.0f ? 0.0f : (margin - u.value) + x, t.sum)
-VPPS_REDUCE(BINARY_LOG_LOSS, NONE, (vpps_totals t, float p, float target),
-            times_log(target, p) + times_log(1.0f - target, 1.0f - p), -t.sum)
-
-VPPS_ROW(SOFTMAX, GREATEST, (vpps_totals t, float x), expf(x - t.head), 1.0f / t.sum, expf(x - t.head) * t.sum)
-VPPS_ROW(LOG_SOFTMAX, GREATEST, (vpps_totals t, float x), expf(x - t.head), logf(t.sum), (x - t.head) - t.sum)
-VPPS_ROW(SOFTMAX_B, NONE, (vpps_totals t, float d, float y), d *y, t.sum, y *(d - t.sum))
-VPPS_ROW(LOG_SOFTMAX_B, NONE, (vpps_totals t, float d, float y), d, t.sum, d - expf(y) * t.sum)
-/* there is nothing to sum up */
-VPPS_ROW(LOG_SUM_EXP_B, NONE, (vpps_totals t, float x, float y, float d), 0.0f, 0.0f, d *expf(x - y))
-/* without the mean, rounded, and without the mean of what is left then, unless that is not finite */
-VPPS_ROW(CENTRE, MEAN, (vpps_totals t, float x), x - t.head,
-         fabsf(t.sum) < __uint_as_float(0x7f800000u) ? t.sum / (float)t.length : 0.0f, (x - t.head) - t.sum)
-/* 1 / sqrt(the mean of squares + epsilon) */
-__device__ __forceinline__ float vpps_inverse_norm(float squares, unsigned length, float epsilon) {
-    return 1.0f / sqrtf(squares / (float)length + epsilon);
-}
-VPPS_ROW(RMS_NORM, NONE, (vpps_totals t, float x, float epsilon), x *x, vpps_inverse_norm(t.sum, t.length, epsilon),
-         x *t.sum)
-VPPS_ROW(RMS_NORM_B, SQUARES, (vpps_totals t, float x, float d, float epsilon), x *d,
-         vpps_inverse_norm(t.head, t.length, epsilon) * vpps_inverse_norm(t.head, t.length, epsilon) *
-             (t.sum / (float)t.length),
-         vpps_inverse_norm(t.head, t.length, epsilon) * (d - x * t.sum))
-/* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
-VPPS_ROW(CROSS_ENTROPY_B, NONE, (vpps_totals t, float x, float loss, float d, vpps_pick u), 0.0f, 0.0f,
-         d *(expf((x - u.value) - loss) - (u.here ? 1.0f : 0.0f)))
-/* the sum is the number of elements */
-VPPS_ROW(SMOOTH_LABEL, NONE, (vpps_totals t, float x, vpps_pick u, float smoothing), 1.0f, smoothing / t.sum,
-         x *(t.sum + (u.here ? 1.0f - smoothing : 0.0f)))
-VPPS_ROW(HINGE_B, NONE, (vpps_totals t, float x, float d, vpps_pick u, float margin),
-         !u.here && (margin - u.value) + x > 0.0f ? 1.0f : 0.0f, -d *t.sum,
-         u.here                          ? t.sum
-         : (margin - u.value) + x > 0.0f ? d
-                                         : 0.0f)

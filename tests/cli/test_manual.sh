@@ -42,7 +42,7 @@ else:
     for line in re.findall(r'^\.It (Fl .*)$', page, re.M):
         value = re.search(r' (Ar|Cm) (.*)', line)
         kinds = value and (re.sub(' |Ar ', '', value[2]) if value[1] == 'Cm' else 'value') or ''
-        documented |= {(name, kinds) for name in re.findall(r'Fl -([a-z][\w-]+)', line)}
+        documented |= {(name, kinds) for name in re.findall(r'Fl -([a-z][\w-]*)', line)}
 json.dump(helps, open('helps.json', 'w'))
 assert len(shown) > 20, shown
 print('the manual lacks', sorted(shown - documented), 'and the help', sorted(documented - shown))

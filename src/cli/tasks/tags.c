@@ -44,25 +44,6 @@ static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_
     return vpps_vocab_map(split_tags, *out, VPPS_NO_WORD, ids);
 }
 
-static vpps_status read_scores(const tag_chain *ch, session *x) {
-    vpps_node nodes[NET_CHAIN];
-    float *outs[NET_CHAIN] = {[NET_CHAIN_NEXT] = ch->next, [NET_CHAIN_BEGIN] = ch->begin, [NET_CHAIN_END] = ch->end};
-    vpps_graph_clear(x->graph);
-    x->settings->network->chain(x->net, x->graph, nodes);
-    VPPS_TRY(vpps_graph_status(x->graph));
-    return vpps_forward(x->handle, x->graph, NET_CHAIN, nodes, outs);
-}
-
-/* How a sentence's tags depend on each other: by the network's parameters as they are now (--crf), and by --scheme. Close in any case. */
-static vpps_status open_chain(session *x, const corpus *c, tag_chain *chain) {
-    const settings *s = x->settings;
-    *chain = (tag_chain){0};
-    if (!s->net.crf && s->scheme == CHAIN_ANY) return VPPS_OK;
-    VPPS_TRY(chain_open(chain, s->net.classes));
-    if (s->net.crf) VPPS_TRY(read_scores(chain, x));
-    return chain_forbid(chain, (chain_scheme)s->scheme, c->vocab[VOCAB_CLASSES]);
-}
-
 typedef struct tag_counter {
     vpps_vocab *tags;
     uint32_t *ids;
@@ -118,7 +99,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     tag_counter t = {.words = {.classes = x->classes}, .gold = gold};
     tag_chain chain = {0};
     vpps_status status = open_counter(&t, c, all);
-    if (status == VPPS_OK) status = open_chain(x, c, &chain);
+    if (status == VPPS_OK) status = session_open_chain(x, c, &chain);
     if (chain.classes) x->chain = &chain;
     if (status == VPPS_OK) status = session_predict_all(x, c, split, stop, count, &t);
     x->chain = NULL;
@@ -209,7 +190,7 @@ vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t fi
                          tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i)) {
     VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
     VPPS_CLOSED_BY(chain_close) tag_chain chain = {0};
-    VPPS_TRY(open_chain(x, c, &chain));
+    VPPS_TRY(session_open_chain(x, c, &chain));
     VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));
     size_t at = 0;
     for (uint32_t i = first; i < first + n; i++) {

@@ -12,7 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef VPPS_INLINE /* an exported file has its own */
 #define VPPS_INLINE static inline __attribute__((always_inline))
+#endif
 
 VPPS_INLINE uint32_t bits_of_float(float x) {
     uint32_t u;

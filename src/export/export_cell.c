@@ -1,0 +1,282 @@
+/* export_cell.c - the function of a cell: see export.h. */
+#include "cell/print.h"
+#include "export/export.h"
+
+#include <stdarg.h>
+
+typedef vpps_c_text text;
+
+void vpps_c_comment(FILE *out, const char *name) {
+    for (const char *c = name; *c; c++) {
+        const bool ends = (*c == '*' && (c[1] == '/' || (c > name && c[-1] == '/'))) || (*c == '?' && c[1] == '?');
+        fputc(ends ? '_' : *c, out);
+    }
+}
+
+uint32_t vpps_c_push_at(const vpps_c_cell *x, uint32_t k) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        const vpps_cell_offer *offer = &x->cell->offers[x->cell->n_scattered + i];
+        if (x->pushes[i]) at += offer->rows * offer->cols;
+    }
+    return at;
+}
+
+/* ---------------------------------------------------------------- elements */
+
+text vpps_c_say(const char *format, ...) {
+    text t;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(t.at, sizeof t.at, format, arguments);
+    va_end(arguments);
+    return t;
+}
+
+text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element) {
+    const vpps_cell_input *in = &x->cell->inputs[input];
+    const char *name = in->axis ? (in->pulled ? "pulls" : "list") : in->pulled ? "pull" : "child";
+    const char *member = in->axis ? "[m]" : "";
+    const uint32_t number = in->axis && !in->pulled ? in->axis - 1u : in->child;
+    const uint32_t at = in->pulled ? 0 : x->w->output_at[in->output];
+    return at ? vpps_c_say("%s%u%s[%u + %s]", name, number, member, at, element)
+              : vpps_c_say("%s%u%s[%s]", name, number, member, element);
+}
+
+text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
+    const vpps_cell_value *value = &x->c->values[v];
+    const uint32_t words = vpps_value_words(value), made_in = x->s.made_in ? x->s.made_in[v] : VPPS_NONE;
+    if (made_in != VPPS_NONE && made_in == x->segment) return vpps_c_say("v%u", v);
+    if (made_in != VPPS_NONE && value->axis)
+        return words == 1 ? vpps_c_say("t%u[m]", v) : vpps_c_say("t%u[m * %u + %s]", v, words, element);
+    if (made_in != VPPS_NONE) return vpps_c_say("t%u[%s]", v, element);
+    if (value->kind == VPPS_VALUE_INPUT) return vpps_c_input(x, value->input, element);
+    if (value->kind == VPPS_VALUE_PARAMETER)
+        return vpps_c_say("%s[%s]", vpps_c_weights(x->w, value->vector).at, element);
+    const vpps_cell_lookup *lookup = &x->c->lookups[value->lookup];
+    vpps_c_weights(x->w, lookup->table);
+    return vpps_c_say("ENTRY(%s, %u, %s%u, %s)", x->w->names[lookup->table], words,
+                      lookup->kind == VPPS_WORD_INDEX ? "index" : "", lookup->value, element);
+}
+
+/* ---------------------------------------------------------------- what the function takes */
+
+/* Notes which inputs and indices are read. */
+static void find_reads(vpps_c_cell *x) {
+    const vpps_compiled_cell *c = x->c;
+    const vpps_cell_data *d = x->cell;
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        const vpps_cell_value *y = &c->values[v];
+        const vpps_cell_number *numbers[] = {&y->run.f, &y->run.u};
+        for (uint32_t i = 0; i < y->n_args; i++) {
+            const vpps_cell_value *a = &c->values[c->args[y->first_arg + i].value];
+            if (a->kind == VPPS_VALUE_INPUT) x->inputs |= UINT64_C(1) << a->input;
+        }
+        for (int i = 0; i < 2 && y->kind == VPPS_VALUE_RUN; i++)
+            if (numbers[i]->kind == VPPS_NUMBER_WORD) x->indices |= UINT64_C(1) << c->words[numbers[i]->word].value;
+        if (y->kind == VPPS_VALUE_LOOKUP && c->lookups[y->lookup].kind == VPPS_WORD_INDEX)
+            x->indices |= UINT64_C(1) << c->lookups[y->lookup].value;
+    }
+    for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
+        const uint32_t output = d->offers[k].output;
+        if (k >= d->n_scattered && !x->pushes[k - d->n_scattered]) continue;
+        if (output & VPPS_CELL_INPUT) {
+            x->inputs |= UINT64_C(1) << (output & ~VPPS_CELL_INPUT);
+        } else {
+            const vpps_cell_value *y = &c->values[c->outputs[output].value];
+            if (y->kind == VPPS_VALUE_INPUT) x->inputs |= UINT64_C(1) << y->input;
+        }
+    }
+    if (d->condition.there) x->inputs |= UINT64_C(1) << d->condition.input;
+}
+
+/* Is an input of this kind and number read? */
+static bool reads(const vpps_c_cell *x, bool pulled, uint32_t axis, uint32_t number) {
+    for (uint32_t i = 0; i < x->cell->n_inputs; i++) {
+        const vpps_cell_input *in = &x->cell->inputs[i];
+        const bool same = in->pulled == pulled && (pulled ? !in->axis == !axis : in->axis == axis);
+        if ((x->inputs >> i & 1) && same && ((axis && !pulled) || in->child == number)) return true;
+    }
+    return false;
+}
+
+static void put_parameters(const vpps_c_cell *x, FILE *out) {
+    const vpps_cell_data *d = x->cell;
+    const char *between = "";
+#define PARAMETER(...) (fputs(between, out), fprintf(out, __VA_ARGS__), between = ", ")
+    if (x->w->options->weights) PARAMETER("const void *weights");
+    for (uint32_t i = 0; i < d->min_children; i++)
+        if (reads(x, false, 0, i)) PARAMETER("const float *restrict child%u", i);
+    for (uint32_t l = 0; l < d->n_lists; l++) {
+        if (reads(x, false, l + 1, 0)) PARAMETER("const float *const *list%u", l);
+        PARAMETER("size_t n%u", l);
+    }
+    for (uint32_t i = 0; i < d->n_pulls; i++)
+        if (reads(x, true, 0, i)) PARAMETER("const float *restrict pull%u", i);
+    for (uint32_t i = 0; i < d->n_pull_lists; i++)
+        if (reads(x, true, 1, i)) PARAMETER("const float *const *pulls%u", i);
+    for (uint32_t i = 0; i < d->n_indices && i < 64; i++)
+        if (x->indices >> i & 1) PARAMETER("uint32_t index%u", i);
+    for (uint32_t l = 1; l <= d->n_lists; l++)
+        if (x->s.floats[l]) PARAMETER("float *restrict scratch%u", l - 1);
+    if (x->out_words) PARAMETER("float *restrict out");
+    if (x->push_words) PARAMETER("float *restrict pushed");
+#undef PARAMETER
+}
+
+/* ---------------------------------------------------------------- the header's part */
+
+static void put_shape(const vpps_c_cell *x, FILE *out, const char *what, uint32_t k, uint32_t at, uint32_t rows,
+                      uint32_t cols) {
+    fprintf(out, "    %s_%s_%s%u = %u, /* %u x %u */\n", x->w->upper, x->upper, what, k, at, rows, cols);
+}
+
+static void put_constants(const vpps_c_cell *x, FILE *out) {
+    const vpps_cell_data *d = x->cell;
+    fputs("enum {\n", out);
+    for (uint32_t k = 0; k < d->n_scattered; k++)
+        put_shape(x, out, "OUT", k, x->w->output_at[k], d->offers[k].rows, d->offers[k].cols);
+    for (uint32_t k = 0; k < d->n_pushed; k++) {
+        const vpps_cell_offer *offer = &d->offers[d->n_scattered + k];
+        if (x->pushes[k]) put_shape(x, out, "PUSH", k, vpps_c_push_at(x, k), offer->rows, offer->cols);
+    }
+    for (uint32_t l = 1; l <= d->n_lists; l++)
+        if (x->s.floats[l])
+            fprintf(out, "    %s_%s_SCRATCH%u = %u, /* floats of scratch%u for each member of list %u */\n",
+                    x->w->upper, x->upper, l - 1, x->s.floats[l], l - 1, l - 1);
+    fprintf(out, "    %s_%s_OUT = %u, /* floats of out */\n", x->w->upper, x->upper, x->out_words);
+    fprintf(out, "    %s_%s_PUSHED = %u /* floats of pushed */\n};\n", x->w->upper, x->upper, x->push_words);
+}
+
+/* ---------------------------------------------------------------- the function */
+
+/* The cell's equations, as `vpps cell` prints them. */
+static vpps_status put_equations(const vpps_c_cell *x) {
+    const vpps_model *model = x->w->model;
+    fputs("\n/* ", x->out);
+    vpps_c_comment(x->out, x->c->name);
+    fputc('\n', x->out);
+    for (uint32_t i = 0; i < x->c->n_values; i++) {
+        const vpps_cell_value *v = &x->c->values[i];
+        const bool input = v->kind == VPPS_VALUE_INPUT;
+        if (input ? !(x->inputs >> v->input & 1) : !vpps_is_made(v) || v->kind == VPPS_VALUE_POSITIONS) continue;
+        char *name = vpps_value_name(model, x->c, i);
+        char *value = input ? vpps_input_text(x->c, v->input) : vpps_value_text(model, x->c, i);
+        const bool ok = name && value;
+        if (ok) {
+            fprintf(x->out, " *     %s = ", name);
+            vpps_c_comment(x->out, value);
+            fprintf(x->out, v->axis ? "    (%u x %u for each member of list %u)\n" : "    (%u x %u)\n", v->rows,
+                    v->cols, v->axis - 1u);
+        }
+        VPPS_FREE(name, value);
+        if (!ok) return vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", x->c->name);
+    }
+    fputs(" */\n", x->out);
+    return VPPS_OK;
+}
+
+/* Refuses indices and numbers of members that the cell cannot take. */
+static void put_checks(const vpps_c_cell *x) {
+    const vpps_cell_data *d = x->cell;
+    for (uint32_t i = 0; i < d->n_indices && i < 64; i++)
+        if ((x->indices >> i & 1) && d->index_limits[i] != UINT32_MAX)
+            fprintf(x->out, "if (index%u >= %uu) return %s_INDEX;\n", i, d->index_limits[i], x->w->upper);
+    for (uint32_t l = 0; l < d->n_lists; l++) {
+        if (d->min_members[l + 1])
+            fprintf(x->out, "if (n%u < %uu) return %s_MEMBERS;\n", l, d->min_members[l + 1], x->w->upper);
+        if (d->most_members[l + 1])
+            fprintf(x->out, "if (n%u > %uu) return %s_MEMBERS;\n", l, d->most_members[l + 1], x->w->upper);
+        if (!d->min_members[l + 1] && !d->most_members[l + 1]) fprintf(x->out, "(void)n%u;\n", l);
+    }
+}
+
+text vpps_c_given(const char *to, uint32_t first) {
+    return first ? vpps_c_say("%s[%u + e]", to, first) : vpps_c_say("%s[e]", to);
+}
+
+static void put_copy(const vpps_c_cell *x, const char *to, uint32_t first, uint32_t words, text from) {
+    fprintf(x->out, "for (size_t e = 0; e < %u; e++) %s = %s;\n", words, vpps_c_given(to, first).at, from.at);
+}
+
+/* Where the condition does not hold, the vertex hands on what it was given. */
+static void put_condition(const vpps_c_cell *x) {
+    const vpps_cell_data *d = x->cell;
+    if (!d->condition.there || x->push_words) return;
+    const text c = vpps_c_input(x, d->condition.input, "0");
+    if (d->condition.is)
+        fprintf(x->out, "if (!(fabsf(%s - %.1ff) < 0.5f)) {\n", c.at, (double)d->condition.value);
+    else
+        fprintf(x->out, "if (!(%s > 0.0f)) {\n", c.at);
+    for (uint32_t k = 0; k < d->n_scattered; k++) {
+        text from = {"0.0f"};
+        if (d->otherwise[k] != VPPS_NO_NODE) from = vpps_c_input(x, d->otherwise[k], "e");
+        put_copy(x, "out", x->w->output_at[k], d->offers[k].rows * d->offers[k].cols, from);
+    }
+    fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
+}
+
+/* Declares where values lie between the loops. */
+static void put_slots(const vpps_c_cell *x) {
+    if (x->s.floats[0]) fprintf(x->out, "float slots[%u];\n", x->s.floats[0]);
+    for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
+        const vpps_cell_value *value = &x->c->values[v];
+        if (x->s.made_in[v] == VPPS_NONE || x->s.slot[v] == VPPS_NONE) continue;
+        if (value->axis)
+            fprintf(x->out, "float *const t%u = scratch%u + %u * n%u;\n", v, value->axis - 1u, x->s.slot[v],
+                    value->axis - 1u);
+        else
+            fprintf(x->out, "float *const t%u = slots + %u;\n", v, x->s.slot[v]);
+    }
+}
+
+/* Outputs that are inputs or entries, which no stage makes. */
+static void put_handed_on(vpps_c_cell *x) {
+    const vpps_cell_data *d = x->cell;
+    x->segment = x->s.n;
+    for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
+        const vpps_cell_offer *offer = &d->offers[k];
+        const bool scattered = k < d->n_scattered;
+        if (!scattered && !x->pushes[k - d->n_scattered]) continue;
+        const uint32_t at = scattered ? x->w->output_at[k] : vpps_c_push_at(x, k - d->n_scattered);
+        const uint32_t v =
+            offer->output & VPPS_CELL_INPUT ? offer->output & ~VPPS_CELL_INPUT : x->c->outputs[offer->output].value;
+        if (!vpps_is_made(&x->c->values[v]))
+            put_copy(x, scattered ? "out" : "pushed", at, offer->rows * offer->cols, vpps_c_element(x, v, "e"));
+    }
+}
+
+static void put_function(vpps_c_cell *x, FILE *out, const char *end) {
+    fprintf(out, "int %s_%s(", x->w->prefix, x->name);
+    put_parameters(x, out);
+    fputs(end, out);
+}
+
+/* The words of what the vertex gives. */
+static void count_words(vpps_c_cell *x) {
+    const vpps_cell_data *d = x->cell;
+    for (uint32_t k = 0; k < d->n_scattered; k++)
+        x->out_words = vpps_max_u32(x->out_words, x->w->output_at[k] + d->offers[k].rows * d->offers[k].cols);
+    x->push_words = vpps_c_push_at(x, d->n_pushed);
+}
+
+vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
+    vpps_status status = VPPS_OK;
+    if (x->c->n_stages) status = vpps_segments_make(&x->s, x->c, 0);
+    x->s.c = x->c;
+    count_words(x);
+    find_reads(x);
+    VPPS_TRY(status);
+    if (!x->out_words && !x->push_words) return VPPS_OK; /* it gave losses alone */
+    put_constants(x, declarations);
+    put_function(x, declarations, ");\n\n");
+    VPPS_TRY(put_equations(x));
+    put_function(x, x->out, ") {\n");
+    put_checks(x);
+    put_condition(x);
+    put_slots(x);
+    status = vpps_c_write_stage(x);
+    put_handed_on(x);
+    fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
+    return status;
+}

@@ -1,0 +1,507 @@
+/* export_steps.c - the loops of a cell's function: see export.h. Formulas are those of isa.def and whole.def, with the operands in the place
+ * of their letters. */
+#include "export/export.h"
+
+#include <ctype.h>
+#include <math.h>
+
+typedef const vpps_c_cell cell;
+typedef vpps_c_text text;
+
+/* A name of a formula, and what stands for it. */
+typedef struct binding {
+    const char *name;
+    text value;
+} binding;
+
+/* ---------------------------------------------------------------- formulas */
+
+static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
+
+static void put_word(FILE *out, const char *word, size_t len, const binding *bindings, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(bindings[i].name) != len || strncmp(bindings[i].name, word, len) != 0) continue;
+        fputs(bindings[i].value.at, out);
+        return;
+    }
+    fwrite(word, 1, len, out);
+}
+
+static void put_formula(FILE *out, const char *formula, const binding *bindings, size_t n) {
+    while (*formula) {
+        size_t len = 0;
+        while (in_word(formula[len])) len++;
+        if (len) put_word(out, formula, len, bindings, n);
+        formula += len;
+        while (*formula && !in_word(*formula)) fputc(*formula++, out);
+    }
+}
+
+/* A formula of isa.def, one of a list, and one of whole.def; of each instruction what its row has. */
+typedef struct formula_row {
+    const char *value, *next, *made, *beats, *head, *arguments, *term, *finish;
+} formula_row;
+
+static const formula_row formulas[VPPS_I_COUNT] = {
+#define EW(id, operands, cost, flops, formula) [VPPS_I_##id] = {.value = #formula},
+#define FOLD(id, operands, cost, flops, next_, made_) [VPPS_I_##id] = {.next = #next_, .made = #made_},
+#define FIND(id, operands, cost, flops, beats_) [VPPS_I_##id] = {.beats = #beats_},
+#define INSTR(id, ...)
+#include "isa/isa.def"
+#undef INSTR
+#define VPPS_REDUCE(id, head_, arguments_, term_, finish_)                                                             \
+    [VPPS_I_##id] = {.head = #head_, .arguments = #arguments_, .term = #term_, .finish = #finish_},
+#define VPPS_ROW(id, head_, arguments_, term_, finish_, value_)                                                        \
+    [VPPS_I_##id] = {.value = #value_, .head = #head_, .arguments = #arguments_, .term = #term_, .finish = #finish_},
+#include "isa/whole.def"
+};
+
+/* ---------------------------------------------------------------- operands and numbers */
+
+static const vpps_operand *operand(cell *x, const vpps_program_step *s, uint32_t i) {
+    return vpps_operand_of(&x->s, s, i);
+}
+
+static text at(cell *x, const vpps_operand *o, const char *element) { return vpps_c_element(x, o->value, element); }
+
+/* The operand's element that belongs to the current one, or the one that is wanted always. */
+static text own(cell *x, const vpps_program_step *s, uint32_t i) {
+    const vpps_operand *o = operand(x, s, i);
+    return at(x, o, o->access == VPPS_ACCESS_SCALAR ? vpps_c_say("%u", o->element).at : "e");
+}
+
+static text real_text(float f) {
+    if (!isfinite(f)) return vpps_c_say("%s", f != f ? "NAN" : f < 0 ? "(-INFINITY)" : "INFINITY");
+    const text t = vpps_c_say("%.9g", (double)f);
+    return vpps_c_say(f < 0 ? "(%s%sf)" : "%s%sf", t.at, strpbrk(t.at, ".e") ? "" : ".0");
+}
+
+static text count_of(const vpps_cell_count *count) {
+    text t = vpps_c_say("%u", count->base);
+    for (uint32_t d = 1; d < VPPS_AXES; d++)
+        if (count->list[d]) t = vpps_c_say("%s + %u * n%u", t.at, count->list[d], d - 1);
+    return t;
+}
+
+static text number_f(cell *x, const vpps_program_step *s) {
+    const vpps_cell_number *f = &s->run.of.f;
+    (void)x;
+    if (f->kind == VPPS_NUMBER_INVERSE) return vpps_c_say("inverse_of(%s)", count_of(&f->count).at);
+    return real_text(f->real);
+}
+
+static text number_u(cell *x, const vpps_program_step *s) {
+    const vpps_cell_number *u = &s->run.of.u;
+    if (u->kind == VPPS_NUMBER_WORD) return vpps_c_say("index%u", x->c->words[u->word].value);
+    return vpps_c_say("%uu", u->whole);
+}
+
+/* ---------------------------------------------------------------- element by element */
+
+static void make_formula(cell *x, const vpps_program_step *s) {
+    static const char *const tensors[] = {"x", "y", "z"};
+    binding b[8];
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->run.tensors; i++) b[n++] = (binding){tensors[i], own(x, s, i)};
+    if (s->run.scalars) b[n++] = (binding){"s", own(x, s, s->run.tensors)};
+    b[n++] = (binding){"f", number_f(x, s)};
+    b[n++] = (binding){"u", number_u(x, s)};
+    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* inference drops nothing: its f is 0, too */
+    fprintf(x->out, "const float v%u = ", s->to.value);
+    put_formula(x->out, formulas[s->run.of.opcode].value, b, n);
+    fputs(";\n", x->out);
+}
+
+/* Calls `put` for each operand from number `first` on; where it is a list, in a loop over the list's members m. */
+static void each_listed(cell *x, const vpps_program_step *s, uint32_t first,
+                        void (*put)(cell *x, const vpps_program_step *s, uint32_t i)) {
+    for (uint32_t i = first; i < s->n; i++) {
+        const vpps_operand *o = operand(x, s, i);
+        if (o->access == VPPS_ACCESS_MEMBERS) fprintf(x->out, "for (size_t m = 0; m < n%u; m++) ", o->axis - 1u);
+        put(x, s, i);
+    }
+}
+
+static text listed(cell *x, const vpps_program_step *s, uint32_t i) {
+    const vpps_operand *o = operand(x, s, i);
+    return o->access == VPPS_ACCESS_MEMBERS ? at(x, o, "e") : own(x, s, i);
+}
+
+/* The weights of a list are a vector of the vertex, or a member's scalar each. */
+static void put_next(cell *x, const vpps_program_step *s, uint32_t i) {
+    const uint32_t v = s->to.value;
+    binding b[3] = {{"a", vpps_c_say("v%u", v)}, {"x", listed(x, s, i)}, {"w", vpps_c_say("0.0f")}};
+    if (s->run.weights) {
+        const vpps_operand *weights = operand(x, s, 0);
+        b[2].value = at(x, weights, weights->access == VPPS_ACCESS_MEMBERS ? "0" : vpps_c_say("number%u++", v).at);
+    }
+    fprintf(x->out, "v%u = ", v);
+    put_formula(x->out, formulas[s->run.of.opcode].next, b, 3);
+    fputs(";\n", x->out);
+}
+
+static void make_fold(cell *x, const vpps_program_step *s) {
+    const uint32_t v = s->to.value;
+    const bool scales = strchr(vpps_instructions[s->run.of.opcode].operands, 'f');
+    const binding b[] = {{"a", vpps_c_say("v%u", v)}, {"f", scales ? number_f(x, s) : vpps_c_say("0.0f")}};
+    fprintf(x->out, "float v%u = 0.0f;\n", v);
+    if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
+    each_listed(x, s, s->run.weights, put_next);
+    fprintf(x->out, "v%u = ", v);
+    put_formula(x->out, formulas[s->run.of.opcode].made, b, 2);
+    fputs(";\n", x->out);
+}
+
+static void put_found(cell *x, const vpps_program_step *s, uint32_t i) {
+    const uint32_t v = s->to.value;
+    const text y = listed(x, s, i);
+    const binding b[] = {{"a", vpps_c_say("v%u", v)}, {"x", y}};
+    fprintf(x->out, "{ if (!any%u || ", v);
+    put_formula(x->out, formulas[s->run.of.opcode].beats, b, 2);
+    fprintf(x->out, " || (%s != %s && v%u == v%u)) v%u = %s; any%u = 1; }\n", y.at, y.at, v, v, v, y.at, v);
+}
+
+/* A NaN is found before all else. */
+static void make_found(cell *x, const vpps_program_step *s) {
+    fprintf(x->out, "float v%u = 0.0f;\nint any%u = 0;\n", s->to.value, s->to.value);
+    each_listed(x, s, 0, put_found);
+}
+
+static void make_matmul(cell *x, const vpps_program_step *s) {
+    const uint32_t rows = s->to.rows, n = operand(x, s, 1)->rows, v = s->to.value;
+    const text a = at(x, operand(x, s, 0), vpps_c_say("k * %u + e %% %u", rows, rows).at);
+    const text b = at(x, operand(x, s, 1), vpps_c_say("e / %u * %u + k", rows, n).at);
+    fprintf(x->out, "float v%u = 0.0f;\nfor (size_t k = 0; k < %u; k++) v%u = multiply_add(%s, %s, v%u);\n", v, n, v,
+            a.at, b.at, v);
+}
+
+/* Operands one below the other, or a list's members, and zeros below them. */
+static void make_stack(cell *x, const vpps_program_step *s) {
+    const uint32_t rows = s->to.rows, v = s->to.value;
+    uint32_t first = 0;
+    fprintf(x->out, "float v%u = 0.0f;\n", v);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_operand *o = operand(x, s, i);
+        const uint32_t r = o->rows;
+        if (s->run.of.over_list) {
+            const text e = vpps_c_say("e %% %u %% %u + e / %u * %u", rows, r, rows, r);
+            fprintf(x->out, "{ const size_t m = e %% %u / %u; if (m < n%u) v%u = %s; }\n", rows, r, o->axis - 1u, v,
+                    at(x, o, e.at).at);
+        } else {
+            const text e = vpps_c_say("e %% %u - %u + e / %u * %u", rows, first, rows, r);
+            if (first) fprintf(x->out, "if (e %% %u >= %u) ", rows, first);
+            fprintf(x->out, "if (e %% %u < %u) v%u = %s;\n", rows, first + r, v, at(x, o, e.at).at);
+        }
+        first += r;
+    }
+}
+
+/* Rows of an operand; of a list's stack the member's own. */
+static void make_slice(cell *x, const vpps_program_step *s) {
+    const vpps_operand *o = operand(x, s, 0);
+    const uint32_t rows = s->to.rows;
+    const text first = s->run.of.over_list ? vpps_c_say("m * %u", rows) : vpps_c_say("%u", s->run.of.u.whole);
+    const text e = vpps_c_say("e %% %u + %s + e / %u * %u", rows, first.at, rows, o->rows);
+    fprintf(x->out, "const float v%u = %s;\n", s->to.value,
+            at(x, o, s->to.cols == 1 ? vpps_c_say("e + %s", first.at).at : e.at).at);
+}
+
+/* An element of the row that a number selects. */
+static void make_selected(cell *x, const vpps_program_step *s) {
+    const vpps_operand *from = operand(x, s, 0), *numbers = operand(x, s, 1);
+    const uint32_t r = s->to.rows, v = s->to.value;
+    const text number = at(x, numbers, vpps_c_say("e %% %u", r).at);
+    fprintf(x->out, "float v%u = NAN;\nif (%s >= 0.0f && %s < %u.0f) { const size_t k = (size_t)%s; v%u = %s; }\n", v,
+            number.at, number.at, from->rows, number.at, v,
+            at(x, from, vpps_c_say("e / %u * %u + k", r, from->rows).at).at);
+}
+
+/* What is one expression of the operands. False: no such instruction is known. */
+static bool make_expression(cell *x, const vpps_program_step *s) {
+    const vpps_operand *o = s->n ? operand(x, s, 0) : NULL;
+    const vpps_param table = s->run.of.table;
+    const uint32_t rows = s->to.rows, cols = s->to.cols;
+    text value;
+    switch (s->run.of.opcode) {
+    case VPPS_I_RESHAPE: value = at(x, o, "e"); break;
+    case VPPS_I_TRANSPOSE: value = at(x, o, vpps_c_say("e %% %u * %u + e / %u", rows, cols, rows).at); break;
+    case VPPS_I_MATRIX:
+        value = vpps_c_say("weight_at(%u, %u, e %% %u, e / %u, %s)", rows, cols, rows, rows,
+                           vpps_c_weights(x->w, table).at);
+        break;
+    case VPPS_I_ENTRY:
+        value = vpps_c_say("ENTRY(%s, %u, entry_number(%s, %u), e)", x->w->names[table], rows * cols, own(x, s, 0).at,
+                           x->w->model->params[table].count);
+        vpps_c_weights(x->w, table);
+        break;
+    default: return false;
+    }
+    fprintf(x->out, "const float v%u = %s;\n", s->to.value, value.at);
+    return true;
+}
+
+static void make_argmax(cell *x, const vpps_program_step *s) {
+    const vpps_operand *o = operand(x, s, 0);
+    const uint32_t n = vpps_operand_words(o), v = s->to.value;
+    fprintf(x->out,
+            "float v%u;\n{\nfloat x[%u];\nfor (size_t k = 0; k < %u; k++) x[k] = %s;\nv%u = argmax_of(%u, x, e);\n}\n",
+            v, n, n, at(x, o, "k").at, v, n);
+}
+
+static bool make_element(cell *x, const vpps_program_step *s) {
+    if (s->kind != VPPS_STEP_RUN) return false;
+    const uint32_t opcode = s->run.of.opcode;
+    const vpps_form form = vpps_instructions[opcode].form;
+    if (opcode == VPPS_I_SLICE)
+        make_slice(x, s);
+    else if (opcode == VPPS_I_STACK)
+        make_stack(x, s);
+    else if (opcode == VPPS_I_MATMUL)
+        make_matmul(x, s);
+    else if (opcode == VPPS_I_SELECT_ROWS)
+        make_selected(x, s);
+    else if (opcode == VPPS_I_ARGMAX)
+        make_argmax(x, s);
+    else if (form != VPPS_FORM_EW)
+        return make_expression(x, s);
+    else if (formulas[opcode].next)
+        make_fold(x, s);
+    else if (formulas[opcode].beats)
+        make_found(x, s);
+    else
+        make_formula(x, s);
+    return true;
+}
+
+/* ---------------------------------------------------------------- segments of elements */
+
+static void begin_members(cell *x, uint32_t axis) {
+    if (axis) fprintf(x->out, "for (size_t m = 0; m < n%u; m++) {\n", axis - 1);
+}
+static void end_members(cell *x, uint32_t axis) {
+    if (axis) fputs("}\n", x->out);
+}
+
+/* Stores an element in all places of what the vertex gives that the value is. */
+static void put_outputs(cell *x, uint32_t v, const char *value) {
+    const vpps_cell_data *d = x->cell;
+    for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
+        const uint32_t output = d->offers[k].output, push = k - d->n_scattered;
+        const bool scattered = k < d->n_scattered;
+        if (output & VPPS_CELL_INPUT || x->c->outputs[output].value != v || (!scattered && !x->pushes[push])) continue;
+        const text to =
+            scattered ? vpps_c_given("out", x->w->output_at[k]) : vpps_c_given("pushed", vpps_c_push_at(x, push));
+        fprintf(x->out, "%s = %s;\n", to.at, value);
+    }
+}
+
+static void put_slot(cell *x, uint32_t v) {
+    const uint32_t words = vpps_value_words(&x->c->values[v]);
+    if (x->c->values[v].axis)
+        fprintf(x->out, "t%u[m * %u + e] = v%u;\n", v, words, v);
+    else
+        fprintf(x->out, "t%u[e] = v%u;\n", v, v);
+}
+
+static bool in_slot(cell *x, uint32_t v) { return x->s.slot[v] != VPPS_NONE && x->s.made_in[v] != VPPS_NONE; }
+
+static vpps_status refuse(cell *x, const vpps_program_step *s) {
+    const char *what = s->kind == VPPS_STEP_RUN ? vpps_ops[s->run.of.op].name : "a value of another kind";
+    return vpps_fail(VPPS_ARGUMENT, "cell %s: %s cannot be exported to C", x->c->name, what);
+}
+
+static vpps_status put_elements(cell *x, const vpps_segment *g) {
+    begin_members(x, g->axis);
+    fprintf(x->out, "for (size_t e = 0; e < %u; e++) {\n", g->words);
+    for (uint32_t k = 0; k < g->n; k++) {
+        const vpps_segment_step *step = &x->s.steps[g->first + k];
+        const uint32_t v = step->value;
+        const bool made = x->s.made_in[v] == x->segment;
+        if (step->kind == VPPS_SEGMENT_MAKE && !make_element(x, step->step)) return refuse(x, step->step);
+        if (step->kind == VPPS_SEGMENT_LOAD) {
+            x->s.made_in[v] = VPPS_NONE; /* it is read where it is in memory */
+            const text from = vpps_c_element(x, v, "e");
+            x->s.made_in[v] = x->segment;
+            fprintf(x->out, "const float v%u = %s;\n", v, from.at);
+        }
+        if (made && in_slot(x, v) && (step->kind == VPPS_SEGMENT_LOAD || x->s.last_read[v] > x->segment + 1))
+            put_slot(x, v);
+        if (step->kind != VPPS_SEGMENT_LOAD) put_outputs(x, v, vpps_c_element(x, v, "e").at);
+    }
+    fputs("}\n", x->out);
+    end_members(x, g->axis);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- whole vectors, and lists of scalars */
+
+/* The k-th name of whole.def's arguments, after its type. */
+static text argument_name(const char *arguments, uint32_t k) {
+    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* the totals come first */
+    const char *name = strchr(arguments, ' ') + 1;
+    return vpps_c_say("%.*s", (int)strcspn(name, ",)"), name);
+}
+
+/* Element k of a tensor: of a vector, of column c of a matrix, or of a list of scalars, which lie side by side in their slot. */
+static text tensor_at(cell *x, const vpps_program_step *s, const vpps_operand *o, const char *length) {
+    if (s->run.of.over_list) return vpps_c_say("t%u[k]", o->value);
+    return at(x, o, vpps_step_columns(s) > 1 ? vpps_c_say("c * %s + k", length).at : "k");
+}
+
+/* What stands for the names of an instruction of `length` elements: at element k. */
+static size_t bind_whole(cell *x, const vpps_program_step *s, const char *length, text *names, binding *b) {
+    const formula_row *row = &formulas[s->run.of.opcode];
+    const char *letters = vpps_instructions[s->run.of.opcode].operands;
+    size_t n = 0;
+    b[n++] = (binding){"t.head", vpps_c_say("head")};
+    b[n++] = (binding){"t.sum", vpps_c_say("sum")};
+    b[n++] = (binding){"t.length", vpps_c_say("%s", length)};
+    b[n++] = (binding){"expf", vpps_c_say("exp_of")};
+    b[n++] = (binding){"logf", vpps_c_say("log_of")};
+    b[n++] = (binding){"__uint_as_float", vpps_c_say("float_of_bits")};
+    b[n++] = (binding){"vpps_inverse_norm", vpps_c_say("inverse_norm")};
+    b[n++] = (binding){"u.here", vpps_c_say("(k == label)")};
+    b[n++] = (binding){"u.value", vpps_c_say("picked")};
+    for (uint32_t i = 0, o = 0; letters[i]; i++) {
+        names[i] = argument_name(row->arguments, i);
+        b[n].name = names[i].at;
+        if (letters[i] == 't') {
+            b[n].value = tensor_at(x, s, operand(x, s, o++), length);
+        } else if (letters[i] == 's') {
+            const vpps_operand *scalar = operand(x, s, o++);
+            b[n].value =
+                at(x, scalar, scalar->access == VPPS_ACCESS_COLUMN ? "c" : vpps_c_say("%u", scalar->element).at);
+        } else if (letters[i] == 'f') {
+            b[n].value = number_f(x, s);
+        } else {
+            continue;
+        }
+        n++;
+    }
+    return n;
+}
+
+/* A sum over the `length` elements of the tensors, and what is made of it. */
+static void put_result(cell *x, const vpps_program_step *s, const char *length) {
+    const formula_row *row = &formulas[s->run.of.opcode];
+    const uint32_t columns = vpps_step_columns(s), v = s->to.value, words = vpps_operand_words(&s->to);
+    const bool axis = s->axis && !s->run.of.over_list,
+               label = strchr(vpps_instructions[s->run.of.opcode].operands, 'u');
+    const text loop = vpps_c_say("for (size_t k = 0; k < %s; k++) ", length);
+    text names[8];
+    binding b[16];
+    const size_t n = bind_whole(x, s, length, names, b);
+    fputs("{\n", x->out);
+    if (columns > 1) fprintf(x->out, "for (size_t c = 0; c < %u; c++) {\n", columns);
+    const text first = tensor_at(x, s, operand(x, s, 0), length);
+    if (label) {
+        const text picked = at(x, operand(x, s, 0), "label");
+        fprintf(x->out, "const size_t label = %s;\nconst float picked = %s;\n", number_u(x, s).at, picked.at);
+        if (!strstr(row->term, "u.value") && !strstr(row->finish, "u.value")) fputs("(void)picked;\n", x->out);
+    }
+    const bool greatest = strcmp(row->head, "GREATEST") == 0, finite = strcmp(row->head, "FINITE") == 0;
+    fputs("float lanes[LANES] = {0};\n", x->out);
+    if (strcmp(row->head, "MEAN") == 0)
+        fprintf(x->out, "%slanes[k %% LANES] += %s;\nconst float head = sum_of_lanes(lanes) / (float)%s;\n%s", loop.at, first.at, length,
+                "memset(lanes, 0, sizeof lanes);\n");
+    if (greatest || finite)
+        fprintf(x->out, "float head = -INFINITY;\n%shead = %s > head ? %s : head;\n", loop.at, first.at, first.at);
+    if (finite) fputs("head = fabsf(head) < INFINITY ? head : 0.0f;\n", x->out);
+    fprintf(x->out, "%slanes[k %% LANES] += ", loop.at);
+    put_formula(x->out, row->term, b, n);
+    fputs(";\nfloat sum = sum_of_lanes(lanes);\nsum = ", x->out);
+    put_formula(x->out, row->finish, b, n);
+    fputs(";\n", x->out);
+    const text item = axis ? vpps_c_say("m * %u + ", words) : vpps_c_say("%s", "");
+    if (!row->value)
+        fprintf(x->out, columns > 1 ? "t%u[%sc] = sum;\n" : "t%u[%s0] = sum;\n", v, item.at);
+    else {
+        fprintf(x->out, columns > 1 ? "%st%u[%sc * %s + k] = " : "%st%u[%s%.0sk] = ", loop.at, v, item.at, length);
+        put_formula(x->out, row->value, b, n);
+        fputs(";\n", x->out);
+    }
+    fputs(columns > 1 ? "}\n}\n" : "}\n", x->out);
+}
+
+static vpps_status put_whole(cell *x, const vpps_segment *g, const vpps_program_step *s) {
+    if (!formulas[s->run.of.opcode].term) return refuse(x, s);
+    const vpps_operand *first = operand(x, s, 0);
+    begin_members(x, g->axis);
+    put_result(x, s, vpps_c_say("%u", vpps_operand_words(first) / vpps_step_columns(s)).at);
+    end_members(x, g->axis);
+    return VPPS_OK;
+}
+
+/* An instruction of the form ROW of a list of scalars. */
+static vpps_status put_list(cell *x, const vpps_program_step *s) {
+    if (!formulas[s->run.of.opcode].term) return refuse(x, s);
+    put_result(x, s, vpps_c_say("n%u", s->axis - 1u).at);
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* "&t4[c * 16]", or "t4" where the index is 0: where an array of floats begins, of an element of it. */
+static text address_of(text element) {
+    const size_t len = strlen(element.at);
+    if (len > 3 && strcmp(element.at + len - 3, "[0]") == 0) return vpps_c_say("%.*s", (int)len - 3, element.at);
+    return vpps_c_say("&%s", element.at);
+}
+
+/* A vector or a column; that of an operand, and one of what is made. */
+static text column_of(cell *x, const vpps_operand *o) {
+    return at(x, o, o->cols > 1 ? vpps_c_say("c * %u", o->rows).at : "0");
+}
+
+static void add_product(cell *x, const vpps_program_step *s, uint32_t i, const char *y) {
+    const vpps_operand *o = operand(x, s, i);
+    const text weights = vpps_c_weights(x->w, o->matrix);
+    text from = address_of(column_of(x, o));
+    if (!in_slot(x, o->value) && x->c->values[o->value].kind == VPPS_VALUE_LOOKUP) {
+        const text entry = at(x, o, o->cols > 1 ? vpps_c_say("c * %u + k", o->rows).at : "k");
+        from = vpps_c_say("x%u", i);
+        fprintf(x->out, "float x%u[%u];\nfor (size_t k = 0; k < %u; k++) x%u[k] = %s;\n", i, o->rows, o->rows, i,
+                entry.at);
+    }
+    fprintf(x->out, "multiply(%u, %u, %s, %s, %s);\n", s->to.rows, o->rows, weights.at, from.at, y);
+}
+
+static vpps_status put_product(cell *x, const vpps_program_step *s) {
+    const vpps_operand *start = &s->product.start;
+    const uint32_t v = s->to.value, words = vpps_operand_words(&s->to);
+    if (s->product.transposed) return refuse(x, s);
+    begin_members(x, s->axis);
+    fputs("{\n", x->out);
+    if (s->to.cols > 1) fprintf(x->out, "for (size_t c = 0; c < %u; c++) {\n", s->to.cols);
+    text y = vpps_c_say("t%u[%s]", v, s->to.cols > 1 ? vpps_c_say("c * %u", s->to.rows).at : "0");
+    if (s->axis)
+        y = vpps_c_say("t%u[m * %u%s]", v, words, s->to.cols > 1 ? vpps_c_say(" + c * %u", s->to.rows).at : "");
+    y = address_of(y);
+    text from = vpps_c_say("NULL");
+    if (start->place == VPPS_PLACE_PARAMETER && start->value == v)
+        from = vpps_c_weights(x->w, start->at);
+    else if (start->place)
+        from = address_of(column_of(x, start));
+    fprintf(x->out, "begin_with(%u, %s, %s);\n", s->to.rows, from.at, y.at);
+    for (uint32_t i = 0; i < s->n; i++) add_product(x, s, i, y.at);
+    fputs(s->to.cols > 1 ? "}\n}\n" : "}\n", x->out);
+    end_members(x, s->axis);
+    return VPPS_OK;
+}
+
+vpps_status vpps_c_write_stage(vpps_c_cell *x) {
+    vpps_status status = VPPS_OK;
+    for (x->segment = 0; x->segment < x->s.n && status == VPPS_OK; x->segment++) {
+        const vpps_segment *g = &x->s.list[x->segment];
+        const vpps_program_step *s = x->s.steps[g->first].step;
+        if (g->kind == VPPS_SEGMENT_ELEMENTS)
+            status = put_elements(x, g);
+        else if (g->kind == VPPS_SEGMENT_WHOLE)
+            status = put_whole(x, g, s);
+        else if (g->kind == VPPS_SEGMENT_LISTS)
+            status = put_list(x, s);
+        else
+            status = put_product(x, s);
+    }
+    return status;
+}

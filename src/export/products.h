@@ -1,0 +1,50 @@
+/* products.h - products of a matrix and a vector, and single weights of one. Rows lie in blocks of 64 while there are so many, then of 16,
+ * then one block of the rest. The rows of a block are summed up side by side, each over the columns in rising order. */
+VPPS_UNUSED static void multiply(size_t rows, size_t cols, MATRIX(w), const float *restrict x, float *restrict y) {
+    size_t i = 0;
+    for (; rows - i >= 64; i += 64) multiply_block(64, cols, BLOCK_AT(w, i, cols), x, y + i);
+    for (; rows - i >= 16; i += 16) multiply_block(16, cols, BLOCK_AT(w, i, cols), x, y + i);
+    if (i < rows) multiply_block(rows - i, cols, BLOCK_AT(w, i, cols), x, y + i);
+}
+
+VPPS_UNUSED static float weight_at(size_t rows, size_t cols, size_t row, size_t column, MATRIX(w)) {
+    const size_t rest = rows - rows % 64, width = row < rest ? 64 : row < rows - rows % 16 ? 16 : rows % 16;
+    const size_t first = width == 64 ? row - row % 64 : width == 16 ? row - row % 16 : rows - rows % 16;
+    return block_weight(width, row - first, column, BLOCK_AT(w, first, cols));
+}
+
+/* y = x, of n elements; of zeros where x is NULL. */
+VPPS_UNUSED static void begin_with(size_t n, const float *x, float *y) {
+    for (size_t i = 0; i < n; i++) y[i] = x ? x[i] : 0.0f;
+}
+
+/* ---- what instructions of isa.def need beside their formulas */
+
+VPPS_INLINE float inverse_of(size_t n) { return n ? 1.0f / (float)n : 0.0f; }
+VPPS_INLINE float inverse_norm(float squares, size_t n, float epsilon) {
+    return 1.0f / sqrtf(squares / (float)n + epsilon);
+}
+
+/* The entry of a table of `count` that is number x, without its fraction: below 0 the first, beyond the table the last. */
+VPPS_INLINE size_t entry_number(float x, size_t count) {
+    return !(x > 0.0f) ? 0 : x < (float)count ? (size_t)x : count - 1;
+}
+
+/* Element 0: the number of the greatest element of x, the first of equals. Element 1: its log softmax. */
+VPPS_UNUSED static float argmax_of(size_t n, const float *x, size_t element) {
+    size_t best = 0;
+    float sum = 0.0f;
+    for (size_t k = 1; k < n; k++) best = x[k] > x[best] ? k : best;
+    for (size_t k = 0; k < n; k++) sum += exp_of(x[k] - x[best]);
+    return element ? -log_of(sum) : (float)best;
+}
+
+/* The sum of lanes in which terms were added up by turns. */
+enum { LANES = 16 };
+VPPS_INLINE float sum_of_lanes(const float *lanes) {
+    float halves[LANES];
+    for (size_t j = 0; j < LANES; j++) halves[j] = lanes[j];
+    for (size_t width = LANES / 2; width > 0; width /= 2)
+        for (size_t j = 0; j < width; j++) halves[j] += halves[j + width];
+    return halves[0];
+}

@@ -1,0 +1,29 @@
+/* weights_bf16.h - weights as bf16, the upper halves of floats. Of a matrix, a block of `width` rows lies column after column; a word has
+ * the weight of row j in its lower half, and that of row j + (width + 1) / 2 in its upper half. */
+typedef uint32_t matrix_weight;
+typedef uint16_t table_weight;
+#define MATRIX(w) const matrix_weight *restrict w
+#define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) / 2 * (cols))
+#define ENTRY(w, words, number, e) float_of_bits((uint32_t)(w)[(size_t)(number) * (words) + (e)] << 16)
+
+/* y += the block times x. */
+VPPS_INLINE void multiply_block(size_t width, size_t cols, MATRIX(w), const float *restrict x, float *restrict y) {
+    const size_t half = (width + 1) / 2;
+    float low[MOST_ROWS / 2], high[MOST_ROWS / 2] = {0};
+    for (size_t j = 0; j < half; j++) low[j] = y[j];
+    for (size_t j = half; j < width; j++) high[j - half] = y[j];
+    for (size_t k = 0; k < cols; k++, w += half) {
+        for (size_t j = 0; j < half; j++) {
+            low[j] = multiply_add(float_of_bits(w[j] << 16), x[k], low[j]);
+            high[j] = multiply_add(float_of_bits(w[j] & 0xffff0000u), x[k], high[j]);
+        }
+    }
+    for (size_t j = 0; j < half; j++) y[j] = low[j];
+    for (size_t j = half; j < width; j++) y[j] = high[j - half];
+}
+
+VPPS_INLINE float block_weight(size_t width, size_t row, size_t column, MATRIX(w)) {
+    const size_t half = (width + 1) / 2;
+    return row < half ? float_of_bits(w[column * half + row] << 16)
+                      : float_of_bits(w[column * half + row - half] & 0xffff0000u);
+}

@@ -1,0 +1,8 @@
+/* weights_file.h - checks that `weights` are the bytes of the file that was written with this text, by their FNV-1a hash. */
+VPPS_UNUSED static int fits(const void *weights, size_t bytes) {
+    const unsigned char *at = weights;
+    uint32_t hash = 2166136261u;
+    if (bytes != WEIGHTS_BYTES) return 0;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * 16777619u;
+    return hash == WEIGHTS_HASH;
+}

@@ -1,0 +1,135 @@
+#!/bin/bash
+# test_export_c.sh - `vpps export --c`: programs that answer as predict does, and what is refused. VPPS names the program (default:
+# build/vpps). VPPS_EXPORT_BUILDS says how programs are built and run, as for build/tests/export_test_export, for every network.
+# Prints a line for every failure; the last line is "N passed, N failed, N skipped".
+
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
+
+strict=(-std=c99 -Wall -Wextra -Wpedantic -Werror)
+IFS=';' read -r -a builds <<<"${VPPS_EXPORT_BUILDS:-cc -O1|}"
+
+printf '(1 (0 never) (1 (0 a) (1 dull)))\n\n(0 (1 so) (0 bad))\n(3 word)\n(1 (0 (1 3) (2 4)) (1 (0 7) (1 MAX)))\n' >trees.txt
+printf 'the dog barks loudly\n\na  Zürich\tcafé opens\n日本 so bad\n' >words.txt
+printf 'the|O dog|B-X barks|O\na|O Zürich|B-X café|I-X opens|O\n\nso|O|x bad|B-X\n' >tagged.txt
+for _ in 1 2 3 4; do cat tagged.txt; printf 'never|O bad|B-X\nthe|O bad|B-X dog|I-X\n'; done >tags.txt
+printf 'pos\ta good film\nneg\ta bad film\npos\tgood good\n\nneg\tdull\n' >labels.txt
+trees_with=(--generate listops --examples 100) tags_with=(--train tags.txt --min-count 1) labels_with=(--train labels.txt --min-count 1)
+
+# answers NETWORK INPUT...: the program that is exported answers each input as predict does.
+answers() {
+    local network=$1 input build
+    exits 0 "$vpps" export --model "$network.ckpt" --c "$network.c" --main --force || return 1
+    for build in "${builds[@]}"; do
+        read -r -a cc <<<"${build%%|*}"
+        read -r -a runner <<<"${build#*|}"
+        exits 0 "${cc[@]}" "${strict[@]}" -o program "$network.c" -lm || return 1
+        for input in "${@:2}"; do
+            "$vpps" predict --model "$network.ckpt" --vps 1 <"$input" >want 2>/dev/null && "${runner[@]}" ./program <"$input" >got &&
+                diff want got || return 1
+        done
+    done
+}
+
+# trained NETWORK OPTION...: with sizes that are no multiple of a block.
+trained() { exits 0 "$vpps" train "$1" --vps 1 --quiet --epochs 2 --hidden 21 --save "$1.ckpt" --force "${@:2}"; }
+
+check "train tree-lstm" trained tree-lstm --embed 18 "${trees_with[@]}"
+check "a program for trees" answers tree-lstm trees.txt
+check "train bilstm-char-tagger" trained bilstm-char-tagger --embed 7 --character-embed 9 --layers 2 --crf "${tags_with[@]}"
+check "a program for taggers" answers bilstm-char-tagger words.txt tagged.txt
+check "train act" trained act --embed 7 --turns 4 "${labels_with[@]}"
+check "a program for sentences" answers act words.txt labels.txt
+if [ -n "${VPPS_EXPORT_BUILDS:-}" ]; then
+    for network in tree-lstm-2type tree-gru rvnn mv-rnn td-rnn td-lstm tree-fc; do
+        check "train $network" trained "$network" "${trees_with[@]}"
+        check "a program of $network" answers "$network" trees.txt
+    done
+    for options in "--layers 1" "--layers 2 --crf" "--layers 1 --scheme iob2"; do
+        for network in bilstm-tagger bilstm-char-tagger transformer-tagger; do
+            # shellcheck disable=SC2086
+            check "train $network $options" trained "$network" $options "${tags_with[@]}"
+            check "a program of $network $options" answers "$network" words.txt tagged.txt
+        done
+    done
+    check "train bilstm-classifier" trained bilstm-classifier --layers 2 "${labels_with[@]}"
+    check "a program of bilstm-classifier" answers bilstm-classifier words.txt labels.txt
+fi
+
+# ---------------------------------------------------------------- a program's input
+
+program_refuses() { # INPUT TEXT
+    # shellcheck disable=SC2059
+    printf "$1" | ./program >got 2>err && return 1
+    says err "$2"
+}
+exits 0 "$vpps" export --model tree-lstm.ckpt --c tree-lstm.c --main --force && cc "${strict[@]}" -o program tree-lstm.c -lm
+check "a label that is none" program_refuses '(1 (0 a) (1000 b))\n' 'stdin:1: expected a label from -1 to 999'
+check "a tree that ends early" program_refuses '(1 a)\n(1 (0 a)\n' "stdin:2: expected '('"
+check "two trees in a line" program_refuses '(1 a) (1 b)\n' 'stdin:1: expected one tree'
+exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && cc "${strict[@]}" -o program tagger.c -lm
+check "columns" program_refuses 'a\tO\nb\tO\n\nc\tO\n' 'found columns'
+check "JSON" program_refuses '{"text": "a b"}\n' 'JSON'
+
+# ---------------------------------------------------------------- examples
+
+embedded=$(dirname "$cli")/../examples/embedded
+labels_trees() { # COMMAND...: prints the labels that predict does
+    "$vpps" predict --model tree-lstm.ckpt --vps 1 --output label <trees.txt 2>err | grep . >want
+    local lines
+    mapfile -t lines < <(grep . trees.txt)
+    "$@" "${lines[@]}" >got && diff want got
+}
+exits 0 "$vpps" export --model tree-lstm.ckpt --c net.c --header net.h --force
+check "examples/embedded/tree_lstm.c" exits 0 cc "${strict[@]}" -I. -o tree_lstm "$embedded/tree_lstm.c" net.c -lm
+check "its labels" labels_trees ./tree_lstm
+if command -v node wasm-ld >/dev/null && clang --print-targets 2>/dev/null | grep -q wasm32; then
+    check "the same in WebAssembly" exits 0 clang --target=wasm32 -O2 -mbulk-memory -nostdlib -I"$embedded/wasm" -I. \
+        -Wl,--no-entry,--export=label_of,--export=__heap_base -o net.wasm "$embedded/tree_lstm.c" net.c
+    check "its labels" labels_trees node "$embedded/wasm/run.mjs" net.wasm
+else
+    skip "WebAssembly" "there is no clang for it, or no node" 2
+fi
+tags_words() {
+    exits 0 cc "${strict[@]}" -I. -o tagger "$embedded/tagger.c" net.c -lm && ./tagger the dog barks >got &&
+        echo the dog barks | "$vpps" predict --model bilstm-tagger.ckpt --vps 1 2>err | diff - got
+}
+check "train bilstm-tagger" trained bilstm-tagger --embed 6 --layers 1 --mlp 0 "${tags_with[@]}"
+check "export it" exits 0 "$vpps" export --model bilstm-tagger.ckpt --c net.c --header net.h --force
+check "examples/embedded/tagger.c" tags_words
+rm -f net.c net.h
+
+# ---------------------------------------------------------------- files
+
+check "a prefix, a header, weights beside" exits 0 "$vpps" export --model tree-lstm.ckpt --c parts.c --header parts.h --weights parts.bin --prefix Tree_ \
+    --precision int8
+uses_parts() {
+    cat >use.c <<'END'
+#include "parts.h"
+#include <stdio.h>
+static _Alignas(64) unsigned char bytes[1 << 20];
+int main(void) {
+    FILE *f = fopen("parts.bin", "rb");
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    float out[TREE__LEAF_OUT], pushed[TREE__LEAF_PUSHED];
+    fclose(f);
+    if (!Tree__weights_fit(bytes, n) || Tree__weights_fit(bytes, n - 1)) return 1;
+    if (Tree__leaf(bytes, Tree__word_number("3", 1), out, pushed) != TREE__OK || Tree__leaf(bytes, UINT32_MAX, out, pushed) != TREE__INDEX) return 2;
+    bytes[n - 1]++;
+    return Tree__weights_fit(bytes, n);
+}
+END
+    exits 0 cc -std=c11 -Wall -Werror -o use use.c parts.c -lm && exits 0 ./use
+}
+check "they are used together" uses_parts
+check "again" exits 0 "$vpps" export --model tree-lstm.ckpt --c parts.c --header parts.h --weights parts.bin
+echo 'int main(void) { return 0; }' >mine.c
+check "a file of another program" fails_with 1 "--c mine.c: the file exists already, and --c has not made it" "$vpps" export \
+    --model tree-lstm.ckpt --c mine.c
+check "one file for both" fails_with 1 "are the same file" "$vpps" export --model tree-lstm.ckpt --c net.c --header ./net.c
+check "a header alone" fails_with 2 "--header goes with --c FILE.c" "$vpps" export --model tree-lstm.ckpt --save x --header x.h
+check "a prefix that is none" fails_with 1 "prefix '2net'; expected a C identifier" "$vpps" export --model tree-lstm.ckpt --c net.c --prefix 2net
+check "a program without weights" fails_with 1 "expected no --weights" "$vpps" export --model tree-lstm.ckpt --c net.c --main --weights net.bin
+check "nothing is left of what failed" test ! -e net.c
+
+summary

@@ -1,0 +1,21 @@
+/* replay.h - a program in C that calls the functions of an exported model as a graph's vertices do, and compares what they give with the
+ * engine's values. It needs no more than the exported file does, so that every compiler and processor can run it. */
+#pragma once
+
+#include "graph/graph.h"
+
+/* How a graph is replayed. */
+typedef struct replay {
+    vpps_graph *g;
+    vpps_handle *h;
+    const char *folder,
+        *name; /* NAME.c, NAME.h, NAME_calls.c and, with `beside`, NAME.bin are written there; NAME, in capitals, begins the functions' names */
+    vpps_c_precision precision;
+    bool beside;      /* the weights are in a file of their own */
+    bool chained;     /* vertices read what the functions before them gave, else the engine's values */
+    double tolerance; /* of an element, relative to the greatest of its vector */
+} replay;
+
+/* Writes the files. The program's function `int NAME_replay(void)` returns how many vertices differ. Fails as vpps_export_c and
+ * vpps_forward do. */
+vpps_status replay_write(const replay *r);

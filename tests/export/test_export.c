@@ -1,0 +1,187 @@
+/* test_export.c - exported cells beside the engine: networks of the table after some training, random cells over all operations, every
+ * precision, weights beside the file, indices out of range; and what is refused.
+ *
+ * VPPS_EXPORT_BUILDS says how programs are built and run, as "COMPILER FLAGS|RUNNER;...": "cc -O1|;aarch64-linux-gnu-gcc -static|qemu-aarch64",
+ * for every network. The default is this machine's cc, for a few. */
+#include "common/folder.h"
+#include "common/random_graph.h"
+#include "export/replay.h"
+#include "models/fixture.h"
+
+#include <math.h>
+
+static void make_folder(void) { folder_make(); }
+TEST_GROUP("export", .seconds = 300, .before_each = make_folder, .after_each = folder_remove);
+
+static const char strict[] = "-std=c99 -Wall -Wextra -Wpedantic -Werror";
+
+/* Builds and runs the program of a replay in every way that is asked for. */
+static void run_replay(const replay *r, const char *what) {
+    const char *asked = getenv("VPPS_EXPORT_BUILDS");
+    char builds[1024], command[2048], *rest = builds;
+    snprintf(builds, sizeof builds, "%s", asked && *asked ? asked : "cc -O1|");
+    TEST_OK(replay_write(r));
+    for (char *build; (build = strsep(&rest, ";"));) {
+        const char *compiler = strsep(&build, "|");
+        snprintf(command, sizeof command, "cd '%s' && %s %s -DALONE -o %s %s.c %s_calls.c -lm 2>&1 && %s ./%s",
+                 r->folder, compiler, strict, r->name, r->name, r->name, build ? build : "", r->name);
+        ck_assert_msg(system(command) == 0, "%s: %s", what, command);
+    }
+}
+
+/* ---------------------------------------------------------------- networks */
+
+enum { HIDDEN = 21, EMBED = 18, STEPS = 5 };
+
+/* A network with all of its options, or with the fewest; trained for some steps. */
+static void open_trained(fixture *f, vpps_handle **h, int i) {
+    vpps_options o = options_for("cpu");
+    o.verify = false;
+    fixture_open(f, i, NULL, HIDDEN, EMBED, 0.2f);
+    TEST_OK(vpps_handle_create(h, f->model, &o));
+    for (int k = 0; k < STEPS; k++) train_batch(*h, f->g, build(f, loss_heads(f)));
+    TEST_OK(vpps_read_parameters(*h));
+}
+
+static void check_network(int i, vpps_c_precision precision, bool beside) {
+    AT_END(fixture_close) fixture f;
+    OWNED(vpps_handle) *h;
+    open_trained(&f, &h, i);
+    build(&f, NET_HEADS_ALL);
+    /* rounded weights are the test of another: that products read what was written */
+    const double tolerances[] = {[VPPS_C_FP32] = 1e-6, [VPPS_C_BF16] = 0.05, [VPPS_C_INT8] = 0.05};
+    const replay r = {f.g,       h,      folder_path(""),          "NET",
+                      precision, beside, precision == VPPS_C_FP32, tolerances[precision]};
+    run_replay(&r, f.name);
+}
+
+/* A few networks; where builds are asked for, each one with all that can be chosen; with VPPS_TEST_SCALE=full every choice. */
+static bool is_asked(int i) {
+    static const char *const few[] = {"tree-lstm", "transformer-tagger", "act", "child-sum-tree-lstm",
+                                      "lstm-nmt with input feeding"};
+    const net_case c = case_at(i);
+    if (test_full() || (getenv("VPPS_EXPORT_BUILDS") && c.fullest)) return true;
+    for (size_t k = 0; k < VPPS_COUNT(few); k++)
+        if (strcmp(c.name, few[k]) == 0) return true;
+    return false;
+}
+
+TEST_EACH(networks_are_what_the_engine_has, 0, case_count()) {
+    if (is_asked(_i)) check_network(_i, VPPS_C_FP32, false);
+}
+
+TEST(weights_are_rounded_and_beside) {
+    int i = 0;
+    while (strcmp(case_at(i).name, "tree-lstm") != 0) i++;
+    check_network(i, VPPS_C_BF16, true);
+    check_network(i, VPPS_C_INT8, false);
+}
+
+/* ---------------------------------------------------------------- random cells */
+
+/* Vertices read the engine's values, so that each cell's own rounding is seen. */
+static void check_random(uint64_t seed) {
+    rg_case c;
+    AT_END(rg_destroy) rg_built built;
+    OWNED(vpps_handle) *h = NULL;
+    rg_draw(&c, seed, 24);
+    TEST_OK(rg_build(&built, &c, NULL));
+    uint32_t n = 0;
+    for (size_t i = 0; i < built.g[0]->n_records; i++) n += built.g[0]->records[i].cell != VPPS_NODE_RECORD;
+    if (!n) return; /* no cell is applied */
+    const vpps_options o = options_for("cpu");
+    TEST_OK(vpps_handle_create(&h, built.model, &o));
+    char what[64];
+    snprintf(what, sizeof what, "the case of seed %llu", (unsigned long long)seed);
+    run_replay(&(replay){built.g[0], h, folder_path(""), "NET", VPPS_C_FP32, false, false, 2e-5}, what);
+}
+
+TEST_EACH(random_cells_are_what_the_engine_has, 0, test_full() ? 100 : 6) { check_random(test_seed() + (uint64_t)_i); }
+
+/* ---------------------------------------------------------------- what values decide */
+
+/* Numbers that select entries and rows: there, beyond, before, and none. */
+TEST(numbers_out_of_range_select_nothing_beyond) {
+    static const float numbers[] = {0, 1.7f, 4, 5, 1e30f, -1, -1e30f, INFINITY, -INFINITY, NAN, 4.9999f};
+    OWNED(vpps_model) *m;
+    OWNED(vpps_handle) *h;
+    OWNED(vpps_graph) *g;
+    vpps_param table;
+    vpps_cell cell;
+    const vpps_options o = options_for("cpu");
+    TEST_OK(vpps_model_create(&m, 1));
+    TEST_OK(vpps_add_lookup(m, &table, "table/*?", 5, 3, 1, NULL));
+    vpps_graph *c = begin_cell(m, "a cell */ ?\?/");
+    const vpps_node number = vpps_pull(c, 1, 1), x = vpps_pull(c, 5, 1);
+    vpps_push(c, vpps_lookup_at(c, table, number));
+    vpps_push(c, vpps_select_rows_at(c, x, number));
+    vpps_push(c, vpps_argmax(c, vpps_scale_by(c, x, number)));
+    vpps_push(c, number);
+    cell = end_cell(c);
+    TEST_OK(vpps_graph_create(&g, m));
+    const vpps_node rows = vpps_input(g, 5, 1, (const float[]){3, -1, 4, 1, -5});
+    for (size_t i = 0; i < VPPS_COUNT(numbers); i++) {
+        const vpps_node both[] = {vpps_input(g, 1, 1, &numbers[i]), rows};
+        vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
+    }
+    TEST_OK(vpps_handle_create(&h, m, &o));
+    setenv("VPPS_EXPORT_BUILDS", "cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all|", 0);
+    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "numbers");
+}
+
+/* Cells that run where a value is a number, and hand on what they were given, or zeros, elsewhere. */
+TEST(conditions_hand_on_what_is_given) {
+    OWNED(vpps_model) *m;
+    OWNED(vpps_handle) *h;
+    OWNED(vpps_graph) *g;
+    vpps_param W;
+    const vpps_options o = options_for("cpu");
+    TEST_OK(vpps_model_create(&m, 1));
+    TEST_OK(vpps_add_matrix(m, &W, "W", 4, 4, NULL));
+    vpps_graph *c = begin_cell(m, "case 2");
+    const vpps_node which = vpps_pull(c, 1, 1), x = vpps_pull(c, 4, 1);
+    TEST_OK(vpps_condition_is(c, which, 2));
+    TEST_OK(vpps_scatter_else(c, vpps_tanh(c, vpps_matvec(c, W, x)), x));
+    TEST_OK(vpps_scatter_else(c, vpps_scale(c, x, -0.3f), VPPS_NO_NODE));
+    const vpps_cell cell = end_cell(c);
+    TEST_OK(vpps_graph_create(&g, m));
+    const vpps_node given = vpps_input(g, 4, 1, (const float[]){0.5f, -1, 2, 0.25f});
+    for (int i = 0; i < 4; i++) {
+        const vpps_node both[] = {vpps_constant(g, 1, 1, (float)i), given};
+        vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
+    }
+    TEST_OK(vpps_handle_create(&h, m, &o));
+    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "conditions");
+}
+
+/* ---------------------------------------------------------------- what is refused */
+
+static void refuses(const vpps_model *m, const vpps_c_export *options, const char *why) {
+    char *text;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    ck_assert_int_eq(vpps_export_c(m, f, options), VPPS_ARGUMENT);
+    ck_assert_msg(strstr(vpps_error_message(), why) != NULL, "%s", vpps_error_message());
+    fclose(f);
+    free(text);
+}
+
+TEST(what_cannot_be_exported_is_named) {
+    OWNED(vpps_model) *m;
+    vpps_param W;
+    TEST_OK(vpps_model_create(&m, 1));
+    refuses(m, NULL, "the model has no cells");
+    TEST_OK(vpps_add_matrix(m, &W, "W", 2, 2, NULL));
+    vpps_graph *c = begin_cell(m, "unit");
+    vpps_push(c, vpps_matvec(c, W, vpps_pull(c, 2, 1)));
+    end_cell(c);
+    refuses(m, &(vpps_c_export){.size = sizeof(vpps_c_export), .prefix = "int x"}, "expected a C identifier");
+    refuses(m, &(vpps_c_export){.size = 0}, "size");
+    refuses(m, &(vpps_c_export){.size = sizeof(vpps_c_export), .precision = (vpps_c_precision)7}, "precision 7");
+    vpps_param_values(m, W)[3] = NAN;
+    refuses(m, NULL, "parameter W: element 3 is nan; expected a finite number");
+    vpps_param_values(m, W)[3] = 3.4e38f;
+    refuses(m, &(vpps_c_export){.size = sizeof(vpps_c_export), .precision = VPPS_C_BF16}, "of bf16's range");
+}
+
+int main(void) { return test_main("export"); }
