@@ -98,7 +98,8 @@ def commands(out: Path) -> list:
     for source in OBJECTS:
         if source != kernels and "src/cli/" not in str(source):
             add(source, [])
-    add(ROOT / "src/codegen/templates.S", [])
+    for folder in ("codegen", "export"):
+        add(ROOT / f"src/{folder}/templates.S", [])
     for isa in {"x86_64": ["generic", "avx2", "avx512"], "aarch64": ["neon"]}.get(os.uname().machine, ["generic"]):
         add(kernels, [*variable("KERNEL_FLAGS"), *variable(f"FLAGS_{isa}"), f"-DVPPS_KERNELS_ISA={isa}"], f"_{isa}")
     return made

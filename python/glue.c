@@ -182,6 +182,27 @@ char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_st
     return file ? take_text(file, &text, status) : NULL;
 }
 
+bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, bool weights, uint32_t precision,
+                   bool losses, char *texts[3], size_t n[3], vpps_status *status) {
+    const bool asked[3] = {true, header, weights};
+    FILE *files[3] = {NULL};
+    *status = VPPS_OK;
+    for (int i = 0; i < 3; i++) {
+        if (asked[i] && !(files[i] = open_memstream(&texts[i], &n[i]))) *status = VPPS_MEMORY;
+    }
+    const vpps_c_export options = {.size = sizeof options,
+                                   .prefix = prefix,
+                                   .header = files[1],
+                                   .header_name = header,
+                                   .weights = files[2],
+                                   .precision = (vpps_c_precision)precision,
+                                   .losses = losses};
+    if (*status == VPPS_OK) *status = vpps_export_c(m, files[0], &options);
+    for (int i = 0; i < 3; i++)
+        if (files[i] && !take_text(files[i], &texts[i], status)) texts[i] = NULL;
+    return *status == VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- data */
 
 uint64_t glue_treebank_nodes(const vpps_treebank *tb) {

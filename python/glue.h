@@ -48,6 +48,10 @@ void glue_update(vpps_handle *h, glue_answer *out);
 char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
 char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);
 char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status);
+/* The text of vpps_export_c; in texts[1] and [2] what its header and its file of weights get, where `header`, the header's name, is not NULL
+ * and `weights` is true. n: bytes of each. */
+bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, bool weights, uint32_t precision,
+                   bool losses, char *texts[3], size_t n[3], vpps_status *status);
 void glue_free(void *p);
 
 /* All of a treebank's nodes, tree after tree, into arrays of as many: the children's numbers count from the first node of all, -1 is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -16,6 +17,8 @@ from .node import NO_PARAM, Affine, Epoch, Index, Node, made, node_of
 
 if TYPE_CHECKING:
     from .trainer import Communicator, Trainer
+
+Path = Union[str, "os.PathLike[str]"]
 
 
 class Init(NamedTuple):
@@ -311,6 +314,29 @@ class Model(Hinting):
         """Copies of all values by name, for `safetensors.numpy.save_file` and the like."""
         self._read()
         return {p.name: np.ascontiguousarray(p.view()).copy() for p in self.parameters}
+
+    def export_c(self, path: Path, *, header: Path | None = None, weights: Path | None = None, prefix: str = "net", precision: str = "fp32",
+                 losses: bool = False) -> None:
+        """Writes the model's cells as C99 functions, which need libc and libm alone: to `path`, with prototypes and constants in a file of
+        their own where `header` is given, and the weights beside where `weights` is. Precision: fp32, bf16 or int8, with a scale for each
+        row. vpps_export_c in `vpps.h` describes the functions. Files are written when all of the text is made."""
+        kinds = ["fp32", "bf16", "int8"]
+        if precision not in kinds:
+            raise ArgumentError(f"export_c: precision {precision!r}; expected one of {', '.join(kinds)}")
+        self._read()
+        status, texts, n = ffi.new("vpps_status *"), ffi.new("char *[3]"), ffi.new("size_t [3]")
+        name = ffi.NULL if header is None else encode(os.path.basename(os.fspath(header)), "export_c: header")
+        try:
+            lib.glue_export_c(self._c, encode(prefix, "export_c: prefix"), name, weights is not None, kinds.index(precision), losses, texts, n,
+                              status)
+            check(status[0])
+            made = [(to, bytes(ffi.buffer(texts[i], n[i]))) for i, to in enumerate((path, header, weights)) if to is not None]
+        finally:
+            for text in texts:
+                lib.glue_free(text)
+        for to, text in made:
+            with open(to, "wb") as file:
+                file.write(text)
 
     def load_state_dict(self, values: Mapping[str, Floats]) -> None:
         """Takes all values by name, into the trainer too. All or nothing: fails where a name is missing or unknown, or a shape does

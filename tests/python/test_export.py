@@ -1,0 +1,43 @@
+"""Model.export_c: cells as C, compiled and called through ctypes, beside the trainer."""
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+from small import HIDDEN, WORDS, Small
+
+import vpps
+
+
+def test_a_cell_in_c(tmp_path):
+    net = Small(vps=1).train()
+    net.step(net.draw(np.random.default_rng(1)))
+    with net.graph:
+        v = net.start(indices=[7])
+        want = net.trainer.forward([net.turn(v, indices=[3]).scattered()])[0]
+    net.model.export_c(tmp_path / "net.c", header=tmp_path / "net.h", weights=tmp_path / "net.bin", prefix="one")
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", tmp_path / "net.so", tmp_path / "net.c", "-lm"],
+                   check=True)
+    lib = ctypes.CDLL(str(tmp_path / "net.so"))
+    weights = (tmp_path / "net.bin").read_bytes()
+    room = ctypes.create_string_buffer(len(weights) + 64)
+    at = ctypes.c_void_p((ctypes.addressof(room) + 63) // 64 * 64)
+    ctypes.memmove(at, weights, len(weights))
+    first, got = (ctypes.c_float * HIDDEN)(), (ctypes.c_float * HIDDEN)()
+    assert lib.one_weights_fit(at, ctypes.c_size_t(len(weights))) == 1
+    assert lib.one_start(at, ctypes.c_uint32(WORDS), first) == 1 and list(first) == [0] * HIDDEN
+    assert lib.one_start(at, ctypes.c_uint32(7), first) == 0
+    assert lib.one_turn(at, first, ctypes.c_uint32(3), got) == 0
+    np.testing.assert_allclose(np.array(got), np.ravel(want), rtol=1e-6)
+
+
+def test_what_is_refused(tmp_path):
+    model = Small().model
+    with pytest.raises(vpps.ArgumentError, match="precision 'fp16'; expected one of fp32, bf16, int8"):
+        model.export_c(tmp_path / "net.c", precision="fp16")
+    with pytest.raises(vpps.ArgumentError, match="prefix '1'; expected a C identifier"):
+        model.export_c(tmp_path / "net.c", prefix="1")
+    with pytest.raises(vpps.ArgumentError, match="no cells"):
+        vpps.Model().export_c(tmp_path / "net.c")
+    assert not (tmp_path / "net.c").exists()
