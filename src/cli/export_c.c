@@ -150,6 +150,7 @@ static vpps_status compare(const settings *of, session *x, corpus *c, measures m
     settings s = *of;
     s.command = COMMAND_EVAL;
     s.quiet = true;
+    s.split = SPLIT_DEV;
     VPPS_TRY(checkpoint_describe(s.model, &s, c, NULL));
     options_complete(&s);
     VPPS_TRY(session_open_on(x, &s, c));

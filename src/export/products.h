@@ -2,8 +2,8 @@
  * then one block of the rest. The rows of a block are summed up side by side, each over the columns in rising order. */
 VPPS_UNUSED static void multiply(size_t rows, size_t cols, MATRIX(w), const float *restrict x, float *restrict y) {
     size_t i = 0;
-    for (; rows - i >= 64; i += 64) multiply_block(64, cols, BLOCK_AT(w, i, cols), x, y + i);
-    for (; rows - i >= 16; i += 16) multiply_block(16, cols, BLOCK_AT(w, i, cols), x, y + i);
+    for (; i < rows / 64 * 64; i += 64) multiply_block(64, cols, BLOCK_AT(w, i, cols), x, y + i);
+    for (; i < rows / 16 * 16; i += 16) multiply_block(16, cols, BLOCK_AT(w, i, cols), x, y + i);
     if (i < rows) multiply_block(rows - i, cols, BLOCK_AT(w, i, cols), x, y + i);
 }
 
