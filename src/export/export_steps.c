@@ -402,8 +402,8 @@ static void put_result(cell *x, const vpps_program_step *s, const char *length) 
     const bool greatest = strcmp(row->head, "GREATEST") == 0, finite = strcmp(row->head, "FINITE") == 0;
     fputs("float lanes[LANES] = {0};\n", x->out);
     if (strcmp(row->head, "MEAN") == 0)
-        fprintf(x->out, "%slanes[k %% LANES] += %s;\nconst float head = sum_of_lanes(lanes) / (float)%s;\n%s", loop.at, first.at, length,
-                "memset(lanes, 0, sizeof lanes);\n");
+        fprintf(x->out, "%slanes[k %% LANES] += %s;\nconst float head = sum_of_lanes(lanes) / (float)%s;\n%s", loop.at,
+                first.at, length, "memset(lanes, 0, sizeof lanes);\n");
     if (greatest || finite)
         fprintf(x->out, "float head = -INFINITY;\n%shead = %s > head ? %s : head;\n", loop.at, first.at, first.at);
     if (finite) fputs("head = fabsf(head) < INFINITY ? head : 0.0f;\n", x->out);
