@@ -166,13 +166,16 @@ vpps_status report_train(const train_summary *t) {
     if (t->settings->json) return report_json_line(report_train_json(t), stdout);
     if (t->settings->quiet) return VPPS_OK;
     const task *kind = task_for(t->settings);
-    char text[96], time[32], start[64] = "";
+    char text[96], time[32], rate[96] = "";
+    int n = 0;
+    if (t->sentences) n = snprintf(rate, sizeof rate, ": %.0f a second", t->sentences_per_s);
     if (t->start_seconds > t->seconds / 10)
-        snprintf(start, sizeof start, ", %s of start-up left out", number_time(t->start_seconds, time, sizeof time));
+        snprintf(rate + n, sizeof rate - (size_t)n, ", %s of start-up left out",
+                 number_time(t->start_seconds, time, sizeof time));
     if (t->sentences || t->interrupted)
-        printf("%-9s  %s in %s: %.0f a second%s\n", t->interrupted ? "stopped" : "trained",
+        printf("%-9s  %s in %s%s\n", t->interrupted ? "stopped" : "trained",
                number_of(t->sentences, kind->examples, text, sizeof text), number_time(t->seconds, time, sizeof time),
-               t->sentences_per_s, start);
+               rate);
     if (t->batches) {
         report_loss(kind, t->loss, t->losses, text, sizeof text);
         printf("loss       %s\n", text);
