@@ -773,8 +773,8 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
  * returns. *stale_loss (may be NULL) receives the loss of the preceding batch; NaN at the first. An error of an earlier batch is returned
  * here, with that batch's number, and the given batch is not run: NONFINITE (training may go on with the next call); STALL, DEVICE (the
  * handle is then useless: every call that needs the device fails with that error). Also the graph's own error, SHAPE (loss is not a
- * scalar), ARGUMENT, SCRIPT, and POOL or MEMORY: then the batch was not run, and everything is as before the call. With a communicator also
- * STATE (a process trains another model, or steps by other settings); a loss of VPPS_NO_NODE then says that this process has no part in the
+ * scalar), ARGUMENT, SCRIPT, POOL, MEMORY, and DEVICE where no kernel can be made for the batch: then the batch was not run, and everything
+ * is as before the call. With a communicator also STATE (a process trains another model, or steps by other settings); a loss of VPPS_NO_NODE then says that this process has no part in the
  * batch, and the graph is cleared. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 

@@ -59,7 +59,7 @@ typedef struct vpps_device_table {
 
     /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
      * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while its profile goes on: `tune` takes
-     * another candidate), when nothing was started and the parameters are as before. */
+     * another candidate), when nothing was started and the parameters are as before; `unstarted` says that of other failures. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
     /* Tells that batches which train, or infer, are likely to come with this batch's cells and groups, so that the device can prepare for them.
      * The batch has no script. NULL: there is nothing to prepare. */
@@ -114,6 +114,7 @@ struct vpps_device {
     vpps_profile profile; /* of the device's own choice */
     vpps_trace *trace;    /* where its VPs note what they do; NULL: nowhere */
     uint32_t vote;        /* sent with a batch's gradients; all processes get the sum */
+    bool unstarted;       /* the latest launch failed before anything was started: false before each */
 };
 
 /* By vpps_precision. */

@@ -112,9 +112,10 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     const uint64_t begin = trace_clock(h);
     if (h->trace) vpps_trace_launch(h->trace, batch, b->n_vertices, b->n_tasks);
     h->device->vote = h->vote;
+    h->device->unstarted = false;
     const vpps_status status = table->launch(h->device, b);
     vpps_trace_span(h->trace, "launch", begin);
-    if (status == VPPS_MEMORY || (status == VPPS_POOL && !table->host_vps)) return status;
+    if (status == VPPS_MEMORY || (status == VPPS_POOL && !table->host_vps) || h->device->unstarted) return status;
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 

@@ -116,8 +116,9 @@ vpps_profile *vpps_handle_profile(vpps_handle *h);
 vpps_status vpps_handle_tune(vpps_handle *h);
 
 /* Starts the script that was made, of training batch number `batch`, or 0: of vpps_forward. A launch that fails leaves the
- * device as unknown as a batch that does, but where nothing was started: with MEMORY, and with POOL, where a device that chooses
- * has no kernel for the batch; while its profile goes on, another candidate is due. */
+ * device as unknown as a batch that does, but where nothing was started: with MEMORY; with POOL, where a device that chooses
+ * has no kernel for the batch; while its profile goes on, another candidate is due; and where the device says so (`unstarted`), as of a
+ * kernel that cannot be made. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
 /* Returns the failure of the preceding batch, if there is one, or its loss (may be NULL); and starts this batch. */

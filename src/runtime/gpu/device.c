@@ -203,7 +203,9 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
+    d->unstarted = true;
     VPPS_TRY(prepare(gpu, batch));
+    d->unstarted = false;
     vpps_gpu_flight flight = {.part = batch->part,
                               .trains = gpu->header.update != 0,
                               .first = VPPS_NONE,

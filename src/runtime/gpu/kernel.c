@@ -171,7 +171,7 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     }
     if (k->n_cells == before && k->loaded) return VPPS_OK;
     const vpps_status status = make(gpu);
-    if (status != VPPS_OK) k->n_cells = before;
+    if (status != VPPS_OK) k->n_cells = before, k->n_expected = 0;
     return status;
 }
 
