@@ -17,6 +17,7 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
+#define VPPS_SIMT_UNWATCHED /* a function whose accesses software SIMT is not to watch */
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
 /* The thread's and the CTA's number, read anew wherever they are asked for: what is derived from them would otherwise be

@@ -54,12 +54,15 @@ struct vpps_vectors {
 /* Is there a gradient to add to? VPPS_NONE: in any case. */
 __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == VPPS_NONE || vpps_touched[param]; }
 
+/* Notes that a gradient is begun. Several threads may: all of them store the same. */
+VPPS_SIMT_UNWATCHED __device__ __forceinline__ void vpps_begin_gradient(unsigned param) { vpps_touched[param] = 1; }
+
 /* The gradients of these parameters are begun, if there are vertices. */
 template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
     VPPS_READ_PLACE;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < sum.n; i += VPPS_THREADS)
-        if (sum.tasks[i].operands[2]) ((vpps_touched[PARAMS] = 1), ...);
+        if (sum.tasks[i].operands[2]) (vpps_begin_gradient(PARAMS), ...);
 }
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
