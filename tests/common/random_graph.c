@@ -365,6 +365,25 @@ static uint32_t weighted_sum(builder *b, uint32_t rows, uint32_t cols, uint32_t 
     return keep(b, y, size, false);
 }
 
+/* Matrices that are made of vectors, and read by rows, by columns or as a whole: outer products and broadcasts, and their transposes. */
+static void outer(builder *b, uint32_t rows, uint32_t inner, const uint32_t *pick) {
+    const uint32_t x = operand(b, rows, 1, pick[0]), cols = pick[2] / 2 % 2 ? rows : b->c->columns;
+    const double size = size_of(b, x);
+    if (pick[2] % 2) {
+        const uint32_t y = operand(b, inner, 1, pick[1]),
+                       turned = unary(b, "transpose", vpps_transpose, y, size_of(b, y));
+        binary(b, "matmul", vpps_matmul, x, turned, size * size_of(b, y));
+        return;
+    }
+    const bool turn = pick[2] / 4 % 2;
+    const vpps_node a = node_of(b, turn ? unary(b, "transpose", vpps_transpose, x, size) : x);
+    const vpps_node y = turn ? vpps_broadcast(b->g, a, cols, rows) : vpps_broadcast(b->g, a, rows, cols);
+    say(b, "%s = vpps_broadcast(g, %s, %u, %u);", text_of(y).text, text_of(a).text, turn ? cols : rows,
+        turn ? rows : cols);
+    const uint32_t made = keep(b, y, size, false);
+    if (pick[2] / 8 % 2) unary(b, "transpose", vpps_transpose, made, size);
+}
+
 /* ---------------------------------------------------------------- steps */
 
 static void deep(builder *b, uint32_t rows, uint32_t inner, const rg_step *s) {
@@ -620,6 +639,10 @@ static void step(builder *b, const rg_step *s) {
         affine(b, rows, 1 + pick[2] % 3, xs, pick[2] / 4);
         break;
     case VPPS_OP_MATMUL: {
+        if (b->c->dense && pick[2] / 16 % 3) {
+            outer(b, rows, inner, pick);
+            break;
+        }
         const uint32_t x = operand(b, rows, b->c->columns, pick[0]);
         const uint32_t y = operand(b, b->c->columns, pick[2] % 2 ? 1 : b->c->columns, pick[1]);
         binary(b, "matmul", vpps_matmul, x, y, sqrt(b->c->columns) * size_of(b, x) * size_of(b, y));
@@ -740,6 +763,19 @@ static uint32_t single(builder *b, uint32_t rows, uint32_t pick) {
     return b->items[x].list ? many(b, "sum", vpps_sum, 1, &x, 1) : x;
 }
 
+/* A number that all values which nobody uses matter for. */
+static void use_all(builder *b) {
+    uint32_t terms[128], n = 0;
+    const uint32_t n_items = b->n_items;
+    for (uint32_t i = 0; i < n_items && n < VPPS_COUNT(terms); i++) {
+        if (b->items[i].used) continue;
+        const uint32_t one = b->items[i].list ? many(b, "average", vpps_average, 1, &i, size_of(b, i)) : i;
+        const uint32_t x = tame(b, one, 2), elems = b->items[x].rows * b->items[x].cols;
+        terms[n++] = binary(b, "dot", vpps_dot, x, x, elems * size_of(b, x) * size_of(b, x));
+    }
+    if (n) many(b, "average", vpps_average, n, terms, 1);
+}
+
 static void record_cell(builder *b, uint32_t which) {
     const rg_cell *c = &b->c->cells[which];
     made_cell *cell = &b->cells[which];
@@ -790,6 +826,7 @@ static void record_cell(builder *b, uint32_t which) {
         say(b, "vpps_scatter(g, %s);\n", text_of(b->items[x].node).text);
         vpps_scatter(b->g, node_of(b, x));
     }
+    if (b->c->dense) use_all(b);
     for (uint32_t i = b->n_items; i-- > 0 && cell->n_pushed < MAX_OUTPUTS;) {
         if (b->items[i].used || b->items[i].list) continue;
         say(b, "vpps_push(g, %s);\n", text_of(b->items[i].node).text);

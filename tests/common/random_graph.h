@@ -52,6 +52,8 @@ typedef struct rg_case {
     /* Apply cells to no members too. A parameter that only meets members is used then, by the compiled cell, and not by the
      * nodes that it stands for: so no state and no decay of the optimiser. */
     bool empty_lists;
+    bool
+        dense; /* products are outer ones and broadcasts, too; and a cell pushes a number that all its values matter for */
     bool alike; /* declare every parameter that a case of these sizes may use: then equal sizes, equal models */
     rg_cell cells[RG_CELLS];
     rg_step steps[RG_STEPS];

@@ -2,7 +2,10 @@
  * watches its kernels here (simt.h). */
 #include "common/episode.h"
 #include "common/gpu_tests.h"
+#include "common/meaning.h"
 #include "gpu_zoo.h"
+
+#include <math.h>
 
 /* ---------------------------------------------------------------- matrices that are read at other elements */
 
@@ -114,6 +117,327 @@ GPU_EACH(other_elements_are_read_in_time, 1, VPPS_COUNT(shapes)) {
     const episode x = {.model = t.model, .g = {t.g}, .loss = {loss}, .n_batches = 1};
     const vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
     expect_agreement(&x, &o, &zoo_layouts[0], EPISODE_FORWARD | EPISODE_PARTS | EPISODE_REQUEST, NULL);
+}
+
+/* ---------------------------------------------------------------- every operation, over lists and not */
+
+/* How a cell has an operation: of the vertex's values; of members, or of a list among its arguments; of a whole list. */
+enum { PLAIN = 1, LISTED = 2, WHOLE_LIST = 4 };
+
+static int ways_of(const vpps_cell_data *c, uint32_t op) {
+    int ways = 0;
+    for (uint32_t i = 0; i < c->n_nodes; i++) {
+        if (c->signatures[c->nodes[i].signature].op != op) continue;
+        bool listed = c->axis[i];
+        for (uint32_t k = 0; k < c->nodes[i].n_args; k++) {
+            const uint32_t a = c->args[c->nodes[i].args + k];
+            listed |= a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].axis : c->axis[a];
+        }
+        ways |= c->over_list[i] ? WHOLE_LIST : listed ? LISTED : PLAIN;
+    }
+    return ways;
+}
+
+/* In which ways the operation must be seen. */
+static int wanted_ways(uint32_t op) {
+    const vpps_op_row *o = &vpps_ops[op];
+    const bool whole = meaning_calls[op].list || op == VPPS_OP_WEIGHTED_SUM || op == VPPS_OP_CONCAT;
+    if (o->op_class == VPPS_CLASS_DECIDED || op == VPPS_OP_INPUT || op == VPPS_OP_CONSTANT) return 0; /* no gradient */
+    return PLAIN | (o->max_args && op != VPPS_OP_WEIGHTED_SUM ? LISTED : 0) | (whole ? WHOLE_LIST : 0);
+}
+
+static rg_step draw_step(uint8_t what, uint64_t *random) {
+    rg_step s = {.what = what, .rows = (uint8_t)vpps_random_below(random, RG_SIZES)};
+    s.cols = (uint8_t)vpps_random_below(random, RG_SIZES * 4);
+    for (uint32_t k = 0; k < VPPS_COUNT(s.pick); k++) s.pick[k] = (uint32_t)vpps_random(random);
+    return s;
+}
+
+/* Draws further steps of a case's last cell, until the cell has the operation in all ways that it must. */
+static void add_operation(rg_case *c, uint32_t op, uint64_t *random) {
+    enum { EACH = 3, TRIES = 2000 };
+    rg_cell *cell = &c->cells[c->n_cells - 1];
+    const int wanted = wanted_ways(op);
+    int ways = 0;
+    cell->n_steps += EACH;
+    for (uint32_t i = 0; i < TRIES && (ways & wanted) != wanted; i++) {
+        for (uint32_t k = cell->n_steps - EACH; k < cell->n_steps; k++)
+            cell->steps[k] = draw_step((uint8_t)(k % EACH || !(wanted & WHOLE_LIST) ? op : RG_ATTEND), random);
+        AT_END(rg_destroy) rg_built built;
+        TEST_OK(rg_build(&built, c, NULL));
+        ways = ways_of(built.model->cells[c->n_cells - 1], op);
+    }
+    ck_assert_msg((ways & wanted) == wanted, "no cell has %s in all ways: %d of %d", vpps_ops[op].name, ways, wanted);
+}
+
+/* A case whose vertices, some in a chain, gather a vector and pull two lists. */
+static rg_case case_of_cells(uint64_t seed) {
+    return (rg_case){.seed = seed, .sizes = {3, 4, 3, 4}, .columns = 3, .batches = 1, .dense = true};
+}
+static void add_cell(rg_case *c) {
+    c->cells[c->n_cells++] = (rg_cell){.n_children = 1, .variable = true, .only_pulled = true, .n_pull_lists = 2};
+}
+static void add_vertices(rg_case *c, uint32_t n, uint64_t *random) {
+    for (c->n_steps = 0; c->n_steps < n; c->n_steps++) {
+        c->steps[c->n_steps] = draw_step(RG_APPLY, random);
+        c->steps[c->n_steps].pick[0] = c->n_steps; /* each cell in turn */
+    }
+}
+
+enum { OPS_OF_CELL = RG_CELL_STEPS / 3, OPS_OF_CASE = OPS_OF_CELL * RG_CELLS };
+
+TEST_GROUP("operations", .seconds = 300);
+
+TEST_EACH(operations_in_cells_agree, 0, (VPPS_OP_COUNT + OPS_OF_CASE - 1) / OPS_OF_CASE) {
+    rg_case c = case_of_cells((uint64_t)_i);
+    uint64_t random = (uint64_t)_i;
+    uint32_t n = 0;
+    add_vertices(&c, 2 * RG_CELLS, &random);
+    for (uint32_t op = (uint32_t)_i; op < VPPS_OP_COUNT; op += (VPPS_OP_COUNT + OPS_OF_CASE - 1) / OPS_OF_CASE) {
+        if (!wanted_ways(op)) continue;
+        if (n++ % OPS_OF_CELL == 0) add_cell(&c);
+        add_operation(&c, op, &random);
+    }
+    const vpps_options o = gpu_options(&zoo_layouts[_i % ZOO_LAYOUTS], VPPS_SGD);
+    ck_assert(expect_agreement_on(&c, &o, &zoo_layouts[_i % ZOO_LAYOUTS], 0));
+}
+
+/* ---------------------------------------------------------------- random cells */
+
+/* Small matrices, square ones most often; or long vectors, whose rows VPs share out. */
+static rg_case draw_cells(uint64_t number) {
+    static const uint8_t matrices[] = {VPPS_OP_MATMUL,    VPPS_OP_MATMUL,  VPPS_OP_MATMUL,
+                                       VPPS_OP_TRANSPOSE, VPPS_OP_RESHAPE, VPPS_OP_SELECT_ROWS};
+    static const uint32_t sizes[] = {1, 2, 2, 3, 3, 4, 5, 7, 11, 12, 33};
+    uint64_t random = vpps_mix64(test_seed() * 1000003 + number);
+    rg_case drawn, c = case_of_cells(number);
+    rg_draw(&drawn, vpps_random(&random), RG_STEPS / 2);
+    const bool vectors = number % 4 == 3;
+    for (uint32_t i = 0; i < RG_SIZES; i++)
+        c.sizes[i] = vectors && i < 2 ? 65 + 8 * i : sizes[vpps_random_below(&random, (uint32_t)VPPS_COUNT(sizes))];
+    c.columns = vectors ? 1 : c.sizes[0];
+    c.dense = !vectors;
+    c.n_cells = vpps_max_u32(drawn.n_cells, 1);
+    for (uint32_t i = 0; i < c.n_cells; i++) {
+        rg_cell *cell = &c.cells[i];
+        *cell = drawn.cells[i];
+        if (i >= drawn.n_cells) *cell = (rg_cell){.n_children = 1, .n_steps = RG_CELL_STEPS};
+        for (uint32_t k = 0; k < cell->n_steps; k++) {
+            const uint32_t way = vpps_random_below(&random, 3);
+            if (i >= drawn.n_cells)
+                cell->steps[k] = draw_step((uint8_t)vpps_random_below(&random, VPPS_OP_COUNT), &random);
+            if (!way && !vectors) cell->steps[k].what = matrices[vpps_random_below(&random, VPPS_COUNT(matrices))];
+        }
+    }
+    add_vertices(&c, 2 + vpps_random_below(&random, 6), &random);
+    return c;
+}
+
+enum { EVERYDAY = 3, CHUNK = 25, CHUNKS = 40 };
+
+/* 1,000 cases are make check-kernels'; not a check of mutants, which runs all others. */
+static bool has_chunks(void) { return test_full() || test_kernels("networks"); }
+static int end_of_chunks(void) {
+    if (!has_chunks()) TEST_LEFT_OUT("%d random cases of cells: make check-kernels has them", CHUNK * CHUNKS);
+    return has_chunks() ? 1 + CHUNKS : 1;
+}
+
+TEST_GROUP("random", .seconds = 900);
+
+TEST_EACH(random_cells_agree, has_chunks(), end_of_chunks()) {
+    const uint32_t first = _i ? EVERYDAY + ((uint32_t)_i - 1) * CHUNK : 0, n = _i ? CHUNK : EVERYDAY;
+    uint32_t n_usable = 0;
+    for (uint32_t i = first; i < first + n; i++) {
+        const rg_case c = draw_cells(i);
+        char seed[16];
+        snprintf(seed, sizeof seed, "%u", i);
+        setenv("VPPS_SIMT_SEED", seed, 1);
+        const vpps_options o = gpu_options(&zoo_layouts[i % ZOO_LAYOUTS], VPPS_SGD);
+        n_usable += expect_agreement_on(&c, &o, &zoo_layouts[i % ZOO_LAYOUTS],
+                                        i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
+    }
+    ck_assert_msg(n_usable * 10 >= n * 9, "%u of %u cases have numbers in range", n_usable, n);
+}
+
+/* ---------------------------------------------------------------- lists */
+
+TEST_GROUP("lists", .seconds = 120);
+
+/* The device, and the CPU beside it. */
+static const char *device(int i) { return i ? "cpu" : test_gpu_device(); }
+
+/* The extremes of a list are NaN where a member is; a stack of a list has zeros below the members, not the next vertex's. */
+TEST_EACH(members_are_told_apart, 0, 2) {
+    enum { VERTICES = 4, MOST = 3, STACK = 4, OUTS = 3 };
+    static const float members[VERTICES][MOST] = {{1, NAN, 3}, {NAN, -1}, {2, 5, -7}, {4, NAN}};
+    static const uint32_t n_members[VERTICES] = {3, 2, 3, 2};
+    vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
+    o.device = device(_i);
+    AT_END(training_end) training t = training_of(1);
+    vpps_graph *r = begin_cell(t.model, "list");
+    const vpps_node list = vpps_pull_list(r, 1, 1);
+    TEST_OK(vpps_push(r, vpps_max_of(r, 1, &list)));
+    TEST_OK(vpps_push(r, vpps_min_of(r, 1, &list)));
+    TEST_OK(vpps_push(r, vpps_concat_list(r, list, STACK)));
+    const vpps_cell cell = end_cell(r);
+    vpps_node nodes[VERTICES * OUTS];
+    float got[VERTICES][OUTS][STACK], *outs[VERTICES * OUTS];
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        vpps_node inputs[MOST];
+        const vpps_node *lists[] = {inputs};
+        for (uint32_t m = 0; m < n_members[v]; m++) inputs[m] = vpps_input(t.g, 1, 1, &members[v][m]);
+        const vpps_vertex at = vpps_apply(
+            t.g, VPPS_APPLICATION(.cell = cell, .n_pull_lists = 1, .n_members = n_members[v], .pull_lists = lists));
+        for (uint32_t k = 0; k < OUTS; k++)
+            nodes[v * OUTS + k] = vpps_pushed(t.g, at, k), outs[v * OUTS + k] = got[v][k];
+    }
+    training_start(&t, &o);
+    TEST_OK(vpps_forward(t.h, t.g, VERTICES * OUTS, nodes, outs));
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        ck_assert(v == 2 ? got[v][0][0] == 5 && got[v][1][0] == -7 : isnan(got[v][0][0]) && isnan(got[v][1][0]));
+        for (uint32_t i = 0; i < STACK; i++) {
+            const float want = i < n_members[v] ? members[v][i] : 0;
+            ck_assert_msg(isnan(want) ? isnan(got[v][2][i]) : got[v][2][i] == want, "%s: element %u at vertex %u is %g",
+                          o.device, i, v, (double)got[v][2][i]);
+        }
+    }
+}
+
+/* A product with more members than shared memory has room for. */
+TEST(long_lists_agree) {
+    enum { N = 70, MEMBERS = 200, VERTICES = 2 };
+    vpps_param W, E;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", N, N, NULL));
+    TEST_OK(vpps_add_lookup(t.model, &E, "E", MEMBERS, N, 1, NULL));
+    vpps_graph *r = begin_cell(t.model, "list");
+    const vpps_node made = vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, vpps_pull_list(r, N, 1)));
+    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_average(r, 1, &made))));
+    const vpps_cell cell = end_cell(r);
+    vpps_node inputs[MEMBERS], terms[VERTICES];
+    const vpps_node *lists[] = {inputs};
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        for (uint32_t m = 0; m < MEMBERS - v; m++) inputs[m] = vpps_lookup(t.g, E, m);
+        const vpps_vertex at = vpps_apply(
+            t.g, VPPS_APPLICATION(.cell = cell, .n_pull_lists = 1, .n_members = MEMBERS - v, .pull_lists = lists));
+        terms[v] = vpps_pushed(t.g, at, 0);
+    }
+    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum(t.g, VERTICES, terms)}, .n_batches = 1};
+    const vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
+    expect_agreement(&x, &o, &zoo_layouts[0], 0, NULL);
+}
+
+/* ---------------------------------------------------------------- matrices */
+
+TEST_GROUP("shared", .seconds = 120);
+
+/* A matrix in shared memory whose operands have one buffer there; more vertices than it has room for. */
+TEST(one_buffer_serves_all_vertices) {
+    enum { ROWS = 32, COLUMNS = 2048, VERTICES = 11 };
+    static const gpu_layout layout = {2, 64, 1, 1};
+    vpps_param W;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS, COLUMNS, NULL));
+    vpps_graph *r = begin_cell(t.model, "wide");
+    TEST_OK(
+        vpps_push(r, vpps_sum_elements(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, vpps_pull(r, COLUMNS, 1))))));
+    const vpps_cell cell = end_cell(r);
+    vpps_node terms[VERTICES];
+    uint64_t random = 1;
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        const vpps_node x = draw(t.g, COLUMNS, 1, &random);
+        terms[v] = vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &x)), 0);
+    }
+    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum(t.g, VERTICES, terms)}, .n_batches = 1};
+    const vpps_options o = gpu_options(&layout, VPPS_SGD);
+    expect_agreement(&x, &o, &layout, 0, NULL);
+}
+
+/* Nothing is read after the last matrix, whose rows end within a step of 16 elements. */
+TEST_EACH(matrices_end_where_they_end, 1, 3) {
+    enum { ROWS = 65, COLUMNS = 70 };
+    vpps_param W;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS, COLUMNS, NULL));
+    uint64_t random = 1;
+    const vpps_node x = draw(t.g, COLUMNS, 1, &random);
+    const vpps_node loss = vpps_sum_elements(t.g, vpps_tanh(t.g, vpps_affine1(t.g, VPPS_NO_PARAM, W, x)));
+    const episode e = {.model = t.model, .g = {t.g}, .loss = {loss}, .n_batches = 1};
+    vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
+    o.precision = (vpps_precision)_i;
+    expect_agreement(&e, &o, &zoo_layouts[0], 0, NULL);
+}
+
+/* What a matrix is read as a value for, and multiplied for, adds up: in two cells, at several vertices, and outside of cells. */
+TEST_EACH(all_uses_of_a_matrix_add_up, 0, 2) {
+    enum { N = 3, VERTICES = 3 };
+    float x[N] = {1, 2, 4}, zeros[N * N] = {0};
+    const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = zeros};
+    vpps_param W;
+    vpps_options o = gpu_options(&zoo_layouts[0], VPPS_SGD);
+    o.device = device(_i);
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &W, "W", N, N, &init));
+    vpps_cell cells[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        vpps_graph *r = begin_cell(t.model, i ? "values" : "both");
+        const vpps_node y = vpps_sum_elements(r, vpps_parameter(r, W));
+        const vpps_node z = vpps_sum_elements(r, vpps_affine1(r, VPPS_NO_PARAM, W, vpps_pull(r, N, 1)));
+        TEST_OK(vpps_push(r, i ? vpps_scale(r, y, 10) : vpps_add(r, y, z)));
+        cells[i] = end_cell(r);
+    }
+    vpps_node terms[2 * VERTICES + 1];
+    const vpps_node given = vpps_input(t.g, N, 1, x);
+    for (uint32_t v = 0; v < 2 * VERTICES; v++)
+        terms[v] =
+            vpps_pushed(t.g, vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[v % 2], .n_pulls = 1, .pulls = &given)), 0);
+    terms[2 * VERTICES] = vpps_scale(t.g, vpps_sum_elements(t.g, vpps_parameter(t.g, W)), 1000);
+    training_start(&t, &o);
+    TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 2 * VERTICES + 1, terms), NULL));
+    TEST_OK(vpps_read_parameters(t.h));
+    for (uint32_t i = 0; i < N * N; i++)
+        ck_assert_float_eq(vpps_param_values(t.model, W)[i], -(1000 + VERTICES * (11 + x[i % N])));
+}
+
+/* ---------------------------------------------------------------- kernels that cannot be made */
+
+TEST_GROUP("unmade", .seconds = 120);
+
+/* A batch whose kernel the compiler refuses fails; the next ones run, without the cell that was refused and with it. */
+TEST(a_batch_without_a_kernel_fails_alone) {
+    enum { N = 5, CELLS = 3 };
+    static const struct {
+        uint32_t cell;
+        bool refused;
+    } batches[] = {{0, false}, {1, true}, {1, true}, {0, false}, {2, false}, {1, false}, {0, false}};
+    if (!gpu_is_simulated()) TEST_SKIP("a GPU's compiler refuses nothing here");
+    const gpu_layout layout = zoo_layouts[0];
+    const vpps_options o = gpu_options(&layout, VPPS_SGD);
+    vpps_cell cells[CELLS];
+    const shape s = {N, N, 1};
+    setenv("VPPS_CACHE_DIR", "/dev/null", 1);
+    AT_END(training_end) training t = training_of(3);
+    for (uint32_t i = 0; i < CELLS; i++) cells[i] = record(t.model, i, &s);
+    training_start(&t, &o);
+    for (uint32_t i = 0, n = 0; i < VPPS_COUNT(batches); i++) {
+        uint64_t random = batches[i].cell;
+        vpps_graph_clear(t.g);
+        const vpps_node x = draw(t.g, N, 1, &random);
+        vpps_vertex at = vpps_source(t.g, 1, &x);
+        at = vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[batches[i].cell], .n_children = 1, .children = &at));
+        const vpps_node loss = vpps_sum_elements(t.g, vpps_pushed(t.g, at, 0));
+        setenv("VPPS_CXX", batches[i].refused ? "false" : "c++", 1);
+        if (batches[i].refused) {
+            TEST_FAILS(vpps_fb(t.h, t.g, loss, NULL), VPPS_DEVICE, "software SIMT: false");
+            continue;
+        }
+        TEST_OK(vpps_fb(t.h, t.g, loss, NULL));
+        float value;
+        TEST_OK(vpps_sync_latest_loss(t.h, &value));
+        ck_assert(isfinite(value));
+        ck_assert_uint_eq(t.model->batches, ++n);
+    }
 }
 
 int main(void) {
