@@ -132,7 +132,7 @@ static const char watched_kernel[] =
               "        __syncthreads();\n"
               "        all[i] = 1.0f;\n"
               "        if (a.mode != 2) __syncwarp();\n" /* another lane's */
-              "        out[64 + i] = all[i ^ 1];\n"
+              "        out[64 + i] = all[i & ~1u];\n"
               "        __syncthreads();\n"
               "        if (a.mode == 3 || i == 40) once = 1.0f;\n" /* written by all */
               "        if (a.mode == 4) out[i] = once;\n"          /* read by all, while one writes */

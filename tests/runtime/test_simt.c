@@ -167,6 +167,10 @@ TEST(a_seed_is_an_order) {
         }
     }
     for (uint32_t i = 0; i < N; i++) ck_assert(orders[0][i] == (float)i);
+    for (uint32_t seed = 1; seed < SEEDS; seed++) { /* also inside of a warp */
+        TEST_OK(run(kernel, 1, 32, 0, 0, seed));
+        ck_assert(memcmp(orders[0], out, 32 * sizeof *out) != 0);
+    }
     vpps_simt_unload(kernel);
 }
 
