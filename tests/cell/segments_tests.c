@@ -38,7 +38,7 @@ static uint32_t made_meanwhile(const vpps_segments *s, uint32_t u) {
 }
 
 typedef struct counts {
-    uint32_t barriers, slots, loads;
+    uint32_t barriers, slots, loads, late;
 } counts;
 
 static void open(vpps_segments *s, const vpps_compiled_cell *c, uint32_t stage) {
@@ -67,6 +67,15 @@ static void break_stage(const vpps_compiled_cell *c, uint32_t stage, counts *n) 
             s.slot[v] = s.slot[u];
             TEST_FAILS(vpps_segments_check(&s), VPPS_SCRIPT, "reads a slot that holds something else");
             n->slots++;
+        }
+        vpps_segments_free(&s);
+    }
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        open(&s, c, stage);
+        if (s.late[v]) {
+            s.late[v] = false;
+            TEST_FAILS(vpps_segments_check(&s), VPPS_SCRIPT, "reads what was stored over");
+            n->late++;
         }
         vpps_segments_free(&s);
     }
@@ -100,19 +109,36 @@ static vpps_cell record_outer(const cells *x) {
     return end_cell(g);
 }
 
+/* A product that may be made with another one, and lie where a value does that is read in between. */
+static vpps_cell record_late(const cells *x) {
+    static const char *const names[] = {"late0", "late1", "late2", "late3"};
+    vpps_param m[VPPS_COUNT(names)];
+    for (uint32_t i = 0; i < VPPS_COUNT(names); i++)
+        TEST_OK(vpps_add_matrix(x->model, &m[i], names[i], HIDDEN, HIDDEN, NULL));
+    vpps_graph *g = begin_cell(x->model, "late");
+    const vpps_node h = vpps_gather(g, 0, 0, HIDDEN, 1);
+    const vpps_node w = vpps_tanh(g, vpps_affine1(g, VPPS_NO_PARAM, m[0], h));
+    const vpps_node u = vpps_tanh(g, vpps_affine1(g, VPPS_NO_PARAM, m[1], h));
+    const vpps_node gated = vpps_mul(g, vpps_affine1(g, VPPS_NO_PARAM, m[2], w), u);
+    TEST_OK(vpps_scatter(g, vpps_affine1(g, VPPS_NO_PARAM, m[3], w)));
+    TEST_OK(vpps_scatter(g, vpps_tanh(g, gated)));
+    return end_cell(g);
+}
+
 TEST(broken_segments_are_refused) {
     AT_END(cells_close) cells x = cells_open();
-    const vpps_cell outer = record_outer(&x);
+    const vpps_cell more[] = {record_outer(&x), record_late(&x)};
     counts n = {0};
-    for (uint32_t id = 0; id <= N_CELLS; id++) {
-        for (uint32_t group = 1; group <= 2; group++) {
-            const vpps_cell cell = id < N_CELLS ? x.cell[id] : outer;
-            vpps_cell_needs needs = cells_recurrent(x.g, cell, group);
+    for (uint32_t id = 0; id < N_CELLS + VPPS_COUNT(more); id++) {
+        for (uint32_t way = 0; way < 4; way++) {
+            const vpps_cell cell = id < N_CELLS ? x.cell[id] : more[id - N_CELLS];
+            vpps_cell_needs needs = cells_recurrent(x.g, cell, 1 + way % 2);
+            if (way / 2) needs.training = false, needs.gradient_in = needs.gradient_out = 0;
             needs.rows.columns = true; /* as a GPU shares rows */
             OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
             for (uint32_t stage = 0; stage < c->n_stages; stage++) break_stage(c, stage, &n);
         }
     }
-    ck_assert_msg(n.barriers > 10 && n.slots > 10 && n.loads, "%u barriers, %u slots, %u loads", n.barriers, n.slots,
-                  n.loads);
+    ck_assert_msg(n.barriers > 10 && n.slots > 10 && n.loads && n.late, "%u barriers, %u slots, %u loads, %u late",
+                  n.barriers, n.slots, n.loads, n.late);
 }

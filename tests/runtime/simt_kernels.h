@@ -130,9 +130,9 @@ static const char watched_kernel[] =
               "        if (a.mode != 1) __syncthreads();\n" /* another warp's */
               "        out[i] = all[(i + 32) % 64];\n"
               "        __syncthreads();\n"
-              "        all[i] = 1.0f;\n"
+              "        if (i == 63) all[i] = 1.0f;\n"
               "        if (a.mode != 2) __syncwarp();\n" /* another lane's */
-              "        out[64 + i] = all[i & ~1u];\n"
+              "        if (i > 61) out[64 + i] = all[63];\n"
               "        __syncthreads();\n"
               "        if (a.mode == 3 || i == 40) once = 1.0f;\n" /* written by all */
               "        if (a.mode == 4) out[i] = once;\n"          /* read by all, while one writes */
