@@ -5,6 +5,7 @@
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/simt.h"
+#include "runtime/simt/watch.h"
 #include "simt_kernels.h"
 
 #include <math.h>
@@ -401,6 +402,44 @@ TEST_EACH(what_a_watched_kernel_must_not_do, 0, 9) {
     }
     free(piece.words);
     vpps_simt_unload(kernel);
+}
+
+/* Who uses a word, one after the other: the last use is a race, or is none. */
+TEST(words_know_who_used_them) {
+    enum { READ, WRITE };
+    static const struct {
+        struct {
+            uint32_t thread, interval, warp;
+            int write;
+        } uses[3]; /* of interval 0: none */
+        bool races;
+    } cases[] = {
+        {{{0, 1, 1, WRITE}, {1, 1, 1, READ}}, true},
+        {{{0, 1, 1, WRITE}, {1, 1, 2, READ}}, false},
+        {{{0, 1, 1, WRITE}, {40, 1, 9, READ}}, true},
+        {{{0, 1, 1, WRITE}, {40, 2, 9, READ}}, false},
+        {{{0, 1, 1, WRITE}, {0, 1, 1, READ}}, false},
+        {{{0, 1, 1, WRITE}, {1, 1, 1, WRITE}}, true},
+        {{{0, 1, 1, READ}, {1, 1, 1, WRITE}}, true},
+        {{{0, 1, 1, READ}, {1, 1, 2, WRITE}}, false},
+        {{{0, 1, 1, READ}, {40, 1, 9, WRITE}}, true},
+        {{{0, 1, 1, READ}, {0, 1, 1, WRITE}}, false},
+        {{{0, 1, 1, READ}, {1, 1, 1, READ}, {0, 1, 1, WRITE}}, true},
+        {{{0, 1, 1, READ}, {1, 1, 1, READ}, {0, 1, 2, WRITE}}, false},
+        {{{0, 1, 1, READ}, {40, 1, 9, READ}, {0, 1, 2, WRITE}}, true},
+        {{{0, 1, 1, READ}, {40, 1, 9, READ}, {0, 2, 12, WRITE}}, false},
+    };
+    for (uint32_t i = 0; i < VPPS_COUNT(cases); i++) {
+        vpps_simt_word word = {0};
+        bool fine = true;
+        for (uint32_t k = 0; k < 3 && cases[i].uses[k].interval; k++) {
+            const vpps_simt_user by = {cases[i].uses[k].thread, cases[i].uses[k].interval, cases[i].uses[k].warp};
+            uint32_t other;
+            ck_assert(fine);
+            fine = vpps_simt_use(&word, &by, cases[i].uses[k].write, &other);
+        }
+        ck_assert_msg(fine != cases[i].races, "case %u", i);
+    }
 }
 
 TEST_GROUP("refused");
