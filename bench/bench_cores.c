@@ -35,7 +35,8 @@ static void *meet_often(void *argument) {
     pair *p = argument;
     for (uint32_t i = 1; i <= MEETINGS; i++) {
         atomic_fetch_add(&p->counter.value, 1);
-        vpps_wait_for(&p->cpu, &p->counter.value, 2 * i, 0, false);
+        vpps_wake(&p->counter);
+        vpps_wait_for(&p->cpu, &p->counter, 2 * i, 0, false);
     }
     return NULL;
 }
