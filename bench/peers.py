@@ -105,9 +105,9 @@ class Vpps:
             tree = i % len(self.trees)
             for k in range(first[tree], first[tree + 1]):
                 if left[k] < 0:
-                    at[k] = self.net.leaf(indices=(word[k], max(label[k], 0)))
+                    at[k] = self.net.layer.leaf(indices=(word[k], max(label[k], 0)))
                 else:
-                    at[k] = self.net.inner(at[left[k]], at[right[k]], indices=(max(label[k], 0),))
+                    at[k] = self.net.layer.inner(at[left[k]], at[right[k]], indices=(max(label[k], 0),))
                 if label[k] >= 0:
                     labelled.append(at[k])
         return labelled
@@ -119,7 +119,7 @@ def vpps_ways(folder):
 
     def bulk(first, last):
         with v.graph:
-            trainer.step(v.net.loss(v.graph, v.take(first, last)))
+            trainer.step(v.net.loss(v.take(first, last)))
 
     def each(first, last):
         with v.graph:
@@ -144,7 +144,7 @@ def print_calls(_):
                 v.vpps.tanh(x)
 
     for what, n, call in (("vertex, each by a call", len(v.trees.label), lambda: of_trees(lambda first, last, _: v.vertices(first, last))),
-                          ("vertex, two calls for 16 trees", len(v.trees.label), lambda: of_trees(lambda _, __, b: v.net.add(v.graph, b))),
+                          ("vertex, two calls for 16 trees", len(v.trees.label), lambda: of_trees(lambda _, __, b: v.net.add(b))),
                           ("node, each by a call", 10000, of_nodes)):
         times = []
         for _ in range(30):

@@ -34,9 +34,9 @@ trainer = vpps.Trainer(model, optimizer="adam", lr=0.01)
 for turn in ("trained here", "trained in PyTorch"):
     for _ in range(20 if turn == "trained here" else 0):
         with graph:
-            trainer.step(net.loss(graph, trees))
+            trainer.step(net.loss(trees))
     with graph:
-        here = torch.from_numpy(trainer.forward(net.add(graph, trees).pushed(0)))
+        here = torch.from_numpy(trainer.forward(net.add(trees).pushed(0)))
     trainer.save(file)
     weights = {k: v.requires_grad_() for k, v in load_file(file).items() if "/" not in k}
     there = scores_in_torch(weights, trees)

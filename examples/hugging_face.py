@@ -56,21 +56,8 @@ def main(arguments: list[str] | None = None) -> float:
 
     model = vpps.Model(seed=1)
     E = model.add_lookup("E", tokenizer.get_vocab_size(), DIM)
-    W = {g: model.add_matrix(f"W_{g}", HIDDEN, DIM) for g in "zru"}
-    U = {g: model.add_matrix(f"U_{g}", HIDDEN, HIDDEN) for g in "zru"}
-    b = {g: model.add_vector(f"b_{g}", HIDDEN) for g in "zru"}
+    gru = vpps.nn.GRU(model, E, HIDDEN)
     W_s, b_s = model.add_matrix("W_s", 2, HIDDEN), model.add_vector("b_s", 2)
-
-    @model.cell
-    def begin(c: vpps.Recorder) -> None:
-        c.scatter(vpps.zeros(HIDDEN))
-
-    @model.cell
-    def gru(c: vpps.Recorder) -> None:
-        x, h = E[c.pull_index()], c.gather(0, 0, HIDDEN)
-        z, r = (vpps.sigmoid(W[g] @ x + U[g] @ h + b[g]) for g in "zr")
-        u = vpps.tanh(W["u"] @ x + U["u"] @ (r * h) + b["u"])
-        c.scatter(z * h + (1 - z) * u)
 
     @model.cell
     def head(c: vpps.Recorder) -> None:
@@ -81,12 +68,9 @@ def main(arguments: list[str] | None = None) -> float:
     graph = model.graph()
 
     def add(rows: dict[str, list[Any]]) -> vpps.Vertices:
-        """All sentences of a batch, by three calls."""
+        """All sentences of a batch, by two calls."""
         first, ids = vpps.ragged(rows["ids"])
-        zero = graph.apply(begin, n=1).ids[0]
-        before = np.arange(len(ids), dtype=np.uint32) + np.uint32(graph.next_vertex) - np.uint32(1)
-        before[first[:-1]] = zero
-        states = graph.apply(gru, children=before, indices=ids)
+        states = vpps.nn.chain(gru, ids, np.diff(first))
         return graph.apply(head, children=states[first[1:] - 1], indices=rows["label"])
 
     reached = 0.0

@@ -33,25 +33,7 @@ class Tagger:
         one_hot.frozen = True
         W_s, b_s = model.add_matrix("W_s", tags, 2 * hidden), model.add_vector("b_s", tags)
 
-        def lstm(name: str) -> vpps.Cell:
-            W = {g: model.add_matrix(f"{name}_W_{g}", hidden, embed) for g in "ifou"}
-            U = {g: model.add_matrix(f"{name}_U_{g}", hidden, hidden) for g in "ifou"}
-            b = {g: model.add_vector(f"{name}_b_{g}", hidden, init=1.0 if g == "f" else None) for g in "ifou"}
-
-            @model.named_cell(name)
-            def cell(c: vpps.Recorder) -> None:
-                x, h = E[c.pull_index()], c.gather(0, 0, hidden)
-                i, f, o = (vpps.sigmoid(W[g] @ x + U[g] @ h + b[g]) for g in "ifo")
-                state = i * vpps.tanh(W["u"] @ x + U["u"] @ h + b["u"]) + f * c.gather(0, 1, hidden)
-                c.scatter(o * vpps.tanh(state), state)
-
-            return cell
-
-        self.forth, self.back = lstm("forth"), lstm("back")
-
-        @model.cell
-        def begin(c: vpps.Recorder) -> None:
-            c.scatter(vpps.zeros(hidden), vpps.zeros(hidden))
+        self.forth, self.back = (vpps.nn.LSTM(model, E, hidden, suffix=f"_l0{s}") for s in ("", "_reverse"))
 
         @model.cell
         def emit(c: vpps.Recorder) -> None:
@@ -79,7 +61,7 @@ class Tagger:
             spread = vpps.constant(1.0, tags)
             normalised(c, e + sums + spread * z, right + vpps.dot(e + T @ before, tag))
 
-        self.begin, self.emit, self.first, self.then = begin, emit, first, then
+        self.emit, self.first, self.then = emit, first, then
 
     def emissions(self, g: vpps.Graph, sentences: list[Sentence]) -> tuple[vpps.Vertices, U32, U32]:
         """A vertex for each word of all sentences; where sentences begin, and end."""
@@ -88,16 +70,9 @@ class Tagger:
         begin = np.cumsum([0] + [len(s.words) for s in sentences])[:-1].astype(np.uint32)
         end = np.append(begin[1:], np.uint32(len(words))) - np.uint32(1)
 
-        zero = g.apply(self.begin, n=1).ids[0]
-        before = np.arange(len(words), dtype=np.uint32) + np.uint32(g.next_vertex) - np.uint32(1)
-        before[begin] = zero
-        forth = g.apply(self.forth, children=before, indices=words)
-        # the other way the last word comes first
-        before = np.arange(len(words), dtype=np.uint32) + np.uint32(g.next_vertex) - np.uint32(1)
-        before[len(words) - 1 - end] = zero
-        back = g.apply(self.back, children=before, indices=words[::-1])[::-1]
-        both = np.stack([forth.ids, back.ids], 1)
-        return g.apply(self.emit, children=both, indices=tags), begin, end
+        lengths = end - begin + np.uint32(1)
+        both = [vpps.nn.chain(layer, words, lengths, reverse=reverse).ids for layer, reverse in ((self.forth, False), (self.back, True))]
+        return g.apply(self.emit, children=np.stack(both, 1), indices=tags), begin, end
 
     def loss(self, g: vpps.Graph, sentences: list[Sentence]) -> vpps.Node:
         """-log of the probability of the right tags, the mean of the sentences."""

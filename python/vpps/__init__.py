@@ -11,7 +11,7 @@
 The names are those of the C library without their prefix.
 """
 
-from . import data, ops
+from . import data, nn, ops
 from ._arrays import ragged
 from ._vpps import ffi as _ffi
 from ._vpps import lib as _lib
@@ -38,7 +38,7 @@ __all__ = [
     "Application", "ArgumentError", "Asked", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
     "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
     "Parameter", "PoolError", "PulledIndex", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
-    "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "normal", "progress",
+    "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "nn", "normal", "progress",
     "ragged", "uniform", "version",
 ]
 __all__ += ops.__all__

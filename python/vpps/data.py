@@ -219,6 +219,13 @@ class Trees:
     def __len__(self) -> int:
         return len(self.first) - 1
 
+    @property
+    def parents(self) -> I64:
+        """The place of each node's parent, -1 of roots, for `vpps.nn.tree`."""
+        up, inner = np.full(len(self.left), -1, np.int64), np.flatnonzero(self.left >= 0)
+        up[self.left[inner]] = up[self.right[inner]] = inner
+        return up
+
     def with_words(self, ids: ArrayLike) -> Trees:
         """The same with other ids of words: ids[id here], as `Vocab.map` makes them."""
         new = as_u32(ids, "ids").astype(np.int64)

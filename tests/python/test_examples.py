@@ -131,9 +131,9 @@ def test_checkpoint_in_numpy(example, tmp_path):
     trainer = vpps.Trainer(model, optimizer="adam", lr=0.02)
     for _ in range(10):
         with graph:
-            trainer.step(net.loss(graph, t))
+            trainer.step(net.loss(t))
     with graph:
-        here = trainer.forward(net.add(graph, t).pushed(0))
+        here = trainer.forward(net.add(t).pushed(0))
     trainer.save(tmp_path / "a")
     w, states = load(tmp_path / "a"), []
 
