@@ -787,7 +787,7 @@ VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, floa
  * vpps_backward and vpps_update give the bits of vpps_fb, which is the shorter and faster way to do both: one launch. The gradient
  * of a sum of losses is the sum of their gradients: four graphs of eight inputs each, added up, train as one graph of 32 does. */
 
-/* What a call of vpps_backward returns beside the gradients of parameters: values of nodes (as predictions, without a second forward), and
+/* What a call of vpps_backward, or a step in two halves, returns beside the gradients of parameters: values of nodes (as predictions, without a second forward), and
  * gradients of the loss with respect to nodes (as inputs or rows of lookups). They are those of the training step: dropout is on, and
  * parameters are as before the update. Gradients are of this call's loss alone; they do not add up over calls. */
 typedef struct vpps_request {
@@ -799,6 +799,8 @@ typedef struct vpps_request {
     const vpps_node *gradients;  /* likewise; of several lookups of one entry each has its own */
     float *const *gradient_outs; /* likewise; zeros where the loss does not depend on the node */
     bool no_parameters;          /* gradients of parameters are not computed, and those that add up stay as they are */
+    uint64_t
+        draw; /* masks of dropout follow from this number and options.seed alone: equal numbers, equal masks. 0: others in each call */
 } vpps_request;
 
 /* A pointer to a request with its size set: vpps_backward(h, g, loss, VPPS_REQUEST(.n_values = 1, ...)). It lives as long as the
@@ -851,6 +853,49 @@ VPPS_API vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vp
  * ARGUMENT. */
 VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param param, double *out);
 
+/* ---------------------------------------------------------------- a training step in two halves
+ *
+ * Forward gives the values of nodes; the caller goes on from these values, anywhere, to a loss of its own; and backward goes on from the
+ * loss's gradients with respect to them. So a graph is a layer of another framework's network.
+ *
+ *     vpps_step_forward(h, g, VPPS_REQUEST(.n_values = 1, .values = &y, .value_outs = &value,
+ *                                          .n_gradients = 1, .gradients = &x, .gradient_outs = &dx));
+ *     ...the caller computes with `value`, and finds dy...
+ *     vpps_step_backward(h, 1, &dy);             adds to the parameters' gradients, and fills in dx
+ *     vpps_update(h);
+ *
+ * Forward runs once: its records stay in the device's memory between the halves, and backward applies the masks of dropout that forward drew.
+ * The gradients are those of vpps_backward for the loss sum over i of <values[i], gradients[i]>: two vpps_backward, or two steps, or one of
+ * each, add up until vpps_update.
+ *
+ * Between the halves the step is open. A handle has one open step, and until it is closed every other call with the handle fails with STATE
+ * and a message that names the step, but for vpps_handle_destroy and the calls that only look: vpps_handle_stats, vpps_handle_trials,
+ * vpps_kept, vpps_kept_shape, and tracing. Steps are numbered from 1. Graphs may be built meanwhile, and handles for inference are not
+ * concerned. */
+
+/* The forward half, in training mode: dropout is on, drawn as in vpps_backward. When the call returns, the values of request->values are in
+ * request->value_outs, the step is open, and the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes: any
+ * nodes of the graph, of any shapes, also inputs, lookups and parameters; a node may be named twice, and then has the sum of two gradients.
+ * `gradients` are the nodes whose gradients it gives; gradient_outs, which stay the caller's, are filled in there. With no_parameters the
+ * parameters' gradients are not computed. vpps_keep works as for vpps_forward.
+ *
+ * The step is one wave of one slice, whatever the options say, since all records stay. Fails as vpps_backward does, with POOL if the pool is
+ * too small for that (the message tells how many bytes would do), and with ARGUMENT (the request is NULL or names no values). With a
+ * communicator a process may name none: it has no part in the step. Where tables are shared out, all processes call it together. */
+VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
+
+/* The backward half. gradients[i] has as many floats as the step's value i, column after column; NULL stands for zeros. n is the number of
+ * the step's values. Returns as vpps_backward does: before the batch is finished, or, if the step named `gradients`, when these are in
+ * gradient_outs. Then the step is closed. In vpps_sync_latest_loss, and in the sum that is the update's loss, the step's loss counts as 0; if a
+ * given gradient is NaN or infinite, as NaN, so that vpps_update refuses, skips or ignores it by options.nonfinite.
+ *
+ * Fails with STATE (no step is open), ARGUMENT (another n; NULL), MEMORY: then the step stays open; and as vpps_fb does where the handle is
+ * useless afterwards. */
+VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients);
+
+/* Gives the open step up: its forward half has changed nothing. Fails with STATE (no step is open). */
+VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
+
 /* Has the latest batch finished? Never blocks. *done tells; *loss (may be NULL) is set only when it is true. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 
@@ -878,7 +923,8 @@ VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, con
  * A kept value is a constant: no gradient flows into it (PyTorch: detach), and it stays as it was when parameters change. It belongs
  * to the handle; vpps_handle_destroy releases all. These are calls with the handle: one thread at a time makes them. */
 
-/* Keeps the value of x, of any shape, on the device when the next vpps_fb, vpps_backward or vpps_forward with this handle runs the graph;
+/* Keeps the value of x, of any shape, on the device when the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward with this handle
+ * runs the graph;
  * *out is its number. If the graph is cleared before that, there is nothing to read. A run that fails with POOL or MEMORY keeps nothing,
  * and may be made again. Memory is taken now: fails with POOL where options.keep_bytes are in use (vpps_stats tells both), ARGUMENT (no
  * such node), STATE (a cell is being recorded), MEMORY, and with the graph's error; then *out is VPPS_NO_VALUE. */

@@ -79,6 +79,8 @@ void vpps_handle_settle(vpps_handle *h) {
     if (!h->in_flight || h->process != vpps_process_number()) return;
     vpps_handle_wait(h, &h->latest);
     h->in_flight = false;
+    h->latest.device_ns += h->open.forward_ns;
+    h->open.forward_ns = 0;
     h->stats.device_ns = h->latest.device_ns;
     h->stats.total_device_ns += h->latest.device_ns;
     count_gap(h);

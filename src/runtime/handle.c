@@ -4,6 +4,7 @@
 #include "runtime/layout.h"
 #include "runtime/log.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 
@@ -141,7 +142,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     vpps_learned_free(&h->learned);
     vpps_keeper_free(&h->keeper);
     vpps_trace_destroy(h->trace);
-    VPPS_FREE_ARRAYS(h->asked.nodes, h->asked.reads);
+    VPPS_FREE_ARRAYS(h->asked.nodes, h->asked.reads, h->open.given);
     VPPS_FREE(h->groups, h->steps);
     vpps_snapshot_drop(h->snapshot);
     if (!h->infers) atomic_fetch_sub(&h->model->trainers, 1);
@@ -149,11 +150,20 @@ void vpps_handle_destroy(vpps_handle *h) {
     free(h);
 }
 
-vpps_status vpps_handle_check(const vpps_handle *h, const char *call) {
+vpps_status vpps_handle_here(const vpps_handle *h, const char *call) {
     if (!h) return vpps_fail(VPPS_ARGUMENT, "%s: no handle given", call);
     if (h->process == vpps_process_number()) return VPPS_OK;
     return vpps_fail(VPPS_STATE, "%s: the handle belongs to the process that made it, and this one was forked from it",
                      call);
+}
+
+vpps_status vpps_handle_check(const vpps_handle *h, const char *call) {
+    VPPS_TRY(vpps_handle_here(h, call));
+    if (!h->open.number || h->broken != VPPS_OK) return VPPS_OK;
+    return vpps_fail(VPPS_STATE,
+                     "%s: step %" PRIu64 " (batch %" PRIu64
+                     ") is open between forward and backward; expected vpps_step_backward or vpps_step_drop",
+                     call, h->open.number, h->model->batches + 1);
 }
 
 vpps_status vpps_handle_trains(const vpps_handle *h, const char *call) {

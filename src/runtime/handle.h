@@ -3,6 +3,7 @@
  *   handle.c      life
  *   settings.c    what callers set: options, numbers of the optimiser, groups of parameters
  *   train.c       training steps and inference
+ *   halves.c      training steps in two halves
  *   scripts.c     the script of a batch
  *   flight.c      batches in flight, and their outcomes
  *   parameters.c  parameters and gradients, to the model and from it
@@ -23,6 +24,15 @@ typedef struct vpps_foreseen {
     uint32_t cells;  /* n_compiled of the types then */
     uint32_t groups; /* fewer than batches have */
 } vpps_foreseen;
+
+/* A training step between its halves. */
+typedef struct vpps_open_step {
+    uint64_t number;     /* counted from 1; 0: none is open */
+    uint64_t n_steps;    /* so far */
+    uint64_t forward_ns; /* time of the device in the forward half, until the other half's outcome is taken */
+    vpps_step_part part;
+    float *given; /* gradients on their way to the device */
+} vpps_open_step;
 
 struct vpps_handle {
     vpps_model *model;
@@ -52,9 +62,10 @@ struct vpps_handle {
     uint64_t latest_end_ns;     /* of the training batch taken before; 0: none was */
     vpps_step_part latest_part; /* of the latest training batch launched */
     uint32_t n_backward;        /* calls of vpps_backward since the latest update */
-    vpps_asked asked;           /* of the latest call of vpps_backward */
-    bool pending;               /* the latest batch failed, and no call has returned that yet */
-    vpps_status broken;         /* not OK: the device failed, and nothing more runs; the message is in `failure` */
+    vpps_asked asked;           /* of the latest call of vpps_backward or vpps_step_forward */
+    vpps_open_step open;
+    bool pending;       /* the latest batch failed, and no call has returned that yet */
+    vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
@@ -65,8 +76,11 @@ struct vpps_handle {
 
 /* ---- handle.c */
 
-/* Can the handle be used? Fails with ARGUMENT (NULL), STATE (it is another process's: this one is a child of fork(), and
+/* Is the handle there? Fails with ARGUMENT (NULL), STATE (it is another process's: this one is a child of fork(), and
  * has neither its threads nor its GPU). `call` is the public function's name. */
+vpps_status vpps_handle_here(const vpps_handle *h, const char *call);
+
+/* Can the handle be used? Fails likewise, and with STATE (a step is open). */
 vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
 
 /* A handle; `snapshot` NULL: it trains. Else it reads that one, and holds it on success. Fails as vpps_handle_create does. */
@@ -128,10 +142,21 @@ vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_re
 /* Waits for the oldest launch that was not waited for. */
 void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 
+/* ---- train.c */
+
+/* A training batch was launched. */
+void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_step_part part);
+
+/* Counts the next program's script, of this graph, in the statistics. */
+void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
+
 /* ---- scripts.c */
 
 /* The request of a training batch. */
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
+
+/* Adds what the caller's vpps_request asks for. */
+void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 
 /* Makes the next program's script, for that machine, in as many groups as the request says; 0: as the options say. Fails as vpps_fb
  * does. */

@@ -97,7 +97,7 @@ static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value 
 vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
-    const vpps_status status = vpps_handle_check(h, "vpps_kept");
+    const vpps_status status = vpps_handle_here(h, "vpps_kept");
     if (status != VPPS_OK) return vpps_graph_fail(g, status, "%s", vpps_error_message());
     if (g->model != h->model)
         return vpps_graph_fail(g, VPPS_ARGUMENT, "kept: the graph belongs to another model than the handle");
@@ -118,7 +118,7 @@ vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out) {
 }
 
 vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_kept_shape"));
+    VPPS_TRY(vpps_handle_here(h, "vpps_kept_shape"));
     const vpps_kept_value *v = find(h, "kept_shape", value);
     if (!v) return VPPS_STATE;
     if (rows) *rows = v->rows;

@@ -31,8 +31,15 @@ vpps_status vpps_read_pool(vpps_device *d, uint32_t n, vpps_pool_read *reads) {
     const bool host = d->table->host_vps; /* then a copy costs what it copies */
     if (n && !host) qsort(reads, n, sizeof *reads, by_offset);
     for (uint32_t i = 0, next; i < n; i = next) {
+        next = i + 1;
+        if (reads[i].offset == VPPS_NONE) {
+            memset(reads[i].out, 0, reads[i].words * sizeof *reads[i].out);
+            continue;
+        }
         uint32_t end = end_of(&reads[i]);
-        for (next = i + 1; next < n && !host && reads[next].offset <= (uint64_t)end + MOST_BETWEEN; next++)
+        for (;
+             next < n && !host && reads[next].offset != VPPS_NONE && reads[next].offset <= (uint64_t)end + MOST_BETWEEN;
+             next++)
             end = vpps_max_u32(end, end_of(&reads[next]));
         VPPS_TRY(read_run(d, next - i, reads + i, end - reads[i].offset));
     }

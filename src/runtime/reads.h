@@ -4,7 +4,7 @@
 #include "runtime/device.h"
 
 typedef struct vpps_pool_read {
-    uint32_t offset, words;
+    uint32_t offset, words; /* offset VPPS_NONE: zeros */
     float *out;
 } vpps_pool_read;
 

@@ -14,10 +14,17 @@ typedef struct vpps_asked {
     vpps_pool_read *reads; /* room for all of them; vpps_forward uses it, too */
 } vpps_asked;
 
-/* Takes over a caller's request for a step on `loss`; NULL: for nothing. Fails with ARGUMENT, MEMORY. */
-vpps_status vpps_asked_take(vpps_asked *a, const vpps_request *given, vpps_node loss);
+/* Takes over a caller's request for a step on `loss`, or, VPPS_NO_NODE, in halves; NULL: for nothing. `call` is the public function, without
+ * its prefix. Fails with ARGUMENT, MEMORY. */
+vpps_status vpps_asked_take(vpps_asked *a, const char *call, const vpps_request *given, vpps_node loss);
 
 static inline bool vpps_asked_nodes(const vpps_asked *a) { return a->request.n_values || a->request.n_gradients; }
 
-/* Copies what was asked for to the caller, now that the batch is finished. Fails with the device's error. */
-vpps_status vpps_asked_read(vpps_asked *a, vpps_device *d, const vpps_batch *b, const vpps_graph *g, float loss);
+/* Notes where the script of the batch leaves what was asked for. The graph is not needed any more. */
+void vpps_asked_place(vpps_asked *a, const vpps_batch *b, const vpps_graph *g);
+
+/* Copies what was asked for to the caller, now that the batch, or its forward half, is finished: all of it; values or gradients alone. Fail
+ * with the device's error. */
+vpps_status vpps_asked_read(vpps_asked *a, vpps_device *d, float loss);
+vpps_status vpps_asked_read_values(vpps_asked *a, vpps_device *d);
+vpps_status vpps_asked_read_gradients(vpps_asked *a, vpps_device *d);

@@ -11,8 +11,8 @@ static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch 
     uint32_t *gradients = outputs + request->n_outputs;
     for (uint32_t i = 0; i < request->n_outputs; i++) outputs[i] = vpps_batch_output(b, i);
     for (uint32_t i = 0; i < request->n_gradient_nodes; i++) gradients[i] = vpps_batch_gradient(b, i);
-    const vpps_status status =
-        vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request, outputs, gradients);
+    const vpps_status status = vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request,
+                                                 outputs, gradients, request->halves ? vpps_batch_given(b) : NULL);
     free(outputs);
     return status;
 }
@@ -52,7 +52,7 @@ static void drop_types(vpps_handle *h) {
 
 /* The request with what the handle decides. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine, const vpps_batch_request *asked) {
-    const bool training = asked->loss != VPPS_NO_NODE;
+    const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;
     if (!request.groups) request.groups = groups_for(h, training);
     request.keeps_groups = machine->recompiles && h->options.groups != VPPS_GROUPS_PROFILE;
@@ -66,7 +66,7 @@ static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                const vpps_batch_request *asked) {
     const uint64_t start = vpps_now_ns();
-    const bool training = asked->loss != VPPS_NO_NODE;
+    const bool training = vpps_request_trains(asked);
     vpps_batch *b = h->programs[h->next];
     if (g->model != h->model) return vpps_fail(VPPS_ARGUMENT, "the graph belongs to another model than the handle");
     VPPS_TRY(vpps_graph_status(g));
@@ -90,14 +90,14 @@ static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *ask
         const vpps_batch_request request = complete(h, h->machine, asked);
         const vpps_status status = trained ? vpps_choose_inference_cells(b, trained, &h->types, h->machine, g, &request)
                                            : vpps_choose_cells(b, &h->types, h->machine, g, &request);
-        if (status == VPPS_OK) h->device->table->foresee(h->device, b, request.loss != VPPS_NO_NODE);
+        if (status == VPPS_OK) h->device->table->foresee(h->device, b, vpps_request_trains(&request));
         vpps_batch_destroy(b);
     }
     vpps_restore_message(text);
 }
 
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched) {
-    const bool training = launched->loss != VPPS_NO_NODE;
+    const bool training = vpps_request_trains(launched);
     const vpps_usual_groups *usual = &h->types.usual[training];
     vpps_foreseen *seen = &h->foreseen[training];
     if (!h->device->table->foresee || vpps_handle_profile(h) || vpps_types_are_full(&h->types)) return;
@@ -128,6 +128,18 @@ static const vpps_param_step *steps_of_groups(vpps_handle *h) {
                                         .weight_decay = isnan(g->weight_decay) ? o->weight_decay : g->weight_decay};
     }
     return h->steps;
+}
+
+void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
+    const vpps_asked *a = &h->asked;
+    const uint64_t draw = a->request.draw, rank = vpps_mix64(h->stats.rank);
+    request->outputs = a->nodes;
+    request->n_outputs = a->n_values;
+    request->gradient_nodes = a->nodes + a->n_values;
+    request->n_gradient_nodes = a->n_gradients;
+    if (draw)
+        request->dropout_key =
+            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* no batch has that number */
 }
 
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part) {

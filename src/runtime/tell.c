@@ -2,7 +2,7 @@
 #include "runtime/handle.h"
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_handle_stats"));
+    VPPS_TRY(vpps_handle_here(h, "vpps_handle_stats"));
     VPPS_NEED(out);
     vpps_stats stats = h->stats;
     stats.kept_values = h->keeper.n_live;
@@ -21,7 +21,7 @@ static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t
 }
 
 vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_handle_trials"));
+    VPPS_TRY(vpps_handle_here(h, "vpps_handle_trials"));
     VPPS_NEED(n, done);
     const uint32_t room = *n;
     if (room) VPPS_NEED(out);
@@ -41,7 +41,7 @@ vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, boo
 /* ---------------------------------------------------------------- the trace */
 
 vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_trace_begin"));
+    VPPS_TRY(vpps_handle_here(h, "vpps_trace_begin"));
     VPPS_NEED(name);
     vpps_trace *t = h->trace;
     if (!t) return VPPS_OK;
@@ -56,7 +56,7 @@ vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
 }
 
 vpps_status vpps_trace_end(vpps_handle *h) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_trace_end"));
+    VPPS_TRY(vpps_handle_here(h, "vpps_trace_end"));
     vpps_trace *t = h->trace;
     if (!t) return VPPS_OK;
     if (!t->n_open) return vpps_fail(VPPS_STATE, "trace: nothing to end; expected vpps_trace_begin before");
@@ -66,7 +66,7 @@ vpps_status vpps_trace_end(vpps_handle *h) {
 }
 
 vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
-    VPPS_TRY(vpps_handle_check(h, "vpps_trace_write"));
+    VPPS_TRY(vpps_handle_here(h, "vpps_trace_write"));
     VPPS_NEED(file);
     if (!h->trace) return vpps_fail(VPPS_STATE, "trace: nothing was noted; expected options.trace_events above 0");
     vpps_handle_settle(h);

@@ -3,15 +3,14 @@
 
 #include <math.h>
 
-/* A training batch was launched. */
-static void note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
+void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
     h->latest_number = number;
     h->latest_part = part;
     h->in_flight = true;
     h->next ^= 1;
 }
 
-static void count_script(vpps_handle *h, const vpps_graph *g) {
+void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     vpps_stats *stats = &h->stats;
     const vpps_batch *b = h->programs[h->next];
     stats->nodes = g->size;
@@ -55,15 +54,10 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* gradients are added up by one choice */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, part);
-    if (part != VPPS_STEP_WHOLE) {
-        request.outputs = h->asked.nodes;
-        request.n_outputs = h->asked.n_values;
-        request.gradient_nodes = h->asked.nodes + h->asked.n_values;
-        request.n_gradient_nodes = h->asked.n_gradients;
-    }
+    if (part != VPPS_STEP_WHOLE) vpps_handle_ask(h, &request);
     VPPS_TRY(vpps_keep_ask(h, g, &request));
     VPPS_TRY(vpps_handle_start(h, g, &request, h->model->batches + 1, stale_loss));
-    count_script(h, g);
+    vpps_handle_count_script(h, g);
     vpps_keep_launched(h, g, h->programs[h->next]);
     vpps_handle_foresee(h, g, &request);
     return VPPS_OK;
@@ -74,25 +68,28 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     VPPS_NEED(g);
     if (stale_loss) *stale_loss = NAN;
     VPPS_TRY(train(h, g, loss, VPPS_STEP_WHOLE, stale_loss));
-    note_flight(h, ++h->model->batches, VPPS_STEP_WHOLE);
+    vpps_handle_note_flight(h, ++h->model->batches, VPPS_STEP_WHOLE);
     return VPPS_OK;
 }
 
 /* Waits for the batch in flight, and copies what was asked of it. */
 static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_backward"));
-    const vpps_status status = vpps_asked_read(&h->asked, h->device, h->programs[h->next ^ 1], g, h->latest.loss);
+    vpps_asked_place(&h->asked, h->programs[h->next ^ 1], g);
+    const vpps_status status = vpps_asked_read(&h->asked, h->device, h->latest.loss);
     return vpps_handle_break(h, status, h->latest_number, vpps_error_message());
 }
 
 vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_backward"));
     VPPS_NEED(g);
-    VPPS_TRY(vpps_asked_take(&h->asked, request, loss));
+    VPPS_TRY(vpps_asked_take(&h->asked, "backward", request, loss));
+    if (loss == VPPS_NO_NODE && vpps_asked_nodes(&h->asked))
+        return vpps_fail(VPPS_ARGUMENT, "backward: the request names nodes, but no loss is given");
     const vpps_step_part part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
     VPPS_TRY(train(h, g, loss, part, NULL));
     h->n_backward += part == VPPS_STEP_GRADIENTS;
-    note_flight(h, h->model->batches + 1, part);
+    vpps_handle_note_flight(h, h->model->batches + 1, part);
     return vpps_asked_nodes(&h->asked) ? read_asked(h, g) : VPPS_OK;
 }
 
@@ -107,7 +104,7 @@ vpps_status vpps_update(vpps_handle *h) {
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
     h->n_backward = 0;
-    note_flight(h, ++h->model->batches, VPPS_STEP_UPDATE);
+    vpps_handle_note_flight(h, ++h->model->batches, VPPS_STEP_UPDATE);
     return VPPS_OK;
 }
 

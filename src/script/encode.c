@@ -29,6 +29,7 @@ typedef struct encoder {
     uint32_t *losses; /* addresses of the slices' terms of the loss, and the last one's end */
     uint32_t *sums;   /* of each slice and table, the address of its sums; 0: there are none */
     uint32_t n_tables;
+    vpps_given_array given;
 } encoder;
 
 /* ---------------------------------------------------------------- where values lie */
@@ -217,7 +218,32 @@ static void encode_blocks(encoder *e, uint32_t address) {
     }
 }
 
-/* ---------------------------------------------------------------- seeds: the loss's gradient */
+/* ---------------------------------------------------------------- seeds: the loss's gradient, or those that the host gives */
+
+/* Places what the host gives at the pause after all tensors; returns the first word after it. In `given.first` and `given.words` there is
+ * room for what fits a pool. NULL in `gradients`: out of memory. */
+static uint64_t place_given(encoder *e, vpps_arena *arena) {
+    enum { GRAIN = 16 };
+    const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
+    uint64_t words = GRAIN;
+    vpps_given *gradients;
+    if (!VPPS_TAKE(arena, gradients, e->r->n_seeds)) return first;
+    for (uint32_t i = 0; i < e->r->n_seeds; i++) {
+        gradients[i] =
+            (vpps_given){(uint32_t)words, vpps_words(vpps_plain_signature(e->r->g, e->r->seeds[i].to.output))};
+        words += (gradients[i].words + (uint64_t)GRAIN - 1) / GRAIN * GRAIN;
+    }
+    e->given = (vpps_given_array){(uint32_t)first, (uint32_t)words, e->r->n_seeds, gradients};
+    return first + words;
+}
+
+/* Each is a contribution to its output's gradient. */
+static void encode_given(encoder *e) {
+    for (uint32_t i = 0; i < e->r->n_seeds; i++) {
+        uint32_t *list_at = &e->list_at[e->r->seeds[i].to.output];
+        if (*list_at != VPPS_NONE) e->to.words[(*list_at)++] = e->given.first + e->given.gradients[i].at;
+    }
+}
 
 /* How many constants there are, of all groups. */
 static uint32_t count_constants(encoder *e) {
@@ -376,11 +402,17 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
                    end = e->s->n_blocks ? e->tasks->blocks[first + g].slice_end : 0;
     uint32_t i = *task, phase = slice && i < n_tasks ? tasks[i].phase : 0, phase_start = i;
+    bool forward = e->tasks->pauses != NULL;
     for (; i < n_tasks && tasks[i].group == g && tasks[i].phase < end; i++) {
         const vpps_stage_task *t = &tasks[i];
-        if (t->phase != phase) {
-            vpps_write_barrier(&e->to, (*barriers)++, e->s->batching->group_size);
+        const bool pauses = forward && t->phase >= e->tasks->pauses[g];
+        if (pauses || t->phase != phase) {
+            if (pauses)
+                vpps_write_pause(&e->to);
+            else
+                vpps_write_barrier(&e->to, (*barriers)++, e->s->batching->group_size);
             encode_outers(e, phase_start, i);
+            forward = forward && !pauses;
             phase = t->phase;
             phase_start = i;
         }
@@ -391,6 +423,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
                                             .contributions = e->placed->contributions[i]});
     }
     *task = i;
+    if (forward) vpps_write_pause(&e->to);
     write_common_barrier(e, slice, false);
     if (!e->r->training) return;
     encode_outers(e, phase_start, i);
@@ -432,10 +465,16 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* The loss's terms, slice after slice. */
+/* The loss's terms, slice after slice. In halves it is one word, which the host writes. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
-    e->losses[0] = vpps_write_room(&e->to, 2 * (uint64_t)e->r->n_seeds);
+    e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);
+    if (e->r->halves && !e->to.failed) {
+        e->to.words[e->losses[0]] = e->given.first;
+        e->to.words[e->losses[0] + 1] = vpps_float_bits(1);
+        e->losses[1] = e->losses[0] + 2;
+        return;
+    }
     for (uint32_t slice = 0; slice < vpps_all_slices(e->s) && !e->to.failed; slice++) {
         e->losses[slice + 1] = e->losses[slice];
         for (uint32_t i = 0; i < e->r->n_seeds; i++) {
@@ -480,7 +519,10 @@ static void encode(encoder *e, uint32_t pool_words) {
             vpps_write_contributions(e->contributions, e->placed->contributions, e->list_at, e->to.words);
         if (!e->to.failed && e->pairs_at)
             vpps_write_pairs(e->contributions, e->placed->blocks, e->pairs_at, e->to.words);
-        encode_seeds(e);
+        if (!e->r->halves)
+            encode_seeds(e);
+        else if (!e->to.failed)
+            encode_given(e);
     }
     encode_losses(e);
     const uint32_t steps = e->r->training ? vpps_step_words(e->request, e->r->g->model) : 0;
@@ -527,7 +569,9 @@ vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contribut
                  .request = request,
                  .to = {.words = b->script}};
     if (!open_encoder(&e, arena)) return vpps_no_memory();
-    *out = (vpps_script_places){e.output_at, e.gradient_at, placed->end + count_constants(&e)};
+    const uint64_t pool_words = e.r->halves ? place_given(&e, arena) : placed->end + count_constants(&e);
+    if (e.r->halves && !e.given.gradients) return vpps_no_memory();
+    *out = (vpps_script_places){e.output_at, e.gradient_at, e.given, pool_words};
     if (out->pool_words > machine->pool_words) return VPPS_POOL;
     place_outputs(&e);
     place_gradients(&e);

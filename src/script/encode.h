@@ -7,6 +7,7 @@
 typedef struct vpps_script_places {
     const uint32_t *output_at;   /* offset of every needed output's value */
     const uint32_t *gradient_at; /* of the gradients that the request names; else VPPS_NONE. NULL: it names none */
+    vpps_given_array given;      /* in halves */
     uint64_t pool_words;         /* of the pool, that the script needs */
 } vpps_script_places;
 

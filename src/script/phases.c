@@ -5,7 +5,7 @@
  * in which the VP itself does (cell/order.c). The tasks of a phase run in the order in which they were added.
  *
  * Slices of a wave run one after the other: heads forward and backward in each, everything else forward in the first and
- * backward in the last.
+ * backward in the last. In halves there is one slice, and no phase has both forward and backward tasks.
  */
 #include "script/phases.h"
 
@@ -40,6 +40,7 @@ typedef struct phases {
     vpps_stage_task *tasks;       /* those of a group in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
+    uint32_t *pauses; /* see vpps_tasks */
     vpps_block_phases *blocks;
 } phases;
 
@@ -147,6 +148,7 @@ static void add_slice(phases *p, uint32_t slice, uint32_t group) {
         list_types(p, part);
         if (is_head(p) || slice % s->n_slices == 0) add_pass(p, part, is_head(p) ? own : others, false);
     }
+    if (p->pauses) p->begin = p->pauses[group] = p->group_phases[group];
     for (uint32_t part = s->needs->n_parts; s->reading->training && part-- > 0;) {
         list_types(p, part);
         if (slice == last || is_head(p)) add_pass(p, part, own, true);
@@ -223,7 +225,8 @@ bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out)
     phases p = {.s = s};
     *out = (vpps_tasks){.steps = s};
     if (!VPPS_TAKE_ZEROS(arena, p.group_phases, n_groups) || !VPPS_TAKE_ZEROS(arena, p.blocks, s->n_blocks) ||
-        !VPPS_TAKE(arena, p.tasks, most_tasks(s))) {
+        !VPPS_TAKE(arena, p.tasks, most_tasks(s)) ||
+        (s->reading->halves && !VPPS_TAKE_ZEROS(arena, p.pauses, n_groups))) {
         return false;
     }
     for (uint32_t g = 0; g < n_groups; g++) {
@@ -235,5 +238,6 @@ bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out)
     out->n = p.n_tasks;
     out->blocks = p.blocks;
     out->group_phases = p.group_phases;
+    out->pauses = p.pauses;
     return out->all != NULL;
 }

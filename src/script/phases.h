@@ -21,6 +21,7 @@ typedef struct vpps_tasks {
     const vpps_stage_task *all; /* by group and phase */
     const vpps_block_phases *blocks;
     const uint32_t *group_phases; /* phases of each group, the ends of slices between them included */
+    const uint32_t *pauses;       /* in halves, of each group: the first phase of backward; else NULL */
     uint32_t n;
     uint32_t n_phases; /* of the group with most, without the ends of slices */
 } vpps_tasks;

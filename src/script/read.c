@@ -296,6 +296,15 @@ static vpps_status read_loss(reader *r) {
     return VPPS_OK;
 }
 
+/* In halves, the outputs whose gradients are given are seeds. */
+static vpps_status read_given(reader *r) {
+    vpps_reading *out = r->out;
+    const uint32_t n = r->request->n_given;
+    if (!VPPS_TAKE_MORE(r->arena, r->seeds, r->seeds_capacity, n + 1u)) return vpps_no_memory();
+    for (; out->n_seeds < n; out->n_seeds++) r->seeds[out->n_seeds] = (vpps_seed){.to = out->requested[out->n_seeds]};
+    return VPPS_OK;
+}
+
 static vpps_status check_loss(const vpps_graph *g, vpps_node x) {
     if (x >= g->n_nodes) {
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", x, g->n_nodes);
@@ -346,6 +355,7 @@ static vpps_status read_all(reader *r) {
     out->n_vertices = count_records(out);
     out->n_outputs = out->n_vertices < g->n_records ? g->records[out->n_vertices].first : g->n_nodes;
     VPPS_TRY(read_vertices(r));
+    if (out->halves) return read_given(r);
     if (!out->training) return VPPS_OK;
     VPPS_TRY(check_loss(g, r->request->loss));
     return read_loss(r);
@@ -353,7 +363,10 @@ static vpps_status read_all(reader *r) {
 
 vpps_status vpps_read_graph(vpps_graph *g, vpps_types *types, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out) {
-    *out = (vpps_reading){.g = g, .training = request->loss != VPPS_NO_NODE, .fixed = request->part == VPPS_STEP_NODES};
+    *out = (vpps_reading){.g = g,
+                          .training = vpps_request_trains(request),
+                          .halves = request->halves,
+                          .fixed = request->part == VPPS_STEP_NODES};
     reader r = {.arena = arena, .all_types = types, .request = request, .out = out};
     VPPS_TRY(read_all(&r));
     out->vertices = r.vertices;

@@ -53,6 +53,7 @@ typedef struct vpps_read_type {
 typedef struct vpps_reading {
     const vpps_graph *g;
     bool training;
+    bool halves;                      /* seeds are outputs whose gradients the host gives, in the request's order */
     bool fixed;                       /* no parameter has a gradient */
     const vpps_read_vertex *vertices; /* and one after the last */
     const vpps_vertex_lists *lists;   /* of each vertex; only those whose cells have lists or dropout are set */

@@ -71,6 +71,7 @@ static vpps_status try_once(search *x) {
 static uint32_t first_waves(const search *x) {
     const vpps_batching *b = &x->b->schedule->batching;
     const uint64_t most = x->machine->waves.kept_words;
+    if (x->request->halves) return 1;
     if (x->request->waves) return x->request->waves;
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
@@ -80,7 +81,7 @@ static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->machine->waves;
     uint64_t vertices = 0;
-    if (x->request->waves || !rule->cached_words || !steps->n_steps) return 0;
+    if (x->request->waves || x->request->halves || !rule->cached_words || !steps->n_steps) return 0;
     for (uint32_t i = 0; i < steps->n_blocks; i++) vertices += steps->blocks[i].n;
     const uint64_t wide =
         vertices * steps->n_waves / steps->n_steps / (rule->cached_vertices * steps->batching->group_size);
@@ -91,7 +92,8 @@ static uint32_t cached_waves(const search *x) {
 /* The batch's steps, before it is known whether the pool has room for them. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
-    const uint32_t asked = s->reading.training ? x->request->slices : 1, n_slices = asked ? asked : 1;
+    const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
+                   n_slices = asked ? asked : 1;
     const vpps_arena_mark mark = vpps_arena_here(&s->arena);
     if (!vpps_choose_steps(&s->batching, first_waves(x), n_slices, &s->arena, &s->steps)) return false;
     const uint32_t waves = cached_waves(x);
@@ -109,8 +111,8 @@ static vpps_status make_script(search *x) {
         uint64_t words;
         uint32_t waves, slices;
     } least = {.words = UINT64_MAX};
-    x->waves = true;
-    x->slices = training;
+    x->waves = !s->reading.halves;
+    x->slices = training && !s->reading.halves;
     if (!first_steps(x)) return vpps_no_memory();
     for (bool more = true; more;) {
         const vpps_status status = try_once(x);
@@ -123,13 +125,14 @@ static vpps_status make_script(search *x) {
         vpps_arena_back_to(&s->arena, mark);
         VPPS_TRY(take_apart(x, &more));
     }
-    return vpps_fail(
-        VPPS_POOL,
-        "the batch needs %" PRIu64
-        " bytes of the pool, parameters included, even in %u wave%s of %u slice%s each; pool_bytes is %" PRIu64
-        ". Use smaller batches, or a pool_bytes of %" PRIu64 " or more",
-        least.words * 4, least.waves, least.waves == 1 ? "" : "s", least.slices, least.slices == 1 ? "" : "s",
-        (uint64_t)x->machine->pool_words * 4, least.words * 4);
+    return vpps_fail(VPPS_POOL,
+                     "the batch needs %" PRIu64
+                     " bytes of the pool, parameters included, %s %u wave%s of %u slice%s%s; pool_bytes is %" PRIu64
+                     ". Use smaller batches, or a pool_bytes of %" PRIu64 " or more",
+                     least.words * 4, s->reading.halves ? "in the" : "even in", least.waves,
+                     least.waves == 1 ? "" : "s", least.slices, least.slices == 1 ? "" : "s",
+                     s->reading.halves ? " that a step in halves has" : " each", (uint64_t)x->machine->pool_words * 4,
+                     least.words * 4);
 }
 
 /* Lists the cells that the batch's blocks are of, by their numbers. */
@@ -168,6 +171,7 @@ vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_
     vpps_arena_clear(&s->arena);
     types->n_batches++;
     b->part = request->part;
+    b->half = request->halves ? VPPS_FORWARD_HALF : VPPS_NO_HALF;
     b->parameter_words = machine->batch;
     VPPS_TRY(vpps_read_graph(g, types, request, &s->arena, &s->reading));
     if (!vpps_find_needs(&s->reading, &s->arena, &s->needs)) return vpps_no_memory();
@@ -206,6 +210,8 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_tas
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i) {
     return b->schedule->places.output_at[b->schedule->reading.requested[i].output];
 }
+
+const vpps_given_array *vpps_batch_given(const vpps_batch *b) { return &b->schedule->places.given; }
 
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i) {
     const vpps_schedule *s = b->schedule;

@@ -33,6 +33,9 @@ typedef enum vpps_step_part {
     VPPS_STEP_UPDATE /* the norm and the update, with the gradients that the device keeps */
 } vpps_step_part;
 
+/* Which tasks of a script with a pause a launch runs: all, where there is none; those before it; those after it. */
+typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
+
 /* Does it change parameters? */
 static inline bool vpps_part_updates(vpps_step_part part) {
     return part == VPPS_STEP_WHOLE || part == VPPS_STEP_UPDATE;
@@ -40,9 +43,12 @@ static inline bool vpps_part_updates(vpps_step_part part) {
 
 /* What a script is to do. */
 typedef struct vpps_batch_request {
-    vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs` */
-    const vpps_node *outputs; /* nodes whose values are read afterwards; none is the loss */
+    vpps_node loss;           /* training; VPPS_NO_NODE: inference of `outputs`, or training in halves */
+    const vpps_node *outputs; /* nodes whose values are read afterwards, or at the pause; none is the loss */
     uint32_t n_outputs;
+    bool
+        halves; /* forward; a pause, at which the host gives gradients of the first n_given outputs; backward from these */
+    uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients are read afterwards; none is the loss */
     uint32_t n_gradient_nodes;
     vpps_step_part part;             /* training */
@@ -58,6 +64,8 @@ typedef struct vpps_batch_request {
     const vpps_policy *policy; /* of recurrences of several cells; NULL: the default */
     vpps_learned *learned;     /* the automata of a policy that is learned */
 } vpps_batch_request;
+
+static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
 
 /* The properties of a batch that the choice of its groups of VPs depends on. */
 typedef struct vpps_batch_extent {
@@ -102,6 +110,7 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* of the script's blocks, by number */
     uint32_t n_cells;
     vpps_step_part part;
+    vpps_half half; /* that the next launch runs */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes;   /* of the graph */
     uint32_t n_steps;               /* forward: vertices of one cell that run together */
@@ -138,6 +147,17 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 
 /* Likewise the gradient of gradient node i. VPPS_NONE: the loss does not depend on it. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
+
+/* Where the host writes gradients at the pause: one array in the pool from `first` on. Its first word is the step's loss. Gradient i is
+ * `words` words from word `at` of the array on. */
+typedef struct vpps_given {
+    uint32_t at, words;
+} vpps_given;
+typedef struct vpps_given_array {
+    uint32_t first, words, n;
+    const vpps_given *gradients;
+} vpps_given_array;
+const vpps_given_array *vpps_batch_given(const vpps_batch *b);
 
 /* Prints a script so that a person can read it. `g` may be NULL; else parameters are named, and costs are told. Fails with
  * IO. */

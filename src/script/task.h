@@ -107,6 +107,13 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
+/* A group's PAUSE; the end of its tasks, where it has none. */
+static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
+    const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
+    while (t < end && t->kind != VPPS_TASK_PAUSE) t++;
+    return t;
+}
+
 static inline const vpps_block *vpps_block_at(const uint32_t *script, uint32_t i) {
     return (const vpps_block *)(const void *)(script + vpps_task_header_of(script)->blocks) + i;
 }

@@ -67,6 +67,7 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, c
     to.words[starts + n_groups] = h.words;
     memcpy(to.words, &h, sizeof h);
     b->part = VPPS_STEP_UPDATE;
+    b->half = VPPS_NO_HALF;
     b->n_cells = b->n_vertices = b->n_nodes = 0;
     b->n_tasks = to.n_tasks;
     return VPPS_OK;

@@ -32,6 +32,11 @@ void vpps_write_task(vpps_writer *w, vpps_task task) {
     w->n_tasks++;
 }
 
+void vpps_write_pause(vpps_writer *w) {
+    VPPS_WRITE_TASK(w, PAUSE, 0);
+    w->last = 0;
+}
+
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals) {
     if (!w->last || w->wait != VPPS_NO_BARRIER) VPPS_WRITE_TASK(w, NOTHING, 0);
     if (w->failed) return;

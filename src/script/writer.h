@@ -24,5 +24,8 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 #define VPPS_WRITE_TASK(w, name, ...)                                                                                  \
     vpps_write_task((w), (vpps_task){.kind = VPPS_TASK_##name, .operands = {__VA_ARGS__}})
 
+/* Appends a PAUSE. It signals nothing: what follows is another launch's. */
+void vpps_write_pause(vpps_writer *w);
+
 /* The group's last task signals a barrier, and the next one waits until the barrier has been signalled `signals` times. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);

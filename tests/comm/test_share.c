@@ -81,6 +81,7 @@ typedef struct run {
     bool freeze;
     uint32_t parts;       /* calls of vpps_backward a batch; 0: vpps_fb */
     bool request;         /* each with a request, after one of a request alone */
+    bool halves;          /* each in two halves, the loss's gradient given */
     uint32_t other_rank;  /* whose learning rate is another; 0: none */
     bool other_precision; /* its precision is, rather */
     bool other_group;     /* or that of its b */
@@ -126,7 +127,7 @@ static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r,
     const vpps_node nodes[] = {loss, loss - 1, 0}; /* the sum of its terms; the first example's first word */
     const vpps_request request = {
         sizeof request, 3, nodes, (float *[]){&value, &sum, word}, 2, nodes + 1, (float *[]){&of_sum, of_word},
-        no_parameters};
+        no_parameters,  0};
     const vpps_status status = vpps_backward(h, n->g, loss, &request);
     float told;
     if (status != VPPS_OK) return status;
@@ -138,13 +139,24 @@ static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r,
     return VPPS_OK;
 }
 
+/* A part's step in halves; a process without an example names nothing. */
+static vpps_status step_in_halves(vpps_handle *h, const net *n, vpps_node loss) {
+    const uint32_t own = loss != VPPS_NO_NODE;
+    const float one = 1;
+    float value;
+    const vpps_status status =
+        vpps_step_forward(h, n->g, VPPS_REQUEST(.n_values = own, .values = &loss, .value_outs = (float *[]){&value}));
+    return status == VPPS_OK ? vpps_step_backward(h, own, (const float *[]){&one}) : status;
+}
+
 static vpps_status step_in_parts(vpps_handle *h, const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size) {
     for (uint32_t part = 0; part < r->parts; part++) {
         const vpps_node loss = add_examples(n, r, b, rank, size, part);
         if (r->request) TEST_OK(step_with_request(h, n, r, loss, true));
         const vpps_status status = r->request
                                        ? step_with_request(h, n, r, add_examples(n, r, b, rank, size, part), false)
-                                       : vpps_backward(h, n->g, loss, NULL);
+                                   : r->halves ? step_in_halves(h, n, loss)
+                                               : vpps_backward(h, n->g, loss, NULL);
         if (status != VPPS_OK) return status;
     }
     return vpps_update(h);
@@ -407,7 +419,7 @@ static const struct way {
     vpps_optimizer_kind kind;
     float clip;
     uint32_t examples, parts; /* examples: 0: EXAMPLES */
-    bool freeze, request, shard, nccl;
+    bool freeze, request, halves, shard, nccl;
     bool no_norm, by_level, in_waves, caller_free, cublas;
 } ways[] = {
 #define ON_CPU(processes, vps, ...)                                                                                    \
@@ -428,6 +440,8 @@ static const struct way {
     ON_CPU(2, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true),
     ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .freeze = true),
     ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .shard = true),
+    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .parts = 2, .halves = true),
+    ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .halves = true, .clip = 0.3f, .shard = true),
     ON_CPU(3, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true),
     ON_CPU(2, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true, .freeze = true),
     ON_CPU(4, 2, .kind = VPPS_SGD, .clip = 0.3f, .shard = true, .examples = 2, .caller_free = true),
@@ -440,6 +454,7 @@ static const struct way {
     ON_GPU(3, .kind = VPPS_ADAM, .clip = 0.3f, .examples = 2, .no_norm = true, .nccl = true),
     ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .nccl = true),
     ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .examples = 3),
+    ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .halves = true),
     ON_GPU(2, .kind = VPPS_ADAM, .in_waves = true, .cublas = true),
     ON_GPU(2, .kind = VPPS_MOMENTUM, .clip = 0.3f, .parts = 2, .freeze = true, .cublas = true),
 #undef ON_CPU
@@ -455,6 +470,7 @@ TEST_EACH(losses_are_those_of_one_process, 0, VPPS_COUNT(ways)) {
     r.parts = w->parts;
     r.freeze = w->freeze;
     r.request = w->request;
+    r.halves = w->halves;
     r.shard = w->shard;
     r.nccl = w->nccl;
     r.file = file_named("alike", file);

@@ -2,13 +2,36 @@
 
 #include <math.h>
 
-episode episode_of(const rg_built *built) {
+static void draw_given(episode *x) {
+    for (uint32_t k = 0; k < x->n_batches; k++) {
+        uint64_t random = vpps_mix64(x->g[k]->size + k);
+        FREED vpps_node *all = need(calloc(4 * (size_t)x->g[k]->size + 1, sizeof *all));
+        const uint32_t n_nodes = rg_named_nodes(x->g[k], all), n = 2 + vpps_random_below(&random, EPISODE_NODES - 1);
+        x->given[k].n = n;
+        for (uint32_t i = 0; i < n; i++) {
+            const vpps_node node = i + 1 < n ? all[vpps_random_below(&random, n_nodes)] : x->given[k].nodes[0];
+            const size_t elems = vpps_words(vpps_plain_signature(x->g[k], node));
+            float *g = need(calloc(elems, sizeof *g));
+            for (size_t j = 0; j < elems; j++) g[j] = vpps_random_unit(&random) - 0.5f;
+            x->given[k].nodes[i] = node;
+            x->given[k].gradients[i] = g;
+        }
+    }
+}
+
+episode episode_of(const rg_built *built, int ways) {
     episode x = {.model = built->model};
     for (; x.n_batches < VPPS_COUNT(built->g) && built->g[x.n_batches]; x.n_batches++) {
         x.g[x.n_batches] = built->g[x.n_batches];
         x.loss[x.n_batches] = built->loss[x.n_batches];
     }
+    if (ways & EPISODE_HALVES) draw_given(&x);
     return x;
+}
+
+void episode_forget(episode *x) {
+    for (uint32_t k = 0; k < EPISODE_BATCHES; k++)
+        for (uint32_t i = 0; i < x->given[k].n; i++) free(x->given[k].gradients[i]);
 }
 
 /* ---------------------------------------------------------------- what an episode must give */
@@ -55,8 +78,11 @@ static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_
         mode.training = true;
         mode.dropout_key = vpps_dropout_key(o->seed, batch);
         ref_run *r = need(ref_forward(x->g[k], m, &mode));
-        ref_backward(r, m, x->loss[k]);
-        loss[k] = r->values[r->first[x->loss[k]]];
+        if (x->given[k].n)
+            ref_backward_from(r, m, x->given[k].n, x->given[k].nodes, x->given[k].gradients);
+        else
+            ref_backward(r, m, x->loss[k]);
+        loss[k] = x->given[k].n ? 0 : r->values[r->first[x->loss[k]]];
         const size_t n = r->n_values;
         const bool good = moderate(r->values, n) && moderate(r->grads, n) && moderate(r->param_grads, r->n_param_elems);
         ref_step(m, r, &o->optimizer);
@@ -219,14 +245,33 @@ static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e
     some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, most), random),
                gradients = draw_nodes(r, x->g[k], 1 + vpps_random_below(&random, most), random + 1);
     const vpps_request request = {sizeof request, values.n,        values.nodes,   values.outs,
-                                  gradients.n,    gradients.nodes, gradients.outs, no_parameters};
+                                  gradients.n,    gradients.nodes, gradients.outs, no_parameters, 0};
     const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");
     const bool equal = check_nodes(&values, good, "training value", r, r->values, e->value_deviation[k]);
     return check_nodes(&gradients, equal, "gradient", r, r->grads, e->gradient_deviation[k]);
 }
 
+/* Both halves of a step on batch number k. Once more first, if `drops`: that step is given up. */
+static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool drops) {
+    const ref_run *r = e->training[k];
+    some_nodes values = {.n = x->given[k].n}, gradients = draw_nodes(r, x->g[k], NODES, vpps_mix64(r->n_values + k));
+    memcpy(values.nodes, x->given[k].nodes, values.n * sizeof *values.nodes);
+    for (uint32_t i = 0; i < values.n; i++)
+        values.outs[i] = need(calloc(r->first[values.nodes[i] + 1] - r->first[values.nodes[i]], sizeof(float)));
+    const vpps_request request = {
+        sizeof request, values.n, values.nodes, values.outs, gradients.n, gradients.nodes, gradients.outs, false, 0};
+    const float *const *given = (const float *const *)x->given[k].gradients;
+    bool good = !drops || (fine(vpps_step_forward(h, x->g[k], &request), "vpps_step_forward") &&
+                           fine(vpps_step_drop(h), "vpps_step_drop"));
+    good = good && fine(vpps_step_forward(h, x->g[k], &request), "vpps_step_forward");
+    good = check_nodes(&values, good, "forward half's value", r, r->values, e->value_deviation[k]);
+    good = good && fine(vpps_step_backward(h, request.n_values, given), "vpps_step_backward");
+    return check_nodes(&gradients, good, "gradient from given ones", r, r->grads, e->gradient_deviation[k]);
+}
+
 /* Backward of batch number k; with requests first without the gradients of parameters, which must leave nothing. */
 static bool step_backward(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways) {
+    if (x->given[k].n) return step_in_halves(h, x, e, k, ways & EPISODE_REQUEST);
     if (!(ways & EPISODE_REQUEST)) return fine(vpps_backward(h, x->g[k], x->loss[k], NULL), "vpps_backward");
     return request_nodes(h, x, e, k, true) && request_nodes(h, x, e, k, false);
 }
@@ -234,7 +279,7 @@ static bool step_backward(vpps_handle *h, const episode *x, const expectation *e
 /* Trains batch number k; each loss comes with the next call: *stale is that of the preceding batch. */
 static bool step(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways, float *stale) {
     if (k == x->n_batches) return fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss");
-    if (!(ways & EPISODE_PARTS)) return fine(vpps_fb(h, x->g[k], x->loss[k], stale), "vpps_fb");
+    if (!(ways & EPISODE_PARTS) && !x->given[k].n) return fine(vpps_fb(h, x->g[k], x->loss[k], stale), "vpps_fb");
     if (k && !fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss")) return false;
     return step_backward(h, x, e, k, ways) && fine(vpps_update(h), "vpps_update");
 }

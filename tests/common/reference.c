@@ -353,15 +353,25 @@ static void mark_used(ref_run *r, const ref_model *m, const uint8_t *needed) {
 }
 
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss) {
-    const uint32_t n = r->flat->n_nodes, last = r->flat->of[loss];
+    ref_backward_from(r, m, 1, &loss, (float *[]){&(float){1}});
+}
+
+void ref_backward_from(ref_run *r, const ref_model *m, uint32_t n_given, const vpps_node *given,
+                       float *const *gradients) {
+    const uint32_t n = r->flat->n_nodes;
+    uint32_t end = 0;
     r->n_param_elems = m->first[m->n];
     r->grads = doubles(r->n_values);
     r->param_grads = doubles(r->n_param_elems);
     r->used = need(calloc(r->n_param_elems + 1, 1));
     FREED uint8_t *needed = need(calloc((size_t)n + 1, 1));
-    needed[last] = 1;
-    r->grads[r->at[last]] = 1;
-    for (uint32_t x = last + 1; x-- > 0;) {
+    for (uint32_t i = 0; i < n_given; i++) {
+        const uint32_t x = r->flat->of[given[i]];
+        needed[x] = 1;
+        end = vpps_max_u32(end, x + 1);
+        for (size_t k = 0; k < elems_of(r, x); k++) r->grads[r->at[x] + k] += (double)gradients[i][k];
+    }
+    for (uint32_t x = end; x-- > 0;) {
         if (!needed[x]) continue;
         const node_view v = view(r, x);
         for (uint32_t k = 0; k < v.n_args; k++) needed[arg_of(r, &v, k)] = 1;

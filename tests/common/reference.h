@@ -56,8 +56,9 @@ typedef struct ref_run {
 
 /* Values of all nodes. NULL: the graph has an error. */
 ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
-/* Gradients of the scalar `loss` with respect to all nodes and parameters. */
+/* Gradients with respect to all nodes and parameters: of the scalar `loss`; of the sum over n nodes of their elements times those given. */
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss);
+void ref_backward_from(ref_run *r, const ref_model *m, uint32_t n, const vpps_node *nodes, float *const *gradients);
 void ref_run_destroy(ref_run *r);
 
 /* A step of the optimiser, with the noise of the run. */

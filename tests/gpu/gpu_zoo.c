@@ -144,7 +144,7 @@ bool expect_agreement_on(const rg_case *c, const vpps_options *o, const gpu_layo
     AT_END(rg_destroy) rg_built built;
     bool usable;
     TEST_OK(rg_build(&built, c, NULL));
-    const episode x = episode_of(&built);
+    AT_END(episode_forget) episode x = episode_of(&built, ways);
     expect_agreement(&x, o, layout, ways, &usable);
     return usable;
 }

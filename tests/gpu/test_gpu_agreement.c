@@ -57,6 +57,16 @@ GPU_EACH(random_graphs_agree, 1, test_everyday("random", ZOO_LAYOUTS + USUAL_IN_
         ck_assert_msg(seen >> op & 1, "no case has a step %s", vpps_ops[op].name);
 }
 
+/* Training in two halves, in every precision. */
+GPU_EACH(halves_agree, 1, test_everyday("halves", 1 + N_PRECISIONS, 12)) {
+    uint64_t seen = 0;
+    const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
+    const rg_case c = draw_case(layout, 700 + (uint32_t)_i, &seen);
+    vpps_options o = gpu_options(&zoo_layouts[layout], VPPS_SGD);
+    o.precision = _i % 3 ? precisions[_i % 3 - 1] : VPPS_PRECISION_FP32;
+    expect_agreement_on(&c, &o, &zoo_layouts[layout], EPISODE_HALVES | (_i % 2 ? EPISODE_REQUEST : 0));
+}
+
 /* ---------------------------------------------------------------- shapes of matrices and layouts */
 
 typedef struct shapes {

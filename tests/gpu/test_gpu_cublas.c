@@ -54,6 +54,7 @@ GPU_EACH(random_graphs_agree, 1, test_everyday("random", N_PRECISIONS, N_ALL)) {
         if (o.precision != VPPS_PRECISION_FP32) o.optimizer = gpu_optimizer(VPPS_SGD);
         o.slices = 1 + (i + (uint32_t)_i) % 3;
         expect_agreement_on(&c, &o, layout_of(_i), i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
+        if (i == 0) expect_agreement_on(&c, &o, layout_of(_i), EPISODE_HALVES);
     }
 }
 

@@ -38,7 +38,8 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     const vpps_optimizer optimizer = draw_optimizer(&random);
     const uint64_t bits = vpps_random(&random) + k * 11;
     configuration f = {.ways = (bits / 4 % 2 ? EPISODE_FORWARD : 0) | (bits >> 18 & 1 ? EPISODE_PARTS : 0) |
-                               (bits >> 19 & 1 ? EPISODE_REQUEST : 0)};
+                               (bits >> 19 & 1 ? EPISODE_REQUEST : 0) |
+                               (vpps_mix64(c->seed + 6) % 4 ? 0 : EPISODE_HALVES)}; /* alike for every k */
     vpps_options *o = &f.options;
     vpps_options_default(o);
     o->optimizer = optimizer;
@@ -69,7 +70,7 @@ static bool note(const char *text) {
 static bool run_engine(const rg_case *c, const configuration *f, const expectation *e) {
     rg_built built;
     if (rg_build(&built, c, NULL) != VPPS_OK) return rg_destroy(&built), note(vpps_error_message());
-    const episode x = episode_of(&built);
+    AT_END(episode_forget) episode x = episode_of(&built, f->ways);
     const bool good = note(episode_check(&x, e, &f->options, f->ways));
     rg_destroy(&built);
     return good;
@@ -80,7 +81,7 @@ static uint32_t n_unusable, n_graphs;
 static bool check_case(const rg_case *c, const configuration *f) {
     rg_built built;
     if (rg_build(&built, c, NULL) != VPPS_OK) return rg_destroy(&built), note(vpps_error_message());
-    const episode x = episode_of(&built);
+    AT_END(episode_forget) episode x = episode_of(&built, f->ways);
     expectation e = expect_of(&x, &f->options);
     const bool good = !e.usable || run_engine(c, f, &e);
     forget_expectation(&e);
@@ -108,16 +109,17 @@ static void report(const rg_case *c, const configuration *f) {
     rg_shrink(&small, fails, &failed, 400);
     AT_END(rg_destroy) rg_built built;
     check_case(&small, f);
-    fprintf(stderr,
-            "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s%s%s; a "
-            "smaller case, which "
-            "fails by\n    %s\n",
-            o->vps, o->groups, o->waves, o->slices, o->policy,
-            o->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", o->portable ? ", portable" : "",
-            o->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)o->optimizer.kind,
-            (double)o->optimizer.lr, (double)o->optimizer.weight_decay, (double)o->optimizer.clip,
-            f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
-            f->ways & EPISODE_REQUEST ? ", with a request" : "", finding);
+    fprintf(
+        stderr,
+        "%u VPs, %u groups, %u waves of %u slices, by %s, %s%s%s, optimiser %d, lr %g, decay %g, clip %g%s%s%s%s; a "
+        "smaller case, which "
+        "fails by\n    %s\n",
+        o->vps, o->groups, o->waves, o->slices, o->policy,
+        o->gradients == VPPS_GRADIENTS_DEFERRED ? "deferred" : "accumulate", o->portable ? ", portable" : "",
+        o->caller == VPPS_CALLER_WORKS ? ", caller works" : ", caller free", (int)o->optimizer.kind,
+        (double)o->optimizer.lr, (double)o->optimizer.weight_decay, (double)o->optimizer.clip,
+        f->ways & EPISODE_FORWARD ? ", vpps_forward first" : "", f->ways & EPISODE_PARTS ? ", in parts" : "",
+        f->ways & EPISODE_REQUEST ? ", with a request" : "", f->ways & EPISODE_HALVES ? ", in halves" : "", finding);
     rg_build(&built, &small, stderr);
 }
 
@@ -149,7 +151,7 @@ TEST_EACH(engine_is_the_reference, 0, CHUNKS) {
         configuration f = configuration_of(&c, 0);
         rg_built built;
         TEST_OK(rg_build(&built, &c, NULL));
-        const episode x = episode_of(&built);
+        AT_END(episode_forget) episode x = episode_of(&built, f.ways);
         expectation e = expect_of(&x, &f.options);
         n_graphs++;
         n_unusable += !e.usable;

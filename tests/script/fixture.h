@@ -25,7 +25,8 @@ typedef struct subject {
 } subject;
 
 static inline vpps_status verify_subject(const subject *s) {
-    return vpps_verify_batch(s->script, s->words, s->cells, s->n_cells, s->machine, s->g, s->request, s->outputs, NULL);
+    return vpps_verify_batch(s->script, s->words, s->cells, s->n_cells, s->machine, s->g, s->request, s->outputs, NULL,
+                             NULL);
 }
 
 /* How a batch is scheduled. */

@@ -86,7 +86,7 @@ TEST(a_gradient_that_is_asked_for_is_another) {
     ck_assert_uint_eq(at[2], VPPS_NONE);
 #define VERIFY()                                                                                                       \
     vpps_verify_batch(made->script, made->script_words, made->cells, made->n_cells, &b.job.machine, b.g, &request,     \
-                      NULL, at)
+                      NULL, at, NULL)
     TEST_OK(VERIFY());
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t right = at[i];

@@ -149,7 +149,7 @@ static const char *const refusals[] = {
     "words of a pool of",
     "it has more barriers than words",
     "it is no whole task",
-    "an END signals",
+    "END signals",
     "'s tasks are words",
     "there is no barrier",
     "signals, barrier",

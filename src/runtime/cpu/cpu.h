@@ -192,6 +192,7 @@ struct vpps_cpu {
     vpps_entries *entries; /* NULL: tables are whole */
     uint32_t launch;       /* number of launches so far */
     vpps_step_part part;   /* of the latest launch */
+    vpps_half half;        /* likewise */
 
     /* gradients that add up over launches until an update */
     uint32_t sum;            /* the sum's number: the first launch of each sum adds one */

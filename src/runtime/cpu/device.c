@@ -328,14 +328,17 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_check_script(cpu, batch));
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
-    VPPS_TRY(vpps_take_gradients(cpu));
-    VPPS_TRY(take_script(cpu, batch));
-    VPPS_TRY(cpu->part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
+    cpu->half = batch->half;
+    if (cpu->half != VPPS_BACKWARD_HALF) { /* which goes on with what the forward half has taken */
+        VPPS_TRY(vpps_take_gradients(cpu));
+        VPPS_TRY(take_script(cpu, batch));
+        VPPS_TRY(cpu->part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
+    }
     find_corrections(cpu);
     vpps_choose_updates(cpu);
     cpu->launch++;
     vpps_choose_copies(cpu);
-    if (cpu->part != VPPS_STEP_UPDATE && cpu->task_header.update) vpps_open_sum(cpu);
+    if (cpu->part != VPPS_STEP_UPDATE && cpu->half != VPPS_FORWARD_HALF && cpu->task_header.update) vpps_open_sum(cpu);
     cpu->squares = 0;
     cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
     atomic_store(&cpu->failed, false);

@@ -135,6 +135,7 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
     case VPPS_TASK_LOSS:
         if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
         return true;
+    case VPPS_TASK_PAUSE: return false; /* the other half's launch goes on */
     case VPPS_TASK_NORM:
         if (!vpps_vp_share(vp)) return false;
         vpps_vp_norm(vp);
@@ -157,6 +158,8 @@ static void run_script(vpps_vp *vp) {
     if (track) vpps_trace_begin_track(cpu->device.trace, track);
     vp->passed[0].barrier = vp->passed[1].barrier = VPPS_NO_BARRIER;
     if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no tasks; expected END", group);
+    if (cpu->half == VPPS_BACKWARD_HALF)
+        at = (uint32_t)((const uint32_t *)(const void *)(vpps_find_pause(script, group) + 1) - script);
     for (; !atomic_load_explicit(&cpu->failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
         if (!vpps_check_task(vp, at, end, group)) return;
         const vpps_task *t = vpps_task_at(script, at);

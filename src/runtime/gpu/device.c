@@ -187,6 +187,7 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
 }
 
 static vpps_status start_part(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
+    if (batch->half == VPPS_FORWARD_HALF) return start_batch(gpu, batch, VPPS_GPU_FORWARD, false);
     switch (batch->part) {
     case VPPS_STEP_UPDATE: return start_update(gpu, batch, gpu->sum_loss);
     case VPPS_STEP_GRADIENTS: return start_gradients(gpu, batch);

@@ -231,8 +231,9 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address of gpu->products.words */
 } vpps_gpu_script;
 
-/* A selection of a batch's tasks: all; those up to the point where all gradients, or the factors for cuBLAS, are made; those after that. */
-typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
+/* A selection of a batch's tasks: all; those up to the pause; those up to the point where all gradients, or the factors for cuBLAS, are
+ * made, from the pause on if the batch is in its backward half; those after that. */
+typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
 /* For the next launch, valid until it has ended. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,

@@ -33,18 +33,19 @@ static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Tasks [t, end), and then `last`. `late`: weights are taken where VPs first wait for each other, or else before backward begins.
+/* Tasks [t, end), and then `last`. `late`: weights are taken where VPs first wait for each other, or else before backward begins, or in the end.
  * places: address of where the OUTERs' factors go; 0: they are not packed. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
-    for (; t < end; t++) {
-        vpps_task task = *t;
-        if (late && (t->wait != VPPS_NO_BARRIER || is_backward(gpu, script, t))) {
+    for (;; t++) {
+        if (late && (t >= end || t->wait != VPPS_NO_BARRIER || is_backward(gpu, script, t))) {
             const vpps_task weights = added(vpps_weights_task(&gpu->kernel->plan), t->address);
             memcpy(to + at, &weights, sizeof weights);
             at += VPPS_TASK_WORDS;
             late = false;
         }
+        if (t >= end) break;
+        vpps_task task = *t;
         if (places && t->kind == VPPS_TASK_OUTER) {
             task.pass_record = places;
             places += vpps_packed_operands(gpu->kernel->cells[cell_of(gpu, script, t->operands[0])]);
@@ -82,17 +83,21 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
 
 /* Writes the groups' tasks from address `at` on, and where each group's are; returns the address after them. A list that is cut short is
  * made to end in a task that fails. */
-static uint32_t write_groups(const vpps_gpu *gpu, const uint32_t *script, vpps_gpu_part which, uint32_t places,
+static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
+    const uint32_t *script = batch->script;
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* up to the script's end */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
         const vpps_task *first = vpps_first_task(script, g), *end = vpps_end_of_tasks(script, g);
         const vpps_task *step = find_step(first, end);
+        if (which == VPPS_GPU_STEP) first = step;
+        if (batch->half == VPPS_BACKWARD_HALF) first = vpps_find_pause(script, g) + 1;
+        if (!whole) end = which == VPPS_GPU_FORWARD ? vpps_find_pause(script, g) : step;
         starts[g] = at;
-        at = write_tasks(gpu, script, which == VPPS_GPU_STEP ? step : first, which == VPPS_GPU_GRADIENTS ? step : end,
-                         which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
-                         which == VPPS_GPU_GRADIENTS ? VPPS_TASK_END : VPPS_KERNEL_UNKNOWN, to, at);
+        at = write_tasks(gpu, script, first, end, which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
+                         whole ? VPPS_KERNEL_UNKNOWN : VPPS_TASK_END, to, at);
         /* an earlier launch has done what the task would wait for */
         if (which == VPPS_GPU_STEP) ((vpps_task *)(void *)(to + starts[g]))->wait = VPPS_NO_BARRIER;
     }
@@ -163,7 +168,7 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gp
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
     const uint64_t touched = adds ? gpu->model->n_params : 0,
                    products = packs ? p->n_words + (uint64_t)VPPS_TASK_ALIGNMENT : 0;
-    const bool steps = part != VPPS_GPU_GRADIENTS && gpu->header.update;
+    const bool steps = (part == VPPS_GPU_WHOLE || part == VPPS_GPU_STEP) && gpu->header.update;
     VPPS_TRY(make_room(gpu,
                        at + room_for_groups(gpu, batch->script) + touched + products + (steps ? step_words(gpu) : 0) +
                            VPPS_TASK_ALIGNMENT,
@@ -175,7 +180,7 @@ vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gp
         memcpy(script + out->products, p->words, p->n_words * sizeof *script);
         at = out->products + p->n_words;
     }
-    at = write_groups(gpu, batch->script, part, packs ? out->products + p->places : 0, script, at);
+    at = write_groups(gpu, batch, part, packs ? out->products + p->places : 0, script, at);
     if (adds) at = write_touched(gpu, script, out->touched = at);
     if (steps) at = write_steps(gpu, batch, script, at);
     out->words = fill_up(script, at);
@@ -193,7 +198,7 @@ vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
                            (uint64_t)n_segments * VPPS_TABLE_WORDS + VPPS_TASK_ALIGNMENT,
                        &script));
     *out = (vpps_gpu_script){.copy = script};
-    out->touched = write_groups(gpu, batch->script, VPPS_GPU_STEP, 0, script, tasks);
+    out->touched = write_groups(gpu, batch, VPPS_GPU_STEP, 0, script, tasks);
     const uint32_t tables = write_touched(gpu, script, out->touched);
     vpps_task_header *header = (vpps_task_header *)(void *)script;
     *header = gpu->header;

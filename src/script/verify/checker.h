@@ -50,6 +50,7 @@ typedef enum vpps_tensor_kind {
     VPPS_TENSOR_KEPT,
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
+    VPPS_TENSOR_GIVEN, /* what the host writes at the pause: the loss; gradients of the outputs that `terms` name */
     VPPS_TENSOR_ENTRY, /* gradients of a table's entries */
     VPPS_TENSOR_SPENT  /* parameters after their update */
 } vpps_tensor_kind;
@@ -57,9 +58,10 @@ typedef enum vpps_tensor_kind {
 typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
-    uint32_t first;               /* item that lies at `offset` */
-    uint32_t block, index, share; /* index: value, contribution, table; CONSTANT: bits */
-    uint64_t first_bit;           /* CONTRIBUTION: of the block's item 0, in `taken` */
+    uint32_t first; /* item that lies at `offset` */
+    uint32_t block, index,
+        share; /* index: value, contribution, table; CONSTANT: bits; GIVEN: VPPS_NONE: the loss, else an output */
+    uint64_t first_bit; /* CONTRIBUTION: of the block's item 0, in `taken` */
 } vpps_tensor;
 
 typedef struct vpps_checked_block {
@@ -113,13 +115,14 @@ typedef struct vpps_term_of_loss {
     vpps_node node;
     float factor;
     uint32_t output;
-    bool taken; /* as a part of the output's gradient */
-    bool added; /* to the loss */
+    uint32_t given; /* in halves: the number of the output whose gradient the host gives */
+    bool taken;     /* as a part of the output's gradient */
+    bool added;     /* to the loss */
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
     uint32_t at, end, place; /* place: instructions done */
-    bool ended, waiting, normed, updated;
+    bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
 
@@ -134,6 +137,7 @@ typedef struct vpps_checker {
     const vpps_graph *g;
     const vpps_batch_request *request;
     const uint32_t *outputs, *gradients; /* where the request's nodes are read */
+    const vpps_given_array *given;       /* where gradients are written at the pause */
     bool training;
     uint32_t n_vps, n_groups, group_size;
 
@@ -173,6 +177,7 @@ typedef struct vpps_checker {
 
     /* the machine */
     vpps_stream *streams;
+    bool goes_on;      /* the pause is over */
     uint32_t *known;   /* (group, other): instructions of the other that come before what the group does next */
     uint32_t *carried; /* (barrier, group): instructions of the group that come before its last signal */
     uint32_t *signals, *totals; /* by barrier: so far; in all */
@@ -282,6 +287,8 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
 
 bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
+/* All groups have come to their PAUSE: the host reads outputs and gives gradients. */
+bool vpps_check_pause(vpps_checker *c);
 /* Offset, tensor of a value of a block for an item. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
 /* Takes the contribution that lies at an offset for an output's gradient (output not VPPS_NONE) or for an entry's: it must be one that is
@@ -295,4 +302,5 @@ bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
-bool vpps_check_end(vpps_checker *c); /* of all streams: is everything done? */
+bool vpps_check_outputs(vpps_checker *c); /* do they lie where they are read? */
+bool vpps_check_end(vpps_checker *c);     /* of all streams: is everything done? */

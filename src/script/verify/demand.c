@@ -103,6 +103,17 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
+/* In halves, the outputs whose gradients are given take the place of the loss's terms. */
+static bool find_given(vpps_checker *c) {
+    const uint32_t n = c->request->n_given;
+    if (n > c->request->n_outputs)
+        return VPPS_REFUSE(c, "%u gradients are given of %u outputs", n, c->request->n_outputs);
+    if (!VPPS_RESERVE(c->terms, n + 1u)) return c->status = VPPS_MEMORY, false;
+    for (; c->n_terms < n; c->n_terms++)
+        c->terms[c->n_terms] = (vpps_term_of_loss){.node = c->request->outputs[c->n_terms], .given = c->n_terms};
+    return true;
+}
+
 /* The loss is a sum of terms with factors. Its sums are no vertices, except those whose gradients are asked for. A term's factor is the
  * product of the factors on the way from the loss, in this order. */
 static bool find_terms(vpps_checker *c) {
@@ -159,7 +170,7 @@ bool vpps_check_demands(vpps_checker *c) {
         elems += dropout_elems(&view);
     }
     if (elems > UINT32_MAX) return VPPS_REFUSE(c, "the graph has %" PRIu64 " elements under dropout", elems);
-    if (c->training && (!find_whole(c) || !find_terms(c))) return false;
+    if (c->training && (!find_whole(c) || !(c->request->halves ? find_given(c) : find_terms(c)))) return false;
     for (uint32_t i = 0; i < c->n_terms; i++)
         if (!mark(c, c->terms[i].node)) return false;
     for (uint32_t i = 0; i < c->request->n_outputs; i++)

@@ -159,14 +159,30 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
+/* In halves the loss is a word that the host writes. */
+static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
+
+static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
+    const uint32_t offset = words[0], tensor = offset < c->pool_words ? c->pool[offset].tensor : 0;
+    if (c->tensors[tensor].kind != VPPS_TENSOR_GIVEN || c->tensors[tensor].index != VPPS_NONE ||
+        words[1] != vpps_float_bits(1))
+        return VPPS_REFUSE(c, "the loss is not what the host gives");
+    c->n_added++;
+    return vpps_check_read(c, offset, 1, tensor);
+}
+
 /* The first VP of all adds it up. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
-    if (!c->training || c->group || n > c->n_terms - c->n_added)
+    if (!c->training || c->group || n > terms_of_loss(c) - c->n_added)
         return VPPS_REFUSE(c, "%u terms of the loss; expected at most %u, in the first group's instructions", n,
-                           c->n_terms - c->n_added);
+                           terms_of_loss(c) - c->n_added);
     c->streams[0].loss_place = c->streams[0].place;
+    if (c->request->halves && n) {
+        vpps_check_act(c, 0);
+        return add_given_loss(c, words);
+    }
     pair *want = calloc(c->n_terms + 1u, sizeof *want);
     if (!want) return c->status = VPPS_MEMORY, false;
     uint32_t n_want = 0;
@@ -287,7 +303,7 @@ static bool is_there(const vpps_checker *c, vpps_location at) {
     return true;
 }
 
-static bool check_outputs(vpps_checker *c) {
+bool vpps_check_outputs(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_outputs; i++) {
         const uint32_t output = vpps_check_output(c, c->request->outputs[i]);
         if (output == VPPS_NONE) return false;
@@ -340,11 +356,11 @@ bool vpps_check_end(vpps_checker *c) {
                     return VPPS_REFUSE(c, "block %u (cell %s): vertex %u never runs stage %u", i, b->cell->c->name, p,
                                        s);
     }
-    if (!check_outputs(c)) return false;
+    if (!c->request->halves && !vpps_check_outputs(c)) return false;
     if (!c->training) return true;
     if (!check_asked(c)) return false;
-    if (c->n_added < c->n_terms)
-        return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, c->n_terms);
+    if (c->n_added < terms_of_loss(c))
+        return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, terms_of_loss(c));
     if (!steps(c)) return check_kept_gradients(c);
     for (uint32_t g = 0; g < c->n_groups; g++)
         if (!c->streams[g].updated) return VPPS_REFUSE(c, "group %u never updates its parameters", g);

@@ -283,7 +283,42 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     return true;
 }
 
+/* The host writes a tensor: everything before the pause comes before it, and everything after the pause after it. */
+static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t index) {
+    const vpps_tensor t = {.kind = VPPS_TENSOR_GIVEN, .stride = words, .words = words, .items = 1, .index = index};
+    const uint32_t tensor = vpps_check_add_tensor(c, offset, t);
+    if (tensor == VPPS_NONE) return false;
+    for (uint32_t i = 0; i < words; i++) c->pool[offset + i] = (vpps_word){.tensor = tensor};
+    return true;
+}
+
+bool vpps_check_pause(vpps_checker *c) {
+    const vpps_given_array *given = c->given;
+    if (!given || given->n != c->request->n_given)
+        return VPPS_REFUSE(c, "gradients of %u outputs are given at a pause that has no place for them",
+                           c->request->n_given);
+    for (uint32_t g = 0; g < c->n_groups; g++)
+        for (uint32_t other = 0; other < c->n_groups; other++)
+            c->known[(size_t)g * c->n_groups + other] = c->streams[other].place;
+    if (!vpps_check_outputs(c) || !give(c, given->first, 1, VPPS_NONE)) return false;
+    for (uint32_t i = 0; i < given->n; i++) {
+        const vpps_signature *s = vpps_check_signature(c->g, c->request->outputs[i]);
+        if (given->gradients[i].words != vpps_words(s))
+            return VPPS_REFUSE(c, "the gradient of output %u is given as %u words; it has %u", i,
+                               given->gradients[i].words, vpps_words(s));
+        if (!give(c, given->first + (uint64_t)given->gradients[i].at, vpps_words(s), i)) return false;
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- taking contributions */
+
+/* The gradient that the host gives of an output, as number i of the request, if it is still to be taken. */
+static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
+    for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
+        if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
+    return VPPS_REFUSE(c, "what the host gives of output %u is added to another gradient, or twice", i);
+}
 
 /* A term of the loss with this factor that is still to be taken. */
 static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
@@ -338,6 +373,9 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     char text[160];
     if (t->kind == VPPS_TENSOR_CONSTANT && output != VPPS_NONE && words == 1)
         return take_term(c, output, t->index) ? tensor : VPPS_NONE;
+    if (t->kind == VPPS_TENSOR_GIVEN && output != VPPS_NONE && t->index != VPPS_NONE && t->offset == offset &&
+        t->words == words)
+        return take_given(c, output, t->index) ? tensor : VPPS_NONE;
     const uint32_t at = t->kind == VPPS_TENSOR_CONTRIBUTION ? (offset - t->offset) / t->stride : 0;
     const uint32_t item = t->first + at;
     vpps_check_describe(c, tensor, offset, text, sizeof text);

@@ -88,8 +88,12 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
         return NULL;
     }
     const vpps_task *t = vpps_task_at(c->script, s->at);
-    if (t->signal == VPPS_NO_BARRIER || (t->signal < c->header->n_barriers && t->kind != VPPS_TASK_END)) return t;
-    vpps_check_record(c, t->kind == VPPS_TASK_END ? "an END signals" : "there is no barrier %u", t->signal);
+    const bool ends = t->kind == VPPS_TASK_END || t->kind == VPPS_TASK_PAUSE;
+    if (t->signal == VPPS_NO_BARRIER || (t->signal < c->header->n_barriers && !ends)) return t;
+    if (ends)
+        vpps_check_record(c, "%s signals", vpps_task_rows[t->kind].name);
+    else
+        vpps_check_record(c, "there is no barrier %u", t->signal);
     return NULL;
 }
 
@@ -164,8 +168,14 @@ static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
 
 static bool run_task(vpps_checker *c, const vpps_task *t) {
     const uint32_t *o = t->operands;
+    vpps_stream *s = &c->streams[c->group];
     switch (t->kind) {
-    case VPPS_TASK_END: c->streams[c->group].ended = true; return true;
+    case VPPS_TASK_END:
+        s->ended = true;
+        return s->paused == c->request->halves || VPPS_REFUSE(c, "the group ends without a pause");
+    case VPPS_TASK_PAUSE:
+        if (!c->request->halves || s->paused) return VPPS_REFUSE(c, "a pause that nobody asks for");
+        return s->paused = true;
     case VPPS_TASK_NOTHING: return true;
     case VPPS_TASK_STAGE: return vpps_check_stage(c, t);
     case VPPS_TASK_CONSTANTS: return vpps_check_constants(c, o[0], o[1]);
@@ -178,10 +188,10 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs a group's stream up to the next wait that cannot be passed. `any` becomes true if it ran a task. */
+/* Runs a group's stream up to the next wait that cannot be passed, or its pause. `any` becomes true if it ran a task. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
-    while (!s->ended) {
+    while (!s->ended && (!s->paused || c->goes_on)) {
         const vpps_task *t = fetch(c, s);
         if (!t || !wait(c, t->wait, t->signals)) return false;
         if (s->waiting) return true;
@@ -194,12 +204,22 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
+/* Have all groups come to their pause for the first time? */
+static bool all_pause(const vpps_checker *c) {
+    bool all = !c->goes_on;
+    for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;
+    return all;
+}
+
 static bool run(vpps_checker *c) {
     c->running = true;
     for (bool any = true; any;) {
         any = false;
         for (c->group = 0; c->group < c->n_groups; c->group++)
             if (!run_group(c, &any)) return false;
+        if (!all_pause(c)) continue;
+        if (!vpps_check_pause(c)) return false;
+        c->goes_on = any = true;
     }
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         const vpps_stream *s = &c->streams[c->group];
@@ -243,7 +263,7 @@ static void tell(const vpps_checker *c) {
 
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
-                              const uint32_t *outputs, const uint32_t *gradients) {
+                              const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given) {
     vpps_checker *c = calloc(1, sizeof *c);
     if (!c) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
     c->script = script;
@@ -255,7 +275,8 @@ vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compile
     c->request = request;
     c->outputs = outputs;
     c->gradients = gradients;
-    c->training = request->loss != VPPS_NO_NODE;
+    c->given = given;
+    c->training = vpps_request_trains(request);
     const bool good = check(c);
     vpps_status status = good ? VPPS_OK : c->status;
     if (status == VPPS_SCRIPT) tell(c);

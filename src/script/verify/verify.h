@@ -22,9 +22,10 @@
 #include "script/script.h"
 
 /* `outputs`, `gradients`: where the values of the request's outputs, and the gradients of its gradient nodes, will be read when the
- * script has run; VPPS_NONE: a gradient is taken for zero. `cells`: of the script's blocks. OK: the script does what the request asks of
+ * script has run, or at its pause; VPPS_NONE: a gradient is taken for zero. `given`: where gradients are written at the pause; NULL: there is
+ * none. `cells`: of the script's blocks. OK: the script does what the request asks of
  * the graph, and no result depends on the VPs' timing. Fails with SCRIPT (the message tells the instruction, and what was expected) or
  * MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
                               const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
-                              const uint32_t *outputs, const uint32_t *gradients);
+                              const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given);

@@ -118,6 +118,12 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
                  b->cell->c->name, t->block, item);
         break;
     case VPPS_TENSOR_CONSTANT: snprintf(text, size, "the constant %g", (double)vpps_bits_float(t->index)); break;
+    case VPPS_TENSOR_GIVEN:
+        if (t->index == VPPS_NONE)
+            snprintf(text, size, "the loss that the host gives");
+        else
+            snprintf(text, size, "the gradient that the host gives of output %u", t->index);
+        break;
     case VPPS_TENSOR_ENTRY: snprintf(text, size, "the gradient of entry %u of table %u", item, t->index); break;
     default: snprintf(text, size, "a parameter after its update"); break;
     }

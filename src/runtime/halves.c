@@ -1,0 +1,98 @@
+/* halves.c - a training step in two halves. The first launch runs the script up to its pause. What forward has left stays in the pool, so until
+ * the other half every call that needs the device is refused. */
+#include "runtime/handle.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Runs the script up to its pause, and copies what was asked of it. */
+static vpps_status run_forward(vpps_handle *h, vpps_graph *g) {
+    const uint64_t batch = h->model->batches + 1;
+    const vpps_batch *b = h->programs[h->next];
+    vpps_outcome outcome;
+    vpps_handle_wait(h, &outcome);
+    vpps_keep_launched(h, g, b);
+    VPPS_TRY(vpps_handle_break(h, outcome.status, batch, outcome.message));
+    VPPS_TRY(vpps_handle_break(h, vpps_keep_settled(h), batch, vpps_error_message()));
+    h->open.forward_ns = outcome.device_ns;
+    vpps_asked_place(&h->asked, b, g);
+    return vpps_handle_break(h, vpps_asked_read_values(&h->asked, h->device), batch, vpps_error_message());
+}
+
+vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request) {
+    VPPS_TRY(vpps_handle_trains(h, "vpps_step_forward"));
+    VPPS_NEED(g, request);
+    VPPS_TRY(vpps_asked_take(&h->asked, "step_forward", request, VPPS_NO_NODE));
+    if (!h->asked.n_values && h->stats.processes < 2)
+        return vpps_fail(VPPS_ARGUMENT, "step_forward: the request names no values; expected the nodes to go on from");
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_handle_whole(h));
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* gradients are added up by one choice */
+    VPPS_TRY(vpps_handle_report(h));
+    h->open.part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
+    vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.part);
+    vpps_handle_ask(h, &asked);
+    asked.halves = true;
+    asked.n_given = asked.n_outputs;
+    VPPS_TRY(vpps_keep_ask(h, g, &asked));
+    VPPS_TRY(vpps_handle_start(h, g, &asked, h->model->batches + 1, NULL));
+    vpps_handle_count_script(h, g);
+    vpps_handle_foresee(h, g, &asked);
+    VPPS_TRY(run_forward(h, g));
+    h->open.number = ++h->open.n_steps;
+    return VPPS_OK;
+}
+
+static bool is_finite(uint32_t n, const float *x) {
+    bool finite = true;
+    for (uint32_t i = 0; i < n; i++) finite &= isfinite(x[i]) != 0;
+    return finite;
+}
+
+/* Writes the gradients to their places. The step's loss is 0, or NaN if one of them is not finite: then the update is refused as it is after a
+ * loss that is not finite. */
+static vpps_status give(vpps_handle *h, const float *const *gradients) {
+    const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
+    if (!VPPS_RESERVE(h->open.given, to->words))
+        return vpps_fail(VPPS_MEMORY, "step_backward: out of memory for %u gradients", to->n);
+    memset(h->open.given, 0, to->words * sizeof *h->open.given);
+    for (uint32_t i = 0; i < to->n; i++) {
+        const vpps_given *given = &to->gradients[i];
+        if (!gradients[i]) continue;
+        memcpy(h->open.given + given->at, gradients[i], given->words * sizeof **gradients);
+        if (!is_finite(given->words, gradients[i])) h->open.given[0] = NAN;
+    }
+    return vpps_handle_break(h, h->device->table->write(h->device, to->first, to->words, h->open.given),
+                             h->model->batches + 1, vpps_error_message());
+}
+
+static vpps_status check_open(const vpps_handle *h, const char *call) {
+    VPPS_TRY(vpps_handle_here(h, call));
+    if (h->open.number) return VPPS_OK;
+    return vpps_fail(VPPS_STATE, "%s: no step is open; expected vpps_step_forward before", call);
+}
+
+vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients) {
+    VPPS_TRY(vpps_handle_here(h, "vpps_step_backward"));
+    if (n) VPPS_NEED(gradients);
+    VPPS_TRY(check_open(h, "vpps_step_backward"));
+    if (n != h->asked.n_values)
+        return vpps_fail(VPPS_ARGUMENT, "step_backward: %u gradients; expected %u, one for each value of step %" PRIu64,
+                         n, h->asked.n_values, h->open.number);
+    VPPS_TRY(give(h, gradients));
+    h->programs[h->next]->half = VPPS_BACKWARD_HALF;
+    VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
+    h->open.number = 0;
+    h->n_backward += h->open.part == VPPS_STEP_GRADIENTS;
+    vpps_handle_note_flight(h, h->model->batches + 1, h->open.part);
+    if (!h->asked.n_gradients) return VPPS_OK;
+    VPPS_TRY(vpps_handle_idle(h, "vpps_step_backward"));
+    return vpps_handle_break(h, vpps_asked_read_gradients(&h->asked, h->device), h->latest_number,
+                             vpps_error_message());
+}
+
+vpps_status vpps_step_drop(vpps_handle *h) {
+    VPPS_TRY(check_open(h, "vpps_step_drop"));
+    h->open.number = h->open.forward_ns = 0;
+    return VPPS_OK;
+}

@@ -1,0 +1,409 @@
+/* test_halves.c - a training step in two halves: the gradients are those of vpps_backward, records stay between the halves, and nothing else
+ * runs there. (All operations: test_random.c, gpu/test_gpu_agreement.c; processes: comm/test_share.c.) */
+#include "common/gpu_tests.h"
+#include "common/testing.h"
+#include "graph/graph.h"
+#include "runtime/small_network.h"
+
+#include <math.h>
+
+static const sn_setting settings[] = {
+    {.device = "cpu", .vps = 1, .optimizer = VPPS_MOMENTUM},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_ADAM, .waves = 2},
+    {.device = "cpu", .vps = 3, .optimizer = VPPS_MOMENTUM, .slices = 2, .clip = 0.5f},
+    {.device = "cpu", .vps = 16, .optimizer = VPPS_MOMENTUM, .caller = VPPS_CALLER_FREE},
+    {.device = "cpu", .vps = 8, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16},
+    {.device = "cpu", .vps = 2, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16X3},
+    {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
+    {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2},
+};
+static int n_settings; /* that can be here */
+
+enum { CHAINS = 5 };
+
+typedef struct chains {
+    vpps_node words[CHAINS], states[CHAINS], scores[CHAINS];
+} chains;
+
+/* Chains of some lengths, with dropout before their scores. */
+static chains build_chains(const small_network *n, uint32_t batch) {
+    vpps_graph *g = n->g;
+    chains c;
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        uint64_t random = (batch * CHAINS + i) * 77 + 5;
+        c.words[i] = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+        c.states[i] = vpps_tanh(g, vpps_affine1(g, n->b, n->W, c.words[i]));
+        for (uint32_t length = i; length > 0; length--) {
+            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+            c.states[i] = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, c.states[i]));
+        }
+        c.scores[i] = vpps_affine1(g, n->b_c, n->C, vpps_dropout(g, c.states[i], 0.25f));
+    }
+    return c;
+}
+
+/* What the tests give as gradients of the scores. */
+static float given[CHAINS][SN_CLASSES];
+static const float *given_scores[CHAINS];
+
+static void draw_given(void) {
+    uint64_t random = 3;
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        for (uint32_t k = 0; k < SN_CLASSES; k++) given[i][k] = vpps_random_unit(&random) - 0.5f;
+        given_scores[i] = given[i];
+    }
+}
+
+/* The sum of the scores times these numbers. */
+static vpps_node add_loss(vpps_graph *g, const chains *c) {
+    vpps_node terms[CHAINS];
+    for (uint32_t i = 0; i < CHAINS; i++) terms[i] = vpps_dot(g, c->scores[i], vpps_input(g, SN_CLASSES, 1, given[i]));
+    return vpps_sum(g, CHAINS, terms);
+}
+
+/* The forward half, of the scores, and with the gradients of the words. */
+typedef struct half {
+    float scores[CHAINS][SN_CLASSES], words[CHAINS][SN_EMBED];
+    float *to_scores[CHAINS], *to_words[CHAINS];
+} half;
+
+static vpps_status open_step(const small_network *n, const chains *c, half *out) {
+    for (uint32_t i = 0; i < CHAINS; i++) out->to_scores[i] = out->scores[i], out->to_words[i] = out->words[i];
+    const vpps_request request = {sizeof request, CHAINS, c->scores, out->to_scores, CHAINS, c->words,
+                                  out->to_words,  false,  0};
+    return vpps_step_forward(n->h, n->g, &request);
+}
+
+static void expect_near(const float *got, const float *want, size_t n, double error) {
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(fabs((double)got[i] - (double)want[i]) <= error * (1 + fabs((double)want[i])),
+                      "element %zu: %.9g; expected %.9g", i, (double)got[i], (double)want[i]);
+}
+
+/* ---------------------------------------------------------------- the same as vpps_backward */
+
+TEST_GROUP("halves", .seconds = 120);
+
+/* Steps of both kinds add up; masks are drawn alike; frozen parameters stay; a step that is given up leaves nothing. */
+TEST_EACH(gradients_are_those_of_backward, 0, n_settings) {
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    const double error = sn_error(&settings[_i]);
+    float value[SN_CLASSES], word[SN_EMBED];
+    for (uint32_t batch = 0; batch < 6; batch++) {
+        half got;
+        if (batch == 3) {
+            TEST_OK(vpps_freeze(a.model, a.U, true));
+            TEST_OK(vpps_freeze(b.model, b.U, true));
+        }
+        chains c = build_chains(&a, batch);
+        if (batch == 1) {
+            TEST_OK(open_step(&a, &c, &got));
+            TEST_OK(vpps_step_drop(a.h));
+        }
+        TEST_OK(open_step(&a, &c, &got));
+        vpps_graph_clear(a.g);
+        TEST_OK(vpps_step_backward(a.h, CHAINS, given_scores));
+        c = build_chains(&b, batch);
+        TEST_OK(vpps_backward(b.h, b.g, add_loss(b.g, &c),
+                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[3], .value_outs = (float *[]){value},
+                                           .n_gradients = 1, .gradients = &c.words[3],
+                                           .gradient_outs = (float *[]){word})));
+        expect_near(got.scores[3], value, SN_CLASSES, error);
+        expect_near(got.words[3], word, SN_EMBED, error);
+        if (batch == 4) { /* a whole step of another kind joins the sum */
+            c = build_chains(&a, 9);
+            TEST_OK(vpps_backward(a.h, a.g, add_loss(a.g, &c), NULL));
+            c = build_chains(&b, 9);
+            TEST_OK(vpps_backward(b.h, b.g, add_loss(b.g, &c), NULL));
+        }
+        if (batch % 2) {
+            TEST_OK(vpps_update(a.h));
+            TEST_OK(vpps_update(b.h));
+        }
+    }
+    sn_expect_alike(&a, &b, settings[_i].optimizer == VPPS_ADAM ? 10 * error : error);
+    ck_assert_uint_eq(stats_of(a.h).batches, 3);
+}
+
+/* A scalar's gradient of 1 makes the step that vpps_backward makes of it, to the bit, where that runs in one wave and slice. */
+TEST_EACH(a_loss_by_itself_has_the_same_bits, 0, n_settings) {
+    sn_setting s = settings[_i];
+    s.waves = s.slices = 1;
+    AT_END(sn_close) small_network a = sn_on(&s), b = sn_on(&s);
+    const float one = 1;
+    for (uint32_t batch = 0; batch < 4; batch++) {
+        float value, want;
+        vpps_node loss = sn_build(&a, batch, 1);
+        TEST_OK(vpps_step_forward(a.h, a.g,
+                                  VPPS_REQUEST(.n_values = 1, .values = &loss, .value_outs = (float *[]){&value})));
+        TEST_OK(vpps_step_backward(a.h, 1, (const float *[]){&one}));
+        TEST_OK(vpps_update(a.h));
+        loss = sn_build(&b, batch, 1);
+        TEST_OK(vpps_backward(b.h, b.g, loss,
+                              VPPS_REQUEST(.n_gradients = 1, .gradients = &loss, .gradient_outs = (float *[]){&want})));
+        TEST_OK(vpps_sync_latest_loss(b.h, &want));
+        TEST_OK(vpps_update(b.h));
+        ck_assert_float_eq(value, want);
+    }
+    sn_expect_alike(&a, &b, 0);
+}
+
+/* Masks by a number of the caller's: equal ones in both halves of two steps, and in vpps_backward, after an update and before it. */
+TEST_EACH(masks_by_number, 0, n_settings) {
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
+    float masks[5][SN_HIDDEN], ones[SN_HIDDEN], d[SN_HIDDEN];
+    for (uint32_t k = 0; k < SN_HIDDEN; k++) ones[k] = 1;
+    for (uint32_t i = 0; i < 5; i++) {
+        const uint64_t draws[] = {7, 8, 7, 0, 7};
+        vpps_graph_clear(n.g);
+        const vpps_node x = vpps_input(n.g, SN_HIDDEN, 1, ones), y = vpps_dropout(n.g, vpps_scale(n.g, x, 1), 0.5f);
+        const vpps_node loss = vpps_sum_elements(n.g, vpps_add(n.g, y, vpps_parameter(n.g, n.b)));
+        vpps_request request = {sizeof request, 1, &y, (float *[]){masks[i]}, 1, &x, (float *[]){d}, false, draws[i]};
+        if (i < 4) {
+            TEST_OK(vpps_step_forward(n.h, n.g, &request));
+            TEST_OK(vpps_step_backward(n.h, 1, (const float *[]){ones}));
+        } else {
+            TEST_OK(vpps_backward(n.h, n.g, loss, &request));
+            TEST_OK(vpps_update(n.h));
+        }
+        for (uint32_t k = 0; k < SN_HIDDEN; k++) ck_assert_float_eq(masks[i][k], d[k]);
+        if (i == 1) TEST_OK(vpps_update(n.h));
+    }
+    ck_assert_mem_eq(masks[0], masks[2], sizeof *masks);
+    ck_assert_mem_eq(masks[0], masks[4], sizeof *masks);
+    ck_assert_mem_ne(masks[0], masks[1], sizeof *masks);
+    ck_assert_mem_ne(masks[0], masks[3], sizeof *masks);
+}
+
+/* ---------------------------------------------------------------- what can be named */
+
+/* Leaves, a constant, a node twice, gradients of none; and without the parameters' gradients. */
+TEST_EACH(any_node_can_be_named, 0, n_settings) {
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
+    const double error = sn_error(&settings[_i]);
+    float x[SN_EMBED], ones[SN_HIDDEN], twos[SN_HIDDEN], out[7][SN_HIDDEN], gradients[3][SN_HIDDEN];
+    for (uint32_t k = 0; k < SN_HIDDEN; k++) ones[k] = 1, twos[k] = 2;
+    for (uint32_t k = 0; k < SN_EMBED; k++) x[k] = (float)k;
+    for (uint32_t no_parameters = 0; no_parameters < 2; no_parameters++) {
+        vpps_graph_clear(n.g);
+        const vpps_node input = vpps_input(n.g, SN_EMBED, 1, x), word = vpps_lookup(n.g, n.E, 7),
+                        bias = vpps_parameter(n.g, n.b), aside = vpps_ones(n.g, SN_HIDDEN, 1),
+                        sum = vpps_scale(n.g, vpps_add(n.g, input, word), 3);
+        const vpps_node values[] = {input, word, bias, aside, sum, sum, input};
+        const vpps_node asked[] = {input, word, input};
+        float *outs[7], *const places[] = {gradients[0], gradients[1], gradients[2]};
+        for (uint32_t i = 0; i < 7; i++) outs[i] = out[i];
+        const vpps_request request = {sizeof request, 7, values, outs, 3, asked, places, no_parameters, 0};
+        TEST_OK(vpps_step_forward(n.h, n.g, &request));
+        ck_assert_float_eq(out[0][3], 3);
+        expect_near(out[5], out[4], SN_EMBED, 0);
+        ck_assert_float_eq(out[3][SN_HIDDEN - 1], 1);
+        TEST_OK(vpps_step_backward(n.h, 7, (const float *[]){ones, NULL, twos, twos, ones, twos, twos}));
+        for (uint32_t k = 0; k < SN_EMBED; k++) {
+            ck_assert_float_eq(gradients[0][k], 1 + 2 + 3 * (1 + 2));
+            ck_assert_float_eq(gradients[1][k], 3 * (1 + 2));
+            ck_assert_float_eq(gradients[2][k], gradients[0][k]);
+        }
+        if (no_parameters) {
+            TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
+            continue;
+        }
+        vpps_gradient of_E = {.size = sizeof of_E}, of_b = of_E;
+        TEST_OK(vpps_read_gradients(n.h));
+        TEST_OK(vpps_param_gradient(n.model, n.E, &of_E));
+        TEST_OK(vpps_param_gradient(n.model, n.b, &of_b));
+        ck_assert_uint_eq(of_E.n, 1);
+        expect_near(of_E.values, gradients[1], SN_EMBED, error);
+        expect_near(of_b.values, twos, SN_HIDDEN, 0);
+        TEST_OK(vpps_zero_gradients(n.h));
+    }
+}
+
+/* Values that stay are made by the forward half, and read by a step. */
+TEST_EACH(values_are_kept, 0, n_settings) {
+    AT_END(sn_close) small_network n = sn_on(&settings[_i]);
+    half got;
+    float kept[SN_HIDDEN], want[SN_HIDDEN], d[SN_HIDDEN];
+    vpps_value value;
+    chains c = build_chains(&n, 0);
+    TEST_OK(vpps_forward(n.h, n.g, 1, &c.states[4], (float *[]){want}));
+    TEST_OK(vpps_keep(n.h, n.g, c.states[4], &value));
+    TEST_OK(open_step(&n, &c, &got));
+    TEST_FAILS(vpps_read_kept(n.h, value, kept), VPPS_STATE, "step 1");
+    vpps_graph_clear(n.g);
+    const vpps_node state = vpps_kept(n.g, n.h, value), next = vpps_tanh(n.g, vpps_matvec(n.g, n.U, state));
+    TEST_OK(vpps_step_backward(n.h, CHAINS, given_scores));
+    TEST_OK(vpps_read_kept(n.h, value, kept));
+    expect_near(kept, want, SN_HIDDEN, 0);
+    TEST_OK(vpps_step_forward(n.h, n.g,
+                              VPPS_REQUEST(.n_values = 1, .values = &next, .value_outs = (float *[]){kept},
+                                           .n_gradients = 1, .gradients = &state, .gradient_outs = (float *[]){d})));
+    TEST_OK(vpps_step_backward(n.h, 1, (const float *[]){kept}));
+    double norm = 0;
+    for (uint32_t k = 0; k < SN_HIDDEN; k++) norm += (double)d[k] * (double)d[k];
+    ck_assert(norm > 0);
+}
+
+/* ---------------------------------------------------------------- between the halves */
+
+#define IS_REFUSED(call) TEST_FAILS(call, VPPS_STATE, "step 2 (batch 1) is open")
+
+TEST_EACH(nothing_else_runs_while_a_step_is_open, 0, n_settings) {
+    AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
+    half got;
+    float x[SN_HIDDEN] = {0};
+    vpps_value value;
+    bool done;
+    chains c = build_chains(&a, 0);
+    TEST_OK(vpps_keep_data(a.h, 1, 1, x, &value));
+    TEST_FAILS(vpps_step_backward(a.h, CHAINS, given_scores), VPPS_STATE, "no step is open");
+    TEST_FAILS(vpps_step_drop(a.h), VPPS_STATE, "no step is open");
+    TEST_OK(open_step(&a, &c, &got));
+    TEST_OK(vpps_step_drop(a.h));
+    TEST_FAILS(vpps_step_drop(a.h), VPPS_STATE, "no step is open");
+    TEST_OK(open_step(&a, &c, &got));
+    c = build_chains(&a, 1);
+    const vpps_node loss = add_loss(a.g, &c);
+    vpps_handle *reader;
+    IS_REFUSED(open_step(&a, &c, &got));
+    IS_REFUSED(vpps_fb(a.h, a.g, loss, NULL));
+    IS_REFUSED(vpps_backward(a.h, a.g, loss, NULL));
+    IS_REFUSED(vpps_update(a.h));
+    IS_REFUSED(vpps_forward(a.h, a.g, 1, &loss, (float *[]){x}));
+    IS_REFUSED(vpps_forward_end(a.h));
+    IS_REFUSED(vpps_zero_gradients(a.h));
+    IS_REFUSED(vpps_read_gradients(a.h));
+    IS_REFUSED(vpps_write_gradients(a.h));
+    IS_REFUSED(vpps_read_parameters(a.h));
+    IS_REFUSED(vpps_write_parameters(a.h));
+    IS_REFUSED(vpps_publish_parameters(a.h));
+    IS_REFUSED(vpps_handle_create_inference(&reader, a.h, NULL));
+    IS_REFUSED(vpps_poll_loss(a.h, &done, NULL));
+    IS_REFUSED(vpps_sync_latest_loss(a.h, NULL));
+    IS_REFUSED(vpps_set_learning_rate(a.h, 0.5f));
+    IS_REFUSED(vpps_set_momentum(a.h, 0.5f));
+    IS_REFUSED(vpps_set_weight_decay(a.h, 0.5f));
+    IS_REFUSED(vpps_set_param_group(a.h, 1, &a.W, NULL));
+    IS_REFUSED(vpps_keep(a.h, a.g, loss, &(vpps_value){0}));
+    IS_REFUSED(vpps_keep_data(a.h, 1, 1, x, &(vpps_value){0}));
+    IS_REFUSED(vpps_read_kept(a.h, value, x));
+    IS_REFUSED(vpps_release(a.h, value));
+    IS_REFUSED(vpps_save(a.h, "/dev/null", NULL, 0));
+    IS_REFUSED(vpps_load(a.h, "/dev/null"));
+    IS_REFUSED(vpps_disassemble(a.h, a.g, loss, stderr));
+    TEST_OK(vpps_kept_shape(a.h, value, NULL, NULL));
+    ck_assert_uint_eq(stats_of(a.h).batches, 0);
+    TEST_FAILS(vpps_step_backward(a.h, CHAINS - 1, given_scores), VPPS_ARGUMENT, "4 gradients; expected 5");
+    TEST_FAILS(vpps_step_backward(a.h, CHAINS, NULL), VPPS_ARGUMENT, "gradients");
+    TEST_OK(vpps_step_backward(a.h, CHAINS, given_scores));
+    TEST_FAILS(vpps_step_backward(a.h, CHAINS, given_scores), VPPS_STATE, "no step is open");
+    TEST_OK(vpps_update(a.h));
+    c = build_chains(&b, 0);
+    TEST_OK(open_step(&b, &c, &got));
+    TEST_OK(vpps_step_backward(b.h, CHAINS, given_scores));
+    TEST_OK(vpps_update(b.h));
+    sn_expect_alike(&a, &b, 0);
+    TEST_OK(open_step(&b, &c, &got)); /* the handle is destroyed while it is open */
+}
+
+TEST(requests_that_make_no_sense) {
+    AT_END(sn_close) small_network n = sn_on(&settings[0]);
+    const chains c = build_chains(&n, 0);
+    const vpps_node none = VPPS_NO_NODE;
+    float out[SN_HIDDEN];
+    float *const outs[] = {out};
+    TEST_FAILS(vpps_step_forward(n.h, n.g, NULL), VPPS_ARGUMENT, "request");
+    TEST_FAILS(vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = 0)), VPPS_ARGUMENT, "names no values");
+    TEST_FAILS(vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = 1, .value_outs = outs)), VPPS_ARGUMENT,
+               "step_forward: the request has 1 values, but no list");
+    TEST_FAILS(vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = 1, .values = &none, .value_outs = outs)),
+               VPPS_ARGUMENT, "is not a node");
+    TEST_FAILS(vpps_step_forward(n.h, n.g,
+                                 VPPS_REQUEST(.n_values = 1, .values = c.scores, .value_outs = outs, .n_gradients = 1,
+                                              .gradients = &none, .gradient_outs = outs)),
+               VPPS_ARGUMENT, "is not a node");
+    const vpps_node choice = vpps_argmax(n.g, c.scores[0]);
+    TEST_FAILS(vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = 1, .values = &choice, .value_outs = outs)),
+               VPPS_ARGUMENT, "no gradients");
+    TEST_FAILS(vpps_step_drop(n.h), VPPS_STATE, "no step is open");
+    vpps_handle *reader;
+    vpps_options o = sn_options(1, VPPS_SGD);
+    TEST_OK(vpps_handle_create_inference(&reader, n.h, &o));
+    TEST_FAILS(vpps_step_forward(reader, n.g, VPPS_REQUEST(.n_values = 1, .values = c.scores, .value_outs = outs)),
+               VPPS_STATE, "one for inference");
+    vpps_handle_destroy(reader);
+}
+
+/* A batch that fits the pool in waves may not fit it in one. */
+TEST(a_step_that_does_not_fit_says_so) {
+    enum { MANY = 400 };
+    AT_END(sn_close) small_network n = sn_of(1);
+    vpps_options o = sn_options(1, VPPS_SGD);
+    o.pool_bytes = 200 << 10;
+    TEST_OK(vpps_handle_create(&n.h, n.model, &o));
+    vpps_node scores[MANY], terms[MANY];
+    float(*out)[SN_CLASSES] = need(calloc(MANY, sizeof *out)), *outs[MANY];
+    const float **gradients = need(calloc(MANY, sizeof *gradients));
+    for (uint32_t few = 0; few < 2; few++) {
+        const uint32_t many = few ? 10 : MANY;
+        vpps_graph_clear(n.g);
+        for (uint32_t i = 0; i < many; i++) {
+            scores[i] = vpps_affine1(n.g, n.b_c, n.C,
+                                     vpps_tanh(n.g, vpps_affine1(n.g, n.b, n.W, vpps_lookup(n.g, n.E, i % SN_WORDS))));
+            terms[i] = vpps_cross_entropy(n.g, scores[i], i % SN_CLASSES);
+            outs[i] = out[i];
+            gradients[i] = out[i];
+        }
+        const vpps_node loss = vpps_sum(n.g, many, terms);
+        TEST_OK(vpps_fb(n.h, n.g, loss, NULL));
+        const vpps_status status =
+            vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = many, .values = scores, .value_outs = outs));
+        ck_assert_int_eq(status, few ? VPPS_OK : VPPS_POOL);
+        if (!few) ck_assert(strstr(vpps_error_message(), "bytes of the pool, parameters included, in the 1 wave"));
+    }
+    TEST_OK(vpps_step_backward(n.h, 10, gradients));
+    TEST_OK(vpps_update(n.h));
+    VPPS_FREE(out, gradients);
+}
+
+/* ---------------------------------------------------------------- what is not finite */
+
+/* The options' rule holds, also where the output depends on no parameter. */
+TEST_EACH(given_gradients_that_are_not_finite, 0, 12) {
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    const vpps_nonfinite rule = (vpps_nonfinite)(_i % 3);
+    vpps_options o = sn_options(2, VPPS_SGD);
+    o.nonfinite = rule;
+    AT_END(sn_close) small_network n = sn_with(1, &o);
+    const chains c = build_chains(&n, 0);
+    const vpps_node aside = vpps_zeros(n.g, SN_CLASSES, 1), values[] = {c.scores[0], _i < 6 ? c.scores[1] : aside};
+    float out[2][SN_CLASSES], g[SN_CLASSES] = {0, 0, bad[_i / 3 % 3]}, loss;
+    size_t count;
+    FREED float *before = handle_values(n.model, n.h, &count);
+    TEST_OK(vpps_step_forward(
+        n.h, n.g, VPPS_REQUEST(.n_values = 2, .values = values, .value_outs = (float *[]){out[0], out[1]})));
+    TEST_OK(vpps_step_backward(n.h, 2, (const float *[]){given[0], g}));
+    TEST_OK(vpps_sync_latest_loss(n.h, &loss));
+    ck_assert_float_nan(loss);
+    TEST_OK(vpps_update(n.h));
+    if (rule == VPPS_NONFINITE_STOP)
+        TEST_FAILS(vpps_sync_latest_loss(n.h, NULL), VPPS_NONFINITE, "batch 1");
+    else
+        TEST_OK(vpps_sync_latest_loss(n.h, NULL));
+    ck_assert_uint_eq(stats_of(n.h).skipped, rule != VPPS_NONFINITE_IGNORE);
+    FREED float *after = handle_values(n.model, n.h, &count);
+    ck_assert_int_eq(!memcmp(before, after, count * sizeof *before), rule != VPPS_NONFINITE_IGNORE);
+    TEST_OK(
+        vpps_step_forward(n.h, n.g, VPPS_REQUEST(.n_values = 1, .values = values, .value_outs = (float *[]){out[0]})));
+    TEST_OK(vpps_step_backward(n.h, 1, (const float *[]){given[0]}));
+    TEST_OK(vpps_sync_latest_loss(n.h, &loss));
+    ck_assert_float_eq(loss, 0);
+}
+
+int main(void) {
+    gpu_ask_compiler();
+    n_settings = sn_settings(settings, VPPS_COUNT(settings));
+    draw_given();
+    return test_main("halves");
+}
