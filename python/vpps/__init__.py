@@ -24,6 +24,7 @@ from .model import Gradient, Init, Lookup, Matrix, Model, Parameter, Vector, con
 from .node import Node, Nodes, PulledIndex, Vertex, Vertices
 from .ops import *  # noqa: F403
 from .ops import abs as abs, input as input, max as max, min as min, slice as slice, sum as sum
+from .step import Step
 from .trainer import PROFILE, Asked, Communicator, Inference, Trainer, Trial, checkpoint_metadata
 
 __version__: str = _ffi.string(_lib.vpps_version()).decode()
@@ -37,7 +38,7 @@ def version() -> str:
 __all__ = [
     "Application", "ArgumentError", "Asked", "Cell", "Communicator", "Cost", "DeviceError", "Error", "FileError", "FormatError", "Gradient", "Graph",
     "Inference", "Init", "Lookup", "Matrix", "Members", "Metrics", "Model", "Node", "Nodes", "NonfiniteError", "OutOfMemoryError", "PROFILE",
-    "Parameter", "PoolError", "PulledIndex", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Trainer", "Trial",
+    "Parameter", "PoolError", "PulledIndex", "Recorder", "ScriptError", "ShapeError", "StallError", "StateError", "Stats", "Step", "Trainer", "Trial",
     "Value", "Vector", "Vertex", "Vertices", "checkpoint_metadata", "constant_init", "current", "data", "glorot", "nn", "normal", "progress",
     "ragged", "uniform", "version",
 ]

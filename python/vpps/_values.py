@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._arrays import F32, u32_pointer
 from ._vpps import ffi, lib
@@ -26,7 +27,8 @@ class Places:
 
     def __init__(self, nodes: Any, what: str) -> None:
         """Nodes of one graph: one, some of any shapes, or `Nodes` of one shape. `what` is for messages."""
-        if isinstance(nodes, Nodes):
+        self.many = isinstance(nodes, Nodes)
+        if self.many:
             self._many(nodes, what)
         else:
             one = not isinstance(nodes, (list, tuple))
@@ -60,3 +62,30 @@ class Places:
         out = np.empty((n, cols, rows), np.float32)
         self._addresses = np.uintp(out.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
         self.result = out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.transpose(0, 2, 1)
+
+
+def laid_out(a: F32, many: bool) -> F32:
+    """A value of a node, or of `many`, with its elements as the library has them: column after column."""
+    return np.ascontiguousarray(a.transpose(0, 2, 1) if many and a.ndim == 3 else a if many else a.T)
+
+
+def addresses_of(a: F32, n: int) -> NDArray[np.uintp]:
+    """Where the values of n nodes begin that lie in an array one after the other."""
+    return np.uintp(a.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(a.nbytes // max(n, 1))
+
+
+class Joined:
+    """`Places` of several nodes or `Nodes` of one graph, each with an array of its own in `result`, for one call."""
+
+    def __init__(self, nodes: Sequence[Any], what: str) -> None:
+        self.parts = [Places(x, what) for x in nodes]
+        self.n = sum(p.n for p in self.parts)
+        self.result: list[F32] = [p.result for p in self.parts]
+        self.many = False
+        self.epoch = self.parts[0].epoch if self.parts else None
+        self._ids = np.concatenate([x.ids if isinstance(x, Nodes) else np.array([x.id], np.uint32) for x in nodes] or [np.empty(0, np.uint32)])
+        self._all = np.concatenate([p._addresses for p in self.parts] or [np.empty(0, np.uintp)])
+        self.ids = u32_pointer(self._ids)
+        self.outs = ffi.cast("float *const *", ffi.from_buffer(self._all)) if self.n else ffi.NULL
+        if len({id(p.epoch) for p in self.parts}) > 1:
+            raise ArgumentError(f"{what}: nodes of two graphs, or of a graph before and after it was cleared")

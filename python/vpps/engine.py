@@ -230,11 +230,16 @@ class Engine(Hinting):
         self._handle = lib.glue_handle_get(self._glue)
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values that nothing refers to
+        self._is_open = False  # a step is, between its halves
+        self._left_open = False  # nothing refers to that step any more
 
     @property
     def _c(self) -> Any:
         if not self._handle:
             raise StateError(f"the {self._what} is closed")
+        if self._left_open:
+            self._is_open = self._left_open = False
+            lib.vpps_step_drop(self._handle)
         return self._handle
 
     # ---- calls
@@ -253,7 +258,7 @@ class Engine(Hinting):
     # ---- values that stay
 
     def _give_back(self) -> None:
-        while self._released:
+        while self._released and not self._is_open:
             lib.vpps_release(self._c, self._released.popleft())
 
     def keep(self, node: Node) -> Value:

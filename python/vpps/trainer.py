@@ -11,13 +11,14 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Optional, Union
 
 from ._arrays import choice, encode, real, whole
-from ._values import Named, Places
+from ._values import Joined, Named, Places
 from ._vpps import ffi, lib
 from .engine import ENUMS, Engine, _fields, _options, _text
 from .errors import ArgumentError, NonfiniteError, Uncopied, check, sized
 from .graph import Graph
 from .model import Dense, Model, Parameter
-from .node import NO_NODE, Epoch, Node, node_of
+from .node import NO_NODE, Epoch, Node, Nodes, node_of
+from .step import Step
 
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
@@ -41,6 +42,22 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
     if places.epoch not in (None, e):
         raise ArgumentError(f"{what}: nodes of two graphs, or of a graph before and after it was cleared")
     return places
+
+
+def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters: bool) -> Any:
+    """vpps_request of places, which must live as long."""
+    request = sized("vpps_request")
+    if v is not None:
+        request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
+    if d is not None:
+        request.n_gradients, request.gradients, request.gradient_outs = d.n, d.ids, d.outs
+    request.no_parameters = not parameters
+    return request
+
+
+def _request(values: Named | None, gradients: Named | None, e: Epoch, parameters: bool) -> tuple[Any, Places | None, Places | None]:
+    v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
+    return request_of(v, d, parameters), v, d
 
 
 @dataclass(frozen=True)
@@ -225,6 +242,7 @@ class Trainer(Engine):
             return
         with self._lock:
             try:
+                self._left_open = self._is_open
                 self.read_parameters()
             finally:
                 self._handle = ffi.NULL
@@ -301,18 +319,38 @@ class Trainer(Engine):
         `backward` and `update` give the bits of `step`, which is the faster way to do both."""
         loss = node_of(loss, "backward")
         id, e = loss.id, loss._e
-        v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
-        request = sized("vpps_request")
-        if v is not None:
-            request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
-        if d is not None:
-            request.n_gradients, request.gradients, request.gradient_outs = d.n, d.ids, d.outs
-        request.no_parameters = not parameters
+        request, v, d = _request(values, gradients, e, parameters)
         with self._lock:
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
             check(self._call(e, "backward", lambda h, g: lib.vpps_backward(h, g, id, request)))
         return Asked(None if v is None else v.result, None if d is None else d.result)
+
+    def step_forward(self, values: Named, *, gradients: Named | None = None, parameters: bool = True) -> Step:
+        """The forward half of a training step, with dropout: the `values` of some nodes, from which the caller goes on to a loss of its own.
+        `backward` of the step that is returned takes the loss's gradients with respect to these values, adds to the parameters' gradients,
+        and returns those of the nodes that `gradients` names. Nodes are named as for `backward`. Forward runs once.
+
+            with trainer.step_forward(scores, gradients=x) as step:
+                loss, slope = somewhere_else(step.values)
+                of_x = step.backward(slope)
+            trainer.update()
+
+        In between every other call raises StateError; `step.drop()`, or the end of `with`, gives the step up."""
+        if isinstance(values, (list, tuple)) and not values:
+            raise ArgumentError("step_forward: no nodes; expected at least one")
+        first = values[0] if isinstance(values, (list, tuple)) else values
+        e = first._e if isinstance(first, Nodes) else node_of(first, "values")._e
+        request, v, d = _request(values, gradients, e, parameters)
+        return self._open_step(e, request, v, d)  # type: ignore[arg-type]
+
+    def _open_step(self, e: Epoch, request: Any, v: Places | Joined, d: Places | Joined | None) -> Step:
+        with self._lock:
+            if self._on_step is not None and self._untold is not None:
+                self.sync_latest_loss()
+            check(self._call(e, "step_forward", lambda h, g: lib.vpps_step_forward(h, g, request)))
+            self._is_open = True
+            return Step(self, v, d)
 
     def update(self) -> None:
         """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""
