@@ -71,7 +71,8 @@ def laid_out(a: F32, many: bool) -> F32:
 
 def addresses_of(a: F32, n: int) -> NDArray[np.uintp]:
     """Where the values of n nodes begin that lie in an array one after the other."""
-    return np.uintp(a.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(a.nbytes // max(n, 1))
+    at: NDArray[np.uintp] = np.uintp(a.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(a.nbytes // max(n, 1))
+    return at
 
 
 class Joined:
@@ -82,7 +83,7 @@ class Joined:
         self.n = sum(p.n for p in self.parts)
         self.result: list[F32] = [p.result for p in self.parts]
         self.many = False
-        self.epoch = self.parts[0].epoch if self.parts else None
+        self.epoch: Any = self.parts[0].epoch if self.parts else None
         self._ids = np.concatenate([x.ids if isinstance(x, Nodes) else np.array([x.id], np.uint32) for x in nodes] or [np.empty(0, np.uint32)])
         self._all = np.concatenate([p._addresses for p in self.parts] or [np.empty(0, np.uintp)])
         self.ids = u32_pointer(self._ids)

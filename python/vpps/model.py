@@ -232,6 +232,7 @@ class Model(Hinting):
         self._glue = ffi.gc(created(lib.glue_model_create(whole(seed, "seed", 2**64 - 1), status), status), lib.glue_model_release)
         self._c = lib.glue_model_get(self._glue)
         self._trainer: weakref.ReferenceType[Trainer] | None = None
+        self._drops = False  # there is dropout in a cell, or was in a graph
 
     def __repr__(self) -> str:
         lines = [f"  {p.name:12} {type(p).__name__.lower():7} {' x '.join(map(str, p.shape))}{'  frozen' if p.frozen else ''}"

@@ -234,7 +234,9 @@ def abs(x: Value) -> Node:
 
 def dropout(x: Value, p: float) -> Node:
     """In training: zero with probability p, else x / (1 - p); 0 <= p < 1. In `Trainer.forward`: x."""
-    return _one(x, lib.vpps_dropout, real(p, "dropout: p"))
+    y = _one(x, lib.vpps_dropout, real(p, "dropout: p"))
+    y._e.model._drops = True
+    return y
 
 
 # ---------------------------------------------------------------- shapes

@@ -162,7 +162,7 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
     float in[COLUMNS];
     for (uint32_t i = 0; i < COLUMNS; i++) in[i] = 0.1f * (float)(i % 7) - 0.3f;
     const vpps_node y = vpps_matvec(t.g, W, vpps_input(t.g, COLUMNS, 1, in));
-    const episode x = {t.model, {t.g}, {vpps_sum_elements(t.g, vpps_tanh(t.g, y))}, 1};
+    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum_elements(t.g, vpps_tanh(t.g, y))}, .n_batches = 1};
     if (_i == 0) {
         expect_agreement(&x, &o, &layout, 0, NULL);
     } else {
@@ -196,7 +196,7 @@ GPU_EACH(vocabularies_agree, 1, 4) {
     for (uint32_t i = 0; i < BATCH; i++)
         terms[i] = vpps_cross_entropy(t.g, vpps_affine1(t.g, b, W, vpps_tanh(t.g, vpps_lookup(t.g, E, i))),
                                       i * (cases[_i].classes / BATCH));
-    const episode x = {t.model, {t.g}, {vpps_average(t.g, BATCH, terms)}, 1};
+    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_average(t.g, BATCH, terms)}, .n_batches = 1};
     expect_agreement(&x, &o, &layout, EPISODE_FORWARD, NULL);
 }
 

@@ -1,0 +1,490 @@
+"""A layer of VPPS in a PyTorch network: `Module`, and `Optimizer`, by which the engine updates its own parameters.
+
+    model = vpps.Model(seed=1)
+    W, b = model.add_matrix("W", 16, 8), model.add_vector("b", 16)
+
+    @model.cell
+    def turn(c: vpps.Recorder) -> None:
+        c.scatter(vpps.tanh(W @ c.pull(8) + b))
+
+    layer = vpps.torch.Module(model, lambda x: vpps.current().apply(turn, pulls=x).scattered())
+    y = layer(torch.randn(5, 8))                # 5 x 16, with a grad_fn
+    y.square().sum().backward()                 # gradients of W and b, as of any nn.Parameter
+
+PyTorch is imported by this module alone; `import vpps.torch` does it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ._arrays import F32
+from ._values import Joined, laid_out
+from ._vpps import lib
+from .engine import ENUMS
+from .errors import check
+from .graph import Graph
+from .model import Dense, Lookup, Model, Parameter
+from .node import Node, Nodes
+from .step import Step
+from .trainer import Trainer, request_of
+
+
+# ---------------------------------------------------------------- tensors
+
+class _Place:
+    """Stands in a call's arguments for tensor number `i` of those that become nodes."""
+
+    def __init__(self, i: int) -> None:
+        self.i = i
+
+
+def _taken_out(x: Any, tensors: list[Tensor], what: str) -> Any:
+    """The argument with a place for each tensor of real numbers, which goes to `tensors`, and arrays for tensors of whole numbers."""
+    if isinstance(x, Tensor):
+        if x.device.type != "cpu":
+            raise TypeError(f"{what}: a tensor on {x.device}; expected one on the CPU, where the module's parameters are: x.cpu()")
+        if not (x.is_floating_point() or x.is_complex()):
+            return x.detach().numpy()
+        if x.dtype != torch.float32:
+            raise TypeError(f"{what}: a tensor of {str(x.dtype).removeprefix('torch.')}; expected float32: x.float()")
+        if x.layout != torch.strided:
+            raise TypeError(f"{what}: a tensor of layout {x.layout}; expected a dense one, as x.to_dense() or the `data` of a packed sequence")
+        tensors.append(x)
+        return _Place(len(tensors) - 1)
+    if isinstance(x, (list, tuple)):
+        items = [_taken_out(y, tensors, f"{what}[{i}]") for i, y in enumerate(x)]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: _taken_out(y, tensors, f"{what}[{k!r}]") for k, y in x.items()}
+    return x
+
+
+def _put_in(x: Any, nodes: list[Any]) -> Any:
+    if isinstance(x, _Place):
+        return nodes[x.i]
+    if isinstance(x, (list, tuple)):
+        items = [_put_in(y, nodes) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    return {k: _put_in(y, nodes) for k, y in x.items()} if isinstance(x, dict) else x
+
+
+def _node_of(graph: Graph, x: Tensor) -> Node | Nodes:
+    """A scalar or a vector as a node; vectors along the last dimension of a larger tensor as nodes."""
+    a = x.detach().contiguous().numpy()
+    if a.ndim < 2:
+        return graph.input(a)
+    rows = a.shape[-1]
+    if not a.size:
+        return Nodes(graph._epoch, np.empty(0, np.uint32))
+    return graph.inputs(a.reshape(-1, rows))
+
+
+def _flat(returned: Any) -> list[Any]:
+    some = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    for x in some:
+        if not isinstance(x, (Node, Nodes, Dense)):
+            raise TypeError(f"the module's function returned {type(x).__name__}; expected a node, Nodes, or a tuple or list of these")
+    return [x.node() if isinstance(x, Dense) else x for x in some]
+
+
+# ---------------------------------------------------------------- calls
+
+class _Call:
+    """One call of a module: what its graph is built from, and its step between the halves, as long as no other call needs the engine."""
+
+    def __init__(self, module: Module, arguments: Any, wanted: list[bool]) -> None:
+        self.module = module
+        self.arguments = arguments
+        self.wanted = wanted  # of each tensor: is its gradient asked for?
+        self.updates = module._updates
+        self.training = module.training
+        self.draw = 0  # number of the masks of dropout; 0: not drawn yet
+        self.step: Optional[Step] = None
+        self.single = True
+        self.done = False
+        self.differentiable = True
+        self.counts: list[int] = []
+        self.many: list[bool] = []
+
+    def build(self, tensors: list[Tensor]) -> tuple[Joined, list[Any]]:
+        """Builds the graph on the module's, which is current."""
+        m = self.module
+        nodes = [_node_of(m._graph, x) for x in tensors]
+        arguments, keywords = _put_in(self.arguments, nodes)
+        returned = m.function(*arguments, **keywords)
+        self.single = not isinstance(returned, (list, tuple))
+        return Joined(_flat(returned), "outputs"), nodes
+
+    def values(self, tensors: list[Tensor]) -> list[F32]:
+        """Without gradients."""
+        m = self.module
+        with m._graph:
+            places, _ = self.build(tensors)
+            if not places.n:
+                return places.result
+            if self.training and m.model._drops:
+                self.open(places, [])
+                m._give_up()
+            else:
+                self.infer(places)
+        return places.result
+
+    def infer(self, places: Joined) -> None:
+        check(self.module.trainer._call(places.epoch, "forward",
+                                        lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
+
+    def open(self, places: Joined, nodes: list[Any]) -> None:
+        m = self.module
+        asked = Joined(nodes, "inputs")
+        if not self.draw:  # by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint decide the masks
+            self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops else 1
+        request = request_of(places, asked if asked.n else None, True)
+        request.draw = self.draw
+        self.step = m.trainer._open_step(places.epoch, request, places, asked)
+        m._open = weakref.ref(self)
+
+    def forward(self, tensors: list[Tensor]) -> list[F32]:
+        """The forward half."""
+        with self.module._graph:
+            places, nodes = self.build(tensors)
+            self.differentiable = self.training or not self.module.model._drops
+            if not self.differentiable:
+                self.infer(places)
+            elif places.n:
+                self.open(places, [x for x, wanted in zip(nodes, self.wanted) if wanted])
+        self.counts = [p.n for p in places.parts]
+        self.many = [p.many for p in places.parts]
+        return places.result
+
+    def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor]) -> list[Optional[Tensor]]:
+        """The backward half: the gradients of the tensors that want one."""
+        m = self.module
+        if not any(self.counts):
+            return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
+        if self.step is None or not self.step._is_open:  # another call has taken the engine: forward once more
+            if self.updates != m._updates:
+                raise RuntimeError("vpps.torch: backward after Optimizer.step(), of a call from before it; expected backward first")
+            m._give_up()
+            self.forward(tensors)
+        step, self.step = self.step, None
+        assert step is not None
+        given: list[Optional[F32]] = [
+            None if s is None else laid_out(np.ascontiguousarray(s.detach().to(torch.float32).numpy()), many)
+            for s, many in zip(slopes, self.many)]
+        step._go_on(given, self.counts)
+        m._open = None
+        results = iter(step._asked.result if step._asked is not None else [])
+        return [torch.from_numpy(next(results)).reshape(x.shape) if wanted else None for x, wanted in zip(tensors, self.wanted)]
+
+
+class _Autograd(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, call: _Call, n: int, *tensors: Tensor) -> Any:
+        ctx.call, ctx.n = call, n
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+        with call.module._lock:
+            values = call.forward(list(tensors[:n]))
+        return tuple(torch.from_numpy(v) for v in values)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Optional[Tensor]) -> Any:
+        call, tensors = ctx.call, ctx.saved_tensors
+        if torch.is_grad_enabled():
+            raise RuntimeError("vpps.torch: a second derivative of a module (create_graph=True); VPPS has first derivatives alone")
+        if not call.differentiable:
+            raise RuntimeError("vpps.torch: backward of a module in eval() whose cells have dropout; expected module.train(), since VPPS "
+                               "computes gradients with dropout")
+        if call.done:
+            raise RuntimeError("vpps.torch: backward twice through one call of a module (retain_graph=True); expected another call of it")
+        call.done = True
+        m = call.module
+        with m._lock:
+            inputs = call.backward(list(slopes), list(tensors[:ctx.n]))
+            if m._engine is not None:
+                m._added = True
+                return (None, None, *inputs, *[None] * (len(tensors) - ctx.n))
+            return (None, None, *inputs, *m._take_gradients())
+
+
+# ---------------------------------------------------------------- the module
+
+class Module(nn.Module):
+    """An nn.Module whose forward is a graph of VPPS, built anew by a function in each call.
+
+    model       a `vpps.Model` with its parameters declared and its cells recorded. The module makes the model's trainer.
+    function    builds the graph of a call on the current graph, from the arguments of the call, and returns its outputs: a node, `Nodes` of one
+                shape, or a tuple or list of these.
+    sparse      gradients of lookup tables are sparse tensors, for `torch.optim.SparseAdam` and SGD; else dense ones
+    recipe      (make, arguments): `make(*arguments)` gives the model and the function anew. A module with a recipe can be copied by
+                `copy.deepcopy`, and pickled, where `make` is a function of a file.
+    options     of `vpps.Trainer`, as device, vps and precision
+
+    Arguments may be positional or named, and in lists, tuples and dicts. In the place of a float32 tensor the function gets nodes that carry
+    its gradient: a scalar's or a vector's node, or, of a tensor with more dimensions, `Nodes`, one for each vector along the last
+    dimension, in the tensor's order. A tensor of whole numbers is given as an array, everything else as it is. Other floating tensors,
+    and tensors that are not on the CPU, raise TypeError. Outputs are float32 tensors: of a node of shape (), (rows,) or (rows, cols); of
+    n `Nodes` with n before that.
+
+    Parameters are `nn.Parameter`s of the model's names, a dot in them an underscore, and share the model's memory: torch optimizers, schedulers, `clip_grad_norm_`,
+    hooks, `state_dict` and `load_state_dict` work, and `requires_grad_(False)` freezes. Each call takes them to the engine if they have changed;
+    each backward brings their gradients back. `Optimizer` saves both ways.
+
+    In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off, and backward through cells with dropout raises
+    RuntimeError. Several calls may come before backward: the engine keeps the records of the latest call, and backward through an earlier one
+    runs its forward again, with the same masks. Backward runs once through a call, and there is no second derivative: both raise
+    RuntimeError. The module stays on the CPU in float32; its `device` is an option.
+    """
+
+    def __init__(self, model: Model, function: Callable[..., Any], *, sparse: bool = False,
+                 recipe: tuple[Callable[..., tuple[Model, Callable[..., Any]]], tuple[Any, ...]] | None = None, **options: Any) -> None:
+        super().__init__()
+        self.model, self.function, self.sparse = model, function, sparse
+        self._recipe, self._options = recipe, options
+        self._start()
+
+    def _start(self) -> None:
+        self._lock = threading.RLock()
+        self._graph = self.model.graph()
+        self._of: list[Parameter] = self.model.parameters
+        self._views: list[F32] = [p.view() for p in self._of]
+        self._shared: list[nn.Parameter] = []
+        self._trainer: Optional[Trainer] = None
+        self._engine: Optional[Optimizer] = None
+        self._open: Optional[weakref.ReferenceType[_Call]] = None
+        self._updates = 0
+        self._added = False  # the engine has gradients for Optimizer.step
+        self._behind = False  # the engine has newer values than the model
+        self._anchor = torch.zeros((), requires_grad=True)  # what outputs depend on where the engine has the parameters
+        for p, view in zip(self._of, self._views):
+            shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
+            self.register_parameter(p.name.replace(".", "_"), shared)
+            self._shared.append(shared)
+        self._versions = [p._version for p in self._shared]
+
+    # ---- the engine
+
+    @property
+    def trainer(self) -> Trainer:
+        """The model's trainer, for `stats` and the like. Its values are newer than the parameters between `Optimizer.step` and `pull`."""
+        if self._trainer is None:
+            self._trainer = Trainer(self.model, **self._options)
+        return self._trainer
+
+    def _restart(self, **options: Any) -> None:
+        """Another trainer, with other options too."""
+        self._give_up()
+        self.pull()
+        if self._trainer is not None:
+            self._trainer.close()
+        self._trainer, self._options = None, {**self._options, **options}
+
+    def _give_up(self) -> None:
+        """Gives the open step up; backward through its call runs forward again."""
+        call = self._open() if self._open is not None else None
+        self._open = None
+        if call is not None and call.step is not None:
+            call.step.drop()
+            call.step = None
+
+    def pull(self) -> None:
+        """Brings the engine's values to the parameters, after steps of `Optimizer`. `state_dict` does it."""
+        with self._lock:
+            if self._behind:
+                self._check_unchanged()
+                self._give_up()
+                self.trainer.read_parameters()
+                self._behind = False
+
+    def _check_unchanged(self) -> None:
+        for name, p, view, version in zip(self._parameters, self._shared, self._views, self._versions):
+            if p._version != version or p.data_ptr() != view.ctypes.data:
+                raise RuntimeError(f"vpps.torch: {name} was changed while the engine had newer values, after Optimizer.step(); expected "
+                                   "module.pull() before the change")
+
+    def _push(self) -> None:
+        """Takes parameters to the engine if they were changed, and what is frozen."""
+        changed = False
+        if self._behind:
+            self._check_unchanged()
+        for i, (of, view, p) in enumerate(zip(self._of, self._views, self._shared)):
+            if p.data_ptr() != view.ctypes.data:  # somebody has set p.data
+                view[...] = p.detach().numpy()
+                p.data = torch.from_numpy(view)
+                changed = True
+            changed |= p._version != self._versions[i]
+            self._versions[i] = p._version
+            if of.frozen == p.requires_grad:
+                of.frozen = not p.requires_grad
+        if changed:
+            self.trainer.write_parameters()
+
+    def _take_gradients(self) -> Iterator[Optional[Tensor]]:
+        """The gradients of the parameters, which the engine forgets."""
+        t = self.trainer
+        t.read_gradients()
+        taken = [self._gradient(of, p) if p.requires_grad else None for of, p in zip(self._of, self._shared)]
+        t.zero_gradients()
+        return iter(taken)
+
+    def _gradient(self, of: Parameter, p: nn.Parameter) -> Tensor:
+        values, entries = of.gradient
+        if not isinstance(of, Lookup):
+            return torch.from_numpy(values)
+        assert entries is not None
+        rows, of_rows = torch.from_numpy(entries.astype(np.int64)), torch.from_numpy(values)
+        if self.sparse:
+            return torch.sparse_coo_tensor(rows[None], of_rows, p.shape, is_coalesced=True, check_invariants=False)
+        return torch.zeros_like(p).index_copy_(0, rows, of_rows)
+
+    # ---- nn.Module
+
+    def forward(self, *arguments: Any, **keywords: Any) -> Any:
+        tensors: list[Tensor] = []
+        taken = (_taken_out(arguments, tensors, "argument"), _taken_out(keywords, tensors, "argument"))
+        with self._lock:
+            self._give_up()
+            self._push()
+            wanted = [x.requires_grad and torch.is_grad_enabled() for x in tensors]
+            call = _Call(self, taken, wanted)
+            anchors = self._shared if self._engine is None else [self._anchor]
+            if torch.is_grad_enabled() and (any(wanted) or any(p.requires_grad for p in self._shared)):
+                values = _Autograd.apply(call, len(tensors), *tensors, *anchors)
+            else:
+                values = tuple(torch.from_numpy(v) for v in call.values(tensors))
+        return values[0] if call.single else values
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        super().zero_grad(set_to_none)
+        with self._lock:
+            if self._added:
+                self._give_up()
+                self.trainer.zero_gradients()
+                self._added = False
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+        for p in self._shared:
+            if fn(p.detach()[:0]).dtype != torch.float32 or fn(p.detach()[:0]).device.type != "cpu":
+                raise TypeError("vpps.torch: the module's parameters stay on the CPU in float32, where the model has them; the options "
+                                "`device` and `precision` choose where and how it computes")
+        return self
+
+    def _save_to_state_dict(self, *arguments: Any) -> None:
+        self.pull()
+        super()._save_to_state_dict(*arguments)
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        self.pull()
+        super()._load_from_state_dict(*arguments)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._recipe is None:
+            raise TypeError("vpps.torch: a module without a recipe is neither copied nor pickled; give Module(recipe=...), or save its state_dict()")
+        return _made_anew, (type(self), self._recipe, self.sparse, self._options, self.training,
+                            {k: v.clone() for k, v in self.state_dict().items()}, [p.requires_grad for p in self._shared])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Module:
+        make, arguments = self.__reduce_ex__(4)
+        copied: Module = make(*arguments)
+        memo[id(self)] = copied
+        return copied
+
+
+def _made_anew(kind: type[Module], recipe: Any, sparse: bool, options: dict[str, Any], training: bool, state: dict[str, Tensor],
+               trained: list[bool]) -> Module:
+    make, arguments = recipe
+    m = kind.__new__(kind)
+    model, function = make(*arguments)
+    Module.__init__(m, model, function, sparse=sparse, recipe=recipe, **options)
+    m.load_state_dict(state)
+    for p, wanted in zip(m._shared, trained):
+        p.requires_grad_(wanted)
+    return m.train(training)
+
+
+# ---------------------------------------------------------------- the optimizer
+
+class Optimizer(torch.optim.Optimizer):
+    """Steps by the engine, in place: gradients of a module's parameters stay on its device, where backward adds them up, and nothing is copied.
+
+        optimizer = vpps.torch.Optimizer(layer, "adam", lr=1e-3)
+        loss.backward()
+        optimizer.step(); optimizer.zero_grad()
+
+    module      a `Module`; its `nn.Parameter`s get no `.grad` from now on, and newer values with `module.pull()` or `state_dict()`. To change them
+                after a step, `pull()` first: else the next call raises RuntimeError
+    optimizer   "sgd", "momentum", "adagrad", "adam" or "adamw", with the numbers of `vpps.Trainer`; `clip` bounds the norm of all gradients
+
+    Schedulers of PyTorch set `lr`. The rest of a network has an optimizer of its own."""
+
+    def __init__(self, module: Module, optimizer: str = "adam", lr: float = 1e-3, **numbers: Any) -> None:
+        if optimizer not in ENUMS["optimizer"]:
+            raise ValueError(f"optimizer: {optimizer!r}; expected one of {', '.join(ENUMS['optimizer'])}")
+        with module._lock:
+            module._restart(optimizer=optimizer, lr=lr, **numbers)
+            module._engine = self
+        self._module, self._lr = module, lr
+        super().__init__(module._shared, {"lr": lr})
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """Updates by the gradients since the latest step, if there are any."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        m = self._module
+        with m._lock:
+            m._give_up()
+            lr = float(self.param_groups[0]["lr"])
+            if lr != self._lr:
+                m.trainer.set_learning_rate(lr)
+                self._lr = lr
+            if m._added:
+                m.trainer.update()
+                m._updates += 1
+                m._added, m._behind = False, True
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self._module.zero_grad(set_to_none)
+
+    def state_dict(self) -> dict[str, Any]:
+        """With the engine's state, as a checkpoint in a tensor of bytes."""
+        m = self._module
+        with m._lock, tempfile.TemporaryDirectory() as folder:
+            m._give_up()
+            path = os.path.join(folder, "state")
+            m.trainer.save(path)
+            with open(path, "rb") as f:
+                data = torch.frombuffer(bytearray(f.read()), dtype=torch.uint8)
+        return {**super().state_dict(), "engine": data}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes the optimizer's state; parameters stay as they are."""
+        m = self._module
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "engine"})
+        with m._lock, tempfile.TemporaryDirectory() as folder:
+            m._give_up()
+            m.pull()
+            m._push()
+            before = [view.copy() for view in m._views]
+            path = os.path.join(folder, "state")
+            with open(path, "wb") as f:
+                f.write(state_dict["engine"].numpy().tobytes())
+            m.trainer.load(path)
+            for view, values in zip(m._views, before):
+                view[...] = values
+            m.trainer.write_parameters()
+
+
+__all__ = ["Module", "Optimizer"]

@@ -1,0 +1,358 @@
+"""vpps.torch: a graph of VPPS as an nn.Module, beside the same network in PyTorch."""
+
+import copy
+import io
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is missing: pip install torch")
+
+import vpps.torch  # noqa: E402
+
+pytestmark = pytest.mark.packages
+
+IN, HIDDEN = 3, 5
+
+
+def make(seed=1, dropout=0.0):
+    """A recurrent network over sequences that lie one after the other: x is (words of all) x IN."""
+    model = vpps.Model(seed)
+    W, U, b = model.add_matrix("W", HIDDEN, IN), model.add_matrix("U", HIDDEN, HIDDEN), model.add_vector("b", HIDDEN, 0.1)
+
+    @model.cell
+    def turn(c):
+        h = vpps.tanh(W @ c.pull(IN) + U @ c.gather(0, 0, HIDDEN) + b)
+        c.scatter(h)
+        c.push(vpps.dropout(h, dropout) if dropout else h)
+
+    def function(x, lengths):
+        g = vpps.current()
+        ids, n = [], 0
+        zero = g.source(vpps.zeros(HIDDEN)).id
+        for length in lengths:
+            ids += [zero] + [g.next_vertex + i for i in range(n, n + length - 1)]
+            n += length
+        v = g.apply(turn, pulls=x, children=np.array(ids, np.uint32))
+        ends = v[np.cumsum(lengths) - 1]
+        return v.pushed(0), ends.scattered(0)
+
+    return model, function
+
+
+def layer(seed=1, dropout=0.0, recipe=True, **options):
+    model, function = make(seed, dropout)
+    options = {"vps": 1, "verify": True, **options}
+    return vpps.torch.Module(model, function, recipe=(make, (seed, dropout)) if recipe else None, **options)
+
+
+class Twin(torch.nn.Module):
+    """The same by PyTorch's operations."""
+
+    def __init__(self, of, dtype=torch.float64):
+        super().__init__()
+        for name, p in of.named_parameters():
+            self.register_parameter(name, torch.nn.Parameter(p.detach().to(dtype).clone()))
+
+    def forward(self, x, lengths):
+        ends, outputs, at = [], [], 0
+        for length in lengths:
+            h = torch.zeros(HIDDEN, dtype=x.dtype)
+            for i in range(length):
+                h = torch.tanh(self.W @ x[at + i] + self.U @ h + self.b)
+                outputs.append(h)
+            at += length
+            ends.append(h)
+        return torch.stack(outputs), torch.stack(ends)
+
+
+def near(a, b, tolerance=1e-5):
+    torch.testing.assert_close(a.double(), b.double(), rtol=tolerance, atol=tolerance)
+
+
+def same_gradients(a, b):
+    for (name, p), q in zip(a.named_parameters(), b.parameters()):
+        assert p.grad is not None, name
+        near(p.grad, q.grad)
+
+
+@pytest.fixture
+def data():
+    torch.manual_seed(3)
+    lengths = [3, 1, 4]
+    return torch.randn(sum(lengths), IN), lengths
+
+
+def loss_of(y, ends):
+    return (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)).sum() + ends.square().sum()
+
+
+def test_values_and_gradients_are_pytorchs(data):
+    m = layer()
+    twin = Twin(m)
+    x, lengths = data
+    for turn in range(2):  # gradients accumulate
+        a, b = x.clone().requires_grad_(), x.double().clone().requires_grad_()
+        loss_of(*m(a, lengths)).backward()
+        loss_of(*twin(b, lengths=lengths)).backward()
+        near(a.grad, b.grad)
+        same_gradients(m, twin)
+    assert [n for n, _ in m.named_parameters()] == ["W", "U", "b"]
+    with torch.no_grad():
+        y, _ = m(x, lengths=lengths)
+        near(y, twin(x.double(), lengths)[0])
+        assert not y.requires_grad
+    norms = [torch.nn.utils.clip_grad_norm_(n.parameters(), 0.1) for n in (m, twin)]
+    near(*norms)
+    same_gradients(m, twin)
+
+
+def test_calls_interleave(data):
+    """The engine keeps one call's records; the others run forward again."""
+    m, x, lengths = layer(), *data
+    twin = Twin(m)
+    outer = torch.nn.Linear(HIDDEN, IN)
+    totals = []
+    for n, o in ((m, outer), (twin, copy.deepcopy(outer).double())):
+        a = x.to(n.W.dtype)
+        y1, e1 = n(a, lengths)
+        y2, e2 = n(o(y1), lengths)  # a call after another, through torch's layers
+        with torch.no_grad():
+            n(a, [8])
+        total = loss_of(y2, e2) + loss_of(y1, e1)
+        total.backward()
+        totals.append(total.detach())
+    near(*totals, 1e-4)
+    same_gradients(m, twin)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW"])
+def test_torch_optimizers_and_schedulers(data, kind):
+    m, x, lengths = layer(), *data
+    twin = Twin(m, torch.float32)
+    for n in (m, twin):
+        o = getattr(torch.optim, kind)(n.parameters(), lr=0.05)
+        s = torch.optim.lr_scheduler.StepLR(o, 2, 0.5)
+        for _ in range(5):
+            o.zero_grad()
+            loss_of(*n(x, lengths)).backward()
+            o.step()
+            s.step()
+    for p, q in zip(m.parameters(), twin.parameters()):
+        near(p, q, 1e-4)
+
+
+def test_the_engine_steps_in_place(data):
+    m, x, lengths = layer(), *data
+    twin = Twin(m, torch.float32)
+    ours = vpps.torch.Optimizer(m, "adam", lr=0.05)
+    theirs = torch.optim.Adam(twin.parameters(), lr=0.05)
+    schedulers = [torch.optim.lr_scheduler.StepLR(o, 2, 0.5) for o in (ours, theirs)]
+    saved = None
+    for turn in range(6):
+        for n, o, s in zip((m, twin), (ours, theirs), schedulers):
+            o.zero_grad()
+            for _ in range(2):
+                a = x.clone().requires_grad_()
+                loss_of(*n(a, lengths)).backward()
+            o.step()
+            s.step()
+        if turn == 2:
+            saved = copy.deepcopy((m.state_dict(), ours.state_dict()))
+    assert m.W.grad is None
+    m.pull()
+    for p, q in zip(m.parameters(), twin.parameters()):
+        near(p, q, 1e-4)
+    again = layer(seed=2)
+    o = vpps.torch.Optimizer(again, "adam", lr=0.05)
+    again.load_state_dict(saved[0])
+    o.load_state_dict(saved[1])
+    s = torch.optim.lr_scheduler.StepLR(o, 2, 0.5, last_epoch=2)
+    for _ in range(3):
+        o.zero_grad()
+        for _ in range(2):
+            loss_of(*again(x, lengths)).backward()
+        o.step()
+        s.step()
+    for p, q in zip(again.state_dict().values(), m.parameters()):
+        near(p, q, 1e-5)
+    y, _ = again(x, lengths)
+    o.step()  # without gradients: nothing
+    o.zero_grad()
+    (y.sum()).backward()
+    o.step()
+    late = again(x, lengths)[0].sum()
+    again(x, lengths)[0].sum().backward()
+    o.step()
+    with pytest.raises(RuntimeError, match="backward after Optimizer.step"):
+        late.backward()
+    with torch.no_grad():
+        again.W.mul_(2)
+    for call in (again.pull, again.state_dict, lambda: again(x, lengths)):
+        with pytest.raises(RuntimeError, match="W was changed while the engine had newer values"):
+            call()
+
+
+def test_what_is_refused(data):
+    m, x, lengths = layer(), *data
+    loss = loss_of(*m(x, lengths))
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="backward twice through one call"):
+        loss.backward()
+    a = x.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="second derivative"):
+        torch.autograd.grad(loss_of(*m(a, lengths)), a, create_graph=True)
+    for wrong in (x.double(), x.half(), x.to(torch.complex64)):
+        with pytest.raises(TypeError, match="expected float32"):
+            m(wrong, lengths)
+    with pytest.raises(TypeError, match="expected one on the CPU"):
+        m(x.to("meta"), lengths)
+    with pytest.raises(vpps.ShapeError):
+        m(x[:, :2], lengths)
+    with pytest.raises(TypeError, match="stay on the CPU"):
+        m.double()
+    assert m.float().cpu() is m
+    with pytest.raises(TypeError, match="returned int"):
+        vpps.torch.Module(vpps.Model(), lambda: 1)()
+    plain = layer(recipe=False)
+    for copied in (copy.deepcopy, lambda p: torch.save(p, io.BytesIO())):
+        with pytest.raises(TypeError, match="recipe"):
+            copied(plain)
+    loss_of(*m(x.t().contiguous().t(), lengths)).backward()  # not contiguous; after all this
+
+
+def test_dropout(data):
+    m, x, lengths = layer(dropout=0.5), *data
+    y = m(x, lengths)[0]
+    z = m(x, lengths)[0]
+    assert (y == 0).any() and (y != z).any()
+    with torch.no_grad():
+        assert (m(x, lengths)[0] == 0).any()
+    torch.manual_seed(5)
+    a = x.clone().requires_grad_()
+    first = m(a, lengths)[0]
+    m(x, lengths)  # takes the engine: backward runs forward again, with the same masks
+    first.sum().backward()
+    for reentrant in (True, False):
+        torch.manual_seed(5)
+        b = x.clone().requires_grad_()
+        again = torch.utils.checkpoint.checkpoint(lambda t: m(t, lengths)[0], b, use_reentrant=reentrant)
+        assert (again == first).all()
+        again.sum().backward()
+        near(a.grad, b.grad)
+    m.eval()
+    y = m(x, lengths)[0]
+    assert (y != 0).all() and (y == m(x, lengths)[0]).all()
+    with pytest.raises(RuntimeError, match="eval"):
+        y.sum().backward()
+    plain = layer().eval()
+    plain(x, lengths)[0].sum().backward()
+    assert plain.W.grad is not None
+
+
+def test_states_copies_and_files(data):
+    m, x, lengths = layer(), *data
+    m.b.requires_grad_(False)
+    with torch.no_grad():
+        m.W.mul_(2)
+        m.U.data = m.U.data * 0.5  # elsewhere in memory
+    y = m(x, lengths)[0].detach()
+    near(y, Twin(m)(x.double(), lengths)[0])
+    file = io.BytesIO()
+    torch.save(m, file)
+    file.seek(0)
+    others = [layer(seed=4), copy.deepcopy(m), torch.load(file, weights_only=False)]
+    others[0].load_state_dict(m.state_dict())
+    for other in others:
+        assert (other(x, lengths)[0] == y).all()
+    assert [p.requires_grad for p in others[1].parameters()] == [True, True, False]
+    loss_of(*others[1](x, lengths)).backward()
+    assert others[1].b.grad is None and others[1].W.grad is not None and m.W.grad is None
+
+
+def test_hooks(data):
+    m, x, lengths = layer(), *data
+    seen = []
+    m.register_forward_hook(lambda *_: seen.append("forward"))
+    m.register_full_backward_hook(lambda *_: seen.append("backward"))
+    m.W.register_hook(lambda g: g * 2)
+    twin = Twin(m)
+    loss_of(*m(x.requires_grad_(), lengths)).backward()
+    loss_of(*twin(x.double(), lengths)).backward()
+    near(m.W.grad, 2 * twin.W.grad)
+    assert seen == ["forward", "backward"]
+
+
+def test_arguments_of_all_kinds():
+    model = vpps.Model(1)
+    E = model.add_lookup("E", 7, IN)
+
+    def function(ids, more, *, scale):
+        g = vpps.current()
+        words = [E[int(i)] for i in ids]
+        return [vpps.sum(words) * scale, more["bias"][0] + more["bias"][1], g.input(np.eye(2))]
+
+    for sparse in (False, True):
+        m = vpps.torch.Module(model, function, sparse=sparse, vps=1)
+        scale = torch.tensor(2.0, requires_grad=True)
+        bias = [torch.ones(4, requires_grad=True), torch.ones(4)]
+        out = m(torch.tensor([1, 5, 1]), {"bias": bias}, scale=scale)
+        assert [tuple(o.shape) for o in out] == [(IN,), (4,), (2, 2)]
+        (out[0].sum() + 3 * out[1].sum()).backward()
+        assert (bias[0].grad == 3).all() and m.E.grad.is_sparse == sparse
+        dense = m.E.grad.to_dense() if sparse else m.E.grad
+        assert dense.sum(1).tolist() == [0, 4 * IN, 0, 0, 0, 2 * IN, 0]
+        near(scale.grad, m.E.detach()[[1, 5, 1]].sum())
+        m.trainer.close()
+
+
+def test_nothing_to_compute():
+    model = vpps.Model(1)
+    W = model.add_matrix("W", 2, IN)
+
+    @model.cell
+    def apply(c):
+        c.scatter(W @ c.pull(IN))
+
+    m = vpps.torch.Module(model, lambda x: vpps.current().apply(apply, pulls=x).scattered(0), vps=1)
+    x = torch.empty(0, IN, requires_grad=True)
+    y = m(x)
+    assert y.numel() == 0
+    y.sum().backward()
+    assert x.grad.shape == (0, IN) and (m.W.grad == 0).all()
+
+
+def test_two_modules_in_two_threads(data):
+    x, lengths = data
+    results = {}
+
+    def work(seed):
+        m = layer(seed=seed, verify=False)
+        for _ in range(20):
+            m.zero_grad()
+            loss_of(*m(x, lengths)).backward()
+        results[seed] = m
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in (1, 2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for seed in (1, 2):
+        twin = Twin(results[seed])
+        loss_of(*twin(x.double(), lengths)).backward()
+        same_gradients(results[seed], twin)
+
+
+def test_memory_stays_flat(data):
+    import resource
+
+    m, x, lengths = layer(verify=False), *data
+    peak = []
+    for step in range(600):
+        m.zero_grad()
+        loss_of(*m(x, lengths)).backward()
+        if step % 200 == 199:
+            peak.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    assert peak[-1] - peak[0] < 4096, peak  # KiB
