@@ -244,8 +244,9 @@ static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e
         1 + vpps_random_below(&random, NODES); /* often few, so that few cells have a node that is asked for */
     some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, most), random),
                gradients = draw_nodes(r, x->g[k], 1 + vpps_random_below(&random, most), random + 1);
-    const vpps_request request = {sizeof request, values.n,        values.nodes,   values.outs,
-                                  gradients.n,    gradients.nodes, gradients.outs, no_parameters, 0};
+    const vpps_request request = {sizeof request, values.n,      values.nodes,
+                                  values.outs,    gradients.n,   gradients.nodes,
+                                  gradients.outs, no_parameters, 0};
     const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");
     const bool equal = check_nodes(&values, good, "training value", r, r->values, e->value_deviation[k]);
     return check_nodes(&gradients, equal, "gradient", r, r->grads, e->gradient_deviation[k]);

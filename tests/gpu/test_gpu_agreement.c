@@ -162,7 +162,8 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
     float in[COLUMNS];
     for (uint32_t i = 0; i < COLUMNS; i++) in[i] = 0.1f * (float)(i % 7) - 0.3f;
     const vpps_node y = vpps_matvec(t.g, W, vpps_input(t.g, COLUMNS, 1, in));
-    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum_elements(t.g, vpps_tanh(t.g, y))}, .n_batches = 1};
+    const episode x = {
+        .model = t.model, .g = {t.g}, .loss = {vpps_sum_elements(t.g, vpps_tanh(t.g, y))}, .n_batches = 1};
     if (_i == 0) {
         expect_agreement(&x, &o, &layout, 0, NULL);
     } else {
