@@ -147,6 +147,7 @@ static void make_fold(cell *x, const vpps_program_step *s) {
     fprintf(x->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
     each_listed(x, s, s->run.weights, put_next);
+    if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return; /* as it is */
     fprintf(x->out, "v%u = ", v);
     put_formula(x->out, formulas[s->run.of.opcode].made, b, 2);
     fputs(";\n", x->out);
@@ -409,8 +410,10 @@ static void put_result(cell *x, const vpps_program_step *s, const char *length) 
     if (finite) fputs("head = fabsf(head) < INFINITY ? head : 0.0f;\n", x->out);
     fprintf(x->out, "%slanes[k %% LANES] += ", loop.at);
     put_formula(x->out, row->term, b, n);
-    fputs(";\nfloat sum = sum_of_lanes(lanes);\nsum = ", x->out);
+    fputs(";\nconst float total = sum_of_lanes(lanes), sum = ", x->out);
+    b[1].value = vpps_c_say("total"); /* t.sum, until it is finished */
     put_formula(x->out, row->finish, b, n);
+    b[1].value = vpps_c_say("sum");
     fputs(";\n", x->out);
     const text item = axis ? vpps_c_say("m * %u + ", words) : vpps_c_say("%s", "");
     if (!row->value)

@@ -38,7 +38,7 @@ static vpps_status compute(writer *w) {
 static void put_values(const writer *w, vpps_node x) {
     const uint32_t words = vpps_words(vpps_plain_signature(w->r->g, x));
     for (int k = 0; k < 2; k++) {
-        fprintf(w->f, "static %sfloat %c%u[%u] = {", k ? "const " : "", "xe"[k], x, words);
+        fprintf(w->f, "__attribute__((unused)) static %sfloat %c%u[%u] = {", k ? "const " : "", "xe"[k], x, words);
         for (uint32_t i = 0; i < words; i++) {
             const double value = (double)w->values[x][i];
             if (value - value == 0)
@@ -48,7 +48,6 @@ static void put_values(const writer *w, vpps_node x) {
         }
         fprintf(w->f, "};\n");
     }
-    fprintf(w->f, "enum { use_e%u = sizeof e%u, use_x%u = sizeof x%u };\n", x, x, x, x);
 }
 
 /* ---------------------------------------------------------------- a vertex */
@@ -82,7 +81,7 @@ static void put_gathered(const writer *w, const vertex *v, uint32_t axis, uint32
 /* Declares what argument `name` of the function is. */
 static void put_argument(const writer *w, const vertex *v, const char *name, uint32_t number) {
     const uint32_t members = number < v->cell->n_lists ? vpps_members(v->record, number + 1) : 0;
-    char to[32];
+    char to[48];
     snprintf(to, sizeof to, "%s%u", name, number);
     if (strcmp(name, "child") == 0 || strcmp(name, "list") == 0) {
         const bool list = *name == 'l';
