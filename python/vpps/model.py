@@ -320,7 +320,7 @@ class Model(Hinting):
                  losses: bool = False) -> None:
         """Writes the model's cells as C99 functions, which need libc and libm alone: to `path`, with prototypes and constants in a file of
         their own where `header` is given, and the weights beside where `weights` is. Precision: fp32, bf16 or int8, with a scale for each
-        row. vpps_export_c in `vpps.h` describes the functions. Files are written when all of the text is made."""
+        row. Comments in the text say what each function reads and writes. Files are written when all of the text is made."""
         kinds = ["fp32", "bf16", "int8"]
         if precision not in kinds:
             raise ArgumentError(f"export_c: precision {precision!r}; expected one of {', '.join(kinds)}")

@@ -75,7 +75,7 @@ def test_structs_have_all_their_fields():
 
 def test_enums_have_all_their_names():
     text = (ROOT / "include/vpps.h").read_text()
-    optimizers = re.findall(r'X\(\w+, "(\w+)", \d\)', text)
+    optimizers = re.findall(r'X\(\w+, "(\w+)", \d, [\d.]+f\)', text)
     assert optimizers and set(engine.ENUMS["optimizer"]) == set(optimizers)
     assert set(engine.ENUMS["precision"]) == {"fp32", "bf16x3", "bf16", "auto"}
     assert set(engine.ENUMS["nonfinite"]) == {"stop", "skip", "ignore"}

@@ -17,6 +17,7 @@ ALLOWED = {
     "vpps_add_vector": {"init"},
     "vpps_backward": {"request"},
     "vpps_communicator_open": {"comm"},
+    "vpps_export_c": {"options"},
     "vpps_f1_tokens": {"right"},
     "vpps_fb": {"stale_loss"},
     "vpps_handle_create": {"options"},
