@@ -33,7 +33,7 @@ run_one() {
     if [[ " ${TOGETHER:-} " == *" $test "* ]]; then command=(env CK_FORK=no "$test"); fi
     start=$(date +%s%N)
     {
-        time (ulimit -S -t "$limit" && exec timeout --kill-after=10 $((6 * limit)) "${command[@]}" > "$output" 2>&1 < /dev/null)
+        time (ulimit -S -t "$limit" && timeout --kill-after=10 $((6 * limit)) "${command[@]}" > "$output" 2>&1 < /dev/null; exit $?) # exec would not be timed
         code=$?
     } 2> "$work/$1.time"
     used=$(awk 'END { printf "%.2f", $1 + $2 }' "$work/$1.time")
