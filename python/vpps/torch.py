@@ -1,4 +1,5 @@
-"""A layer of VPPS in a PyTorch network: `Module`, and `Optimizer`, by which the engine updates its own parameters.
+"""A layer of VPPS in a PyTorch network: `LSTM`, `GRU` and `RNN` instead of PyTorch's, `Module` for any cells, and `Optimizer`, by which the
+engine updates its own parameters.
 
     model = vpps.Model(seed=1)
     W, b = model.add_matrix("W", 16, 8), model.add_vector("b", 16)
@@ -487,4 +488,6 @@ class Optimizer(torch.optim.Optimizer):
             m.trainer.write_parameters()
 
 
-__all__ = ["Module", "Optimizer"]
+from ._torch_rnn import GRU, LSTM, RNN  # noqa: E402 - which are made of Module
+
+__all__ = ["GRU", "LSTM", "RNN", "Module", "Optimizer"]

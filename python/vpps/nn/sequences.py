@@ -22,14 +22,13 @@ class Recurrent(Layer):
 
     hidden      rows of each state; the first of the states is what the cell says of its vertex
     suffix      after the names of the parameters, which are those of PyTorch's layers
-    dropout     of the input
     """
 
     gates = 1  # rows of weight_ih over `hidden`
     begin: tuple[float, ...] = (0.0,)  # of each state: all its elements before the first step
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, suffix: str = "_l0", bias: bool = True,
-                 dropout: float = 0.0, head: Head = None) -> None:
+                 head: Head = None) -> None:
         super().__init__(model, inputs, name, head)
         self.hidden, self.suffix = whole(hidden, "hidden"), suffix
         init, rows = in_torch(hidden), self.gates * hidden
@@ -38,8 +37,7 @@ class Recurrent(Layer):
         self.declare()
 
         def cell(c: Recorder) -> Node:
-            x = self.read(c)
-            states = self.step(ops.dropout(x, dropout) if dropout else x, *(c.gather(0, k, hidden) for k in range(len(self.begin))))
+            states = self.step(self.read(c), *(c.gather(0, k, hidden) for k in range(len(self.begin))))
             c.scatter(*states)
             return states[0]
 
@@ -106,9 +104,8 @@ class LayerNormLSTM(LSTM):
     """An LSTM whose sums and state are normalised (Ba, Kiros and Hinton 2016), as LayerNormLSTMCell of PyTorch's benchmarks:
     i, f, g, o = layernorm_i(weight_ih x) + layernorm_h(weight_hh h); c' = layernorm_c(f c + i g); h' = o tanh(c'). Without other biases."""
 
-    def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, suffix: str = "_l0", dropout: float = 0.0,
-                 head: Head = None) -> None:
-        super().__init__(model, inputs, hidden, name, suffix=suffix, bias=False, dropout=dropout, head=head)
+    def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, suffix: str = "_l0", head: Head = None) -> None:
+        super().__init__(model, inputs, hidden, name, suffix=suffix, bias=False, head=head)
 
     def declare(self) -> None:
         self.norms = [(self.vector(f"layernorm_{k}{self.suffix}.weight", rows, 1.0), self.vector(f"layernorm_{k}{self.suffix}.bias", rows))
