@@ -365,7 +365,6 @@ LIBDIR  = $(DESTDIR)$(libdir)
 INCDIR  = $(DESTDIR)$(PREFIX)/include
 MANDIR  = $(DESTDIR)$(PREFIX)/share/man/man1
 BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 ZSHDIR  = $(DESTDIR)$(zshdir)
 EXAMPLEDIR = $(DESTDIR)$(PREFIX)/share/doc/vpps/examples
 
@@ -378,7 +377,7 @@ FILL      = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%
 space    := $(subst ,, )
 
 install: all ## install into PREFIX, below DESTDIR when given
-	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/vpps $(INCDIR) $(MANDIR) $(BASHDIR) $(FISHDIR) $(ZSHDIR)
+	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/vpps $(INCDIR) $(MANDIR) $(BASHDIR) $(ZSHDIR)
 	install -m 755 $(COMMAND) $(BINDIR)/vpps
 	install -m 644 $(LIB_A) $(LIBDIR)/libvpps.a
 	install -m 755 $(LIB_SO) $(LIBDIR)/libvpps.so.$(VERSION)
@@ -392,15 +391,14 @@ install: all ## install into PREFIX, below DESTDIR when given
 	install -d $(EXAMPLEDIR)
 	install -m 644 $(wildcard examples/*) $(EXAMPLEDIR)
 	$(COMMAND) completion bash > $(BASHDIR)/vpps
-	$(COMMAND) completion fish > $(FISHDIR)/vpps.fish
 	$(COMMAND) completion zsh > $(ZSHDIR)/_vpps
-	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc $(LIBDIR)/cmake/vpps/*.cmake $(BASHDIR)/vpps $(FISHDIR)/vpps.fish $(ZSHDIR)/_vpps
+	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc $(LIBDIR)/cmake/vpps/*.cmake $(BASHDIR)/vpps $(ZSHDIR)/_vpps
 
 uninstall: ## remove what install put there
 	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \
 	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc \
 	    $(LIBDIR)/cmake/vpps/vppsConfig.cmake $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake $(BASHDIR)/vpps \
-	    $(FISHDIR)/vpps.fish $(ZSHDIR)/_vpps $(patsubst examples/%,$(EXAMPLEDIR)/%,$(wildcard examples/*))
+	    $(ZSHDIR)/_vpps $(patsubst examples/%,$(EXAMPLEDIR)/%,$(wildcard examples/*))
 	-rmdir $(LIBDIR)/cmake/vpps $(EXAMPLEDIR) 2> /dev/null
 
 deb: ## make Debian packages of library, headers and command in BUILD/deb, and check them with lintian
@@ -419,6 +417,7 @@ TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_KERNELS_ISA=generic $(INCLUDES) \
 lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc, places of planted faults
 	$(Q)tools/setup.sh build test lint
 	$(Q)tools/check_includes.py
+	$(Q)tools/check_budget.py
 	$(submake) format-check
 	$(Q)printf '%s\n' $(filter src/% models/%,$(C_FILES)) | \
 	    FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh

@@ -10,7 +10,7 @@ packages_of() {
     test) echo check libsubunit-dev python3 python3-venv python3-dev g++ clang librsvg2-bin openmpi-bin libopenmpi-dev mpich libmpich-dev ;;
     bench) echo python3 ;;
     deb) echo debhelper dpkg-dev fakeroot lintian ;;
-    users) echo cmake fish zsh ;; # what tests try installed files with, where it is there
+    users) echo cmake zsh ;; # what tests try installed files with, where it is there
     lint) echo clang-format clang-tidy shellcheck mandoc python3 ;;
     fuzz) echo clang libclang-rt-dev ;;
     valgrind) echo valgrind libc6-dbg ;;

@@ -49,7 +49,7 @@ const command commands[] = {
      "list, clear or path: compiled kernels on disk", "",
      "List the compiled kernels on disk, remove them, or print where they are."},
     {"completion", NULL, COMMAND_COMPLETION, OPERAND_ACTION, 0, COMPLETION_SHELLS, run_completion,
-     "bash, zsh or fish: print what makes the shell complete words", "",
+     "bash or zsh: print what makes the shell complete words", "",
      "Print a script for a shell, which completes commands, networks, options and their words: "
      "source <(vpps completion bash)."},
     {0},

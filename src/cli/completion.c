@@ -262,72 +262,12 @@ static void print_zsh(const words *w) {
          "if [[ $funcstack[1] == _vpps ]]; then _vpps \"$@\"; else compdef _vpps vpps; fi");
 }
 
-/* ---------------------------------------------------------------- fish */
-
-/* Of the commands from c on that have the option for the same networks as c does. */
-static void fish_option(const words *w, const word *x, const command *c) {
-    const cli_option *o = &x->option;
-    const uint64_t set = networks_of(x, c);
-    fputs("complete -c vpps -n '__fish_seen_subcommand_from", stdout);
-    for (const command *other = c; other->name; other++)
-        if (networks_of(x, other) == set) printf(" %s", other->name);
-    if (set != w->all) {
-        fputs("; and __fish_seen_subcommand_from ", stdout);
-        put_networks(w, set, ' ');
-    }
-    printf("' -l %s", o->row.name);
-    if (o->key < 0x100) printf(" -s %c", o->key);
-    if (takes_value(o)) fputs(takes_file(o) ? " -r -F" : " -x", stdout);
-    if (takes_words(o)) {
-        fputs(" -a '", stdout);
-        put_choices(o->row.argument);
-        putchar('\'');
-    }
-    fputs(" -d '", stdout);
-    put_quoted(o->row.help, "\\", "\\'");
-    puts("'");
-}
-
-static void fish_options(const words *w, const word *x) {
-    for (const command *c = commands; c->name; c++) {
-        bool first = networks_of(x, c) != 0;
-        for (const command *other = commands; other < c; other++) first &= networks_of(x, other) != networks_of(x, c);
-        if (first) fish_option(w, x, c);
-    }
-}
-
-static void print_fish(const words *w) {
-    puts("# fish completion of vpps, made by `vpps completion fish'\ncomplete -c vpps -f");
-    for (const command *c = commands; c->name; c++) {
-        printf("complete -c vpps -n __fish_use_subcommand -a %s -d '", c->name);
-        put_quoted(c->summary, "\\", "\\'");
-        puts("'");
-        if (c->operand != OPERAND_ACTION) continue;
-        printf("complete -c vpps -n '__fish_seen_subcommand_from %s; and test (count (commandline -opc)) -eq 2' -a '",
-               c->name);
-        put_choices(c->actions);
-        puts("'");
-    }
-    for (size_t k = 0; k < w->n_networks; k++) {
-        fputs("complete -c vpps -n '__fish_seen_subcommand_from ", stdout);
-        put_commands_of_networks(' ');
-        printf("; and test (count (commandline -opc)) -eq 2' -a %s -d '", networks[k]->name);
-        put_quoted(networks[k]->summary, "\\", "\\'");
-        puts("'");
-    }
-    puts("complete -c vpps -l help -s h -d 'Print the options'\n"
-         "complete -c vpps -n __fish_use_subcommand -l version -d 'Print the version'");
-    for (const command *c = commands; c->name; c++)
-        if (c->most_files) printf("complete -c vpps -n '__fish_seen_subcommand_from %s' -F\n", c->name);
-    for (size_t i = 0; i < w->n; i++) fish_options(w, &w->list[i]);
-}
-
 int command_completion(const char *shell) {
     static const struct {
         const char *name;
         void (*print)(const words *w);
-    } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-    if (!shell) return report_usage("completion", "expected bash, zsh or fish");
+    } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}};
+    if (!shell) return report_usage("completion", "expected bash or zsh");
     static words w;
     collect(&w);
     for (size_t i = 0; i < VPPS_COUNT(shells); i++) {
@@ -335,5 +275,5 @@ int command_completion(const char *shell) {
         shells[i].print(&w);
         return exit_code(flush_stdout());
     }
-    return report_usage("completion", "expected bash, zsh or fish, found '%s'", shell);
+    return report_usage("completion", "expected bash or zsh, found '%s'", shell);
 }

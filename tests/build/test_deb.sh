@@ -28,8 +28,7 @@ check "by the name that programs ask for" test -e "$library/libvpps.so.0"
 check "pkg-config's file names no build folder" grep -qx 'libdir=${prefix}/lib/[a-z0-9_-]*' "$library/pkgconfig/vpps.pc"
 check "nor a run path" test "$(grep -c rpath "$library/pkgconfig/vpps.pc")" = 0
 check "CMake's files" test -s "$library/cmake/vpps/vppsConfig.cmake"
-for file in man/man1/vpps.1.gz bash-completion/completions/vpps zsh/vendor-completions/_vpps \
-    fish/vendor_completions.d/vpps.fish; do
+for file in man/man1/vpps.1.gz bash-completion/completions/vpps zsh/vendor-completions/_vpps; do
     check "$file" test -s "$work/root/usr/share/$file"
 done
 check "the library's package is named by its version of the interface" \

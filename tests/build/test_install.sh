@@ -7,7 +7,7 @@ stage
 version=$(sed -n 's/^#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
 for file in bin/vpps lib/libvpps.a lib/libvpps.so lib/libvpps.so.0 "lib/libvpps.so.$version" include/vpps.h \
     include/vpps_data.h lib/pkgconfig/vpps.pc lib/cmake/vpps/vppsConfig.cmake lib/cmake/vpps/vppsConfigVersion.cmake \
-    share/man/man1/vpps.1 share/bash-completion/completions/vpps share/fish/vendor_completions.d/vpps.fish \
+    share/man/man1/vpps.1 share/bash-completion/completions/vpps \
     share/zsh/site-functions/_vpps; do
     check "$file is installed" test -s "$prefix/$file"
 done

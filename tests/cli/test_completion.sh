@@ -4,7 +4,7 @@
 # shellcheck source=SCRIPTDIR/common.sh
 source "$(dirname "$0")/common.sh"
 
-for shell in bash zsh fish; do
+for shell in bash zsh; do
     check "completion $shell" exits 0 "$vpps" completion $shell
     cp out vpps.$shell
     check "$shell: every option is in it" python3 - vpps.$shell "$vpps" <<'PY'
@@ -16,10 +16,10 @@ for command in ('train', 'eval', 'predict', 'plan', 'kernel', 'tune', 'cell'):
         names = re.findall(r'\[--([a-z-]+)', usage)
         assert len(names) > 5, usage
         for name in names:
-            assert f'--{name}' in text or f'-l {name} ' in text, name
+            assert f'--{name}' in text, name
 PY
 done
-check "no shell" fails_with 2 "expected bash, zsh or fish" "$vpps" completion
+check "no shell" fails_with 2 "expected bash or zsh" "$vpps" completion
 check "another shell" fails_with 2 "found 'csh'" "$vpps" completion csh
 
 # completes SHELL WORDS EXPECTED...: the words that WORDS, of which the last is cut short, may become are these.
@@ -39,51 +39,29 @@ complete_bash() {
         _vpps 2> /dev/null
         printf "%s\n" "${COMPREPLY[@]}"' - "$1"
 }
-# The words that it would offer, without what it says of them.
-# shellcheck disable=SC2016 # fish expands it
-complete_fish() { fish --no-config -c 'source vpps.fish; complete -C $argv[1]' "$1" | cut -f 1; }
 
-all() {
-    local shell=$1 sign=$2
-    check "$shell: a command" completes "$shell" "vpps tr" train
-    check "$shell: a network" completes "$shell" "vpps train tree-lstm-" tree-lstm-2type
-    check "$shell: networks" completes "$shell" "vpps eval lattice-" lattice-gru lattice-lstm
-    check "$shell: actions" completes "$shell" "vpps cache " clear list path
-    check "$shell: an option" completes "$shell" "vpps train tree-lstm --hid" "--hidden$sign"
-    check "$shell: options" completes "$shell" "vpps train tree-lstm --lr" "--lr$sign" "--lr-decay$sign" "--lr-every$sign" "--lr-of$sign" "--lr-schedule$sign"
-    check "$shell: a network's own" completes "$shell" "vpps train lstm-nmt --att" --attention
-    check "$shell: but not another's" completes "$shell" "vpps train lstm-lm --att" "${none[@]}"
-    check "$shell: nor another command's" completes "$shell" "vpps eval tree-lstm --hid" "${none[@]}"
-    check "$shell: nor those of other networks, of a name that another command has for all" completes "$shell" "vpps train tree-lstm --max-w" "${none[@]}"
-    check "$shell: for which that command has it" completes "$shell" "vpps generate lstm-lm --max-w" "--max-words$sign"
-    check "$shell: a device" completes "$shell" "vpps train rvnn --device c" cpu cuda
-    check "$shell: words or a file" completes "$shell" "vpps train rvnn --class-weights b" balanced blocks.txt
-    check "$shell: a file to predict" completes "$shell" "vpps predict rvnn --model model-one.ckpt tex" text.txt
-    check "$shell: a file to measure" completes "$shell" "vpps eval rvnn --json tex" text.txt
-    check "$shell: no file to train" completes "$shell" "vpps train rvnn tex" "${none[@]}"
-    check "$shell: an option of a command without a network" completes "$shell" "vpps doctor --j" --json
-    check "$shell: an option's words" completes "$shell" "vpps train rvnn --optimizer ada" adagrad adam adamw
-}
 touch model-one.ckpt blocks.txt text.txt
-none=("")
-all bash =
+check "bash: a command" completes bash "vpps tr" train
+check "bash: a network" completes bash "vpps train tree-lstm-" tree-lstm-2type
+check "bash: networks" completes bash "vpps eval lattice-" lattice-gru lattice-lstm
+check "bash: actions" completes bash "vpps cache " clear list path
+check "bash: an option" completes bash "vpps train tree-lstm --hid" "--hidden="
+check "bash: options" completes bash "vpps train tree-lstm --lr" "--lr=" "--lr-decay=" "--lr-every=" "--lr-of=" "--lr-schedule="
+check "bash: a network's own" completes bash "vpps train lstm-nmt --att" --attention
+check "bash: but not another's" completes bash "vpps train lstm-lm --att" ""
+check "bash: nor another command's" completes bash "vpps eval tree-lstm --hid" ""
+check "bash: nor those of other networks, of a name that another command has for all" completes bash "vpps train tree-lstm --max-w" ""
+check "bash: for which that command has it" completes bash "vpps generate lstm-lm --max-w" "--max-words="
+check "bash: a device" completes bash "vpps train rvnn --device c" cpu cuda
+check "bash: words or a file" completes bash "vpps train rvnn --class-weights b" balanced blocks.txt
+check "bash: a file to predict" completes bash "vpps predict rvnn --model model-one.ckpt tex" text.txt
+check "bash: a file to measure" completes bash "vpps eval rvnn --json tex" text.txt
+check "bash: no file to train" completes bash "vpps train rvnn tex" ""
+check "bash: an option of a command without a network" completes bash "vpps doctor --j" --json
+check "bash: an option's words" completes bash "vpps train rvnn --optimizer ada" adagrad adam adamw
 check "bash: words after =" completes bash "vpps train rvnn --optimizer=ada" adagrad adam adamw
 check "bash: files" completes bash "vpps eval rvnn --model model-o" model-one.ckpt
 check "bash: files after =" completes bash "vpps eval rvnn --model=model-o" model-one.ckpt
-
-if command -v fish >/dev/null; then
-    none=()
-    completes() { # an empty list has no line
-        local shell=$1 line=$2
-        shift 2
-        "complete_$shell" "$line" | sort >completed
-        { [ $# = 0 ] || printf '%s\n' "$@"; } | sort | cmp -s - completed || { echo "$line:"; cat completed; return 1; }
-    }
-    all fish ''
-    check "fish: files" completes fish "vpps eval rvnn --model model-o" model-one.ckpt
-else
-    skip "fish" "it is not installed" 19
-fi
 
 # zsh completes on a terminal only: a line is typed there, and then a tab, and what stands there then.
 typed() { # typed LINE EXPECTED
