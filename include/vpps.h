@@ -552,6 +552,12 @@ typedef enum vpps_optimizer_kind {
 #undef X
 } vpps_optimizer_kind;
 
+/* As a learning rate in options: that of the table. */
+#define VPPS_DEFAULT_LR (-3e38f)
+
+/* The learning rate of the table; NaN for an unknown optimizer. */
+VPPS_API float vpps_default_lr(vpps_optimizer_kind kind);
+
 /* The step, for a gradient g of weight w:
  *   g is first scaled by min(1, clip / |all gradients|_2) when clip > 0 (Pascanu et al. 2013);
  *   all but adamw then add weight_decay * w to it.
@@ -562,12 +568,6 @@ typedef enum vpps_optimizer_kind {
  *   adamw     the same, and w -= lr weight_decay w                            (Loshchilov and Hutter 2019)
  * A parameter, or an entry of a lookup table, that a batch does not use is not touched, nor is its state. A lookup table has one t, which
  * counts the batches that step any of its entries. */
-/* As a learning rate in options: that of the table. */
-#define VPPS_DEFAULT_LR (-3e38f)
-
-/* The learning rate of the table; NaN for an unknown optimizer. */
-VPPS_API float vpps_default_lr(vpps_optimizer_kind kind);
-
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;

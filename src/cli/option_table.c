@@ -140,7 +140,7 @@ static const cli_option table[] = {
     CHOICE("optimizer", optimizer, optimizer_names + 1, 0, TRAIN | COMMAND_KERNEL | COMMAND_TUNE, SAVED,
            "The rule of the update"),
     REAL("lr", lr, 0, 1e6, TRAIN, SAVED,
-         "Learning rate (default: 0.002 for adam and adamw, 0.05 for adagrad, else 0.1)"),
+         "Learning rate (default: 0.1 for sgd and momentum, 0.05 for adagrad, 0.002 for adam and adamw)"),
     CHOICE("lr-schedule", lr_schedule, "constant|linear|cosine|step|plateau", 0, TRAIN, SAVED,
            "The learning rate falls to 0 by the end of --epochs; by --lr-decay; or so when dev is no better"),
     REAL("lr-decay", lr_decay, 0.001, 1, TRAIN, SAVED,

@@ -63,6 +63,24 @@ def test_the_documents_blocks_run(root, capsys):
     assert losses and all(0 < float(loss) < 2 for loss in losses) and shape == "(3, 32)"
 
 
+def test_default_learning_rates_are_the_librarys(root, build):
+    """In one sentence wherever they are written, optimizers of equal rates together."""
+    import vpps
+    from vpps._vpps import lib
+    from vpps.engine import ENUMS
+
+    of_rate: dict = {}
+    for name, kind in ENUMS["optimizer"].items():
+        of_rate.setdefault(f"{lib.vpps_default_lr(kind):g}", []).append(name)
+    sentence = ", ".join(f"{rate} for {' and '.join(names)}" for rate, names in of_rate.items())
+    helped = subprocess.run([str(build / "vpps"), "train", "tree-lstm", "--help"], text=True, capture_output=True, check=True).stdout
+    texts = {name: (root / "doc" / name).read_text() for name in ("training.md", "python.md", "vpps.1")}
+    for name, text in {**texts, "help": helped, "docstring": vpps.Trainer.__doc__}.items():
+        plain = re.sub(r" (?=[,.])", "", " ".join(re.sub(r"`|^\.Cm ", "", text, flags=re.MULTILINE).split()))
+        assert sentence in plain, f"{name}: expected {sentence}"
+    assert f"without the latter {lib.vpps_default_lr(lib.VPPS_ADAM):g}, where" in (root / "doc/library.md").read_text()
+
+
 def test_the_table_of_arguments_is_the_trainers(root):
     """Every argument and its default; numbers of the optimizers by what the library takes where they are left out."""
     import vpps

@@ -8,6 +8,8 @@ import pytest
 from small import HIDDEN, Interrupting, Small
 
 import vpps
+from vpps._vpps import lib
+from vpps.engine import ENUMS
 
 
 def test_it_learns(rng):
@@ -22,6 +24,19 @@ def test_it_learns(rng):
     assert net.trainer.loss() < 0.3 < stale[0]
     assert net.trainer.poll_loss() == net.trainer.loss()
     assert net.trainer.stats().batches == 401
+
+
+@pytest.mark.parametrize("optimizer", ENUMS["optimizer"])
+def test_a_trainer_without_a_learning_rate_has_the_optimizers(rng, optimizer):
+    rate = lib.vpps_default_lr(ENUMS["optimizer"][optimizer])
+    told = []
+    net = Small(optimizer=optimizer, on_step=lambda n, values: told.append(values["lr"])).train()
+    twin = Small(optimizer=optimizer, lr=rate).train()
+    batch = net.draw(rng)
+    for s in (net, twin):
+        s.step(batch)
+        s.trainer.loss()
+    assert net.trainer.lr == rate and told == [rate] and (net.values() == twin.values()).all()
 
 
 def test_the_first_stale_loss_is_nan(rng):

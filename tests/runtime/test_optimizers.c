@@ -137,7 +137,6 @@ TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
     close_network(&n);
 }
 
-/* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
 /* Options that name no learning rate have the table's; one that was made of VPPS_DEFAULT_LR is refused. */
 TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     static const float rates[] = {0.1f, 0.1f, 0.05f, 0.002f, 0.002f};
@@ -164,6 +163,7 @@ TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     free(got[1]);
 }
 
+/* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
 TEST(clipping_is_by_the_global_norm) {
     vpps_param a, E;
     const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
