@@ -101,7 +101,7 @@ typedef enum past { OTHER_OPTIMIZER, FROZEN, FROZEN_IN_PARTS, SKIPPED, STOPPED, 
 static void live(small_network *n, const vpps_options *o, past what) {
     vpps_options other = *o;
     const bool freezes = what == FROZEN || what == FROZEN_IN_PARTS;
-    other.optimizer.kind = VPPS_SGD;
+    other.optimizer.kind = VPPS_ADAGRAD; /* which leaves a state */
     other.device = "cpu";
     other.gradients = VPPS_GRADIENTS_DEFERRED;
     if (what == OTHER_OPTIMIZER) reopen(n, &other);

@@ -178,9 +178,9 @@ struct vpps_cpu {
     const uint32_t *script;
     vpps_task_header task_header;
     vpps_block_view *views;
-    /* Of each matrix: outer products of the batch that add to its gradient; 1: the update may make it. */
     uint64_t *updates;       /* of each parameter's state */
     float (*corrections)[2]; /* of each parameter, for the batch's step */
+    /* Of each matrix: outer products of the batch that add to its gradient; 1: the update may make it. */
     uint32_t *uses;
     uint64_t *vectors;          /* of each matrix: that the batch multiplies with its transpose, in tasks of enough */
     vpps_row_segment *segments; /* what NORM and UPDATE take: the script's tables; then those of all processes */
