@@ -71,7 +71,7 @@ static void wait_for_reader(int fd) {
 /* Waits for the end of all, which the launcher asks for once another process's guard has told of its child and ended. True: it
  * came. */
 static bool all_are_asked_to_end(void) {
-    enum { MOST_MS = 2 * READER_MS };
+    enum { MOST_MS = 5 * READER_MS };
     for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
     return asked_to_end[0] != 0;
 }
