@@ -357,7 +357,7 @@ def test_what_is_wrong(rng):
         (lambda: nn.tree(binary, x, [2, 2, -1]), "3 inputs; expected 2"), (lambda: nn.graph(gat, x, [[0, 3], [0, 0]]), "vertex 3"),
         (lambda: nn.graph(gat, x, [0, 1]), r"edges of shape \(2,\)"), (lambda: nn.graph(gat, x, [[-1], [0]]), "edges: -1"),
         (lambda: nn.pool(pool, x, [0, 1]), "batch of shape"), (lambda: nn.pool(pool, x, [0, 1, 2], n=2), "batch: graph 2"),
-        (lambda: nn.GGNN(model, 4, 3, 1, "ggnn"), "at most hidden"), (lambda: nn.LSTM(model, 2, 3, "lstm"), "lstm.weight_ih_l0"),
+        (lambda: nn.MLP(model, [3], "mlp"), "sizes of 1 numbers"), (lambda: nn.GGNN(model, 4, 3, 1, "ggnn"), "at most hidden"), (lambda: nn.LSTM(model, 2, 3, "lstm"), "lstm.weight_ih_l0"),
     ]
     for call, message in wrong:
         with model.graph(), pytest.raises(vpps.ArgumentError, match=message):

@@ -127,6 +127,8 @@ class MLP(Layer):
 
     def __init__(self, model: Model, sizes: Sequence[int], name: str = "", *, activation: Callable[[Node], Node] = ops.relu,
                  dropout: float = 0.0) -> None:
+        if len(sizes) < 2:
+            raise ArgumentError(f"MLP: sizes of {len(sizes)} numbers; expected at least two: rows of the input and of the output")
         super().__init__(model, sizes[0], name)
         self.activation, self.dropout, self.outputs = activation, dropout, sizes[-1]
         step = 3 if dropout else 2
