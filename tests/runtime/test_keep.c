@@ -152,6 +152,23 @@ TEST_EACH(a_kept_value_is_a_constant_of_the_next_batch, 0, n_settings) {
     ck_assert_mem_eq(a, b, n * sizeof *a);
 }
 
+/* The next batch may lie where the value was made. */
+TEST_EACH(a_value_is_copied_before_the_next_batch, 0, n_settings) {
+    float kept[2][SN_HIDDEN];
+    for (uint32_t after = 0; after < 2; after++) {
+        vpps_value v = VPPS_NO_VALUE;
+        AT_END(sn_close) small_network net = open_on(&settings[_i], 1 << 16);
+        for (uint32_t batch = 0; batch <= after; batch++) {
+            vpps_graph_clear(net.g);
+            const vpps_node end = chain(&net, start_of(&net), 10 * batch, 8);
+            if (!batch) TEST_OK(vpps_keep(net.h, net.g, end, &v));
+            TEST_OK(vpps_fb(net.h, net.g, loss_of(&net, end, batch), NULL));
+        }
+        TEST_OK(vpps_read_kept(net.h, v, kept[after]));
+    }
+    ck_assert_mem_eq(kept[0], kept[1], sizeof *kept);
+}
+
 /* Waves, slices and groups leave what is kept as it is. */
 TEST(a_batch_that_is_taken_apart_keeps_its_values) {
     float kept_of[8][SN_HIDDEN], right[8][SN_HIDDEN];
@@ -222,6 +239,18 @@ TEST(room_is_found_again) {
     TEST_FAILS(vpps_keep_data(net.h, 1, 1, all, &values[1]), VPPS_POOL,
                "no room for 1 x 1 numbers; 1 kept values take 8000 of 8000 bytes");
     ck_assert_uint_eq(values[1], VPPS_NO_VALUE);
+}
+
+/* Where keep_bytes is 0. */
+TEST_EACH(room_is_64_mb_or_half_of_the_pool, 0, 2) {
+    vpps_value v;
+    vpps_options o = sn_options(1, VPPS_SGD);
+    if (_i) o.pool_bytes = 256u << 20;
+    AT_END(sn_close) small_network net = sn_with(1, &o);
+    const uint64_t room = 4 * (uint64_t)(net.h->machine->pool_words - net.h->machine->batch);
+    ck_assert_uint_eq(stats_of(net.h).keep_bytes, 0);
+    TEST_OK(vpps_keep_data(net.h, 1, 1, (const float[]){1}, &v));
+    ck_assert_uint_eq(stats_of(net.h).keep_bytes, _i ? 64u << 20 : room / 2 / 64 * 64);
 }
 
 TEST(more_than_the_pool_is_refused) {
