@@ -143,6 +143,54 @@ TEST_EACH(products_of_one_shape_are_one_call, 0, gpu_is_simulated()) {
     ck_assert_msg(calls >= 2 && calls <= 4 && products > 10, "%u calls of %u products", calls, products);
 }
 
+enum { SIDE = 8 };
+
+/* Calls vpps_backward for a vertex with a list of 3 members and for one whose list is empty, in either order: what comes last is added.
+ * Gives the gradients of W, which the cell multiplies three times, and of V, over the list, of each order. */
+static void add_parts(const vpps_options *o, float gradients[2][2][SIDE * SIDE]) {
+    enum { MEMBERS = 3, PARTS = 2 };
+    float numbers[SIDE];
+    vpps_param params[2];
+    for (uint32_t i = 0; i < SIDE; i++) numbers[i] = 0.1f * (float)(i + 1);
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &params[0], "W", SIDE, SIDE, NULL));
+    TEST_OK(vpps_add_matrix(t.model, &params[1], "V", SIDE, SIDE, NULL));
+    vpps_graph *r = begin_cell(t.model, "parts");
+    vpps_node x = vpps_pull(r, SIDE, 1);
+    const vpps_node list = vpps_tanh(r, vpps_matvec(r, params[1], vpps_pull_list(r, SIDE, 1)));
+    for (uint32_t i = 0; i < 3; i++) x = vpps_tanh(r, vpps_matvec(r, params[0], x));
+    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_add(r, x, vpps_sum(r, 1, &list)))));
+    const vpps_cell cell = end_cell(r);
+    training_start(&t, o);
+    for (uint32_t order = 0; order < PARTS; order++) {
+        for (uint32_t part = 0; part < PARTS; part++) {
+            vpps_graph_clear(t.g);
+            const vpps_node input = vpps_input(t.g, SIDE, 1, numbers), members[MEMBERS] = {input, input, input};
+            const vpps_node *const lists[] = {members};
+            const vpps_vertex vertex =
+                vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &input, .n_pull_lists = 1,
+                                                 .pull_lists = lists, .n_members = part == order ? MEMBERS : 0));
+            TEST_OK(vpps_backward(t.h, t.g, vpps_pushed(t.g, vertex, 0), NULL));
+        }
+        TEST_OK(vpps_read_gradients(t.h));
+        for (uint32_t k = 0; k < 2; k++) {
+            vpps_gradient gradient = {.size = sizeof gradient};
+            TEST_OK(vpps_param_gradient(t.model, params[k], &gradient));
+            memcpy(gradients[order][k], gradient.values, sizeof gradients[order][k]);
+        }
+        TEST_OK(vpps_zero_gradients(t.h));
+    }
+}
+
+TEST(parts_of_a_gradient_add_up) {
+    float got[2][2][SIDE * SIDE], want[2][2][SIDE * SIDE];
+    const vpps_options o = options_of(0, VPPS_SGD), cpu = default_options();
+    add_parts(&o, got);
+    add_parts(&cpu, want);
+    for (uint32_t i = 0; i < SIDE * SIDE; i++)
+        for (uint32_t k = 0; k < 4; k++) ck_assert_float_eq_tol(got[k / 2][k % 2][i], want[k / 2][k % 2][i], 1e-5f);
+}
+
 /* ---------------------------------------------------------------- what is not finite */
 
 TEST_EACH(what_is_not_finite_changes_nothing, 0, 2) {
@@ -253,6 +301,35 @@ TEST_EACH(the_profile_tries_it, 0, 2) {
     ck_assert(there ? trials[1].ns_per_node > 0 : trials[1].state == VPPS_TRIAL_REJECTED);
     const bool faster = there && trials[1].ns_per_node < trials[0].ns_per_node;
     ck_assert_int_eq(trials[faster].state, VPPS_TRIAL_CURRENT);
+}
+
+/* It is tried with the rows and threads of the fastest candidate, whichever that is, and remembered with them. */
+TEST_EACH(the_profile_tries_it_as_the_fastest, 0, gpu_is_simulated()) {
+    vpps_options o = default_options();
+    o.device = "simt";
+    o.no_tuning = false;
+    o.gradients = VPPS_GRADIENTS_AUTO;
+    for (uint32_t fastest = 0, n = 1; fastest < n; fastest++) {
+        vpps_trial tried = {.size = 0};
+        cache_folder_make();
+        for (uint32_t handle = 0; handle < 2; handle++) {
+            AT_END(trees_close) gpu_trees t = trees_with(32, 24, &o);
+            vpps_profile *p = &t.h->device->profile;
+            vpps_trial *cublas = &p->trials[n = p->n - 1];
+            for (uint32_t i = 0; i < n && !handle; i++) {
+                p->trials[i].state = VPPS_TRIAL_MEASURED;
+                p->trials[i].ns_per_node = i == fastest ? 2 : 3;
+                if (!p->trials[i].rpw) p->trials[i].rpw = 1;
+            }
+            for (uint32_t turn = 0; turn < 2 && !handle; turn++, cublas->ns_per_node = 1)
+                TEST_OK(t.h->device->table->tune(t.h->device));
+            if (!handle) tried = p->trials[fastest];
+            ck_assert(p->done && p->current == n);
+            ck_assert_uint_eq(cublas->rpw, tried.rpw);
+            ck_assert_uint_eq(cublas->threads, tried.threads);
+        }
+        folder_remove();
+    }
 }
 
 /* ---------------------------------------------------------------- all */
