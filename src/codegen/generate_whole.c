@@ -94,7 +94,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     fprintf(
         w->out,
         "vpps_by_turns(VPPS_WARP, n0, VPPS_WARPS, [&](unsigned item) {\nconst unsigned first = ls%u[f0 + item] - f%u, "
-        "length = vpps_members(ls%u, f0 + item);\n",
+        "length = vpps_members(ls%u, f0 + item);\nif (!length) return;\n",
         s->axis, s->axis, s->axis);
     for (uint32_t i = 0; i < s->n; i++)
         fprintf(w->out, "const float *const p%u = s%u + first;\n", i, vpps_step_operand(w, s, i)->value);
