@@ -139,6 +139,30 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     __syncthreads();
 }
 
+/* ---------------------------------------------------------------- long sums of products */
+
+/* Products of so many vectors are added up before they are added to those before. */
+enum { VPPS_LONG_SUM = 4096 };
+
+/* The next run begins with vector `from` of a task. */
+struct vpps_runs {
+    unsigned task, from;
+
+    /* Calls body(task, first, end) for the vectors of a run, up to twice VPPS_LONG_SUM: a task has COLUMNS for each item of AXIS. */
+    template <unsigned AXIS, unsigned COLUMNS, class SUM, class BODY>
+    __device__ __forceinline__ void add_run(const SUM &sum, const BODY &body) {
+#pragma unroll 1
+        for (unsigned done = 0; task < sum.n && done < VPPS_LONG_SUM;) {
+            const auto t = sum.task(task);
+            const unsigned n = t.n[AXIS] * COLUMNS, end = vpps_least(n, from + VPPS_LONG_SUM);
+            body(t, from, end);
+            done += end - from;
+            from = end;
+            if (end == n) task++, from = 0;
+        }
+    }
+};
+
 /* ---------------------------------------------------------------- of one matrix that nothing below is for
  *
  * A thread has some rows and columns at a time. The gradient begins at word MATRIX. */
@@ -182,26 +206,28 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
         for (unsigned column = own_columns.first + threadIdx.x; column < own_columns.end;
              column += COLUMNS * VPPS_THREADS) {
             const unsigned rows = own.end - row, columns = own_columns.end - column;
-            float q[ROWS][COLUMNS];
-#pragma unroll
-            for (int e = 0; e < ROWS * COLUMNS; e++) q[e / COLUMNS][e % COLUMNS] = 0.0f;
-#pragma unroll 1
-            for (unsigned i = 0; i < sum.n; i++) {
-                const auto t = sum.task(i);
-                const unsigned n = X::count(t);
-                unsigned k = 0;
-#pragma unroll 1
-                for (; k + AT_ONCE <= n; k += AT_ONCE)
-                    vpps_add_block<AT_ONCE, DY, X>(q, t, k, row, rows, column, columns);
-#pragma unroll 1
-                for (; k < n; k++) vpps_add_block<1, DY, X>(q, t, k, row, rows, column, columns);
-            }
             float *const to = (float *)sum.a.gradients + MATRIX + row * X::LENGTH + column;
+            bool begun = vpps_is_begun(PARAM);
+            vpps_runs runs = {0, 0};
+#pragma unroll 1
+            do {
+                float q[ROWS][COLUMNS];
 #pragma unroll
-            for (unsigned e = 0; e < ROWS * COLUMNS; e++) {
-                const unsigned r = e / COLUMNS, j = e % COLUMNS, at = r * X::LENGTH + j * VPPS_THREADS;
-                if (r < rows && j * VPPS_THREADS < columns) to[at] = vpps_is_begun(PARAM) ? to[at] + q[r][j] : q[r][j];
-            }
+                for (int e = 0; e < ROWS * COLUMNS; e++) q[e / COLUMNS][e % COLUMNS] = 0.0f;
+                runs.add_run<X::AXIS, X::COLUMNS>(sum, [&](const decltype(sum.task(0)) &t, unsigned k, unsigned end) {
+#pragma unroll 1
+                    for (; k + AT_ONCE <= end; k += AT_ONCE)
+                        vpps_add_block<AT_ONCE, DY, X>(q, t, k, row, rows, column, columns);
+#pragma unroll 1
+                    for (; k < end; k++) vpps_add_block<1, DY, X>(q, t, k, row, rows, column, columns);
+                });
+#pragma unroll
+                for (unsigned e = 0; e < ROWS * COLUMNS; e++) {
+                    const unsigned r = e / COLUMNS, j = e % COLUMNS, at = r * X::LENGTH + j * VPPS_THREADS;
+                    if (r < rows && j * VPPS_THREADS < columns) to[at] = begun ? to[at] + q[r][j] : q[r][j];
+                }
+                begun = true;
+            } while (runs.task < sum.n);
         }
     }
 }
@@ -287,9 +313,6 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
         }
     }
 }
-
-/* Products of so many vectors are added up before they are added to those before. */
-enum { VPPS_LONG_SUM = 4096 };
 
 /* The place of staged vectors: how many there are, from number `from` of a task on. */
 struct vpps_staging {
@@ -440,13 +463,14 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. */
+    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. later: there are sums of a run before. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
-                                                 const vpps_tile_gradient &g, unsigned column, unsigned lane) {
+                                                 const vpps_tile_gradient &g, unsigned column, unsigned lane,
+                                                 bool later) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, sum.vp);
         const unsigned row = own.first + NUMBER * 8 + lane % 4 * 2;
-        const bool add = vpps_is_begun(g.param);
+        const bool add = later || vpps_is_begun(g.param);
         float *const to = (float *)sum.a.gradients + g.matrix + row * LENGTH;
 #pragma unroll
         for (unsigned r = 0; r < 2; r++)
@@ -519,7 +543,8 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 
     template <int SUMS>
-    static __device__ __forceinline__ void store(const float (&q)[SUMS][4], const vpps_sum &sum, unsigned slot) {
+    static __device__ __forceinline__ void store(const float (&q)[SUMS][4], const vpps_sum &sum, unsigned slot,
+                                                 bool later) {
         VPPS_READ_PLACE;
         unsigned column = VPPS_NONE;
         vpps_tile_gradient gradients[sizeof...(TILES)];
@@ -530,7 +555,8 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         if (column >= own.end) return;
         column += VPPS_LANE / 4 * 4;
         unsigned k = 0;
-        ((TILES::template store<X::LENGTH>(q[2 * k], q[2 * k + 1], sum, gradients[k], column, VPPS_LANE), k++), ...);
+        ((TILES::template store<X::LENGTH>(q[2 * k], q[2 * k + 1], sum, gradients[k], column, VPPS_LANE, later), k++),
+         ...);
     }
 };
 
@@ -543,21 +569,25 @@ struct vpps_strip_sums {
         VPPS_READ_PLACE;
         if (!(ALIKE::is_there(sum.vp) || ...)) return;
         const unsigned part = VPPS_WARP / SLOTS, slot = part < PARTS ? VPPS_WARP % SLOTS + FIRST : VPPS_NONE;
-        float q[2 * TILES][4];
+        bool later = false;
+        vpps_runs runs = {0, 0};
+#pragma unroll 1
+        do {
+            float q[2 * TILES][4];
 #pragma unroll
-        for (unsigned k = 0; k < 8 * TILES; k++) q[k / 4][k % 4] = 0.0f;
+            for (unsigned k = 0; k < 8 * TILES; k++) q[k / 4][k % 4] = 0.0f;
+            runs.add_run<AXIS, 1>(sum, [&](const decltype(sum.task(0)) &t, unsigned k, unsigned end) {
 #pragma unroll 1
-        for (unsigned i = 0; i < sum.n; i++) {
-            const auto t = sum.task(i);
-#pragma unroll 1
-            for (unsigned from = part * 16; from < t.n[AXIS]; from += 16 * PARTS) {
-                const vpps_four_vectors v(VPPS_LANE, from + VPPS_LANE % 4 * 4, t.n[AXIS]);
-                (ALIKE::add(q, t, v, slot, sum.vp), ...);
-            }
-        }
-        if constexpr (PARTS > 1) add_parts(q, (vpps_quad *)sum.staged, part);
-        if (part == 0) (ALIKE::store(q, sum, slot), ...);
-        __syncthreads();
+                for (k += part * 16; k < end; k += 16 * PARTS) {
+                    const vpps_four_vectors v(VPPS_LANE, k + VPPS_LANE % 4 * 4, end);
+                    (ALIKE::add(q, t, v, slot, sum.vp), ...);
+                }
+            });
+            if constexpr (PARTS > 1) add_parts(q, (vpps_quad *)sum.staged, part);
+            if (part == 0) (ALIKE::store(q, sum, slot, later), ...);
+            later = true;
+            __syncthreads();
+        } while (runs.task < sum.n);
     }
 
   private:
