@@ -119,6 +119,37 @@ GPU_EACH(other_elements_are_read_in_time, 1, VPPS_COUNT(shapes)) {
     expect_agreement(&x, &o, &zoo_layouts[0], EPISODE_FORWARD | EPISODE_PARTS | EPISODE_REQUEST, NULL);
 }
 
+/* ---------------------------------------------------------------- lists of many lengths */
+
+TEST_GROUP("lists", .seconds = 300);
+
+/* Attention over lists of which only those of some vertices, neither the first nor all of a tile, are long: their members' values lie in
+ * memory that the host reserves. */
+GPU_EACH(uneven_lists_have_room, 1, 1) {
+    enum { SIZE = 24, VERTICES = 21, LONG = 90 };
+    const gpu_layout layout = {.sms = 1, .threads = 64, .rpw = 1, .groups = 1};
+    vpps_node losses[VERTICES], members[LONG];
+    uint64_t random = 1;
+    AT_END(training_end) training t = training_of(7);
+    vpps_graph *r = begin_cell(t.model, "attention");
+    const vpps_node query = vpps_pull(r, SIZE, 1), said = vpps_tanh(r, vpps_pull_list(r, SIZE, 1));
+    const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, said, query));
+    TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, weights, said))));
+    const vpps_cell cell = end_cell(r);
+    for (uint32_t i = 0; i < VERTICES; i++) {
+        const uint32_t n = i == 5 || i == 10 ? LONG : i % 3;
+        const vpps_node pulled = draw(t.g, SIZE, 1, &random), *const list[] = {members};
+        for (uint32_t k = 0; k < n; k++) members[k] = draw(t.g, SIZE, 1, &random);
+        const vpps_vertex vertex =
+            vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &pulled, .n_pull_lists = 1,
+                                             .pull_lists = list, .n_members = n));
+        losses[i] = vpps_pushed(t.g, vertex, 0);
+    }
+    const episode x = {.model = t.model, .g = {t.g}, .loss = {vpps_sum(t.g, VERTICES, losses)}, .n_batches = 1};
+    const vpps_options o = gpu_options(&layout, VPPS_SGD);
+    expect_agreement(&x, &o, &layout, EPISODE_FORWARD | EPISODE_REQUEST | EPISODE_PARTS, NULL);
+}
+
 /* ---------------------------------------------------------------- every operation, over lists and not */
 
 /* How a cell has an operation: of the vertex's values; of members, or of a list among its arguments; of a whole list. */
