@@ -17,7 +17,7 @@
 
 /* In the order in which a kernel's text has them. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
-#define TEMPLATES_BEHIND(X) X(device) X(common) X(whole)
+#define TEMPLATES_BEHIND(X) X(device) X(common) X(whole) X(whole_rows)
 #define X(name) extern const char vpps_template_##name[];
 TEMPLATES_BEFORE(X)
 TEMPLATES_BEHIND(X)
