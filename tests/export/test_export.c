@@ -77,6 +77,37 @@ TEST(weights_are_rounded_and_beside) {
     check_network(i, VPPS_C_INT8, false);
 }
 
+/* ---------------------------------------------------------------- size */
+
+/* Bytes of network i's code and constants by -O2, with hidden size 256 and the weights in a file beside. */
+static long code_bytes(int i) {
+    AT_END(fixture_close) fixture f;
+    fixture_open(&f, i, NULL, 256, 256, 0.2f);
+    FILE *c = fopen(folder_path("NET.c"), "w"), *weights = tmpfile();
+    ck_assert(c && weights);
+    TEST_OK(vpps_export_c(f.model, c, &(vpps_c_export){.size = sizeof(vpps_c_export), .weights = weights}));
+    fclose(c), fclose(weights);
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd '%s' && cc -std=c99 -O2 -c NET.c && size NET.o | awk 'NR == 2 { print $1 + $2 + $3 }'",
+             folder_path(""));
+    FILE *size = popen(command, "r");
+    long bytes = 0;
+    ck_assert(size && fscanf(size, "%ld", &bytes) == 1 && pclose(size) == 0);
+    return bytes;
+}
+
+/* Every network's, where builds are asked for; else those of one and of the largest. */
+TEST_EACH(code_without_weights_is_small, 0, case_count()) {
+    const net_case c = case_at(_i);
+    if (!getenv("VPPS_EXPORT_BUILDS") && strcmp(c.name, "tree-lstm") != 0 &&
+        strcmp(c.name, "lstm-nmt with input feeding, 3 layers") != 0)
+        return;
+    const long bytes = code_bytes(_i);
+    ck_assert_int_gt(bytes, 1000);
+    ck_assert_int_lt(bytes, 200000);
+}
+
 /* ---------------------------------------------------------------- random cells */
 
 /* Vertices read the engine's values, so that each cell's own rounding is seen. */
