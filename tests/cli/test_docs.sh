@@ -19,7 +19,7 @@ compiles() {
 check "a first run" exits 0 "$vpps" train tree-lstm --examples 8 --batch 4 --max-batches 1 --eval-every 0 --quiet
 compiled_here=(library many-machines)
 for doc in "${compiled_here[@]}"; do check "doc/$doc.md compiles" compiles "$repository/doc/$doc.md"; done
-run_here=(tutorial data training gpu script)
+run_here=(tutorial data training gpu c-export script)
 for doc in "${run_here[@]}"; do
     mkdir -p "$work/$doc"
     cd "$work/$doc" || exit 1
@@ -95,7 +95,7 @@ import glob, re, sys
 root = sys.argv[1]
 text = lambda *names: ''.join(open(f, encoding='utf-8').read() for name in names for f in glob.glob(f'{root}/{name}', recursive=True))
 sources = set(re.findall(r'\bvpps_\w+', text('include/*.h', 'src/**/*.[chd]*', 'models/*.[ch]'))) | set(re.findall(r'vpps_node (vpps_\w+)\(', text('doc/contributing.md')))  # which it adds
-options = set(re.findall(r'Fl -([a-z][\w-]+)', text('doc/vpps.1'))) | {'dynet-autobatch'}  # which is DyNet's
+options = set(re.findall(r'Fl -([a-z][\w-]*)', text('doc/vpps.1'))) | {'dynet-autobatch'}  # which is DyNet's
 for path in glob.glob(root + '/doc/*.md') + [root + '/README.md']:
     chapter = open(path, encoding='utf-8').read()
     unknown = set(re.findall(r'\bvpps_[a-z]\w+', chapter)) - sources - {'vpps_data'}
