@@ -132,7 +132,24 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
     VPPS_SIMT_ACCESS(write##bytes, bytes, 1)                                                                           \
     VPPS_SIMT_ACCESS(unaligned_read##bytes, bytes, 0)                                                                  \
     VPPS_SIMT_ACCESS(unaligned_write##bytes, bytes, 1)
+/* clang calls these where gcc calls read_range and write_range; from version 15 on, by names of ThreadSanitizer's. */
+#define VPPS_SIMT_BLOCKS(prefix)                                                                                       \
+    __attribute__((visibility("hidden")))                                                                              \
+    VPPS_SIMT_UNWATCHED void *prefix##memcpy(void *to, const void *from, unsigned long bytes) {                        \
+        vpps_simt_here.hooks.access(vpps_simt_here.self, from, (unsigned)bytes, 0);                                    \
+        vpps_simt_here.hooks.access(vpps_simt_here.self, to, (unsigned)bytes, 1);                                      \
+        for (unsigned long i = 0; i < bytes; i++) ((volatile char *)to)[i] = ((const char *)from)[i];                  \
+        return to;                                                                                                     \
+    }                                                                                                                  \
+    __attribute__((visibility("hidden")))                                                                              \
+    VPPS_SIMT_UNWATCHED void *prefix##memset(void *to, int value, unsigned long bytes) {                               \
+        vpps_simt_here.hooks.access(vpps_simt_here.self, to, (unsigned)bytes, 1);                                      \
+        for (unsigned long i = 0; i < bytes; i++) ((volatile char *)to)[i] = (char)value;                              \
+        return to;                                                                                                     \
+    }
 extern "C" {
+VPPS_SIMT_BLOCKS()
+VPPS_SIMT_BLOCKS(__tsan_)
 VPPS_SIMT_ACCESSES(1)
 VPPS_SIMT_ACCESSES(2)
 VPPS_SIMT_ACCESSES(4)

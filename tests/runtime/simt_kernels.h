@@ -124,24 +124,30 @@ static const char watched_kernel[] =
               "    VPPS_DYNAMIC_SHARED(all);\n"
               "    __shared__ float once;\n"
               "    float *out = (float *)a.out;\n"
+              "    struct row { float x[16]; };\n"
               "    const unsigned i = threadIdx.x;\n"
               "    for (unsigned round = 0; round < 3; round++) {\n"
               "        all[i] = (float)i;\n"
-              "        if (a.mode != 1) __syncthreads();\n" /* another warp's */
+              "        if (a.mode != 1) __syncthreads();\n" /* line 10: another warp's */
               "        out[i] = all[(i + 32) % 64];\n"
-              "        __syncthreads();\n"
+              "        __syncthreads();\n" /* line 12 */
               "        if (i == 63) all[i] = 1.0f;\n"
               "        if (a.mode != 2) __syncwarp();\n" /* another lane's */
               "        if (i > 61) out[64 + i] = all[63];\n"
-              "        __syncthreads();\n"
+              "        __syncthreads();\n"                         /* line 16 */
               "        if (a.mode == 3 || i == 40) once = 1.0f;\n" /* written by all */
               "        if (a.mode == 4) out[i] = once;\n"          /* read by all, while one writes */
-              "        __syncthreads();\n"
+              "        __syncthreads();\n"                         /* line 19 */
               "        out[128 + i] = once;\n"
               "        if (a.mode == 5 && i == 9) all[64] = once;\n"       /* after the CTA's shared memory */
               "        if (a.mode == 6 && i == 9) out[0] += out[-1];\n"    /* before the device's */
               "        if (a.mode == 7 && i == 9) out[192] = once;\n"      /* after it */
               "        if (a.mode == 8 && i == 9) out[0] = *(float *)8;\n" /* nowhere */
+              "        __syncthreads();\n"                                 /* line 25 */
+              "        if (i == 33 && a.mode == 9) *(row *)(all + 8) = row();\n"
+              "        if (i == 33 && a.mode != 9) *(row *)(all + 8) = *(row *)(out + 8);\n"
+              "        if (a.mode == 9 || a.mode == 10) all[i] = 1.0f;\n" /* of a row that another writes */
+              "        if (a.mode == 11) out[i] = 1.0f;\n"                /* of one that another reads */
               "        __syncthreads();\n"
               "    }\n"
               "}\n";

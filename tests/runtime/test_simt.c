@@ -3,6 +3,7 @@
  */
 #include "common/folder.h"
 #include "runtime/gpu/driver.h"
+#include "runtime/simt/compiler.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/simt.h"
 #include "runtime/simt/watch.h"
@@ -378,27 +379,37 @@ TEST(the_driver_launches) {
 
 TEST_GROUP("watched", WITHOUT_TSAN);
 
+static const char *const compilers[] = {"c++", "clang++"};
+static const char *const misuses[] = {NULL,
+                                      "with no barrier between, after line 0",
+                                      "with no barrier between, after line 12",
+                                      "writes a word that thread",
+                                      "with no barrier between, after line 16",
+                                      "thread 9 writes 4 bytes outside of the kernel's memory, after line 19",
+                                      "thread 9 reads 4 bytes outside",
+                                      "thread 9 writes 4 bytes outside",
+                                      "thread 9 reads 4 bytes outside",
+                                      "with no barrier between, after line 25",
+                                      "with no barrier between, after line 25",
+                                      "with no barrier between, after line 25"};
+
 /* Of one CTA of 64 threads, for whom a word of shared memory each is just enough. */
-TEST_EACH(what_a_watched_kernel_must_not_do, 0, 9) {
-    static const char *const says[] = {NULL,
-                                       "with no barrier between",
-                                       "with no barrier between",
-                                       "writes a word that thread",
-                                       "with no barrier between",
-                                       "thread 9 writes 4 bytes outside of the kernel's memory",
-                                       "thread 9 reads 4 bytes outside",
-                                       "thread 9 writes 4 bytes outside",
-                                       "thread 9 reads 4 bytes outside"};
+TEST_EACH(what_a_watched_kernel_must_not_do, 0, VPPS_COUNT(compilers) * VPPS_COUNT(misuses)) {
+    const unsigned mode = (unsigned)_i / VPPS_COUNT(compilers);
+    char text[2048];
     enum { N = 192 };
     setenv("VPPS_SIMT_WATCH", "1", 1);
+    setenv("VPPS_CXX", compilers[(unsigned)_i % VPPS_COUNT(compilers)], 1);
+    if (_i % VPPS_COUNT(compilers) && vpps_simt_toolchain(text, sizeof text) != VPPS_OK) TEST_SKIP("no clang++ here");
     vpps_simt_kernel *kernel = load(watched_kernel);
     vpps_simt_piece piece = {.memory = (char *)(out + 1), .bytes = N * sizeof *out}, *const memory[VPPS_SIMT_MEMORIES] =
                                                                                          {&piece};
-    const vpps_arguments a = {.out = (uintptr_t)(out + 1), .mode = (unsigned)_i};
+    const vpps_arguments a = {.out = (uintptr_t)(out + 1), .mode = mode};
     for (uint32_t seed = 0; seed < SEEDS; seed++) { /* whatever the order */
         const vpps_status status = vpps_simt_run(kernel, 1, 64, 64 * sizeof(float), &a, sizeof a, seed, memory);
-        ck_assert_msg(status == (_i ? VPPS_DEVICE : VPPS_OK), "mode %d, seed %u: %s", _i, seed, vpps_error_message());
-        ck_assert_msg(!_i || strstr(vpps_error_message(), says[_i]), "mode %d: %s", _i, vpps_error_message());
+        ck_assert_msg(status == (mode ? VPPS_DEVICE : VPPS_OK), "mode %u, seed %u: %s", mode, seed,
+                      vpps_error_message());
+        ck_assert_msg(!mode || strstr(vpps_error_message(), misuses[mode]), "mode %u: %s", mode, vpps_error_message());
     }
     free(piece.words);
     vpps_simt_unload(kernel);

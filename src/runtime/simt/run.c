@@ -26,7 +26,7 @@ typedef struct thread {
     vpps_fiber fiber;
     struct cta *cta;
     struct warp *warp;
-    uint32_t lane, line; /* of the source, where it waits */
+    uint32_t lane, line; /* of the source, where it waits or waited last */
     uint32_t mask, value, source, result;
     vpps_simt_collective kind;
 } thread;
@@ -280,19 +280,16 @@ static void watch(vpps_simt_thread *self, const void *address, unsigned bytes, u
     const char *what = is_write ? "writes" : "reads";
     if (!words)
         leave(t, vpps_fail(VPPS_DEVICE,
-                           "software SIMT: CTA %u: thread %u %s %u bytes outside of the kernel's memory, after the CTA "
-                           "barrier of line %u",
-                           c->number, number_of(t), what, bytes, c->line));
+                           "software SIMT: CTA %u: thread %u %s %u bytes outside of the kernel's memory, after line %u",
+                           c->number, number_of(t), what, bytes, t->line));
     const vpps_simt_user user = {number_of(t), c->interval, t->warp->interval};
     for (size_t i = 0; i < (bytes + 3) / 4; i++) {
         uint32_t other;
         if (vpps_simt_use(&words[i], &user, is_write, &other)) continue;
-        leave(t,
-              vpps_fail(
-                  VPPS_DEVICE,
-                  "software SIMT: CTA %u: thread %u %s a word that thread %d uses, too, with no barrier between: after "
-                  "the CTA barrier of line %u",
-                  c->number, number_of(t), what, (int)other, c->line));
+        leave(t, vpps_fail(VPPS_DEVICE,
+                           "software SIMT: CTA %u: thread %u %s a word that thread %d uses, too, with no barrier "
+                           "between, after line %u",
+                           c->number, number_of(t), what, (int)other, t->line));
     }
 }
 
@@ -334,6 +331,7 @@ static void prepare(vpps_simt_grid *g) {
             t->cta = c;
             t->warp = w;
             t->lane = k % LANES;
+            t->line = 0;
             if (t->lane == 0) w->lanes = t, w->interval = c->interval;
             make_ready(w, 1u << t->lane);
             vpps_fiber_prepare(&t->fiber, &g->stacks, (size_t)i * g->n_threads + k, run_thread, t);
