@@ -67,8 +67,11 @@ char *answer_utf8(const char *text, size_t len) {
 
 json_t *answer_text(const char *text, size_t len) {
     json_t *string = json_stringn(text, len);
-    VPPS_FREED char *copy = string ? NULL : answer_utf8(text, len);
-    return copy ? json_string(copy) : string;
+    if (string) return string;
+    char *copy = answer_utf8(text, len);
+    if (copy) string = json_string(copy);
+    free(copy);
+    return string;
 }
 
 json_t *answer_label(const answers *a, uint32_t label) {

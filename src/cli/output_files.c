@@ -116,9 +116,8 @@ static vpps_status add_place(place_list *list, const char *option, const char *p
         free(p.path);
         return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
     }
-    const vpps_status status = find(&p);
     list->places[list->n++] = p;
-    return status;
+    return find(&list->places[list->n - 1]);
 }
 
 static vpps_status add_input(void *context, const char *option, const char *path) {

@@ -112,9 +112,9 @@ static void take(settings *s, const command *c, int key, const char *value) {
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || rows[i].key != key || !options_apply(s, &rows[i])) continue;
         char why[160];
-        if ((rows[i].flags & OPTION_LIST) && s->given[i] && *value) value = add_items(s, c, &rows[i], value);
+        if ((rows[i].flags & OPTION_LIST) && s->given[i] && value && *value) value = add_items(s, c, &rows[i], value);
         if (!options_read(s, &rows[i], value ? value : "yes", why, sizeof why)) {
-            if (!*value) refuse(s, c, "--%s: the value is empty; expected %s", rows[i].row.name, why);
+            if (!value || !*value) refuse(s, c, "--%s: the value is empty; expected %s", rows[i].row.name, why);
             refuse(s, c, "--%s: '%s' is not %s", rows[i].row.name, value, why);
         }
         s->given[i] = true;

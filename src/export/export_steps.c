@@ -219,7 +219,7 @@ static void make_selected(cell *x, const vpps_program_step *s) {
 
 /* What is one expression of the operands. False: no such instruction is known. */
 static bool make_expression(cell *x, const vpps_program_step *s) {
-    const vpps_operand *o = s->n ? operand(x, s, 0) : NULL;
+    const vpps_operand *o = operand(x, s, 0); /* read where there is one */
     const vpps_param table = s->run.of.table;
     const uint32_t rows = s->to.rows, cols = s->to.cols;
     text value;

@@ -29,7 +29,7 @@ static const char *enter(vpps_output_place *p, char *path) {
         errno = ENAMETOOLONG;
         return "cannot be opened";
     }
-    strcpy(p->base, base);
+    memcpy(p->base, base, strlen(base) + 1);
     if (slash) slash[slash == path] = '\0'; /* of /NAME the slash stays */
     const int folder = openat(p->folder, slash ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC), error = errno;
     if (p->folder >= 0) close(p->folder);
@@ -73,7 +73,7 @@ vpps_status vpps_output_find(vpps_output_place *p, const char *path) {
     *p = (vpps_output_place){.folder = AT_FDCWD};
     const char *failed = strlen(path) < sizeof at ? NULL : "cannot be opened";
     errno = ENAMETOOLONG;
-    if (!failed) strcpy(at, path);
+    if (!failed) memcpy(at, path, strlen(path) + 1);
     bool link = true;
     for (int links = 0; link && !failed && (p->descriptor = descriptor_of(at)) < 0; links++) {
         p->exists = false;
