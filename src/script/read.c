@@ -300,7 +300,7 @@ static vpps_status read_loss(reader *r) {
 static vpps_status read_given(reader *r) {
     vpps_reading *out = r->out;
     const uint32_t n = r->request->n_given;
-    if (!VPPS_TAKE_MORE(r->arena, r->seeds, r->seeds_capacity, n + 1u)) return vpps_no_memory();
+    if (!VPPS_TAKE_MORE(r->arena, r->seeds, r->seeds_capacity, n + 1u) || !r->seeds) return vpps_no_memory();
     for (; out->n_seeds < n; out->n_seeds++) r->seeds[out->n_seeds] = (vpps_seed){.to = out->requested[out->n_seeds]};
     return VPPS_OK;
 }
