@@ -67,7 +67,19 @@ __device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsign
     for (unsigned i = first; i < n; i += step) body(i);
 }
 
-/* sum + term(k) + term(k + step) ... below n. VPPS_RUN terms are added up in float, and such runs in double. UNROLL: of the loop. */
+/* A long sum as two floats: rounding takes from the first what the second adds up (Knuth's two-sum). GPUs have few units for doubles. */
+struct vpps_long_sum {
+    float high, low;
+    __device__ __forceinline__ void add(float x) {
+        const float sum = high + x, other = sum - high;
+        low += (high - (sum - other)) + (x - other);
+        high = sum;
+    }
+    /* Of a sum that is not finite the first float says so; the second is NaN. */
+    __device__ __forceinline__ float value() const { return low == low ? high + low : high; }
+};
+
+/* sum + term(k) + term(k + step) ... below n. VPPS_RUN terms are added up in one float, and such runs in two. UNROLL: of the loop. */
 enum { VPPS_RUN = 256 };
 template <unsigned UNROLL, class TERM>
 __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {
@@ -76,16 +88,16 @@ __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, 
         for (; k < n; k += step) sum += term(k);
         return sum;
     }
-    double total = 0.0;
+    vpps_long_sum total = {0.0f, 0.0f};
 #pragma unroll 1
     while (k < n) {
         const unsigned end = n - k > VPPS_RUN * step ? k + VPPS_RUN * step : n;
 #pragma unroll UNROLL
         for (; k < end; k += step) sum += term(k);
-        total += (double)sum;
+        total.add(sum);
         sum = 0.0f;
     }
-    return (float)total;
+    return total.value();
 }
 
 /* The share of n dealt items that belongs to number `member` of `parts`. */

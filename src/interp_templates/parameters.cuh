@@ -168,7 +168,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < (own.end - own.first) * words; i += VPPS_THREADS) {
         const unsigned at = own.first + i / words, e = i % words, end = starts[at + 1];
-        double total = 0.0;
+        vpps_long_sum total = {0.0f, 0.0f};
         float sum = -0.0f;
 #pragma unroll 1
         for (unsigned k = starts[at], run = 1; k < end; k += AT_ONCE, run++) {
@@ -178,9 +178,10 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 #pragma unroll
             for (unsigned i = 0; i < AT_ONCE; i++)
                 if (k + i < end) sum += x[i];
-            if (run % (VPPS_RUN / AT_ONCE) == 0) total += (double)sum, sum = 0.0f;
+            if (run % (VPPS_RUN / AT_ONCE) == 0) total.add(sum), sum = 0.0f;
         }
-        pool[t.gradients + entries[at] * words + e] = end - starts[at] < VPPS_RUN ? sum : (float)(total + (double)sum);
+        if (end - starts[at] >= VPPS_RUN) total.add(sum), sum = total.value();
+        pool[t.gradients + entries[at] * words + e] = sum;
     }
 }
 

@@ -112,17 +112,17 @@ __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsig
     for (unsigned m = starts[vertex] - first; m < starts[vertex + 1] - first; m++) body(m);
 }
 
-/* Likewise, where body adds to `sum`: runs of VPPS_RUN members are added up in double. */
+/* Likewise, where body adds to `sum`: runs of VPPS_RUN members are added up in two floats. */
 template <class BODY>
 __device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsigned vertex, unsigned first, float &sum,
                                                  const BODY &body) {
-    double total = 0.0;
+    vpps_long_sum total = {0.0f, 0.0f};
     unsigned n = 0;
     vpps_each_member(starts, vertex, first, [&](unsigned m) {
         body(m);
-        if (++n % VPPS_RUN == 0) total += (double)sum, sum = 0.0f;
+        if (++n % VPPS_RUN == 0) total.add(sum), sum = 0.0f;
     });
-    if (n >= VPPS_RUN) sum = (float)(total + (double)sum);
+    if (n >= VPPS_RUN) total.add(sum), sum = total.value();
 }
 
 /* 1 / n, and 0 for n = 0: the factor of a mean. */
