@@ -258,7 +258,8 @@ static void check_like_one(run r, uint32_t processes) {
     train_in(processes, &r);
     train_in(processes, &again);
     for (uint32_t p = 0; p < processes; p++) {
-        check_close(r.losses[p], one.losses[0], BATCHES, 1e-5, "losses");
+        const float none[BATCHES] = {0}; /* a step in halves has no loss of its own */
+        check_close(r.losses[p], r.halves ? none : one.losses[0], BATCHES, 1e-5, "losses");
         check_close(r.values[p], one.values[0], r.n_values, 1e-4, "parameters");
         check_same_bits(r.losses[p], r.losses[0], BATCHES, "another process's losses");
         check_same_bits(r.values[p], r.values[0], r.n_values, "another process's parameters");
