@@ -367,6 +367,7 @@ MANDIR  = $(DESTDIR)$(PREFIX)/share/man/man1
 BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSHDIR  = $(DESTDIR)$(zshdir)
 EXAMPLEDIR = $(DESTDIR)$(PREFIX)/share/doc/vpps/examples
+EXAMPLES  := $(sort $(shell find examples -type f))
 
 # A program that is linked by pkg-config finds the library where the loader does not look by itself.
 RPATH     = $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$${libdir} )
@@ -388,8 +389,7 @@ install: all ## install into PREFIX, below DESTDIR when given
 	$(FILL) vpps.pc.in > $(LIBDIR)/pkgconfig/vpps.pc
 	$(FILL) vppsConfig.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfig.cmake
 	$(FILL) vppsConfigVersion.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake
-	install -d $(EXAMPLEDIR)
-	install -m 644 $(wildcard examples/*) $(EXAMPLEDIR)
+	for file in $(EXAMPLES); do install -D -m 644 $$file $(EXAMPLEDIR)/$${file#examples/}; done
 	$(COMMAND) completion bash > $(BASHDIR)/vpps
 	$(COMMAND) completion zsh > $(ZSHDIR)/_vpps
 	chmod 644 $(LIBDIR)/pkgconfig/vpps.pc $(LIBDIR)/cmake/vpps/*.cmake $(BASHDIR)/vpps $(ZSHDIR)/_vpps
@@ -398,8 +398,8 @@ uninstall: ## remove what install put there
 	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \
 	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc \
 	    $(LIBDIR)/cmake/vpps/vppsConfig.cmake $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake $(BASHDIR)/vpps \
-	    $(ZSHDIR)/_vpps $(patsubst examples/%,$(EXAMPLEDIR)/%,$(wildcard examples/*))
-	-rmdir $(LIBDIR)/cmake/vpps $(EXAMPLEDIR) 2> /dev/null
+	    $(ZSHDIR)/_vpps $(patsubst examples/%,$(EXAMPLEDIR)/%,$(EXAMPLES))
+	-rmdir $(LIBDIR)/cmake/vpps $(addprefix $(EXAMPLEDIR)/,embedded/wasm embedded) $(EXAMPLEDIR) 2> /dev/null
 
 deb: ## make Debian packages of library, headers and command in BUILD/deb, and check them with lintian
 	$(Q)tools/setup.sh build deb

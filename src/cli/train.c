@@ -24,6 +24,7 @@
 #include "io/descriptor.h"
 #include "io/output.h"
 #include "runtime/cores.h"
+#include "runtime/devices.h"
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -184,7 +185,8 @@ static vpps_status open_trainer(trainer *t) {
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
     char examples[48], words[32], classes[32], vps[32], cores[64] = "";
-    if (strcmp(stats.device, "cpu") == 0 && stats.vps > vpps_cores_allowed())
+    const vpps_device_table *device = vpps_device_named(stats.device);
+    if (device && device->host_vps && stats.vps > vpps_cores_allowed())
         snprintf(cores, sizeof cores, " on %u cores: more VPs than cores are slower", vpps_cores_allowed());
     progress_line(&t->progress, "%s on %s: %s, %s, %s; %s with %s%s", s->network->name, data,
                   number_of(n, task_for(s)->examples, examples, sizeof examples),

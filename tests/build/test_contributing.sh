@@ -36,7 +36,7 @@ put('include/vpps.h', 'VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x
 put('src/graph/ops.def', 'OP(SQRT,', line('OP(CUBE'), after=False)
 put('src/isa/isa.def', 'EW(SQRT,', line('EW(CUBE,') + line('EW(CUBE_B,'), after=False)
 put('tests/common/meanings.def', 'MEANING(SQRT,', line('MEANING(CUBE'), after=False)
-put('include/vpps.h', 'X(ADAMW, "adamw", 2)', ' ' + re.search(r'`(X\(RMSPROP.*?\))`', text)[1])
+put('include/vpps.h', 'X(ADAMW, "adamw", 2, 0.002f)', ' ' + re.search(r'`(X\(RMSPROP.*?\))`', text)[1])
 put('src/isa/steps.h', 'VPPS_OPTIMIZER_STEP(SGD)', block('VPPS_OPTIMIZER_STEP(RMSPROP)'), after=False)
 put('src/script/header.h', 'X(clip)', ' ' + re.search(r'`(X\(rho\))`', text)[1])
 put('include/vpps.h', 'epsilon, weight_decay, clip', ', rho')

@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 vpps, full = sys.argv[1], sys.argv[2] == 'full'
-r = random.Random()
-seed = r.randrange(1 << 32)
-r.seed(seed)
+seed = random.randrange(1 << 32) if full else 1
+r = random.Random(seed)
 
 
 def predict(text, *options):

@@ -119,7 +119,8 @@ epochs() {
 check "{epoch} in the file's name" epochs
 check "is not replaced by another run" fails_with 1 "the file exists already" "${tree[@]}" --epochs 1 --save 'm-{epoch}.ckpt'
 check "twice" fails_with 1 "expected {epoch} once" "${tree[@]}" --save '{epoch}-{epoch}'
-check "in a folder's name" fails_with 1 "must be in the file's name" "${tree[@]}" --save '{epoch}/m'
+mkdir -p '{epoch}'
+check "in a folder's name" fails_with 1 "must be in the file's name" "${tree[@]}" --save '{epoch}/m' # where there is such a folder
 check "another word in braces" fails_with 1 "{step} is not known: only {epoch} stands for something" "${tree[@]}" --save 'm-{step}'
 
 # ---------------------------------------------------------------- files of other runs

@@ -109,7 +109,7 @@ for wrong in "" x -1 nan 1e9 0.1x; do
     check "the rate '$wrong'" fails_with 1 "--lr-of W_s=$wrong: expected a learning rate" "${net[@]}" --lr-of "W_s=$wrong"
 done
 check "twice" fails_with 1 "--lr-of names W_s more than once" "${net[@]}" --lr-of W_s=1,W_s=2
-check "an empty list" fails_with 2 "--lr-of: '' is not a text that is not empty" "${net[@]}" --lr-of ''
+check "an empty list: none" exits 0 "${net[@]}" --epochs 1 --lr-of ''
 check "a value for --freeze" fails_with 1 "--freeze W_s=1: expected the name of a parameter alone" "${net[@]}" --freeze W_s=1
 
 summary

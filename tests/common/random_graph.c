@@ -297,7 +297,7 @@ static uint32_t slice(builder *b, uint32_t x, uint32_t rows, uint32_t pick) {
 
 /* Rows of x, some of them twice. */
 static uint32_t select_rows(builder *b, uint32_t x, uint32_t n, uint32_t pick) {
-    uint32_t numbers[260];
+    uint32_t numbers[520];
     const double size = size_of(b, x);
     const vpps_node a = node_of(b, x);
     for (uint32_t i = 0; i < n; i++) numbers[i] = (pick + i * (1 + pick % 7)) % b->items[x].rows;

@@ -705,6 +705,8 @@ static void count_updates(vpps_vp *vp) {
     for (uint32_t i = 0; i < cpu->n_segments; i++) vp->touched[cpu->segments[i].param] = cpu->sum;
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
         cpu->updates[p] += shared ? shared[p] : vp->touched[p] == cpu->sum || vp->by_update[p] == cpu->launch;
+    for (uint32_t i = 0; i < cpu->n_segments; i++)
+        vp->touched[cpu->segments[i].param] = 0; /* it is of no other use for a table */
 }
 
 void vpps_vp_update(vpps_vp *vp) {
