@@ -105,7 +105,7 @@ pull_cable() {
     while [ $((SECONDS - since)) -le 25 ] && ! grep -q '^vpps: ' err; do sleep 0.1; done
     kill $job 2> /dev/null # the launcher itself waits for the other host's answer
     wait $job 2> /dev/null
-    ip netns pids "$prefix-b" | xargs -r kill -KILL
+    for host in a b; do ip netns pids "$prefix-$host" | xargs -r kill -KILL; done
     grep -qE '^vpps: .*nothing was heard of rank 1 on b for' err || { cat err; return 1; }
 }
 if command -v mpirun.openmpi > /dev/null; then
