@@ -120,13 +120,20 @@ mode_stays() {
 check "a file that is replaced keeps its mode" mode_stays
 killed_compiling() { # the compiler is still at it, and its folder is gone
     mkdir -p temporary
+    # shellcheck disable=SC2016 # the compiler expands them
     printf '#!/bin/sh\n[ "$1" = --version ] && exec echo slow\necho $$ >compiler.pid.new && mv compiler.pid.new compiler.pid\nexec sleep 600\n' >slow_compiler
     chmod +x slow_compiler
     TMPDIR=$PWD/temporary VPPS_CXX=$PWD/slow_compiler VPPS_CACHE_DIR=$PWD/none "${train[@]}" --epochs 1 --device simt >/dev/null 2>&1 &
     local run=$! gone=1
-    for _ in $(seq 600); do [ -s compiler.pid ] && break || sleep 0.1; done
+    for _ in $(seq 600); do
+        if [ -s compiler.pid ]; then break; fi
+        sleep 0.1
+    done
     [ "$(echo temporary/*/kernel.cc)" != 'temporary/*/kernel.cc' ] && kill -KILL $run
-    for _ in $(seq 600); do [ -z "$(ls temporary)" ] && gone=0 && break || sleep 0.1; done
+    for _ in $(seq 600); do
+        if [ -z "$(ls temporary)" ]; then gone=0 && break; fi
+        sleep 0.1
+    done
     kill "$(cat compiler.pid)"
     return $gone
 }

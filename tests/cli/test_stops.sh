@@ -65,7 +65,7 @@ while_reading() { # from a pipe that nobody writes to
     "$vpps" train lstm-lm --train "data.$1" --save none.ckpt 3<>"data.$1" 2>err &
     local pid=$!
     for _ in $(seq 2400); do
-        ls -l /proc/$pid/fd 2>/dev/null | grep -q "[^3] -> .*data.$1" && break
+        if find "/proc/$pid/fd" -lname "*data.$1" ! -name 3 2>/dev/null | grep -q .; then break; fi
         sleep 0.05
     done
     kill "-$1" $pid
