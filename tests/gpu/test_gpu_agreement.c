@@ -158,7 +158,6 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
     o.precision = VPPS_PRECISION_BF16X3;
     AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_matrix(t.model, &W, "W", rows[_i], COLUMNS, NULL));
-    TEST_OK(vpps_graph_create(&t.g, t.model));
     float in[COLUMNS];
     for (uint32_t i = 0; i < COLUMNS; i++) in[i] = 0.1f * (float)(i % 7) - 0.3f;
     const vpps_node y = vpps_matvec(t.g, W, vpps_input(t.g, COLUMNS, 1, in));
@@ -192,7 +191,6 @@ GPU_EACH(vocabularies_agree, 1, 4) {
     TEST_OK(vpps_add_lookup(t.model, &E, "E", BATCH, n, 1, NULL));
     TEST_OK(vpps_add_matrix(t.model, &W, "W", cases[_i].classes, n, NULL));
     TEST_OK(vpps_add_vector(t.model, &b, "b", cases[_i].classes, NULL));
-    TEST_OK(vpps_graph_create(&t.g, t.model));
     vpps_node terms[BATCH];
     for (uint32_t i = 0; i < BATCH; i++)
         terms[i] = vpps_cross_entropy(t.g, vpps_affine1(t.g, b, W, vpps_tanh(t.g, vpps_lookup(t.g, E, i))),
