@@ -201,7 +201,8 @@ static vpps_status write_text(vpps_c_writer *w, FILE *out) {
     size_t n_functions, n_declarations;
     FILE *f = open_memstream(&functions, &n_functions), *d = open_memstream(&declarations, &n_declarations);
     vpps_status status = f && d ? write_cells(w, f, d) : vpps_fail(VPPS_MEMORY, "export: out of memory");
-    if ((f && fclose(f) != 0) | (d && fclose(d) != 0)) status = vpps_fail(VPPS_MEMORY, "export: out of memory");
+    const bool lost = f && fclose(f) != 0, lost_too = d && fclose(d) != 0;
+    if (lost || lost_too) status = vpps_fail(VPPS_MEMORY, "export: out of memory");
     w->out = out;
     if (status == VPPS_OK) {
         put_begin(w, declarations);
