@@ -366,7 +366,8 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
 }
 
 /* May v, made later, lie where u lies? u must have been read for the last time: in an earlier stage, or in v's own by the
- * same VP before v is stored; an operation's operands are read before its result is stored. */
+ * same VP before v is stored; an operation's operands are read before its result is stored. Of values of as many rows a VP owns the same
+ * words. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
@@ -374,8 +375,8 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
         return false; /* each in its pass's record */
     if (w->last[u] < b->stage) return true;
-    return w->last[u] == b->stage && a->split == b->split && a->kind != VPPS_VALUE_PRODUCT_T &&
-           b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
+    return w->last[u] == b->stage && a->split == b->split && (a->split != VPPS_SPLIT_ROWS || a->rows == b->rows) &&
+           a->kind != VPPS_VALUE_PRODUCT_T && b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
 }
 
 static void find_one_pass(work *w) {

@@ -225,6 +225,31 @@ TEST(operands_of_products_stay) {
     }
 }
 
+/* Values of 48 and of 41 rows have places of 48 words each, of which a VP owns other words: what it stores of the one would lie over what
+ * another VP still reads of the other. */
+TEST(rows_of_other_vps_stay) {
+    AT_END(cells_close) cells x = cells_open();
+    for (uint32_t rows = HIDDEN - 7; rows <= HIDDEN; rows += 7) {
+        vpps_graph *r = begin_cell(x.model, "two sizes");
+        const vpps_node product = vpps_affine1(r, VPPS_NO_PARAM, cells_param(&x, "W_i"), vpps_pull(r, EMBED, 1));
+        const vpps_node sum = vpps_add(r, product, vpps_gather(r, 0, 0, HIDDEN, 1));
+        TEST_OK(vpps_scatter(r, vpps_exp(r, vpps_gather(r, 0, 1, rows, 1))));
+        TEST_OK(vpps_scatter(r, vpps_tanh(r, sum)));
+        const vpps_cell cell = end_cell(r);
+        vpps_cell_needs needs = cells_recurrent(x.g, cell, 2);
+        needs.rows.unit = 1;
+        needs.training = false;
+        OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
+        uint32_t read = 0, stored = 0;
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            if (c->values[v].kind == VPPS_VALUE_PRODUCT) read = v;
+            if (vpps_is_run(&c->values[v], VPPS_I_EXP)) stored = v;
+        }
+        ck_assert_uint_eq(c->values[read].part, VPPS_PART_EAGER);
+        ck_assert_int_eq(vpps_places_meet(c, read, stored), rows == HIDDEN);
+    }
+}
+
 /* ---------------------------------------------------------------- frozen parameters */
 
 static vpps_compiled_cell *compile_frozen(cells *x, const char *letters, uint64_t gradient_in) {
