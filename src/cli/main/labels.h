@@ -3,8 +3,9 @@
 static void logits_of(const sentence *s, float *logits);
 
 int main(void) {
-    text all = read_input(), line, word;
-    sentence s = {0, 0, NULL, NULL, NULL};
+    text all, line, word;
+    char *input = read_input(&all);
+    sentence s = {0, 0, NULL, NULL};
     const shapes n = look(all);
     const int labelled = n.lines && 10 * n.tabs >= 9 * n.lines && 2 * n.labelled >= n.lines;
     if (!labelled && n.objects) fail(1, "expected lines of words, found JSON, which vpps predict reads");
@@ -25,7 +26,7 @@ int main(void) {
         while (next_word(&line, &word)) add_word(&s, word);
         if (s.n) {
             logits_of(&s, logits);
-            fputs(net_class_text((uint32_t)greatest(logits, CLASSES)), stdout);
+            put_class(greatest(logits, CLASSES));
         }
         for (size_t k = 0; k < s.n; k++) {
             putchar(k ? ' ' : '\t');
@@ -33,5 +34,7 @@ int main(void) {
         }
         putchar('\n');
     }
+    drop_sentence(&s);
+    free(input);
     return 0;
 }

@@ -20,7 +20,8 @@ VPPS_UNUSED static void *room(size_t n, size_t size) {
     return p;
 }
 
-static text read_input(void) {
+/* What is returned is the caller's to free. */
+static char *read_input(text *input) {
     size_t n = 0, most = 1 << 16;
     char *all = malloc(most);
     for (size_t got; all && (got = fread(all + n, 1, most - n, stdin)) > 0;) {
@@ -29,7 +30,8 @@ static text read_input(void) {
     }
     if (!all || ferror(stdin)) fail(0, "cannot be read");
     if (memchr(all, '\0', n)) fail(0, "expected text, found a NUL byte");
-    return (text){all, n};
+    *input = (text){all, n};
+    return all;
 }
 
 /* The next line of what is left, without its end; 0: there is none. */

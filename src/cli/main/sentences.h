@@ -12,7 +12,7 @@ static int next_word(text *left, text *word) {
 
 typedef struct sentence {
     size_t n, most;
-    text *words, *tags; /* tags: of word|TAG lines */
+    text *words;
     uint32_t *numbers;
 } sentence;
 
@@ -25,6 +25,16 @@ static void add_word(sentence *s, text word) {
     }
     s->words[s->n] = word;
     s->numbers[s->n++] = net_word_number(word.at, word.len);
+}
+
+static void drop_sentence(sentence *s) {
+    free(s->words);
+    free(s->numbers);
+}
+
+static void put_class(size_t number) {
+    const char *name = net_class_text((uint32_t)number);
+    if (name) fputs(name, stdout);
 }
 
 /* The bar that parts a word from its tag; NULL: there is none, or one of the two is missing. */

@@ -40,7 +40,8 @@ static void answer(const sentence *s) {
     for (size_t k = 0; k < s->n; k++) {
         if (k) putchar(' ');
         put(s->words[k]);
-        printf("|%s", net_class_text((uint32_t)tags[k]));
+        putchar('|');
+        put_class(tags[k]);
     }
     putchar('\n');
     free(logits);
@@ -48,8 +49,9 @@ static void answer(const sentence *s) {
 }
 
 int main(void) {
-    text all = read_input(), line, word;
-    sentence s = {0, 0, NULL, NULL, NULL};
+    text all, line, word;
+    char *input = read_input(&all);
+    sentence s = {0, 0, NULL, NULL};
     const shapes n = look(all);
     const int barred = n.words && 10 * n.barred >= 9 * n.words;
     if (!barred && (n.objects || (n.alike && n.in_row && n.parted)))
@@ -63,5 +65,7 @@ int main(void) {
         }
         answer(&s);
     }
+    drop_sentence(&s);
+    free(input);
     return 0;
 }

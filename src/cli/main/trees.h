@@ -148,7 +148,8 @@ static void put_tree(const tree *t) {
 }
 
 int main(void) {
-    text all = read_input(), line;
+    text all, line;
+    char *input = read_input(&all);
     tree t = {NULL, 0, 0};
     for (size_t number = 1; next_line(&all, &line); number++) {
         if (skip(line).len) {
@@ -158,5 +159,7 @@ int main(void) {
         }
         putchar('\n');
     }
+    free(t.nodes);
+    free(input);
     return 0;
 }
