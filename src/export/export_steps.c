@@ -83,9 +83,8 @@ static text count_of(const vpps_cell_count *count) {
     return t;
 }
 
-static text number_f(cell *x, const vpps_program_step *s) {
+static text number_f(const vpps_program_step *s) {
     const vpps_cell_number *f = &s->run.of.f;
-    (void)x;
     if (f->kind == VPPS_NUMBER_INVERSE) return vpps_c_say("inverse_of(%s)", count_of(&f->count).at);
     return real_text(f->real);
 }
@@ -104,7 +103,7 @@ static void make_formula(cell *x, const vpps_program_step *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->run.tensors; i++) b[n++] = (binding){tensors[i], own(x, s, i)};
     if (s->run.scalars) b[n++] = (binding){"s", own(x, s, s->run.tensors)};
-    b[n++] = (binding){"f", number_f(x, s)};
+    b[n++] = (binding){"f", number_f(s)};
     b[n++] = (binding){"u", number_u(x, s)};
     b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* inference drops nothing: its f is 0, too */
     fprintf(x->out, "const float v%u = ", s->to.value);
@@ -143,7 +142,7 @@ static void put_next(cell *x, const vpps_program_step *s, uint32_t i) {
 static void make_fold(cell *x, const vpps_program_step *s) {
     const uint32_t v = s->to.value;
     const bool scales = strchr(vpps_instructions[s->run.of.opcode].operands, 'f');
-    const binding b[] = {{"a", vpps_c_say("v%u", v)}, {"f", scales ? number_f(x, s) : vpps_c_say("0.0f")}};
+    const binding b[] = {{"a", vpps_c_say("v%u", v)}, {"f", scales ? number_f(s) : vpps_c_say("0.0f")}};
     fprintf(x->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
     each_listed(x, s, s->run.weights, put_next);
@@ -373,7 +372,7 @@ static size_t bind_whole(cell *x, const vpps_program_step *s, const char *length
             b[n].value =
                 at(x, scalar, scalar->access == VPPS_ACCESS_COLUMN ? "c" : vpps_c_say("%u", scalar->element).at);
         } else if (letters[i] == 'f') {
-            b[n].value = number_f(x, s);
+            b[n].value = number_f(s);
         } else {
             continue;
         }

@@ -20,7 +20,6 @@ VPPS_UNUSED static void *room(size_t n, size_t size) {
     return p;
 }
 
-/* What is returned is the caller's to free. */
 static char *read_input(text *input) {
     size_t n = 0, most = 1 << 16;
     char *all = malloc(most);

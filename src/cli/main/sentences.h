@@ -51,9 +51,8 @@ typedef struct shapes {
 } shapes;
 
 static shapes look(text all) {
-    shapes n = {0};
+    shapes n = {.objects = 1, .alike = 1};
     text line, word, left;
-    n.alike = n.objects = 1;
     while (next_line(&all, &line)) {
         size_t words = 0;
         const char *tab = memchr(line.at, '\t', line.len);
