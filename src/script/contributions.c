@@ -1,11 +1,6 @@
 /* contributions.c - see contributions.h. */
 #include "script/contributions.h"
 
-/* Is an output of the vertex that has a gradient made of input or lookup number `index`? */
-static bool reaches(const vpps_steps *s, const uint64_t *reads, uint32_t vertex, uint32_t index) {
-    return vpps_reached(reads, s->needs->gradients[vertex]) >> index & 1;
-}
-
 /* A block's contributions to what one of its inputs or lookups reads; `at` is that of the task at hand. */
 typedef struct contribution {
     const vpps_step_block *block;
@@ -46,14 +41,6 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* The same for an item that is not in shares, and lies at `place`. */
-static inline void take_share(uint32_t place, uint32_t *words, uint32_t *cursor) {
-    const uint32_t at = *cursor;
-    if (words && at == VPPS_NONE) return;
-    *cursor = at + 1;
-    if (words) words[at] = place;
-}
-
 /* The task that makes the contributions of a level's vertices of a block, and where they lie: then, the end of the task's
  * vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
@@ -71,7 +58,21 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Contributions to other vertices' outputs, of vertices [first, end). */
+/* Does the vertex contribute: is an output of it that has a gradient made of the input or lookup? */
+static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
+    return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
+}
+
+/* The end of the vertices from p on that contribute and whose lists are those of p. */
+static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
+    do p++;
+    while (p < end && vpps_repeats(s, &v[p]) && contributes(s, x, &v[p]));
+    return p;
+}
+
+/* Contributions to other vertices' outputs, of vertices [first, end). Vertices with the same list are done together, member by member, so
+ * that what a member gets is counted, and written, at once. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
@@ -81,16 +82,25 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
-    const uint32_t axis = x->cell->values[x->to->value].axis, shares = x->shares, stride = x->stride, at = x->at;
-    for (uint32_t p = first; p < end; p++) {
-        if (!x->all && !reaches(s, x->reads, v[p].vertex, x->to->index)) continue;
+    const uint32_t axis = x->cell->values[x->to->value].axis;
+    for (uint32_t p = first, next; p < end; p = next) {
+        next = p + 1;
+        if (!contributes(s, x, &v[p])) continue;
         const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
-        const uint32_t item = axis ? s->first_members[v[p].vertex].of[axis - 1] : p,
-                       n = axis ? s->reading->lists[v[p].vertex].members[axis - 1] : 1;
-        if (shares == 1) { /* a loop of its own for the commonest case */
-            for (uint32_t m = 0; m < n; m++) take_share(at + (item + m) * stride, words, &cursors[read[m]]);
-        } else {
-            for (uint32_t m = 0; m < n; m++) take_shares(*x, item + m, words, &cursors[read[m]]);
+        if (!axis) {
+            take_shares(*x, p, words, &cursors[*read]);
+            continue;
+        }
+        next = end_of_alike(s, x, p, end);
+        const uint32_t item = s->first_members[v[p].vertex].of[axis - 1], shares = x->shares, stride = x->stride;
+        const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
+        for (uint32_t m = 0; m < n; m++) {
+            uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
+            if (words && *cursor == VPPS_NONE) continue; /* nobody wants the gradient */
+            uint32_t at = *cursor;
+            *cursor += n_alike * shares;
+            for (uint32_t k = 0; words && k < n_alike; k++, from += n * stride)
+                for (uint32_t i = 0; i < shares; i++) words[at++] = from + i * x->share_words;
         }
     }
 }
@@ -155,7 +165,7 @@ static bool find_entries_of(counter *c, const contribution *x) {
     if (!*rows) *rows = calloc(c->s->reading->g->model->params[l->table].count, sizeof **rows);
     if (!*rows) return false;
     for (uint32_t p = 0; p < x->block->n; p++) {
-        if (!x->all && !reaches(c->s, x->reads, v[p].vertex, x->to->index)) continue;
+        if (!contributes(c->s, x, &v[p])) continue;
         const uint32_t number = vpps_row_of(c->s, &v[p], l);
         vpps_row_mark *row = &(*rows)[number];
         if (row->stamp != c->marks->stamp) {
@@ -253,18 +263,22 @@ static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpp
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t axis = scalar->axis, step = x->cell->kept_words[axis];
-    for (uint32_t p = 0; p < x->block->n; p++) {
-        if (!x->all && !reaches(s, x->reads, v[p].vertex, x->to->index)) continue;
+    for (uint32_t p = 0, next; p < x->block->n; p = next) {
+        next = p + 1;
+        if (!contributes(s, x, &v[p])) continue;
+        next = end_of_alike(s, x, p, x->block->n);
         const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1];
-        const uint32_t of = placed->kept[0] + p * x->cell->kept_words[0] + vector->offset;
-        uint32_t by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
-        for (uint32_t m = 0; m < n; m++, by += step) {
-            const uint32_t at = pairs_at[read[m]];
-            if (at == VPPS_NONE) continue; /* nobody wants the gradient */
-            pairs_at[read[m]] = at + 2;
-            words[at] = by;
-            words[at + 1] = of;
+        const uint32_t first_of = placed->kept[0] + p * x->cell->kept_words[0] + vector->offset;
+        uint32_t first_by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
+        for (uint32_t m = 0; m < n; m++, first_by += step) {
+            uint32_t *to = words + pairs_at[read[m]], by = first_by, of = first_of;
+            if (pairs_at[read[m]] == VPPS_NONE) continue; /* nobody wants the gradient */
+            pairs_at[read[m]] += 2 * (next - p);
+            for (uint32_t k = p; k < next; k++, by += n * step, of += x->cell->kept_words[0]) {
+                *to++ = by;
+                *to++ = of;
+            }
         }
     }
 }
@@ -308,7 +322,7 @@ static inline void use_entries_of(const vpps_contributions *all, const uint32_t 
             if (words && vpps_level_first(s, b, level + 1) == p) continue;
             if (words) end = find_run(all, offsets, i, &x, level);
             for (; p < end; p++) {
-                if (!x.all && !reaches(s, x.reads, v[p].vertex, x.to->index)) continue;
+                if (!contributes(s, &x, &v[p])) continue;
                 if (words) {
                     take_shares(x, p, words, &lists->of[*use].at);
                 } else {
