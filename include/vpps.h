@@ -801,6 +801,7 @@ typedef struct vpps_request {
     bool no_parameters;          /* gradients of parameters are not computed, and those that add up stay as they are */
     uint64_t
         draw; /* masks of dropout follow from this number and options.seed alone: equal numbers, equal masks. 0: others in each call */
+    bool no_dropout; /* dropout is off, as in vpps_forward */
 } vpps_request;
 
 /* A pointer to a request with its size set: vpps_backward(h, g, loss, VPPS_REQUEST(.n_values = 1, ...)). It lives as long as the
@@ -837,7 +838,7 @@ typedef struct vpps_gradient {
                                 after entry. May be written. Zeros where a matrix or vector has no gradient. Owned by the model;
                                 valid until the next vpps_read_gradients */
     const uint32_t *entries; /* lookup: the numbers of the entries that have a gradient, ascending; else NULL */
-    uint32_t n;              /* lookup: how many; else 1 */
+    uint32_t n;              /* lookup: how many; else 1, or 0 where it has no gradient */
 } vpps_gradient;
 
 /* Waits for the batch in flight, then copies the gradients to the model; or from the model to the device, where the update will

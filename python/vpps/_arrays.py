@@ -113,6 +113,14 @@ def as_f32(x: Floats, what: str) -> F32:
     return f
 
 
+def as_leaf(x: Floats, what: str) -> F32:
+    """The same for a graph's inputs, which have no way back to a tensor."""
+    if getattr(x, "requires_grad", False) is True:
+        raise ArgumentError(f"{what}: a tensor that requires a gradient, which it would not get; expected x.detach(), or the tensor among the "
+                            "arguments of a vpps.torch.Module")
+    return as_f32(x, what)
+
+
 def real(x: Any, what: str) -> float:
     """One number as float32 has it."""
     if type(x) in (float, int) and -(2**24) <= x <= 2**24:

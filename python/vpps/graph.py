@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import LARGEST, U32, Floats, as_f32, as_u32, columns, encode, pointer, real, u32_pointer, whole
+from ._arrays import LARGEST, U32, Floats, as_f32, as_leaf, as_u32, columns, encode, pointer, real, u32_pointer, whole
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Error, StateError, Uncopied, check, created, sized
 from .node import (FIRST_PULLED, NODES, NO_NODE, VERTICES, Epoch, Index, Node, Nodes, PulledIndex, Scalar, Vertex, Vertices, ids_of, index_of, made, made_id,
@@ -81,7 +81,7 @@ class Builder(Uncopied):
 
     def input(self, data: Floats) -> Node:
         """Numbers from outside, copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor."""
-        rows, cols, flat = columns(as_f32(data, "input"))
+        rows, cols, flat = columns(as_leaf(data, "input"))
         return made(self._epoch, lib.vpps_input(self._epoch.p, rows, cols, pointer(flat, "float[]")))
 
     def constant(self, value: Scalar, rows: int = 1, cols: int = 1) -> Node:
@@ -182,7 +182,7 @@ class Graph(Builder):
 
     def inputs(self, data: Floats) -> Nodes:
         """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes."""
-        a = as_f32(data, "inputs")
+        a = as_leaf(data, "inputs")
         if a.ndim not in (2, 3):
             raise ArgumentError(f"inputs: an array of {a.ndim} dimensions; expected n x rows, or n x rows x cols")
         n, rows = a.shape[:2]

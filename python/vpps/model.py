@@ -136,27 +136,27 @@ class Parameter(Hinting):
         view[...] = new
         self.model._write()
 
-    def _gradient(self) -> tuple[F32, U32 | None]:
-        """The model's copy itself, valid until the next read_gradients."""
+    def _gradient(self) -> tuple[F32, U32 | None, bool]:
+        """The model's copy itself, valid until the next read_gradients; and whether there is one."""
         out, info = sized("vpps_gradient"), self._info()
         check(lib.vpps_param_gradient(self.model._c, self.id, out))
         if info.kind != lib.VPPS_LOOKUP:
-            return self._shown(info, out.values, 1), None
+            return self._shown(info, out.values, 1), None, out.n > 0
         if not out.n:
-            return np.empty((0, *self.shape[1:]), np.float32), np.empty(0, np.uint32)
+            return np.empty((0, *self.shape[1:]), np.float32), np.empty(0, np.uint32), False
         entries: U32 = np.frombuffer(ffi.buffer(out.entries, 4 * out.n), np.uint32).copy()
-        return self._shown(info, out.values, out.n), entries
+        return self._shown(info, out.values, out.n), entries, True
 
     @property
     def gradient(self) -> Gradient:
         """A copy of the gradient as it was at `Trainer.read_gradients`; zeros where a matrix or vector has none."""
-        values, entries = self._gradient()
+        values, entries, _ = self._gradient()
         return Gradient(np.array(values), entries)
 
     def set_gradient(self, values: Floats) -> None:
         """Replaces the model's copy of the gradient, of a table that of `gradient.entries`; `Trainer.write_gradients` takes it to
         the device."""
-        new, (old, _) = as_f32(values, f"gradient of {self.name}"), self._gradient()
+        new, (old, *_) = as_f32(values, f"gradient of {self.name}"), self._gradient()
         if new.shape != old.shape:
             raise ArgumentError(f"parameter {self.name}: a gradient of shape {new.shape}; expected {old.shape}")
         old[...] = new

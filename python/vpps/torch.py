@@ -113,7 +113,6 @@ class _Call:
         self.step: Optional[Step] = None
         self.single = True
         self.done = False
-        self.differentiable = True
         self.counts: list[int] = []
         self.many: list[bool] = []
 
@@ -148,9 +147,9 @@ class _Call:
         m = self.module
         asked = Joined(nodes, "inputs")
         if not self.draw:  # by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint decide the masks
-            self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops else 1
+            self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
         request = request_of(places, asked if asked.n else None, True)
-        request.draw = self.draw
+        request.draw, request.no_dropout = self.draw, not self.training
         self.step = m.trainer._open_step(places.epoch, request, places, asked)
         m._open = weakref.ref(self)
 
@@ -158,10 +157,7 @@ class _Call:
         """The forward half."""
         with self.module._graph:
             places, nodes = self.build(tensors)
-            self.differentiable = self.training or not self.module.model._drops
-            if not self.differentiable:
-                self.infer(places)
-            elif places.n:
+            if places.n:
                 self.open(places, [x for x, wanted in zip(nodes, self.wanted) if wanted])
         self.counts = [p.n for p in places.parts]
         self.many = [p.many for p in places.parts]
@@ -203,9 +199,6 @@ class _Autograd(torch.autograd.Function):
         call, tensors = ctx.call, ctx.saved_tensors
         if torch.is_grad_enabled():
             raise RuntimeError("vpps.torch: a second derivative of a module (create_graph=True); VPPS has first derivatives alone")
-        if not call.differentiable:
-            raise RuntimeError("vpps.torch: backward of a module in eval() whose cells have dropout; expected module.train(), since VPPS "
-                               "computes gradients with dropout")
         if call.done:
             raise RuntimeError("vpps.torch: backward twice through one call of a module (retain_graph=True); expected another call of it")
         call.done = True
@@ -215,7 +208,7 @@ class _Autograd(torch.autograd.Function):
             if m._engine is not None:
                 m._added = True
                 return (None, None, *inputs, *[None] * (len(tensors) - ctx.n))
-            return (None, None, *inputs, *m._take_gradients())
+            return (None, None, *inputs, *m._take_gradients(any(call.counts)))
 
 
 # ---------------------------------------------------------------- the module
@@ -241,8 +234,9 @@ class Module(nn.Module):
     hooks, `state_dict` and `load_state_dict` work, and `requires_grad_(False)` freezes. Each call takes them to the engine if they have changed;
     each backward brings their gradients back. `Optimizer` saves both ways.
 
-    In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off, and backward through cells with dropout raises
-    RuntimeError. Several calls may come before backward: the engine keeps the records of the latest call, and backward through an earlier one
+    A parameter on which no output of a call depends gets no gradient from it.
+
+    In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off. Several calls may come before backward: the engine keeps the records of the latest call, and backward through an earlier one
     runs its forward again, with the same masks. Backward runs once through a call, and there is no second derivative: both raise
     RuntimeError. The module stays on the CPU in float32; its `device` is an option.
     """
@@ -251,7 +245,7 @@ class Module(nn.Module):
                  recipe: tuple[Callable[..., tuple[Model, Callable[..., Any]]], tuple[Any, ...]] | None = None, **options: Any) -> None:
         super().__init__()
         self.model, self.function, self.sparse = model, function, sparse
-        self._recipe, self._options = recipe, options
+        self._recipe, self._options = recipe, {"caller": "works", **options}  # a call waits for its values
         self._start()
 
     def _start(self) -> None:
@@ -330,20 +324,22 @@ class Module(nn.Module):
         if changed:
             self.trainer.write_parameters()
 
-    def _take_gradients(self) -> Iterator[Optional[Tensor]]:
-        """The gradients of the parameters, which the engine forgets."""
+    def _take_gradients(self, ran: bool) -> Iterator[Optional[Tensor]]:
+        """The gradients of the parameters, which the engine forgets; None of those that no output depends on, zeros where nothing `ran`."""
         t = self.trainer
         t.read_gradients()
-        taken = [self._gradient(of, p) if p.requires_grad else None for of, p in zip(self._of, self._shared)]
+        taken = [self._gradient(of, p, ran) if p.requires_grad else None for of, p in zip(self._of, self._shared)]
         t.zero_gradients()
         return iter(taken)
 
-    def _gradient(self, of: Parameter, p: nn.Parameter) -> Tensor:
-        values, entries = of.gradient
+    def _gradient(self, of: Parameter, p: nn.Parameter, ran: bool) -> Optional[Tensor]:
+        values, entries, there = of._gradient()
+        if ran and not there:
+            return None
         if not isinstance(of, Lookup):
-            return torch.from_numpy(values)
+            return torch.from_numpy(values.copy())
         assert entries is not None
-        rows, of_rows = torch.from_numpy(entries.astype(np.int64)), torch.from_numpy(values)
+        rows, of_rows = torch.from_numpy(entries.astype(np.int64)), torch.from_numpy(values.copy())
         if self.sparse:
             return torch.sparse_coo_tensor(rows[None], of_rows, p.shape, is_coalesced=True, check_invariants=False)
         return torch.zeros_like(p).index_copy_(0, rows, of_rows)

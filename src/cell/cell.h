@@ -187,6 +187,7 @@ typedef struct vpps_row_rule {
 /* What a batch needs of a cell: with the cell itself the key of a compiled cell. */
 typedef struct vpps_cell_needs {
     bool training;
+    bool drops;            /* dropout is on */
     uint64_t frozen;       /* hash of which of its parameters are */
     uint64_t gradient_in;  /* bit i: input i's producer can use a gradient */
     uint64_t gradient_out; /* bit k: output k has users that contribute */
@@ -368,9 +369,9 @@ static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uin
 
 /* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols); `matrices`:
  * the s->n_matrices of an affine one. `as_list`: its arguments are the members of one list. */
-vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_compiled_cell **out);
+vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
-                          bool as_list, uint32_t imm, bool training, vpps_compiled_cell **out);
+                          bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
 
 /* Compiles what was lowered, in place. */
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);

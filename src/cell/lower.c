@@ -25,7 +25,7 @@ typedef struct lowering {
     const uint32_t *args;       /* values; lists count once */
     uint32_t n_args;
     uint32_t axis;
-    bool over_list, training;
+    bool over_list, drops;
     uint32_t imm;
     enum {
         IMM_STATIC,
@@ -124,7 +124,7 @@ static uint32_t lower_run(const lowering *l) {
     for (const char *letter = operands; *letter; letter++) {
         switch (*letter) {
         case 'f': v.run.f = number_of(l, true); break;
-        case 'p': v.run.f = vpps_real_number(l->s->op == VPPS_OP_DROPOUT && !l->training ? 0 : l->s->p); break;
+        case 'p': v.run.f = vpps_real_number(l->s->op == VPPS_OP_DROPOUT && !l->drops ? 0 : l->s->p); break;
         case 'o': v.run.f = vpps_real_number(1); break;
         case 'n': v.run.f = average_of(l); break;
         case 'u': v.run.u = number_of(l, false); break;
@@ -205,7 +205,7 @@ static bool add_input(vpps_compiled_cell *c, const vpps_cell_input *in, uint8_t 
     return vpps_cell_add(c, v) != VPPS_NONE;
 }
 
-vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_compiled_cell **out) {
+vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out) {
     vpps_status status = begin(out, cell->name);
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
@@ -227,7 +227,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
                       .n_args = node->n_args,
                       .axis = cell->axis[t],
                       .over_list = cell->over_list[t],
-                      .training = training,
+                      .drops = drops,
                       .imm = node->imm,
                       .imm_kind = cell->imm_pulled[t] ? IMM_PULLED : IMM_STATIC};
         for (uint32_t i = 0; i < node->n_args; i++) { /* inputs are the first values, in order */
@@ -250,7 +250,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool training, vpps_comp
 }
 
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
-                          bool as_list, uint32_t imm, bool training, vpps_compiled_cell **out) {
+                          bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out) {
     vpps_status status = begin(out, vpps_ops[s->op].name);
     if (status != VPPS_OK) return status;
     vpps_compiled_cell *c = *out;
@@ -272,7 +272,7 @@ vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, u
                   .matrices = matrices,
                   .args = args,
                   .n_args = n_args,
-                  .training = training,
+                  .drops = drops,
                   .imm = imm,
                   .imm_kind = s->op == VPPS_OP_SLICE ? IMM_STATIC : IMM_OWN};
     const uint32_t y = ok ? lower(&l) : VPPS_NONE;

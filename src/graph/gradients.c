@@ -63,7 +63,7 @@ vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vpps_gradie
         return vpps_fail(VPPS_STATE, "gradient of %s: none was read; expected vpps_read_gradients before", p->name);
     return give(&(vpps_gradient){.values = p->gradient,
                                  .entries = p->kind == VPPS_LOOKUP ? p->entries : NULL,
-                                 .n = p->kind == VPPS_LOOKUP ? p->n_entries : 1},
+                                 .n = p->kind == VPPS_LOOKUP ? p->n_entries : p->has_gradient},
                 out);
 }
 

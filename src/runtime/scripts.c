@@ -137,6 +137,7 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
     request->n_outputs = a->n_values;
     request->gradient_nodes = a->nodes + a->n_values;
     request->n_gradient_nodes = a->n_gradients;
+    request->no_dropout = a->request.no_dropout;
     if (draw)
         request->dropout_key =
             vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* no batch has that number */

@@ -310,7 +310,8 @@ static bool open_finder(finder *f) {
     f->out->edges = f->edges;
     for (uint32_t t = 0; t < r->n_types; t++) {
         f->types[t].part = r->types[t].type->last_part;
-        f->types[t].cell = (vpps_cell_needs){.training = r->training, .fixed = r->fixed, .frozen = r->types[t].frozen};
+        f->types[t].cell = (vpps_cell_needs){
+            .training = r->training, .drops = r->drops, .fixed = r->fixed, .frozen = r->types[t].frozen};
         f->differentiable[t] = r->types[t].type->last_differentiable;
     }
     return true;

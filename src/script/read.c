@@ -366,7 +366,8 @@ vpps_status vpps_read_graph(vpps_graph *g, vpps_types *types, const vpps_batch_r
     *out = (vpps_reading){.g = g,
                           .training = vpps_request_trains(request),
                           .halves = request->halves,
-                          .fixed = request->part == VPPS_STEP_NODES};
+                          .fixed = request->part == VPPS_STEP_NODES,
+                          .drops = vpps_request_trains(request) && !request->no_dropout};
     reader r = {.arena = arena, .all_types = types, .request = request, .out = out};
     VPPS_TRY(read_all(&r));
     out->vertices = r.vertices;

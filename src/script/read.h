@@ -55,6 +55,7 @@ typedef struct vpps_reading {
     bool training;
     bool halves;                      /* seeds are outputs whose gradients the host gives, in the request's order */
     bool fixed;                       /* no parameter has a gradient */
+    bool drops;                       /* dropout is on */
     const vpps_read_vertex *vertices; /* and one after the last */
     const vpps_vertex_lists *lists;   /* of each vertex; only those whose cells have lists or dropout are set */
     const uint32_t *levels;           /* of each vertex, if parts (needs.h) are those of the preceding batch */

@@ -58,6 +58,7 @@ typedef struct vpps_batch_request {
     bool guard;    /* no update when the loss or a gradient is not finite */
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
+    bool no_dropout;           /* training with dropout off */
     uint32_t groups, waves;    /* 0: by cost */
     bool keeps_groups;         /* even for a batch of one component, which else runs in one group */
     uint32_t slices;           /* of a wave, at least; 0: 1 */

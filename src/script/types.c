@@ -221,12 +221,12 @@ vpps_status vpps_type_of_op(vpps_types *t, const vpps_graph *g, const vpps_op_no
 /* ---------------------------------------------------------------- compiling */
 
 static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
-    return a->training == b->training && a->gradient_in == b->gradient_in && a->gradient_out == b->gradient_out &&
-           a->recurrent_in == b->recurrent_in && a->recurrent_out == b->recurrent_out && a->group == b->group &&
-           a->read_out == b->read_out && a->rows.unit == b->rows.unit && a->rows.least == b->rows.least &&
-           a->rows.enough == b->rows.enough && a->asked_gradients == b->asked_gradients && a->fixed == b->fixed &&
-           a->scales == b->scales && a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems &&
-           a->frozen == b->frozen;
+    return a->training == b->training && a->drops == b->drops && a->gradient_in == b->gradient_in &&
+           a->gradient_out == b->gradient_out && a->recurrent_in == b->recurrent_in &&
+           a->recurrent_out == b->recurrent_out && a->group == b->group && a->read_out == b->read_out &&
+           a->rows.unit == b->rows.unit && a->rows.least == b->rows.least && a->rows.enough == b->rows.enough &&
+           a->asked_gradients == b->asked_gradients && a->fixed == b->fixed && a->scales == b->scales &&
+           a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
 /* Adds the outputs that a batch reads of a cell, and the gradients among `outputs` that it has. */
@@ -251,8 +251,8 @@ void vpps_widen_needs(const vpps_type *type, vpps_cell_needs *needs) {
     const uint64_t outputs = type->last_differentiable & outputs_alike(type, needs->gradient_out);
     for (uint32_t i = 0; i < type->n_compiled; i++) {
         const vpps_cell_needs *had = &type->compiled[i]->needs;
-        if (had->training == needs->training && had->frozen == needs->frozen && had->fixed == needs->fixed &&
-            had->asked_gradients == needs->asked_gradients)
+        if (had->training == needs->training && had->drops == needs->drops && had->frozen == needs->frozen &&
+            had->fixed == needs->fixed && had->asked_gradients == needs->asked_gradients)
             add_needs(needs, had, outputs);
     }
 }
@@ -266,15 +266,15 @@ static void supersede(const vpps_type *type, const vpps_cell_needs *needs) {
 }
 
 /* Lowers the op that a type's key describes. */
-static vpps_status lower_again(const vpps_type *type, bool training, vpps_compiled_cell **out) {
-    if (type->cell) return vpps_lower_cell(type->cell, training, out);
+static vpps_status lower_again(const vpps_type *type, bool drops, vpps_compiled_cell **out) {
+    if (type->cell) return vpps_lower_cell(type->cell, drops, out);
     const uint32_t *key = type->key;
     vpps_signature s = {.op = (uint8_t)key[1], .rows = key[2], .cols = key[3], .param = key[4]};
     memcpy(&s.p, &key[5], sizeof s.p);
     const bool list = key[1] >> 8;
     const uint32_t n = list ? 1 : key[6], n_shapes = 2 * n;
     s.n_matrices = type->key_words - 8 - n_shapes;
-    return vpps_lower_op(&s, key + 8 + n_shapes, n, key + 8, list, key[7], training, out);
+    return vpps_lower_op(&s, key + 8 + n_shapes, n, key + 8, list, key[7], drops, out);
 }
 
 vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type *type, const vpps_cell_needs *needs,
@@ -287,7 +287,7 @@ vpps_status vpps_compiled_for(vpps_types *t, const vpps_model *model, vpps_type 
         }
     const uint64_t start = vpps_now_ns();
     vpps_compiled_cell *c;
-    VPPS_TRY(lower_again(type, needs->training, &c));
+    VPPS_TRY(lower_again(type, needs->drops, &c));
     vpps_status status = vpps_compile_cell(model, c, needs);
     if (status == VPPS_OK && !VPPS_RESERVE(type->compiled, type->n_compiled + 1u))
         status = vpps_fail(VPPS_MEMORY, "schedule: out of memory");

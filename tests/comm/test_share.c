@@ -127,7 +127,7 @@ static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r,
     const vpps_node nodes[] = {loss, loss - 1, 0}; /* the sum of its terms; the first example's first word */
     const vpps_request request = {
         sizeof request, 3, nodes, (float *[]){&value, &sum, word}, 2, nodes + 1, (float *[]){&of_sum, of_word},
-        no_parameters,  0};
+        no_parameters,  0, false};
     const vpps_status status = vpps_backward(h, n->g, loss, &request);
     float told;
     if (status != VPPS_OK) return status;

@@ -244,9 +244,8 @@ static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e
         1 + vpps_random_below(&random, NODES); /* often few, so that few cells have a node that is asked for */
     some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, most), random),
                gradients = draw_nodes(r, x->g[k], 1 + vpps_random_below(&random, most), random + 1);
-    const vpps_request request = {sizeof request, values.n,      values.nodes,
-                                  values.outs,    gradients.n,   gradients.nodes,
-                                  gradients.outs, no_parameters, 0};
+    const vpps_request request = {sizeof request,  values.n,       values.nodes,  values.outs, gradients.n,
+                                  gradients.nodes, gradients.outs, no_parameters, 0,           false};
     const bool good = fine(vpps_backward(h, x->g[k], x->loss[k], &request), "vpps_backward");
     const bool equal = check_nodes(&values, good, "training value", r, r->values, e->value_deviation[k]);
     return check_nodes(&gradients, equal, "gradient", r, r->grads, e->gradient_deviation[k]);
@@ -259,8 +258,8 @@ static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *
     memcpy(values.nodes, x->given[k].nodes, values.n * sizeof *values.nodes);
     for (uint32_t i = 0; i < values.n; i++)
         values.outs[i] = need(calloc(r->first[values.nodes[i] + 1] - r->first[values.nodes[i]], sizeof(float)));
-    const vpps_request request = {
-        sizeof request, values.n, values.nodes, values.outs, gradients.n, gradients.nodes, gradients.outs, false, 0};
+    const vpps_request request = {sizeof request,  values.n,       values.nodes, values.outs, gradients.n,
+                                  gradients.nodes, gradients.outs, false,        0,           false};
     const float *const *given = (const float *const *)x->given[k].gradients;
     bool good = !drops || (fine(vpps_step_forward(h, x->g[k], &request), "vpps_step_forward") &&
                            fine(vpps_step_drop(h), "vpps_step_drop"));

@@ -145,6 +145,7 @@ def test_dropout_is_between_layers():
     layer.eval()
     a, theirs = layer(x)[0], layer.to_torch()
     near(a, theirs(x)[0], "eval")
+    compare(theirs.double(), layer, x, None, lambda of, x, h: of(x, h))
     alone = vpps.torch.GRU(3, 4, dropout=0.5, vps=1)
     assert (alone(x)[0] == alone(x)[0]).all()
 

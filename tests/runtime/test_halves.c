@@ -71,7 +71,7 @@ typedef struct half {
 static vpps_status open_step(const small_network *n, const chains *c, half *out) {
     for (uint32_t i = 0; i < CHAINS; i++) out->to_scores[i] = out->scores[i], out->to_words[i] = out->words[i];
     const vpps_request request = {sizeof request, CHAINS, c->scores, out->to_scores, CHAINS, c->words,
-                                  out->to_words,  false,  0};
+                                  out->to_words,  false,  0,         false};
     return vpps_step_forward(n->h, n->g, &request);
 }
 
@@ -149,18 +149,19 @@ TEST_EACH(a_loss_by_itself_has_the_same_bits, 0, n_settings) {
     sn_expect_alike(&a, &b, 0);
 }
 
-/* Masks by a number of the caller's: equal ones in both halves of two steps, and in vpps_backward, after an update and before it. */
+/* Masks by a number of the caller's: equal ones in both halves of two steps, and in vpps_backward, after an update and before it; and none. */
 TEST_EACH(masks_by_number, 0, n_settings) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
-    float masks[5][SN_HIDDEN], ones[SN_HIDDEN], d[SN_HIDDEN];
+    float masks[7][SN_HIDDEN], ones[SN_HIDDEN], d[SN_HIDDEN];
     for (uint32_t k = 0; k < SN_HIDDEN; k++) ones[k] = 1;
-    for (uint32_t i = 0; i < 5; i++) {
-        const uint64_t draws[] = {7, 8, 7, 0, 7};
+    for (uint32_t i = 0; i < 7; i++) {
+        const uint64_t draws[] = {7, 8, 7, 0, 7, 7, 7};
         vpps_graph_clear(n.g);
         const vpps_node x = vpps_input(n.g, SN_HIDDEN, 1, ones), y = vpps_dropout(n.g, vpps_scale(n.g, x, 1), 0.5f);
         const vpps_node loss = vpps_sum_elements(n.g, vpps_add(n.g, y, vpps_parameter(n.g, n.b)));
-        vpps_request request = {sizeof request, 1, &y, (float *[]){masks[i]}, 1, &x, (float *[]){d}, false, draws[i]};
-        if (i < 4) {
+        vpps_request request = {sizeof request, 1,        &y,   (float *[]){masks[i]}, 1, &x, (float *[]){d},
+                                false,          draws[i], i > 4};
+        if (i != 4 && i != 6) {
             TEST_OK(vpps_step_forward(n.h, n.g, &request));
             TEST_OK(vpps_step_backward(n.h, 1, (const float *[]){ones}));
         } else {
@@ -174,6 +175,8 @@ TEST_EACH(masks_by_number, 0, n_settings) {
     ck_assert_mem_eq(masks[0], masks[4], sizeof *masks);
     ck_assert_mem_ne(masks[0], masks[1], sizeof *masks);
     ck_assert_mem_ne(masks[0], masks[3], sizeof *masks);
+    ck_assert_mem_eq(masks[5], ones, sizeof ones);
+    ck_assert_mem_eq(masks[6], ones, sizeof ones);
 }
 
 /* ---------------------------------------------------------------- what can be named */
@@ -194,7 +197,7 @@ TEST_EACH(any_node_can_be_named, 0, n_settings) {
         const vpps_node asked[] = {input, word, input};
         float *outs[7], *const places[] = {gradients[0], gradients[1], gradients[2]};
         for (uint32_t i = 0; i < 7; i++) outs[i] = out[i];
-        const vpps_request request = {sizeof request, 7, values, outs, 3, asked, places, no_parameters, 0};
+        const vpps_request request = {sizeof request, 7, values, outs, 3, asked, places, no_parameters, 0, false};
         TEST_OK(vpps_step_forward(n.h, n.g, &request));
         ck_assert_float_eq(out[0][3], 3);
         expect_near(out[5], out[4], SN_EMBED, 0);

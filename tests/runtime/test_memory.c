@@ -55,7 +55,7 @@ static bool train_with_request(const small_network *n, vpps_handle *h, uint32_t 
     const vpps_node nodes[] = {loss, 3}; /* 3: in the first chain */
     float state[SN_HIDDEN], gradient[SN_HIDDEN], told, one;
     float *const outs[] = {&told, state}, *const gradients[] = {&one, gradient};
-    const vpps_request request = {sizeof request, 2, nodes, outs, 2, nodes, gradients, false, 0};
+    const vpps_request request = {sizeof request, 2, nodes, outs, 2, nodes, gradients, false, 0, false};
     const bool came = k && REFUSING(k, vpps_backward(h, n->g, loss, &request));
     if (came || !k) TEST_OK(vpps_backward(h, n->g, loss, &request));
     *value = told + state[5] + 100 * gradient[3];

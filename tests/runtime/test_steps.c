@@ -228,6 +228,7 @@ TEST_EACH(gradients_of_unused_parameters, 0, n_settings) {
     size_t count, again;
     float *before = handle_values(n.model, n.h, &count);
     TEST_OK(vpps_param_gradient(n.model, n.U, &gradient));
+    ck_assert_uint_eq(gradient.n, 0);
     for (uint32_t i = 0; i < SN_HIDDEN * SN_HIDDEN; i++) ck_assert_float_eq(gradient.values[i], 0);
     gradient.values[3 * SN_HIDDEN + 1] = 1;
     TEST_OK(vpps_param_gradient(n.model, n.E, &gradient));

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import ops
-from .._arrays import U32, as_f32, as_u32, whole
+from .._arrays import U32, as_leaf, as_u32, whole
 from ..errors import ArgumentError
 from ..graph import Cell, Graph, Recorder, current
 from ..model import Init, Lookup, Matrix, Model, Vector, uniform
@@ -84,7 +84,7 @@ def nodes_of(x: Any) -> Nodes:
     """Nodes, vertices' output 0, or an array's rows."""
     if isinstance(x, Vertices):
         return x.scattered()
-    return x if isinstance(x, Nodes) else graph_now().inputs(as_f32(x, "x"))
+    return x if isinstance(x, Nodes) else graph_now().inputs(as_leaf(x, "x"))
 
 
 def graph_now() -> Graph:

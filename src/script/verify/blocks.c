@@ -170,7 +170,8 @@ static bool open_block(vpps_checker *c, uint32_t number) {
         if (b->block->members[l] && (l >= cell->n_lists || !b->block->n))
             return VPPS_REFUSE(c, "block %u: members, but no lists", number);
     if (!b->block->n) return find_arrays(c, b);
-    if (cell->needs.training != c->training || cell->needs.group != c->group_size)
+    if (cell->needs.training != c->training || cell->needs.drops != (c->training && !c->request->no_dropout) ||
+        cell->needs.group != c->group_size)
         return VPPS_REFUSE(c, "block %u: cell %s was compiled for groups of %u%s", number, cell->name,
                            cell->needs.group, cell->needs.training ? ", for training" : "");
     const uint32_t *vertices = vpps_check_words(c, b->block->arrays, b->block->n, "a block's arrays");

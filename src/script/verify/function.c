@@ -134,7 +134,7 @@ static void set_numbers(const vpps_function *f, uint32_t t, const char *letters,
             break;
         case 'p':
             run->f_source = VPPS_OPERAND_STATIC;
-            run->f = node->s->op == VPPS_OP_DROPOUT && !f->training ? 0 : node->s->p;
+            run->f = node->s->op == VPPS_OP_DROPOUT && !f->drops ? 0 : node->s->p;
             break;
         case 'o':
             run->f_source = VPPS_OPERAND_STATIC;

@@ -19,7 +19,7 @@ typedef struct vpps_function_node {
 typedef struct vpps_function {
     const vpps_graph *g;
     const vpps_param *matrices; /* that the signatures of its affine nodes count in */
-    bool training, fixed;       /* fixed: no parameter is trained */
+    bool drops, fixed;          /* dropout is on; no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
     vpps_function_node *nodes;

@@ -4,7 +4,7 @@
 
 static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled_cell *cell, uint32_t record) {
     const vpps_record_view view = vpps_check_view(c->g, record);
-    f->training = c->training;
+    f->drops = c->training && !c->request->no_dropout;
     f->fixed = c->request->part == VPPS_STEP_NODES;
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
     const bool list = cell->n_inputs == 1 && cell->input_axis[0] == 1;
