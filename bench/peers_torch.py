@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """A worker for bench/train.py: networks trained with PyTorch, on the CPU or on a GPU.
 
-    python3 bench/peers_torch.py [--device cpu|cuda] [--network NAME] --data DIR [--vpps COMMAND] [-- OPTION...]
+    python3 bench/peers_torch.py [--device cpu|cuda] [--network NAME] --data DIR [--vpps COMMAND] [--compile] [-- OPTION...]
 
     echo "16 0.5 batched" | ...
 
 DIR has the files that FILES names; trees are also read as graphs (recipes/tree_graphs.py) and as sentences (recipes/tree_sentences.py).
 OPTION: those of `vpps train`, of which --hidden, --embed and --min-count say the same here. fp32 (TF32 off), SGD, the loss of a batch
 over its number of sentences; a word that a batch does not use costs nothing. nn.LSTM has a second bias that the networks of VPPS do not
-have: it is zero, and not trained. Lines are answered as by peers.py, in two ways:
+have: it is zero, and not trained. Lines are answered as by peers.py, in these ways:
 
     eager     one example after the other: what a user writes first. A vertex of a tree is an operation for each of its steps; a
               sentence is one call of nn.LSTM, or one transformer, and each rare word one more; a graph is a call of each round; a
@@ -19,12 +19,16 @@ have: it is zero, and not trained. Lines are answered as by peers.py, in two way
               the words to spell of all sentences packed into one more call; what is said of words is of real words alone. For
               attention, a transformer's or a translator's, words are padded. Graphs: as one graph of all their nodes. Rounds are
               torch_geometric's message passing. Time-delay networks: pairs of neighbours of all sentences, each level at once
+    compiled  with --compile, and instead of the others: batched, with the network's functions compiled by torch.compile for any sizes
+              (dynamic=True), but for nn.LSTM and what loops over words. Compiling is not timed; compile_s of an answer is how long it
+              and the check took
 
-Before anything is timed, both must give the same loss and gradients. With --vpps, the command, the network must also be the one that it
+Before anything is timed, all ways must give the same loss and gradients. With --vpps, the command, the network must also be the one that it
 trains: from the same parameters, two batches of the first examples have the same losses. On the CPU each figure is by one thread or by
 all, whichever is faster. Reading the data is not timed; making a batch of it, and moving that to the device, is.
 """
 import argparse
+import copy
 import importlib
 import itertools
 import json
@@ -33,6 +37,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import torch
 from peers import FILES, RATE, RECIPES, SIZE, rate_of, serve
@@ -54,17 +59,25 @@ def make(o):
     return getattr(importlib.import_module(f"twins.{module}"), name)(o).to(o.device)
 
 
-def check(net):
-    """The two ways agree."""
+def compiled(net):
+    """The network, with the same parameters, whose functions are compiled."""
+    made = copy.copy(net)
+    for name in net.COMPILED:
+        setattr(made, name, torch.compile(getattr(made, name), dynamic=True))
+    return made
+
+
+def check(net, loss_of_way):
+    """The way agrees with the eager one."""
     results = []
-    for loss_of in (net.eager, net.batched):
+    for loss_of in (net.eager, loss_of_way):
         loss = loss_of(net.examples[:8])
         loss.backward()
         results.append([loss.detach()] + [p.grad.to_dense() for p in trained(net)])
         net.zero_grad()
     for a, b in zip(*results):
         if not torch.allclose(a, b, rtol=1e-3, atol=1e-4):
-            sys.exit(f"peers_torch: the two ways differ, by {float((a - b).abs().max())} at most")
+            sys.exit(f"peers_torch: two ways differ, by {float((a - b).abs().max())} at most")
 
 
 def step_of(net, loss_of, rate=RATE):
@@ -143,6 +156,7 @@ def main():
     parser.add_argument("--network", choices=NETWORKS, default="tree-lstm")
     parser.add_argument("--data", required=True, metavar="DIR")
     parser.add_argument("--vpps", metavar="COMMAND", help="compare with the network that it trains")
+    parser.add_argument("--compile", action="store_true", help="the compiled way instead of the others")
     parser.add_argument("options", nargs="*", metavar="OPTION", help="those of `vpps train`, behind --")
     o = parser.parse_args()
     shape = argparse.ArgumentParser()
@@ -156,10 +170,13 @@ def main():
     if o.vpps:
         check_same(o)
     net = make(o)
-    check(net)
+    ways = {"compiled": compiled(net).batched} if o.compile else {"eager": net.eager, "batched": net.batched}
+    begin = time.monotonic()
+    check(net, [*ways.values()][-1])
+    told = {"compile_s": round(time.monotonic() - begin)} if o.compile else {}
     on_cpu = o.device == "cpu"
-    serve({"eager": step_of(net, net.eager), "batched": step_of(net, net.batched)},
-          choose_threads if on_cpu else lambda step, batch: {}, (lambda: None) if on_cpu else torch.cuda.synchronize)
+    serve({way: step_of(net, loss_of) for way, loss_of in ways.items()},
+          lambda step, batch: {**(choose_threads(step, batch) if on_cpu else {}), **told}, (lambda: None) if on_cpu else torch.cuda.synchronize)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ NETWORKS = {
 }
 SMALL = ["tree-lstm", "bilstm-tagger", "lstm-lm", "lattice-lstm"]
 COMMON = "--optimizer sgd --lr 0.001 --seed 1"
+LOOPS = ["bilstm-tagger --crf"]  # torch.compile has nothing to compile in them: see peers_torch.py
 SLOW_MOST = 16  # the slow ways' largest batch without --slow: they gain nothing from larger ones
 
 
@@ -179,9 +180,12 @@ def find_peers(o, networks):
         if network == "gat" and not find_python([python], "torch_geometric"):
             left_out.append("torch_geometric, for gat (beside torch)")
             continue
-        worker = Worker([python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data,
-                         "--vpps", VPPS, "--", *NETWORKS[network][1].split()])
+        command = [python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data]
+        options = ["--", *NETWORKS[network][1].split()]
+        worker = Worker([*command, "--vpps", VPPS, *options])
         ways.append(Way(network, f"PyTorch {version}, batched by hand", worker, "batched"))
+        if network not in LOOPS:
+            ways.append(Way(network, f"PyTorch {version}, batched, torch.compile", Worker([*command, "--compile", *options]), "compiled"))
         ways.append(Way(network, f"PyTorch {version}, as written", worker, "eager", slow=True))
     if "tree-lstm" in have and found["dynet"]:
         python, version = found["dynet"]
@@ -333,6 +337,25 @@ def print_report(o, summary):
             print(f"- {network}: `vpps train {network} {' '.join(options_of(o, network))}`")
     for name in summary["left_out"]:
         print(f"Left out: {name}")
+    print(furthest(summary["rows"]))
+
+
+def furthest(rows):
+    """A sentence: which row is furthest from the peak, and which is the least ahead of its fastest peer."""
+    def of(row):
+        return f"{row['network']}, batch {row['batch']}"
+
+    said = []
+    bound = [r for r in rows if r["way"] == "VPPS" and "share_of_peak" in r]
+    peers = [r for r in rows if not r["way"].startswith("VPPS") and "vpps_times_as_fast" in r]
+    if bound:
+        row = min(bound, key=lambda r: r["share_of_peak"]["median"])
+        said.append(f"furthest from its bound is {of(row)} ({100 * row['share_of_peak']['median']:.0f} % of the peak)")
+    if peers:
+        row = min(peers, key=lambda r: r["vpps_times_as_fast"])
+        said.append(f"closest to a peer is {of(row)} ({row['vpps_times_as_fast']:.2f} times as fast as {row['way']})")
+    text = "; ".join(said)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 # ---------------------------------------------------------------- the run

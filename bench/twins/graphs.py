@@ -36,6 +36,8 @@ class Round(torch_geometric.nn.MessagePassing):
 class Graphs(nn.Module):
     """models/gat.c with two rounds. Constituents have a word that they share."""
 
+    COMPILED = ("loss",)
+
     def __init__(self, o):
         super().__init__()
         d = o.hidden

@@ -16,6 +16,8 @@ SPELLED = 64  # size of a character's embedding
 class Classifier(nn.Module):
     """Embedding, one LSTM each way, a label of what both end with."""
 
+    COMPILED = ("nll",)
+
     def __init__(self, o):
         super().__init__()
         self.device = o.device
@@ -57,6 +59,8 @@ def read_tagged(o):
 
 class Tagger(nn.Module):
     """Embedding, one LSTM each way, a hidden layer, a tag for every word."""
+
+    COMPILED = ("nll",)
 
     def __init__(self, o):
         super().__init__()
@@ -126,6 +130,8 @@ class CharacterTagger(Tagger):
 class FieldTagger(Tagger):
     """With a conditional random field (models/crf.h): the forward algorithm word by word, over all sentences."""
 
+    COMPILED = ()  # torch.compile would unroll the loop over words once for each length
+
     def __init__(self, o):
         super().__init__(o)
         n = self.head[-1].out_features
@@ -164,6 +170,8 @@ HEADS = 4
 class Transformer(nn.Module):
     """One layer of models/transformer_tagger.c at its default sizes."""
 
+    COMPILED = ("read", "attend", "nll")
+
     def __init__(self, o):
         super().__init__()
         self.examples, n_words, n_tags, _ = read_tagged(o)
@@ -190,8 +198,10 @@ class Transformer(nn.Module):
             saved.take(layer.bias, f"layer.b_{x}")
         saved.take_linear(self.head, "s")
 
-    def embed(self, words):
-        return self.table(words) * self.hidden**0.5
+    def read(self, words, positions):
+        """What attention reads of words, and their queries, keys and values."""
+        x = self.table(words) * self.hidden**0.5 + positions
+        return x, self.qkv(self.norms[0](x))
 
     def attend(self, q, k, v, mask=None):
         """Of sentences x words x d."""
@@ -208,8 +218,8 @@ class Transformer(nn.Module):
     def eager(self, sentences):
         losses = []
         for words, tags in sentences:
-            x = self.embed(words) + self.positions[:len(words)]
-            a = self.attend(*self.qkv(self.norms[0](x))[None].chunk(3, 2))
+            x, qkv = self.read(words, self.positions[:len(words)])
+            a = self.attend(*qkv[None].chunk(3, 2))
             losses.append(self.nll(x, a[0], tags))
         return sum(losses) / len(sentences)
 
@@ -217,8 +227,8 @@ class Transformer(nn.Module):
         """Words of all sentences one after the other but for attention, which is padded."""
         words, tags = zip(*sentences)
         mask = mask_of(words).to(self.positions.device)
-        x = self.embed(torch.cat(words)) + self.positions[:mask.shape[1]].expand(len(words), -1, -1)[mask]
+        x, qkv = self.read(torch.cat(words), self.positions[:mask.shape[1]].expand(len(words), -1, -1)[mask])
         padded = x.new_zeros(*mask.shape, 3 * self.hidden)
-        padded[mask] = self.qkv(self.norms[0](x))
+        padded[mask] = qkv
         a = self.attend(*padded.chunk(3, 2), mask=mask[:, None, None, :])
         return self.nll(x, a[mask], torch.cat(tags)) / len(sentences)

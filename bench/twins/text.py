@@ -14,6 +14,8 @@ from .parts import END, lstm, mask_of, numbers, read_lines, table, vocabulary
 class LanguageModel(nn.Module):
     """Embedding, an LSTM, after every word the next one, the sentence's end at last."""
 
+    COMPILED = ("nll",)
+
     def __init__(self, o):
         super().__init__()
         sentences = read_lines(o, end=[END])
@@ -43,6 +45,8 @@ class LanguageModel(nn.Module):
 
 class Translator(nn.Module):
     """models/lstm_nmt.c with attention: all target words at once, for a word's attention is not read by the next one's step."""
+
+    COMPILED = ("attend", "nll")
 
     def __init__(self, o):
         super().__init__()

@@ -16,6 +16,7 @@ class Trees(nn.Module):
     """Vertices have states, each n x hidden: h is the first one. leaves makes those of words, vertices those above children's
     states, n x 2 x hidden."""
 
+    COMPILED = ("leaves", "vertices", "nll")
     read = staticmethod(read_known_trees)
 
     def __init__(self, o):

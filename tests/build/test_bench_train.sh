@@ -30,6 +30,7 @@ check "no data is missing where none is read" lines 0 missing "$work/err"
 check "a row for each network" lines 2 '^\| (tree-fc|act) \| VPPS \| [0-9.,]+ \([0-9.,]+ - [0-9.,]+\), [0-9]+ % \|$' "$work/out"
 check "a row for options, with the ratio" lines 2 '^\|  \| VPPS --vps 1 \| .* %, [0-9.]+ x \|$' "$work/out"
 check "details" lines 4 '^\| (tree-fc|act) \| VPPS.* \| 2 \|( [0-9.,]+ \|){8}$' "$work/out"
+check "which row is furthest from its bound" lines 1 '^Furthest from its bound is (tree-fc|act), batch 2 \([0-9]+ % of the peak\)\.$' "$work/out"
 check_json() {
     python3 - "$work/bench.json" << 'PY'
 import json, sys
