@@ -103,6 +103,59 @@ def test_the_fields_loss_is_that_of_all_taggings(example, rng):
     assert loss == pytest.approx(np.mean(losses), rel=1e-4)
 
 
+def conllu(rng, n):
+    """Sentences of a small language, in which words before their noun, and nouns beside their verb, depend on it."""
+    lines = []
+    for _ in range(n):
+        rows = []
+        for part in ("nsubj", "obj"):
+            noun = len(rows) + 1 + int(rng.integers(3)) + 1
+            words = ["the"] + [f"adj{rng.integers(5)}" for _ in range(noun - len(rows) - 2)]
+            rows += [(w, "DET" if w == "the" else "ADJ", noun, "det" if w == "the" else "amod") for w in words]
+            rows.append((f"noun{rng.integers(5)}", "NOUN", None, part))
+            if part == "nsubj":
+                verb = len(rows) + 1
+                rows.append((f"verb{rng.integers(5)}", "VERB", 0, "root"))
+        lines += [f"{i}\t{w}\t_\t{tag}\t_\t_\t{verb if head is None else head}\t{relation}\t_\t_\n"
+                  for i, (w, tag, head, relation) in enumerate(rows, 1)] + ["\n"]
+    return "".join(lines)
+
+
+def test_transition_parser(example, rng, tmp_path):
+    """In full on the corpus, where it is there."""
+    for part, n in (("train", 200), ("dev", 40), ("test", 10)):
+        (tmp_path / f"gum.{part}.conllu").write_text(conllu(rng, n))
+    module = example("transition_parser")
+    assert module.main(["--data", str(tmp_path), "--hidden", "16", "--epochs", "4", "--batch", "4"]) > 0.9
+    corpus = os.path.join(os.environ.get("VPPS_DATA", "../shared/data"), "gum")
+    if FULL and os.path.isdir(corpus):
+        assert module.main(["--data", corpus]) > 0.86
+
+
+def test_the_parsers_oracle(example):
+    """Every tree of up to five words is built by its moves, or crosses edges."""
+    module = example("transition_parser")
+    for n in range(1, 6):
+        for heads in itertools.product(range(n + 1), repeat=n):
+            up = dict(enumerate(heads, 1))
+            if any(0 not in above(up, k) for k in up):
+                continue  # a cycle
+            edges = [sorted(e) for e in up.items()]
+            crosses = any(a < c < b < d for a, b in edges for c, d in edges)
+            steps = module.oracle(module.Tree([0] * (n + 1), [0] * (n + 1), [0, *heads], [0] * (n + 1)))
+            assert (steps is None) == crosses, heads
+            assert crosses or len(steps) == 2 * n
+
+
+def above(up, k):
+    """The words above word k, up to the root or for a while."""
+    path = []
+    while k and len(path) <= len(up):
+        k = up[k]
+        path.append(k)
+    return path
+
+
 @pytest.mark.packages
 def test_hugging_face(example, monkeypatch, tmp_path):
     pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
