@@ -37,13 +37,18 @@ static inline vpps_task_header *editor_header(editor *e) {
     return at;
 }
 
+/* Changes of scripts, each at a place that is drawn. */
 typedef struct mutation {
     const char *name;
-    bool (*apply)(editor *e); /* false: nothing to change in this script */
+    bool (*apply)(editor *e, uint32_t argument); /* false: nothing to change in this script */
+    uint32_t argument;
 } mutation;
 
 extern const mutation mutations[];
 extern const size_t n_mutations;
+
+/* Makes any word of the script anything. */
+bool corrupt_word(editor *e, uint32_t unused);
 
 /* What a word of a script is. */
 typedef enum word_kind {
@@ -51,7 +56,12 @@ typedef enum word_kind {
     WORD_HEADER,
     WORD_START,
     WORD_BLOCK,
-    WORD_RECORD,
+    WORD_PLACE,
+    WORD_VERTEX,
+    WORD_INPUT,
+    WORD_LOOKUP,
+    WORD_NUMBER,
+    WORD_LIST,
     WORD_CONTRIBUTION,
     WORD_DATA,
     WORD_TABLE,
@@ -69,14 +79,66 @@ extern const char *const word_kind_names[WORD_KINDS];
 /* Writes a word_kind for every word of a correct script. */
 void find_word_kinds(const subject *s, uint8_t *kinds);
 
-typedef struct cell_mutation {
-    const char *name;
-    bool (*apply)(vpps_compiled_cell *c, const vpps_graph *g, uint64_t *random);
-    bool remake; /* the cell's programs are made anew afterwards */
-} cell_mutation;
+/* ---------------------------------------------------------------- cells */
 
-extern const cell_mutation cell_mutations[];
-extern const size_t n_cell_mutations;
+/* Lists of a compiled cell; those from PROGRAM on are of a stage. */
+enum {
+    LIST_CELL,
+    LIST_VALUES,
+    LIST_ARGS,
+    LIST_CONTRIBUTIONS,
+    LIST_OUTERS,
+    LIST_STAGES,
+    LIST_ORDER,
+    LIST_OUTPUTS,
+    LIST_LOOKUPS,
+    LIST_WORDS,
+    LIST_PROGRAM,
+    LIST_STEPS,
+    LIST_OPERANDS,
+    LIST_SLOTS,
+    LIST_DEALT,
+    CELL_LISTS
+};
+
+/* What a field holds. SIZE, INDEX and COUNT may be another number in range and leave a cell of which programs can be made. */
+typedef enum field_domain {
+    DOMAIN_NUMBER,
+    DOMAIN_BOOL,
+    DOMAIN_KIND, /* of a union */
+    DOMAIN_SIZE,
+    DOMAIN_INDEX,
+    DOMAIN_COUNT,
+    DOMAIN_REAL,
+    DOMAIN_VALUE,
+    DOMAIN_PARAMETER,
+    DOMAIN_OPCODE,
+    DOMAIN_AXIS,
+    DOMAIN_STAGE,
+    DOMAIN_SPLIT
+} field_domain;
+
+typedef struct cell_field {
+    const char *what;
+    uint8_t list, domain, bytes;
+    uint16_t kinds; /* bits: the kinds of items that have the field; 0: all */
+    size_t at;
+} cell_field;
+
+extern const cell_field cell_fields[];
+extern const size_t n_cell_fields;
+
+/* The items of a list; of a stage's program. */
+void *cell_items(vpps_compiled_cell *c, uint32_t list, uint32_t stage, uint32_t *n, size_t *bytes);
+bool has_field(const void *item, const cell_field *f);
+uint64_t get_field(const void *item, const cell_field *f);
+void set_field(void *item, const cell_field *f, uint64_t value);
+
+/* Changes of compiled cells: each field, as a wrong pass could and at random, and items of lists. */
+uint32_t n_cell_mutations(void);
+const char *cell_mutation(uint32_t kind);
+bool mutate_cell(uint32_t kind, vpps_compiled_cell *c, const vpps_model *model,
+                 uint64_t *random); /* false: nothing was changed */
 
 /* A copy of a compiled cell, to be changed. NULL: out of memory. */
 vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c);

@@ -192,143 +192,36 @@ static void ask(const subject *s) {
 
 /* ---------------------------------------------------------------- damage */
 
-typedef struct field {
-    size_t at, bytes;
-    bool is_bool;
-    size_t means, meant; /* a kind: bytes from `means` on mean something else then, and become zeros */
-} field;
-
-#define FIELD(type, member)                                                                                            \
-    {                                                                                                                  \
-        offsetof(type, member), sizeof(((type *)0)->member),                                                           \
-            _Generic(((type *)0)->member, bool                                                                         \
-                     : true, default                                                                                   \
-                     : false),                                                                                         \
-            0, 0                                                                                                       \
-    }
-#define KIND(type, member, first)                                                                                      \
-    { offsetof(type, member), 1, false, offsetof(type, first), sizeof(type) - offsetof(type, first) }
-
-static void put(uint8_t *at, size_t bytes, uint64_t value) { memcpy(at, &value, bytes); }
-
 static uint32_t every = 1, turn; /* one damage out of `every` is done */
 
-/* Gives each field of an item other values, one after the other. */
-static void damage(const subject *s, void *item, const field *fields, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (turn++ % every) continue;
-        uint8_t *at = (uint8_t *)item + fields[i].at;
-        uint64_t right = 0;
-        memcpy(&right, at, fields[i].bytes);
-        uint8_t *const meant = (uint8_t *)item + fields[i].means, before[sizeof(vpps_program_step)];
-        ck_assert_uint_le(fields[i].meant, sizeof before);
-        memcpy(before, meant, fields[i].meant);
-        memset(meant, 0, fields[i].meant);
-        const uint64_t others[] = {right ^ 1, right + 1, right - 1, 0, UINT64_MAX};
-        for (size_t k = 0; k < (fields[i].is_bool ? 1 : VPPS_COUNT(others)); k++) {
-            put(at, fields[i].bytes, others[k]);
-            ask(s);
-        }
-        for (uint32_t k = 0; k < 10 && fields[i].bytes == 1 && !fields[i].is_bool; k++) {
-            put(at, 1, k);
-            ask(s);
-        }
-        put(at, fields[i].bytes, right);
-        memcpy(meant, before, fields[i].meant);
+/* Gives a field of an item other values, one after the other. */
+static void damage(const subject *s, void *item, size_t bytes, const cell_field *f) {
+    uint8_t before[sizeof(vpps_compiled_cell)];
+    if (turn++ % every) return;
+    memcpy(before, item, bytes);
+    const uint64_t right = get_field(item, f), others[] = {right ^ 1, right + 1, right - 1, 0, UINT64_MAX};
+    for (size_t k = 0; k < (f->domain == DOMAIN_BOOL ? 1 : VPPS_COUNT(others)); k++) {
+        set_field(item, f, others[k]);
+        ask(s);
     }
-}
-
-#define DAMAGE(s, items, n, fields)                                                                                    \
-    for (uint32_t item = 0; item < (n); item++) damage(s, &(items)[item], fields, VPPS_COUNT(fields))
-
-static const field words[] = {{0, 4, false, 0, 0}};
-
-static const field operand_fields[] = {
-    FIELD(vpps_operand, place),  FIELD(vpps_operand, access), FIELD(vpps_operand, axis),  FIELD(vpps_operand, record),
-    FIELD(vpps_operand, shares), FIELD(vpps_operand, dealt),  FIELD(vpps_operand, at),    FIELD(vpps_operand, element),
-    FIELD(vpps_operand, rows),   FIELD(vpps_operand, cols),   FIELD(vpps_operand, value), FIELD(vpps_operand, matrix)};
-static const field step_fields[] = {KIND(vpps_program_step, kind, run), FIELD(vpps_program_step, axis),
-                                    FIELD(vpps_program_step, first), FIELD(vpps_program_step, n)};
-static const field run_fields[] = {FIELD(vpps_program_step, run.of.opcode), FIELD(vpps_program_step, run.of.over_list),
-                                   FIELD(vpps_program_step, run.of.table),  FIELD(vpps_program_step, run.of.u.whole),
-                                   FIELD(vpps_program_step, run.tensors),   FIELD(vpps_program_step, run.scalars),
-                                   FIELD(vpps_program_step, run.weights),   FIELD(vpps_program_step, run.uniform)};
-static const field gradient_fields[] = {FIELD(vpps_program_step, output)};
-static const field product_fields[] = {FIELD(vpps_program_step, product.transposed)};
-static const field slot_fields[] = {FIELD(vpps_slot, axis), FIELD(vpps_slot, dealt), FIELD(vpps_slot, words)};
-static const field program_fields[] = {FIELD(vpps_program, rows)};
-
-static void damage_program(const subject *s, vpps_program *p) {
-    damage(s, p, program_fields, VPPS_COUNT(program_fields));
-    DAMAGE(s, p->slots.at, p->slots.n, slot_fields);
-    DAMAGE(s, p->dealt, p->n_dealt, words);
-    DAMAGE(s, p->operands, p->n_operands, operand_fields);
-    DAMAGE(s, p->steps, p->n, step_fields);
-    for (uint32_t i = 0; i < p->n; i++) {
-        vpps_program_step *step = &p->steps[i];
-        damage(s, &step->to, operand_fields, VPPS_COUNT(operand_fields));
-        switch (step->kind) {
-        case VPPS_STEP_RUN:
-            damage(s, step, run_fields, VPPS_COUNT(run_fields));
-            damage(s, &step->run.positions, operand_fields, VPPS_COUNT(operand_fields));
-            break;
-        case VPPS_STEP_PRODUCT:
-            damage(s, step, product_fields, VPPS_COUNT(product_fields));
-            damage(s, &step->product.start, operand_fields, VPPS_COUNT(operand_fields));
-            break;
-        case VPPS_STEP_GRADIENT: damage(s, step, gradient_fields, VPPS_COUNT(gradient_fields)); break;
-        default: break;
-        }
+    for (uint32_t k = 0; k < 10 && f->bytes == 1 && f->domain != DOMAIN_BOOL; k++) {
+        set_field(item, f, k);
+        ask(s);
     }
+    memcpy(item, before, bytes);
 }
-
-static const field value_fields[] = {
-    KIND(vpps_cell_value, kind, input), FIELD(vpps_cell_value, axis),   FIELD(vpps_cell_value, split),
-    FIELD(vpps_cell_value, kept),       FIELD(vpps_cell_value, record), FIELD(vpps_cell_value, rows),
-    FIELD(vpps_cell_value, cols),       FIELD(vpps_cell_value, stage),  FIELD(vpps_cell_value, offset)};
-static const field number_fields[] = {FIELD(vpps_cell_value, input)}; /* or its bias, its opcode and so on */
-static const field by_columns_fields[] = {FIELD(vpps_cell_value, by_columns)};
-static const field contribution_fields[] = {
-    FIELD(vpps_cell_contribution, lookup), FIELD(vpps_cell_contribution, index),
-    FIELD(vpps_cell_contribution, value),  FIELD(vpps_cell_contribution, partial),
-    FIELD(vpps_cell_contribution, scaled), FIELD(vpps_cell_contribution, vector),
-    FIELD(vpps_cell_contribution, scalar)};
-static const field outer_fields[] = {FIELD(vpps_cell_outer, param), FIELD(vpps_cell_outer, dy),
-                                     FIELD(vpps_cell_outer, x)};
-static const field stage_fields[] = {FIELD(vpps_cell_stage, split), FIELD(vpps_cell_stage, first),
-                                     FIELD(vpps_cell_stage, n)};
-static const field output_fields[] = {FIELD(vpps_cell_output, value), FIELD(vpps_cell_output, node),
-                                      FIELD(vpps_cell_output, otherwise)};
-static const field lookup_fields[] = {FIELD(vpps_cell_lookup, table), FIELD(vpps_cell_lookup, kind),
-                                      FIELD(vpps_cell_lookup, value)};
-static const field word_fields[] = {FIELD(vpps_cell_word, kind), FIELD(vpps_cell_word, value)};
-static const field cell_fields[] = {FIELD(vpps_compiled_cell, is_data),
-                                    FIELD(vpps_compiled_cell, needs.training),
-                                    FIELD(vpps_compiled_cell, needs.gradient_out),
-                                    FIELD(vpps_compiled_cell, needs.read_out),
-                                    FIELD(vpps_compiled_cell, needs.asked_gradients),
-                                    FIELD(vpps_compiled_cell, needs.group),
-                                    FIELD(vpps_compiled_cell, gradient_of[0]),
-                                    FIELD(vpps_compiled_cell, n_lists),
-                                    FIELD(vpps_compiled_cell, input_axis[0]),
-                                    FIELD(vpps_compiled_cell, kept_words[0]),
-                                    FIELD(vpps_compiled_cell, kept_words[1]),
-                                    FIELD(vpps_compiled_cell, n_inputs),
-                                    FIELD(vpps_compiled_cell, condition.input),
-                                    FIELD(vpps_compiled_cell, condition.is)};
 
 static void damage_cell(const subject *s, vpps_compiled_cell *c) {
-    damage(s, c, cell_fields, VPPS_COUNT(cell_fields));
-    DAMAGE(s, c->values, c->n_values, value_fields);
-    for (uint32_t v = 0; v < c->n_values; v++)
-        damage(s, &c->values[v], c->values[v].kind == VPPS_VALUE_PRODUCT_T ? by_columns_fields : number_fields, 1);
-    DAMAGE(s, c->contributions, c->n_contributions, contribution_fields);
-    DAMAGE(s, c->outers, c->n_outers, outer_fields);
-    DAMAGE(s, c->stages, c->n_stages, stage_fields);
-    DAMAGE(s, c->outputs, c->n_outputs, output_fields);
-    DAMAGE(s, c->lookups, c->n_lookups, lookup_fields);
-    DAMAGE(s, c->words, c->n_words, word_fields);
-    for (uint32_t i = 0; i < c->n_stages; i++) damage_program(s, &c->programs[i]);
+    for (size_t k = 0; k < n_cell_fields; k++) {
+        const cell_field *f = &cell_fields[k];
+        for (uint32_t stage = 0; stage < (f->list < LIST_PROGRAM ? 1 : c->n_stages); stage++) {
+            uint32_t n;
+            size_t bytes;
+            uint8_t *items = cell_items(c, f->list, stage, &n, &bytes);
+            for (uint32_t i = 0; i < n; i++)
+                if (has_field(items + i * bytes, f)) damage(s, items + i * bytes, bytes, f);
+        }
+    }
 }
 
 /* One word in so many of the script, one field in so many of the cells. */
@@ -339,7 +232,7 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
     memcpy(script, s.script, s.words * sizeof *script);
     s.script = script;
     every = every_word;
-    DAMAGE(&s, script, (uint32_t)s.words, words);
+    for (size_t i = 0; i < s.words; i++) damage(&s, &script[i], sizeof *script, &(cell_field){.bytes = sizeof *script});
     free(script);
     every = every_field;
     for (uint32_t i = 0; i < of->n_cells; i++) damage_cell(of, of->cells[i]);
@@ -352,7 +245,7 @@ static void mutate_all(const job *j, uint64_t seed) {
         for (uint32_t i = 0; i < TRIES; i++) {
             editor e;
             ck_assert(editor_open(&e, &j->subject, vpps_mix64(seed * 1000 + kind * TRIES + i)));
-            if (mutations[kind].apply(&e)) {
+            if (mutations[kind].apply(&e, mutations[kind].argument)) {
                 subject s = j->subject;
                 s.script = e.script;
                 s.words = e.words;
@@ -362,7 +255,7 @@ static void mutate_all(const job *j, uint64_t seed) {
         }
     }
     uint64_t random = vpps_mix64(seed);
-    for (uint32_t kind = 0; kind < n_cell_mutations; kind++) {
+    for (uint32_t kind = 0; kind < n_cell_mutations(); kind += kind < 2 * n_cell_fields ? 2 : 1) {
         for (uint32_t i = 0; i < j->subject.n_cells; i++) {
             vpps_compiled_cell *c = copy_cell(j->subject.cells[i]), *cells[64];
             ck_assert_uint_le(j->subject.n_cells, VPPS_COUNT(cells));
@@ -370,10 +263,7 @@ static void mutate_all(const job *j, uint64_t seed) {
             cells[i] = c;
             subject s = j->subject;
             s.cells = cells;
-            if (c->n_values && cell_mutations[kind].apply(c, s.g, &random)) {
-                if (cell_mutations[kind].remake) TEST_OK(vpps_make_programs(c));
-                ask(&s);
-            }
+            if (mutate_cell(kind, c, s.g->model, &random)) ask(&s);
             vpps_compiled_cell_free(c);
         }
     }
@@ -448,7 +338,7 @@ TEST_GROUP("refusals", .seconds = 300);
 TEST(every_refusal_is_met) {
     enum { MOST = 600, WORDS = 1500, EVERY_WORD = 61, EVERY_FIELD = 2 };
     /* Seeds whose scripts met a refusal that no other before them had; where they no longer do, all are gone through. */
-    static const uint64_t telling[] = {540, 184, 443, 280, 458};
+    static const uint64_t telling[] = {59, 540, 280, 13, 184, 16, 54, 458};
     void (*const opened[])(batch *) = {open_recurrent, open_decided, open_attention};
     batch b;
     for (size_t i = 0; i < VPPS_COUNT(opened); i++) {

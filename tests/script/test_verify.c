@@ -233,7 +233,7 @@ static void corrupt(const job *j, executor *x, uint64_t seed, tally *t) {
     for (uint32_t i = 0; i < 100; i++) {
         editor e;
         ck_assert(editor_open(&e, &j->subject, vpps_mix64(seed * 3000 + i)));
-        for (uint32_t k = 0; k < 1 + i % 6; k++) mutations[n_mutations - 1].apply(&e);
+        for (uint32_t k = 0; k < 1 + i % 6; k++) corrupt_word(&e, 0);
         subject s = j->subject;
         uint32_t *script = malloc(e.words * sizeof *script);
         ck_assert_ptr_nonnull(script);

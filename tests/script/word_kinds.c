@@ -6,7 +6,12 @@ const char *const word_kind_names[WORD_KINDS] = {
     [WORD_HEADER] = "a word of the header",
     [WORD_START] = "a group's start",
     [WORD_BLOCK] = "a block's description",
-    [WORD_RECORD] = "a block's arrays",
+    [WORD_PLACE] = "where values lie",
+    [WORD_VERTEX] = "a vertex",
+    [WORD_INPUT] = "an input's offset",
+    [WORD_LOOKUP] = "a lookup's offset",
+    [WORD_NUMBER] = "a vertex's number",
+    [WORD_LIST] = "a list's start",
     [WORD_CONTRIBUTION] = "a block's list of contributions",
     [WORD_DATA] = "an input's data",
     [WORD_TABLE] = "a table's description",
@@ -24,14 +29,36 @@ static void set_block(const subject *s, uint8_t *kinds, const vpps_block *b) {
     vpps_block_view view;
     const vpps_compiled_cell *c = s->cells[b->cell];
     vpps_view_block(s->script, b, c, &view);
-    set(kinds, b->arrays, view.end - b->arrays, WORD_RECORD);
+    for (uint32_t r = 0; r < VPPS_RECORDS; r++)
+        if (c->kept_words[r]) set(kinds, (size_t)(&b->kept[r] - s->script), 1, WORD_PLACE);
+    const struct {
+        const uint32_t *const *of;
+        uint32_t n;
+        word_kind kind;
+    } arrays[] = {{view.inputs, c->n_inputs, WORD_INPUT},
+                  {view.lookups, c->n_lookups, WORD_LOOKUP},
+                  {view.words, c->n_words, WORD_NUMBER},
+                  {view.lists + 1, c->n_lists, WORD_LIST}};
+    set(kinds, (size_t)(view.vertices - s->script), b->n, WORD_VERTEX);
+    if (view.data) set(kinds, (size_t)(view.data - s->script), b->n, WORD_DATA);
+    for (uint32_t a = 0; a < VPPS_COUNT(arrays); a++) {
+        for (uint32_t i = 0; i < arrays[a].n; i++) {
+            const uint32_t *at = arrays[a].of[i];
+            const uint32_t n = arrays[a].kind == WORD_INPUT  ? vpps_items(b, c->input_axis[i])
+                               : arrays[a].kind == WORD_LIST ? b->n + 1
+                                                             : b->n;
+            if (at) set(kinds, (size_t)(at - s->script), n, arrays[a].kind);
+        }
+    }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (!view.gradient_starts[k]) continue;
         const size_t at = (size_t)(view.gradient_starts[k] - s->script);
-        set(kinds, at, b->n + 1u + view.gradient_starts[k][b->n], WORD_CONTRIBUTION);
+        set(kinds, at, b->n + 1u, WORD_LIST);
+        set(kinds, at + b->n + 1u, view.gradient_starts[k][b->n], WORD_CONTRIBUTION);
         if (!view.pairs[k]) continue;
         const size_t pairs = (size_t)(view.pair_starts[k] - s->script);
-        set(kinds, pairs, b->n + 1u + 2 * view.pair_starts[k][b->n], WORD_CONTRIBUTION);
+        set(kinds, pairs, b->n + 1u, WORD_LIST);
+        set(kinds, pairs + b->n + 1u, 2 * view.pair_starts[k][b->n], WORD_CONTRIBUTION);
     }
     for (uint32_t p = 0; view.data && p < b->n; p++)
         set(kinds, view.data[p], vpps_value_words(&c->values[0]), WORD_DATA);
@@ -57,7 +84,8 @@ void find_word_kinds(const subject *s, uint8_t *kinds) {
         set(kinds, (size_t)(o - s->script), vpps_task_rows[t->kind].n_operands, WORD_OPERAND);
         set(kinds, (size_t)(&t->wait - s->script), t->wait == VPPS_NO_BARRIER ? 1 : 2, WORD_BARRIER);
         set(kinds, (size_t)(&t->signal - s->script), 1, WORD_BARRIER);
-        if (t->kind == VPPS_TASK_STAGE) set(kinds, (size_t)(&t->stage - s->script), 3, WORD_OPERAND);
+        if (t->kind == VPPS_TASK_STAGE) set(kinds, (size_t)(&t->stage - s->script), 1, WORD_OPERAND);
+        if (t->kind == VPPS_TASK_STAGE) set(kinds, (size_t)(&t->pass_record - s->script), 2, WORD_PLACE);
         if (t->kind == VPPS_TASK_CONSTANTS) set(kinds, o[0], 2 * (size_t)o[1], WORD_CONSTANT);
         if (t->kind == VPPS_TASK_ENTRIES) {
             const vpps_entry_sums sums = vpps_sums_at(s->script, o[1]);

@@ -103,7 +103,7 @@ static bool load(vpps_proof *p) {
         return vpps_proof_refuse(p, "it loads another value");
     if (!vpps_proof_is_sound(p, from) || !fill(p, &s->to)) return false;
     if (from->place != VPPS_PLACE_DATA) return vpps_proof_reads(p, from);
-    if (!p->c->is_data || s->axis || vpps_proof_value(p, from->value)->kind != VPPS_VALUE_DATA)
+    if (!p->c->is_data || s->axis || from->shares || vpps_proof_value(p, from->value)->kind != VPPS_VALUE_DATA)
         return vpps_proof_refuse(p, "data without any");
     return make(p, &s->to, vpps_express(p->s, VPPS_X_DATA, s->to.rows, s->to.cols, 0, 0, 0, 0));
 }
