@@ -11,9 +11,8 @@
  * names show it.
  *
  * Measured over 100,000 sentences of seed 1: they have 3 to 25 words, 8.1 on the average, of 4.0 letters; 20 % of the
- * words are in names. Among 1,000 of them 9 % of the words are such that occur fewer than 5 times. (tests/io checks 5 to
- * 20 %, and which side tells the kind.) A neighbour alone tells the kind of 9 in 10 names that have a shared ending; the
- * left one, or the right one, that of half of them.
+ * words are in names. Among 1,000 of them 9 % of the words are such that occur fewer than 5 times. A neighbour alone tells
+ * the kind of 9 in 10 names that have a shared ending; the left one, or the right one, that of half of them.
  */
 #include "language.h"
 
