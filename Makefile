@@ -33,7 +33,7 @@ ALL_CFLAGS := -std=c11 -D_GNU_SOURCE= $(CFLAGS) $(WARNINGS) \
               $(if $(filter 1,$(WERROR)),-Werror) -fPIC -fvisibility=hidden -pthread $(SANITIZE_FLAGS) -MMD -MP
 INCLUDES   := -Iinclude -Isrc -Imodels -Itests
 
-LIBS      := -ljansson -lxxhash -lz -lzstd -lpthread -ldl -lm
+LIBS      := -ljansson -lz -lzstd -lpthread -ldl -lm
 SHARED_FLAGS := -shared -Wl,-z,defs -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL
 ALL_LDFLAGS := -pthread $(SANITIZE_FLAGS) -Wl,--as-needed $(LDFLAGS)
 CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck)

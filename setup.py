@@ -1,6 +1,6 @@
 """Builds the extension vpps._vpps: what cffi makes of the public headers, and the library's own objects in it.
 
-Without VPPS_LIBRARY the library's sources are compiled here, by a C compiler alone: python/standins has what they need of xxhash,
+Without VPPS_LIBRARY the library's sources are compiled here, by a C compiler alone: python/standins has what they need of
 zlib and libzstd. VPPS_LIBRARY=build/libvpps.a takes the archive that make has built.
 """
 import os

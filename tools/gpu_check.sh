@@ -133,7 +133,7 @@ commit() {
 prepare() {
     local objects=$prepared-objects name
     "$make" --no-print-directory -j"$(nproc)" BUILD="$objects" OBJ="$build/obj" \
-        LIBS="-l:libjansson.a -l:libxxhash.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
+        LIBS="-l:libjansson.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
         CHECK_LIBS="-l:libcheck.a -l:libsubunit.a -lpthread -lrt -lm" "${programs[@]/#/$objects/}"
     rm -rf "$prepared"
     mkdir -p "$prepared"/{tests,bench/twins,tools}

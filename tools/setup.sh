@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages_of() {
     case $1 in
-    build) echo gcc libc6-dev make pkg-config libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev ;;
+    build) echo gcc libc6-dev make pkg-config libjansson-dev zlib1g-dev libzstd-dev ;;
     test) echo check libsubunit-dev python3 python3-venv python3-dev g++ clang librsvg2-bin openmpi-bin libopenmpi-dev mpich libmpich-dev ;;
     bench) echo python3 ;;
     deb) echo debhelper dpkg-dev fakeroot lintian ;;
@@ -16,7 +16,7 @@ packages_of() {
     valgrind) echo valgrind libc6-dbg ;;
     emulated) # other processors: a compiler and libraries for 64-bit ARM, and what runs them
         echo qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-        printf '%s:arm64\n' libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev check libsubunit-dev
+        printf '%s:arm64\n' libjansson-dev zlib1g-dev libzstd-dev check libsubunit-dev
         ;;
     *) echo "setup: unknown group '$1' (build, test, bench, deb, users, lint, fuzz, valgrind, emulated)" >&2; return 2 ;;
     esac

@@ -77,12 +77,15 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     return VPPS_OK;
 }
 
+/* For printf: the hash of a part's contents. */
+#define CONTENT_FORMAT "vpps-64 %016" PRIx64
+
 /* Hashes of the data files' contents, and their paths; none of generated data. */
 static void add_data(entry_list *list, const corpus *c, const char *folder) {
     bool files = false;
     for (int i = 0; i < N_SPLITS; i++) {
         if (!c->split[i].present || !c->split[i].n_files) continue;
-        snprintf(add_entry(list, "data.", split_names[i], NULL), VALUE_BYTES, "%016" PRIx64, c->split[i].content);
+        snprintf(add_entry(list, "data.", split_names[i], NULL), VALUE_BYTES, CONTENT_FORMAT, c->split[i].content);
         files = true;
     }
     if (files && *folder) add_entry(list, "train.", "folder", folder);
@@ -558,9 +561,10 @@ vpps_status checkpoint_check_data(const char *path, const settings *s, const cor
         const corpus_split *split = &c->split[i];
         const bool present = split->present && split->n_files;
         snprintf(key, sizeof key, "data.%s", split_names[i]);
-        snprintf(now, sizeof now, "%016" PRIx64, split->content);
+        snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
         VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
-        const bool same = before ? present && strcmp(before, now) == 0 : !present;
+        const bool known = before && strchr(before, ' '); /* else it is another hash, with no name before it */
+        const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
         const bool had = before != NULL;
         free(before);
         if (same) continue;

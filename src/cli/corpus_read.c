@@ -1,6 +1,7 @@
 /* corpus_read.c - reads and generates data of all kinds; their differences are in the tasks. */
 #include "cli/corpus_read.h"
 #include "base/base.h"
+#include "base/hash.h"
 #include "cli/corpus_form.h"
 #include "cli/corpus_notes.h"
 #include "cli/corpus_records.h"
@@ -11,7 +12,6 @@
 #include "io/file.h"
 
 #include <unistd.h>
-#include <xxhash.h>
 
 /* ---------------------------------------------------------------- sources */
 
@@ -94,7 +94,7 @@ static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, 
     if (status == VPPS_OK) status = add_file(split, names[0], two ? names[1] : NULL);
     for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text; i++) {
         corpus_note_encoding(c, names[i], texts[i].text, texts[i].len);
-        split->content = XXH3_64bits_withSeed(texts[i].text, texts[i].len, split->content + 1);
+        split->content = vpps_hash_bytes(texts[i].text, texts[i].len, split->content + 1);
     }
     for (int i = 0; i < 2 && status == VPPS_OK && texts[i].text && !fields_are(form); i++)
         status = split_words(s, &texts[i]);

@@ -1,6 +1,7 @@
 /* team.c - see team.h. */
 #include "cli/team.h"
 #include "base/base.h"
+#include "base/hash.h"
 #include "cli/failure.h"
 #include "cli/guard.h"
 #include "cli/interrupt.h"
@@ -10,7 +11,6 @@
 
 #include <inttypes.h>
 #include <sched.h>
-#include <xxhash.h>
 
 enum { COMMUNICATOR_AUTO, COMMUNICATOR_MPI, COMMUNICATOR_NONE };
 
@@ -161,14 +161,14 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param_info info = {.size = sizeof info};
         if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue; /* of those each has others */
-        hash = XXH3_64bits_withSeed(vpps_param_values(model, p),
-                                    (size_t)info.count * info.rows * info.cols * sizeof(float), hash + 1);
+        hash = vpps_hash_bytes(vpps_param_values(model, p), (size_t)info.count * info.rows * info.cols * sizeof(float),
+                               hash + 1);
     }
     return hash;
 }
 
 static uint64_t hash_of_examples(const corpus_split *split) {
-    return XXH3_64bits_withSeed(split->examples, split->n_examples * sizeof *split->examples, split->content);
+    return vpps_hash_bytes(split->examples, split->n_examples * sizeof *split->examples, split->content);
 }
 
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model) {

@@ -172,7 +172,7 @@ static vpps_status read_entry(int folder, const char *digits, void **bytes, size
     vpps_entry entry;
     snprintf(name, sizeof name, "%s.vpps", digits);
     vpps_status status = load_file(folder, name, &fd, &file, &n, damage);
-    if (status == VPPS_OK && file) status = vpps_entry_decode(file, n, &entry, damage);
+    if (status == VPPS_OK && file) vpps_entry_decode(file, n, &entry, damage);
     if (status == VPPS_OK && file && !*damage && strcmp(entry.key, digits) != 0) *damage = "it is another key's";
     if (status == VPPS_OK && file && !*damage) {
         memmove(file, entry.payload, entry.payload_bytes);
@@ -193,7 +193,7 @@ vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *siz
     *bytes = NULL;
     *size = 0;
     if (why) *why = '\0';
-    VPPS_TRY(vpps_entry_hash_key(key, digits));
+    vpps_entry_hash_key(key, digits);
     if (name_folder(path) != VPPS_OK || open_folder(path, &folder) != VPPS_OK) {
         if (why) snprintf(why, VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
         return VPPS_OK;
@@ -279,7 +279,7 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
     int folder = -1;
     VPPS_TRY(size_limit(&limit));
     VPPS_TRY(name_folder(path));
-    VPPS_TRY(vpps_entry_hash_key(key, digits));
+    vpps_entry_hash_key(key, digits);
     VPPS_TRY(vpps_entry_encode(key, digits, bytes, size, &header, &header_bytes));
     vpps_status status = VPPS_OK;
     if (header_bytes > limit || size > limit - header_bytes) {
@@ -333,7 +333,7 @@ static vpps_status show_file(int folder, const cached_file *file, bool (*see)(co
     int fd;
     vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &damage);
     if (fd >= 0) close(fd);
-    if (status == VPPS_OK && bytes) status = vpps_entry_decode(bytes, n, &entry, &damage);
+    if (status == VPPS_OK && bytes) vpps_entry_decode(bytes, n, &entry, &damage);
     if (status == VPPS_OK && (bytes || damage)) { /* else it was removed meanwhile */
         shown.damaged = damage || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
         if (!shown.damaged) {

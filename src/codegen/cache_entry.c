@@ -1,53 +1,48 @@
 /* cache_entry.c - see cache_entry.h. */
 #include "codegen/cache_entry.h"
+#include "base/hash.h"
 
 #include <inttypes.h>
-#include <xxhash.h>
 
 enum { KIND = 1, DESCRIPTION, TOOLCHAIN, KEY, SOURCE_BYTES, PAYLOAD_BYTES, CHECKSUM, N_LINES };
 
 static const char *const words[N_LINES] = {"vpps-cache ", "kind ",         "description ",   "toolchain ",
                                            "key ",        "source-bytes ", "payload-bytes ", "checksum "};
-#define VERSION "1"
+#define VERSION "2"
 
 static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "no memory for an entry of the kernel cache"); }
 
 /* ---------------------------------------------------------------- hashes */
 
-static void write_digits(XXH128_hash_t hash, char digits[VPPS_ENTRY_DIGITS + 1]) {
-    snprintf(digits, VPPS_ENTRY_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, (uint64_t)hash.high64, (uint64_t)hash.low64);
+static void write_digits(const vpps_hash *h, char digits[VPPS_ENTRY_DIGITS + 1]) {
+    snprintf(digits, VPPS_ENTRY_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, vpps_hash_digest(h, 0),
+             vpps_hash_digest(h, 1));
 }
 
 /* The length goes first, so that no two keys are the same bytes. */
-static void hash_member(XXH3_state_t *state, const void *bytes, size_t n) {
+static void hash_member(vpps_hash *h, const void *bytes, size_t n) {
     const uint64_t length = n;
-    XXH3_128bits_update(state, &length, sizeof length);
-    XXH3_128bits_update(state, bytes, n);
+    vpps_hash_add(h, &length, sizeof length);
+    vpps_hash_add(h, bytes, n);
 }
 
-vpps_status vpps_entry_hash_key(const vpps_cache_key *key, char digits[VPPS_ENTRY_DIGITS + 1]) {
-    XXH3_state_t *state = XXH3_createState();
-    if (!state) return no_memory();
-    XXH3_128bits_reset(state);
-    hash_member(state, key->kind, strlen(key->kind));
-    hash_member(state, key->description, strlen(key->description));
-    hash_member(state, key->toolchain, strlen(key->toolchain));
-    hash_member(state, key->source, key->source_bytes);
-    write_digits(XXH3_128bits_digest(state), digits);
-    XXH3_freeState(state);
-    return VPPS_OK;
+void vpps_entry_hash_key(const vpps_cache_key *key, char digits[VPPS_ENTRY_DIGITS + 1]) {
+    vpps_hash h;
+    vpps_hash_begin(&h, 0);
+    hash_member(&h, key->kind, strlen(key->kind));
+    hash_member(&h, key->description, strlen(key->description));
+    hash_member(&h, key->toolchain, strlen(key->toolchain));
+    hash_member(&h, key->source, key->source_bytes);
+    write_digits(&h, digits);
 }
 
-static vpps_status hash_content(const void *lines, size_t lines_bytes, const void *payload, size_t payload_bytes,
-                                char digits[VPPS_ENTRY_DIGITS + 1]) {
-    XXH3_state_t *state = XXH3_createState();
-    if (!state) return no_memory();
-    XXH3_128bits_reset(state);
-    XXH3_128bits_update(state, lines, lines_bytes);
-    XXH3_128bits_update(state, payload, payload_bytes);
-    write_digits(XXH3_128bits_digest(state), digits);
-    XXH3_freeState(state);
-    return VPPS_OK;
+static void hash_content(const void *lines, size_t lines_bytes, const void *payload, size_t payload_bytes,
+                         char digits[VPPS_ENTRY_DIGITS + 1]) {
+    vpps_hash h;
+    vpps_hash_begin(&h, 0);
+    vpps_hash_add(&h, lines, lines_bytes);
+    vpps_hash_add(&h, payload, payload_bytes);
+    write_digits(&h, digits);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -74,8 +69,10 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
     write_number(f, SOURCE_BYTES, key->source_bytes);
     write_number(f, PAYLOAD_BYTES, payload_bytes);
     vpps_status status = fflush(f) == 0 ? VPPS_OK : no_memory();
-    if (status == VPPS_OK) status = hash_content(*header, *header_bytes, payload, payload_bytes, checksum);
-    if (status == VPPS_OK) write_line(f, CHECKSUM, checksum);
+    if (status == VPPS_OK) {
+        hash_content(*header, *header_bytes, payload, payload_bytes, checksum);
+        write_line(f, CHECKSUM, checksum);
+    }
     if (fclose(f) != 0 && status == VPPS_OK) status = no_memory();
     if (status != VPPS_OK) {
         free(*header);
@@ -101,37 +98,36 @@ static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t len
     return at;
 }
 
-vpps_status vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage) {
+void vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage) {
     char *values[N_LINES], checksum[VPPS_ENTRY_DIGITS + 1], payload_bytes[24];
     size_t lengths[N_LINES];
     const char *payload = split_lines(file, n, values, lengths);
     *damage = NULL;
     if (!payload) {
         *damage = "its first lines are not those of an entry";
-        return VPPS_OK;
+        return;
     }
     *out = (vpps_entry){.payload = payload, .payload_bytes = n - (size_t)(payload - file)};
     if (lengths[0] != strlen(VERSION) || memcmp(values[0], VERSION, lengths[0]) != 0) {
         *damage = "it is of another version";
-        return VPPS_OK;
+        return;
     }
     const int digits = snprintf(payload_bytes, sizeof payload_bytes, "%zu", out->payload_bytes);
     if (lengths[PAYLOAD_BYTES] != (size_t)digits || memcmp(values[PAYLOAD_BYTES], payload_bytes, (size_t)digits) != 0) {
         *damage = "it is longer or shorter than it says";
-        return VPPS_OK;
+        return;
     }
     const size_t lines = (size_t)(values[CHECKSUM] - file) - strlen(words[CHECKSUM]);
-    VPPS_TRY(hash_content(file, lines, payload, out->payload_bytes, checksum));
+    hash_content(file, lines, payload, out->payload_bytes, checksum);
     if (lengths[CHECKSUM] != VPPS_ENTRY_DIGITS || memcmp(values[CHECKSUM], checksum, VPPS_ENTRY_DIGITS) != 0) {
         *damage = "its checksum is wrong";
-        return VPPS_OK;
+        return;
     }
     for (int i = 0; i < N_LINES; i++) values[i][lengths[i]] = '\0';
     out->kind = values[KIND];
     out->description = values[DESCRIPTION];
     out->toolchain = values[TOOLCHAIN];
     out->key = values[KEY];
-    return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- names */

@@ -6,6 +6,7 @@
 #include "output.h"
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "descriptor.h"
 
 #include <ctype.h>
@@ -16,7 +17,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <xxhash.h>
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
 #define TEMPORARY_TRIES 100
@@ -157,7 +157,7 @@ vpps_status vpps_output_claim(int *claim, const char *path) {
     const int n =
         snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "vpps-output-%llx-%llx-%016llx", /* of NUL: no file */
                  (unsigned long long)folder.st_dev, (unsigned long long)folder.st_ino,
-                 (unsigned long long)XXH3_64bits(place.base, strlen(place.base)));
+                 (unsigned long long)vpps_hash_bytes(place.base, strlen(place.base), 0));
     *claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     if (*claim < 0 || bind(*claim, (const struct sockaddr *)&name, bytes) == 0) return VPPS_OK;

@@ -36,8 +36,9 @@ typedef struct vpps_safetensors_source {
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m);
 
-/* A checksum of the tensors' bytes, in their order, as text: "xxh3-64 " and 16 hexadecimal digits (XXH3 with 64 bits and
- * seed 0, of all that follows the header). In the metadata of a file it stands under this key. */
+/* A checksum of the tensors' bytes, in their order, as text: "vpps-64 " and 16 hexadecimal digits (base/hash.h,
+ * seed 0, of all that follows the header). In the metadata of a file it stands under this key. Files whose checksum begins with "xxh3-64 "
+ * are read without a check. */
 #define VPPS_CHECKSUM_KEY "vpps.checksum"
 #define VPPS_CHECKSUM_BYTES 32
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);

@@ -30,8 +30,9 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes);
 
-/* For printf: a checksum's text. */
-#define VPPS_CHECKSUM_FORMAT "xxh3-64 %016llx"
+/* For printf: a checksum's text, and how that of another hash begins, which is not checked. */
+#define VPPS_CHECKSUM_FORMAT "vpps-64 %016llx"
+#define VPPS_CHECKSUM_OTHER "xxh3-64 "
 
 /* A FORMAT failure that names the file. */
 #define VPPS_FAIL_SAFETENSORS(path, format, ...)                                                                       \

@@ -2,12 +2,12 @@
 #include "safetensors_file.h"
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "file.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 /* Takes over `data` and points every tensor into it. */
 static void bind_data(vpps_safetensors *file, unsigned char *data) {
@@ -161,17 +161,16 @@ static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, 
 static vpps_status hash_on_disk(const vpps_safetensors *file, unsigned long long *hash) {
     enum { PIECE = 1 << 20 };
     unsigned char *piece = malloc(PIECE);
-    XXH3_state_t *state = XXH3_createState();
+    vpps_hash state;
     vpps_status status = VPPS_OK;
-    if (!piece || !state) status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
-    if (state) XXH3_64bits_reset(state);
+    if (!piece) status = vpps_fail(VPPS_MEMORY, "%s%s: out of memory", VPPS_PATH_ARGS(file->path));
+    vpps_hash_begin(&state, 0);
     for (uint64_t at = 0; at < file->data_bytes && status == VPPS_OK; at += PIECE) {
         const size_t n = file->data_bytes - at < PIECE ? (size_t)(file->data_bytes - at) : PIECE;
         status = read_at(file, at, n, piece);
-        if (status == VPPS_OK) XXH3_64bits_update(state, piece, n);
+        if (status == VPPS_OK) vpps_hash_add(&state, piece, n);
     }
-    if (status == VPPS_OK) *hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
+    if (status == VPPS_OK) *hash = vpps_hash_digest(&state, 0);
     free(piece);
     return status;
 }
@@ -180,9 +179,9 @@ vpps_status vpps_safetensors_verify(const vpps_safetensors *file) {
     char text[VPPS_CHECKSUM_BYTES];
     unsigned long long hash = 0;
     const char *wanted = vpps_safetensors_metadata(file, VPPS_CHECKSUM_KEY);
-    if (!wanted) return VPPS_OK;
+    if (!wanted || strncmp(wanted, VPPS_CHECKSUM_OTHER, strlen(VPPS_CHECKSUM_OTHER)) == 0) return VPPS_OK;
     if (file->data) {
-        hash = XXH3_64bits(file->data, (size_t)file->data_bytes);
+        hash = vpps_hash_bytes(file->data, (size_t)file->data_bytes, 0);
     } else {
         VPPS_TRY(hash_on_disk(file, &hash));
     }

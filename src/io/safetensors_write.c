@@ -2,10 +2,9 @@
 #include "safetensors_file.h"
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "descriptor.h"
 #include "output.h"
-
-#include <xxhash.h>
 
 static vpps_status no_memory(const char *path) {
     return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for the header", VPPS_PATH_ARGS(path));
@@ -164,7 +163,7 @@ static vpps_status give_bytes(const char *path, const vpps_safetensors_tensor *t
 }
 
 static vpps_status add_to_hash(void *to, const void *bytes, uint64_t n_bytes) {
-    XXH3_64bits_update(to, bytes, (size_t)n_bytes);
+    vpps_hash_add(to, bytes, (size_t)n_bytes);
     return VPPS_OK;
 }
 
@@ -174,15 +173,13 @@ static vpps_status add_to_output(void *to, const void *bytes, uint64_t n_bytes) 
 
 vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
                                            const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]) {
-    XXH3_state_t *state = XXH3_createState();
-    vpps_status status = state ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a checksum");
-    if (state) XXH3_64bits_reset(state);
+    vpps_hash hash;
+    vpps_status status = VPPS_OK;
+    vpps_hash_begin(&hash, 0);
     for (size_t i = 0; i < n && status == VPPS_OK; i++)
-        status = give_bytes("checksum", tensors, i, source, state, add_to_hash);
-    if (status == VPPS_OK) {
-        snprintf(text, VPPS_CHECKSUM_BYTES, VPPS_CHECKSUM_FORMAT, (unsigned long long)XXH3_64bits_digest(state));
-    }
-    XXH3_freeState(state);
+        status = give_bytes("checksum", tensors, i, source, &hash, add_to_hash);
+    if (status == VPPS_OK)
+        snprintf(text, VPPS_CHECKSUM_BYTES, VPPS_CHECKSUM_FORMAT, (unsigned long long)vpps_hash_digest(&hash, 0));
     return status;
 }
 

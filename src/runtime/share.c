@@ -1,7 +1,6 @@
 /* share.c - see share.h. */
 #include "runtime/share.h"
-
-#include <xxhash.h>
+#include "base/hash.h"
 
 /* The header that every process sends to every other. It is followed by a bit for each parameter that has a gradient here, and, for each
  * lookup table, the number of rows that come with the next exchange. */
@@ -43,17 +42,18 @@ struct vpps_share {
 
 /* ---------------------------------------------------------------- life */
 
-static uint64_t hash_of_model(XXH3_state_t *h, const vpps_model *model, const char *machine) {
-    XXH3_64bits_reset(h);
-    XXH3_64bits_update(h, VPPS_VERSION, sizeof VPPS_VERSION);
-    XXH3_64bits_update(h, machine, strlen(machine));
+static uint64_t hash_of_model(const vpps_model *model, const char *machine) {
+    vpps_hash h;
+    vpps_hash_begin(&h, 0);
+    vpps_hash_add(&h, VPPS_VERSION, sizeof VPPS_VERSION);
+    vpps_hash_add(&h, machine, strlen(machine));
     for (size_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *d = &model->params[p];
         const uint32_t shape[5] = {(uint32_t)d->kind, d->count, d->rows, d->cols, vpps_is_sharded(d)};
-        XXH3_64bits_update(h, d->name, strlen(d->name));
-        XXH3_64bits_update(h, shape, sizeof shape);
+        vpps_hash_add(&h, d->name, strlen(d->name));
+        vpps_hash_add(&h, shape, sizeof shape);
     }
-    return XXH3_64bits_digest(h);
+    return vpps_hash_digest(&h, 0);
 }
 
 /* A hash of what must be the same in all processes in a batch: the rule of the step, and the frozen parameters. */
@@ -61,8 +61,8 @@ static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, con
 #define X(name) h->name,
     const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X)(float) h->update, (float)h->guard, (float)h->step};
 #undef X
-    uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
-    if (h->steps) hash ^= XXH3_64bits(steps, s->params->n_params * sizeof(vpps_param_step));
+    uint64_t hash = vpps_hash_bytes(numbers, sizeof numbers, 0);
+    if (h->steps) hash ^= vpps_hash_bytes(steps, s->params->n_params * sizeof(vpps_param_step), 0);
     for (size_t p = 0; p < s->params->n_params; p++) hash = vpps_mix64(hash ^ s->params->params[p].frozen);
     return hash;
 }
@@ -113,19 +113,16 @@ vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]) {
 
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c) {
     vpps_share *s = calloc(1, sizeof *s);
-    XXH3_state_t *hash = XXH3_createState();
     *out = NULL;
     if (s) {
         s->c = c;
         s->params = model;
     }
-    if (!s || !hash || !make_room(s)) {
-        XXH3_freeState(hash);
+    if (!s || !make_room(s)) {
         vpps_share_close(s);
         return vpps_fail(VPPS_MEMORY, "communicator: out of memory for gradients of %u processes", c->size);
     }
-    s->model = hash_of_model(hash, model, machine);
-    XXH3_freeState(hash);
+    s->model = hash_of_model(model, machine);
     *out = s;
     return VPPS_OK;
 }

@@ -308,6 +308,15 @@ fewer() {
         fails_with 1 "a part that is missing" "$vpps" train tree-lstm --resume fewer.ckpt --epochs 2 --data two
 }
 check "resume without one of the parts" fewer
+rename_hash() { # what a release with another hash wrote: the name of its checksum is $2, its hashes of data have no name
+    LC_ALL=C sed -E -i "s/(\"vpps.checksum\":\")vpps-64/\1$2/; s/(\"data\.[a-z]+\":\")vpps-64 [0-9a-f]{16}\"/\10123456789abcdef\"        /g" "$1"
+}
+other_hash() {
+    first hash.ckpt && rename_hash hash.ckpt xxh3-64 && grep -qa 0123456789abcdef hash.ckpt && exits 0 "$vpps" eval --model hash.ckpt &&
+        exits 0 "$vpps" train tree-lstm --vps 1 --resume hash.ckpt --epochs 2 && same_tensors two.ckpt hash.ckpt &&
+        first hash.ckpt && rename_hash hash.ckpt what-64 && fails_with 1 "it was damaged" "$vpps" eval --model hash.ckpt
+}
+check "a checkpoint of another hash is read, an unknown one is not" other_hash
 
 # ---------------------------------------------------------------- --init
 

@@ -1,0 +1,25 @@
+/* hash.h - the library's one hash of bytes: it finds damage, and tells contents apart. It is the same on every machine and in every
+ * release, since checksums of files are made with it; it does not withstand those who look for two inputs with one hash.
+ *
+ * Four lanes of 64 bits start as K[(i + 1) % 4] ^ seed. Each block of 64 bytes holds eight little-endian words; lane i takes two of them:
+ *     lane[i] = rotate_left(lane[i], 29) + fold(lane[i] ^ word[2 * i], K[i] ^ word[2 * i + 1])
+ * where fold is the low half of the 128-bit product, xor its high half. Zeros fill the last block up. A digest folds the number of bytes
+ * and the lanes together (hash.c); there are two of them, for hashes of 128 bits. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct vpps_hash {
+    uint64_t lanes[4], n_bytes;
+    unsigned char rest[64]; /* bytes of a block that is not full: n_bytes % 64 */
+} vpps_hash;
+
+void vpps_hash_begin(vpps_hash *h, uint64_t seed);
+/* The hash depends on the bytes alone, not on the pieces that they come in. */
+void vpps_hash_add(vpps_hash *h, const void *bytes, size_t n);
+/* Digest 0 or 1 of all bytes so far. */
+uint64_t vpps_hash_digest(const vpps_hash *h, unsigned number);
+
+/* Digest 0 of n bytes. */
+uint64_t vpps_hash_bytes(const void *bytes, size_t n, uint64_t seed);
