@@ -57,7 +57,8 @@ HOT       := $(filter src/graph/% src/cell/% src/script/% src/runtime/comm/% src
 BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% fuzz/% graph/test_ops.c runtime/test_bf16.c), \
                $(wildcard tests/*/*.c))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/whole.def \
-             src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h)
+             src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h) \
+             src/io/json.h src/io/json.c src/io/chunks.h src/cli/chain_paths.h src/cli/chain_paths.c src/cli/tokenize_simple.c
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o $(OBJ)/src/export/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))

@@ -1125,6 +1125,9 @@ VPPS_API vpps_status vpps_checkpoint_metadata(const char *path, const char *key,
  *   scratch0 ...          where a list's members need it: PREFIX_CELL_SCRATCH0 floats for each of list 0
  *   out, pushed           PREFIX_CELL_OUT and PREFIX_CELL_PUSHED floats: what the vertex scatters, and pushes. They overlap nothing else.
  *
+ * A cell without lists and without a condition has a second function, of n vertices that do not need each other: PREFIX_CELL_many(n,
+ * child0_of, ..., out_of, pushed_of), whose arrays have an entry for each vertex. It reads weights once for several vertices.
+ *
  * Matrices lie column after column. A parameter that would not be read, or an array of no floats, is left out. Output k begins at
  * PREFIX_CELL_OUTk, which is the same for all cells of the model; pushed value k at PREFIX_CELL_PUSHk. A function returns PREFIX_OK,
  * PREFIX_INDEX (an index is out of range) or PREFIX_MEMBERS (a list has fewer or more members than the cell takes), and writes nothing

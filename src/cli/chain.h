@@ -2,17 +2,10 @@
  * scheme of chunks allows. */
 #pragma once
 
-#include "vpps_data.h"
+#include "cli/chain_paths.h"
 
 /* Which tags may follow each other, in the order of --scheme's words. */
 typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } chain_scheme;
-
-/* Scores of which tag follows which. */
-typedef struct tag_chain {
-    uint32_t classes;   /* 0: there is no chain: tags do not depend on each other */
-    float *next;        /* of tag j and, after it, tag i: [i * classes + j] */
-    float *begin, *end; /* of the first tag and of the last */
-} tag_chain;
 
 /* A chain of zeros. Close in any case. Fails with MEMORY. */
 vpps_status chain_open(tag_chain *ch, uint32_t classes);
@@ -24,13 +17,6 @@ vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *t
 
 /* Would chain_forbid fail? As it does. */
 vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags);
-
-/* The likeliest tags of n words together (Viterbi 1967). logits: each word's. Fails with MEMORY. */
-vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags);
-
-/* log_p[k * classes + i]: the log of the probability of tag i at word k, whatever the other tags are. Fails with
- * MEMORY. */
-vpps_status chain_marginals(const tag_chain *ch, uint32_t n, const float *const *logits, float *log_p);
 
 /* May `now` follow `before`? O stands before the first tag of a sentence and after the last. */
 bool chain_allows(chain_scheme scheme, const char *before, const char *now);

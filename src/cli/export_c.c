@@ -192,7 +192,7 @@ static void tell_error(const settings *s) {
 static vpps_status open_network(session *x, settings *s, corpus *c) {
     VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
     options_complete(s);
-    if (s->main_program) VPPS_TRY(export_main_check(s, c));
+    if (s->main_program) VPPS_TRY(export_main_check(s));
     s->vps = 1;
     s->no_tuning = true;
     VPPS_TRY(session_open(x, s, c));

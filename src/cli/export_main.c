@@ -1,50 +1,52 @@
 /* export_main.c - see export_main.h. The program is made of the files of src/cli/main, real C that names the cells' functions by the prefix
- * net_, and of the lines that are written here: the network's sizes and layers. */
+ * net_, of parts of vpps that are C99 themselves, and of the lines that are written here: the network's sizes and layers. */
 #include "cli/export_main.h"
 #include "base/base.h"
 #include "cli/chain.h"
+#include "cli/fields.h"
 #include "cli/tokenize.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 
-extern const char main_lines[], main_sentences[], main_trees[], main_tags[], main_labels[], main_bilstm[],
-    main_transformer[], main_act[];
+extern const char main_lines[], main_objects[], main_sentences[], main_trees[], main_tags[], main_columns[],
+    main_tagger[], main_labels[], main_bilstm[], main_transformer[], main_act[], main_json_types[], main_json[],
+    main_chunks[], main_chain_types[], main_chain[], main_tokens[];
 
 /* Where vectors go through layers. */
 typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {
     const network *of;
-    const char *names; /* of the cells, where the files have others */
-    const char *files[3];
+    const char *names;  /* of the cells, where the files have others */
+    const char *scores; /* the file that computes them; NULL: the trees' own does */
     layer_kind layers;
 } program;
 
 extern const network tree_lstm, tree_lstm_2type, tree_gru, rvnn, mv_rnn, td_rnn, td_lstm, tree_fc, bilstm_tagger,
     bilstm_char_tagger, bilstm_classifier, act, transformer_tagger;
 
-#define TREE "#define LEAF net_leaf\n#define INNER(tree, node) net_inner\n"
-#define PYRAMID "#define LEAF net_leaf\n#define PYRAMID net_inner\n"
+#define TREE "#define LEAF net_leaf_many\n#define INNER(kind) net_inner_many\n"
+#define PYRAMID "#define LEAF net_leaf\n#define PYRAMID net_inner_many\n"
 #define TWO_KINDS                                                                                                      \
-    "#define LEAF net_tree_lstm_leaf\n#define KINDS\n"                                                                 \
-    "#define INNER(tree, node) (kind_of(tree, node) ? net_tree_lstm_inner__kind_2 : net_tree_lstm_inner__kind_1)\n"
+    "#define LEAF net_tree_lstm_leaf_many\n#define KINDS\n"                                                            \
+    "#define INNER(kind) (kind ? net_tree_lstm_inner__kind_2_many : net_tree_lstm_inner__kind_1_many)\n"
 
 static const program programs[] = {
-    {&tree_lstm, TREE, {main_trees}, NO_LAYERS},
-    {&tree_lstm_2type, TWO_KINDS, {main_trees}, NO_LAYERS},
-    {&tree_gru, TREE, {main_trees}, NO_LAYERS},
-    {&rvnn, TREE, {main_trees}, NO_LAYERS},
-    {&mv_rnn, TREE, {main_trees}, NO_LAYERS},
-    {&td_rnn, PYRAMID, {main_trees}, NO_LAYERS},
-    {&td_lstm, PYRAMID, {main_trees}, NO_LAYERS},
-    {&tree_fc, TREE, {main_trees}, NO_LAYERS},
-    {&bilstm_tagger, "", {main_sentences, main_tags, main_bilstm}, LSTM_LAYERS},
-    {&bilstm_char_tagger, "#define SPELLED\n", {main_sentences, main_tags, main_bilstm}, LSTM_LAYERS},
-    {&bilstm_classifier, "#define WHOLE\n", {main_sentences, main_labels, main_bilstm}, LSTM_LAYERS},
-    {&act, "", {main_sentences, main_labels, main_act}, NO_LAYERS},
-    {&transformer_tagger, "", {main_sentences, main_tags, main_transformer}, ATTENTION_LAYERS},
+    {&tree_lstm, TREE, NULL, NO_LAYERS},
+    {&tree_lstm_2type, TWO_KINDS, NULL, NO_LAYERS},
+    {&tree_gru, TREE, NULL, NO_LAYERS},
+    {&rvnn, TREE, NULL, NO_LAYERS},
+    {&mv_rnn, TREE, NULL, NO_LAYERS},
+    {&td_rnn, PYRAMID, NULL, NO_LAYERS},
+    {&td_lstm, PYRAMID, NULL, NO_LAYERS},
+    {&tree_fc, TREE, NULL, NO_LAYERS},
+    {&bilstm_tagger, "", main_bilstm, LSTM_LAYERS},
+    {&bilstm_char_tagger, "#define SPELLED\n", main_bilstm, LSTM_LAYERS},
+    {&bilstm_classifier, "#define WHOLE\n", main_bilstm, LSTM_LAYERS},
+    {&act, "", main_act, NO_LAYERS},
+    {&transformer_tagger, "", main_transformer, ATTENTION_LAYERS},
 };
 
 static const program *program_of(const settings *s) {
@@ -53,30 +55,27 @@ static const program *program_of(const settings *s) {
     return NULL;
 }
 
-vpps_status export_main_check(const settings *s, const corpus *c) {
+vpps_status export_main_check(const settings *s) {
     if (!program_of(s)) return vpps_fail(VPPS_ARGUMENT, "--main: there is no program for %s", s->network->name);
     if (s->weights || s->losses)
         return vpps_fail(VPPS_ARGUMENT,
                          "--main: the program has its weights in the C file and no labels; expected no --%s",
                          s->weights ? "weights" : "losses");
-    if (s->network->kind == NET_TREES && c->vocab[VOCAB_CLASSES])
-        return vpps_fail(
-            VPPS_ARGUMENT,
-            "--main: the network's trees have labels with names, which predict makes binary first; expected "
-            "trees with numbers");
-    if (s->tokenizer != TOKENIZER_NONE)
-        return vpps_fail(
-            VPPS_ARGUMENT,
-            "--main: the network's text is split by --tokenizer simple; expected words with blanks between");
     return VPPS_OK;
 }
 
 /* ---------------------------------------------------------------- text */
 
+/* Is a line one for files alone, which name each other? */
+static bool is_left_out(const char *line) {
+    return strncmp(line, "#include \"", 10) == 0 || strncmp(line, "#pragma once", 12) == 0;
+}
+
 /* A file with the names' prefix in the place of net_ and NET_. */
 static void put_file(const settings *s, const char *text, FILE *f) {
     const char *prefix = s->prefix ? s->prefix : "net";
     for (const char *at = text; *at; at++) {
+        while (is_left_out(at)) at = strchr(at, '\n') + 1;
         const bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
         const bool lower = begins && strncmp(at, "net_", 4) == 0, upper = begins && strncmp(at, "NET_", 4) == 0;
         if (!lower && !upper) {
@@ -131,11 +130,12 @@ static void put_scores(FILE *f, const char *name, const float *scores, size_t n)
 }
 
 /* Which tag follows which, where that matters. */
-static vpps_status put_chain(session *x, const corpus *c, FILE *f) {
+static vpps_status put_chain(session *x, const corpus *c, FILE *f, bool *there) {
     VPPS_CLOSED_BY(chain_close) tag_chain chain = {0};
     if (x->settings->network->kind != NET_TAGGING) return VPPS_OK;
     VPPS_TRY(session_open_chain(x, c, &chain));
-    if (!chain.classes) return VPPS_OK;
+    *there = chain.classes > 0;
+    if (!*there) return VPPS_OK;
     const size_t n = chain.classes;
     fputs("#define CHAIN\n", f);
     put_scores(f, "next", chain.next, n * n);
@@ -144,28 +144,59 @@ static vpps_status put_chain(session *x, const corpus *c, FILE *f) {
     return VPPS_OK;
 }
 
+/* Which members objects have, and what the network's classes are. */
+static void put_names(const settings *s, const corpus *c, FILE *f) {
+    const char *const *names = fields_text_names(s->network->kind);
+    const vpps_vocab *classes = c->vocab[VOCAB_CLASSES];
+    fputs(s->network->kind == NET_TREES     ? "#define ANSWER_NAMES \"label\", \"score\", \"words\", \"nodes\"\n"
+                                              "#define UNANSWERED(i) ((i) < 2)\n"
+          : s->network->kind == NET_TAGGING ? "#define ANSWER_NAMES \"words\", \"tags\", \"spans\"\n"
+                                              "#define UNANSWERED(i) ((i) == 1)\n"
+                                            : "#define ANSWER_NAMES \"label\", \"score\"\n#define UNANSWERED(i) 1\n",
+          f);
+    fprintf(f, "#define TEXT_NAME \"%s\"\n#define TEXT_NAMES", s->network->kind == NET_TREES ? "tree" : "text");
+    for (size_t i = 0; names[i]; i++) fprintf(f, "%s \"%s\"", i ? "," : "", names[i]);
+    fprintf(f, "\n%s%s%s", s->network->kind == NET_TREES && classes ? "#define NAMED\n" : "",
+            s->network->kind == NET_TAGGING && vpps_f1_applies(classes) ? "#define CHUNKS\n" : "",
+            s->tokenizer == TOKENIZER_SIMPLE ? "#define TOKENS\n" : "");
+}
+
+static void put_functions(const settings *s, const program *p, FILE *f) {
+    if (p->layers == LSTM_LAYERS) {
+        put_line(s, f,
+                 "typedef int step(const float *restrict before, const float *restrict x, float *restrict out);\n");
+        put_layers(s, f, "step", "forward_layers", "forward", "");
+        put_layers(s, f, "step", "backward_layers", "backward", "");
+    }
+    if (p->layers == ATTENTION_LAYERS) {
+        put_line(s, f,
+                 "typedef int layer(const float *restrict word, const float *const *words, size_t n, float "
+                 "*restrict scratch, float *restrict out);\n");
+        put_layers(s, f, "layer", "layers", "layer", "_");
+    }
+}
+
+static void put_files(const settings *s, FILE *f, const char *const *files) {
+    for (; *files; files++) put_file(s, *files, f);
+}
+
 vpps_status export_main(session *x, const corpus *c, FILE *f) {
     const settings *s = x->settings;
     const program *p = program_of(s);
+    bool chain = false;
     put_sizes(s, c, p, f);
-    VPPS_TRY(put_chain(x, c, f));
-    put_file(s, main_lines, f);
-    for (size_t i = 0; i < VPPS_COUNT(p->files) && p->files[i]; i++) {
-        const bool layers = p->files[i] == main_bilstm || p->files[i] == main_transformer;
-        if (layers && p->layers == LSTM_LAYERS) {
-            put_line(s, f,
-                     "typedef int step(const float *restrict before, const float *restrict x, float *restrict out);\n");
-            put_layers(s, f, "step", "forward_layers", "forward", "");
-            put_layers(s, f, "step", "backward_layers", "backward", "");
-        }
-        if (layers && p->layers == ATTENTION_LAYERS) {
-            put_line(s, f,
-                     "typedef int layer(const float *restrict word, const float *const *words, size_t n, float "
-                     "*restrict scratch, "
-                     "float *restrict out);\n");
-            put_layers(s, f, "layer", "layers", "layer", "_");
-        }
-        put_file(s, p->files[i], f);
-    }
+    put_names(s, c, f);
+    VPPS_TRY(put_chain(x, c, f, &chain));
+    put_files(s, f, (const char *const[]){main_lines, main_json_types, main_json, main_objects, NULL});
+    if (s->tokenizer == TOKENIZER_SIMPLE) put_file(s, main_tokens, f);
+    if (chain) put_files(s, f, (const char *const[]){main_chain_types, main_chain, NULL});
+    if (s->network->kind == NET_TREES)
+        put_file(s, main_trees, f);
+    else if (s->network->kind == NET_TAGGING)
+        put_files(s, f, (const char *const[]){main_sentences, main_chunks, main_tags, main_columns, main_tagger, NULL});
+    else
+        put_files(s, f, (const char *const[]){main_sentences, main_labels, NULL});
+    put_functions(s, p, f);
+    if (p->scores) put_file(s, p->scores, f);
     return VPPS_OK;
 }

@@ -4,7 +4,7 @@
 #include "cli/session.h"
 
 /* Can there be one? Fails with ARGUMENT. The checkpoint has been described. */
-vpps_status export_main_check(const settings *s, const corpus *c);
+vpps_status export_main_check(const settings *s);
 
 /* Appends the program. Fails with ARGUMENT, MEMORY. */
 vpps_status export_main(session *x, const corpus *c, FILE *f);

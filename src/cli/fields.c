@@ -29,8 +29,7 @@ void fields_close(field_reader *r) {
 
 /* ---------------------------------------------------------------- names */
 
-/* The names of the field with the text that need not be said; end with NULL. */
-static const char *const *usual_texts(net_kind kind) {
+const char *const *fields_text_names(net_kind kind) {
     static const char *const of_tags[] = {"words", "tokens", "text", "sentence", NULL},
                              *const of_trees[] = {"tree", "text", NULL},
                              *const of_pairs[] = {"source", "text", "sentence", NULL},
@@ -82,7 +81,8 @@ static bool has_name(const json_t *names, const char *given, const char *const *
 
 static bool has_names(const settings *s, const json_t *names) {
     const net_kind kind = s->network->kind;
-    return has_name(names, s->text_field, usual_texts(kind)) && has_name(names, s->label_field, usual_labels(kind));
+    return has_name(names, s->text_field, fields_text_names(kind)) &&
+           has_name(names, s->label_field, usual_labels(kind));
 }
 
 static vpps_status names_of(const char *text, size_t len, bool tabs, json_t **names) {
@@ -138,7 +138,7 @@ static bool is_one(const char *name, const char *given, const char *const *usual
 }
 
 bool fields_are_of(const settings *s, const char *name) {
-    return is_one(name, s->text_field, usual_texts(s->network->kind)) ||
+    return is_one(name, s->text_field, fields_text_names(s->network->kind)) ||
            is_one(name, s->label_field, usual_labels(s->network->kind));
 }
 
@@ -157,7 +157,7 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     char found[200] = "", wanted[120];
     VPPS_TRY(names_of(text, len, r->form == INPUT_TSV, &r->names));
     VPPS_TRY(check_separator(r->names, r->form == INPUT_TSV));
-    VPPS_TRY(check_once(r->names, r->s->text_field, usual_texts(r->s->network->kind)));
+    VPPS_TRY(check_once(r->names, r->s->text_field, fields_text_names(r->s->network->kind)));
     VPPS_TRY(check_once(r->names, r->s->label_field, usual_labels(r->s->network->kind)));
     if (r->s->command == COMMAND_PREDICT) VPPS_TRY(name_unnamed(r->names));
     if (r->s->command == COMMAND_PREDICT) VPPS_TRY(check_all_once(r->names));
@@ -193,7 +193,7 @@ static vpps_status take_members(const field_reader *r, const vpps_json *json, co
         if (json_object_set_new(object, v->key, value_of(v, text)) != 0)
             return vpps_fail(VPPS_MEMORY, "no memory for a record");
     }
-    VPPS_TRY(check_once(names, r->s->text_field, usual_texts(r->s->network->kind)));
+    VPPS_TRY(check_once(names, r->s->text_field, fields_text_names(r->s->network->kind)));
     if (!r->labels && !r->s->gold) return VPPS_OK;
     return check_once(names, r->s->label_field, usual_labels(r->s->network->kind));
 }
@@ -265,7 +265,7 @@ static vpps_status take_list(const field_reader *r, json_t *object, const char *
 }
 
 static vpps_status find_text(const field_reader *r, json_t *object, const json_t **value, const char **name) {
-    *value = find(object, r->s->text_field, usual_texts(r->s->network->kind), name);
+    *value = find(object, r->s->text_field, fields_text_names(r->s->network->kind), name);
     if (!*value && !r->s->text_field && json_object_size(object) == 1) {
         *name = json_object_iter_key(json_object_iter(object));
         *value = json_object_get(object, *name);
@@ -428,7 +428,7 @@ static vpps_status print_text(const field_reader *r, json_t *object, FILE *f) {
 }
 
 const char *fields_other_text(const field_reader *r, const json_t *object, const char **read) {
-    const json_t *value = find(object, r->s->text_field, usual_texts(r->s->network->kind), read);
+    const json_t *value = find(object, r->s->text_field, fields_text_names(r->s->network->kind), read);
     const char *key;
     json_t *other;
     json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* it is only read */

@@ -18,6 +18,9 @@ bool fields_numbered(const settings *s);
 /* Is a table's first line the names of fields, one of them the text's, and one what is learned from it? */
 bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 
+/* The names of the field with the text that need not be said; end with NULL. */
+const char *const *fields_text_names(net_kind kind);
+
 /* Is a field of that name the text's, or one of what is learned from it? */
 bool fields_are_of(const settings *s, const char *name);
 

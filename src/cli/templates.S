@@ -1,19 +1,32 @@
 /* templates.S - the parts of the program of an exported network, as zero-terminated text: main_NAME. */
-    .macro template name
+    .macro template name, path
     .globl main_\name
     .hidden main_\name
 main_\name:
-    .incbin "src/cli/main/\name\().h"
+    .incbin "\path"
     .byte 0
     .endm
 
+    .macro part name
+    template \name, "src/cli/main/\name\().h"
+    .endm
+
     .section .rodata
-    template lines
-    template sentences
-    template trees
-    template tags
-    template labels
-    template bilstm
-    template transformer
-    template act
+    part lines
+    part objects
+    part sentences
+    part trees
+    part tags
+    part columns
+    part tagger
+    part labels
+    part bilstm
+    part transformer
+    part act
+    template json_types, "src/io/json.h"
+    template json, "src/io/json.c"
+    template chunks, "src/io/chunks.h"
+    template chain_types, "src/cli/chain_paths.h"
+    template chain, "src/cli/chain_paths.c"
+    template tokens, "src/cli/tokenize_simple.c"
     .section .note.GNU-stack, "", %progbits

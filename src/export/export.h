@@ -40,6 +40,7 @@ typedef struct vpps_c_cell {
     vpps_segments s;
     FILE *out;
     uint32_t segment;
+    bool many;    /* there is a function of many vertices; else one of a vertex alone */
     bool *pushes; /* of each pushed value: it is given */
     uint32_t out_words, push_words;
     uint64_t inputs, indices; /* sets: those that are read */
@@ -67,6 +68,15 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);
 
 /* A name that a user chose, for a comment, which it must not end. */
 void vpps_c_comment(FILE *out, const char *name);
+
+/* Between these, what is written is done for each vertex that the function computes together; `of` is what was written before. */
+typedef struct vpps_c_block {
+    FILE *of;
+    char *text;
+    size_t bytes;
+} vpps_c_block;
+vpps_status vpps_c_begin_vertices(vpps_c_cell *x, vpps_c_block *b);
+vpps_status vpps_c_end_vertices(vpps_c_cell *x, vpps_c_block *b);
 
 /* Writes the loops of the cell's stage. Fails with ARGUMENT and the operation's name, where one cannot be written as C. */
 vpps_status vpps_c_write_stage(vpps_c_cell *x);

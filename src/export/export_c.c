@@ -131,7 +131,8 @@ static void put_begin(const vpps_c_writer *w, const char *declarations) {
         fprintf(w->out, "\n%s", declarations);
     fputs("\n#ifdef __GNUC__\n#define VPPS_UNUSED __attribute__((unused))\n"
           "#define VPPS_INLINE static inline __attribute__((always_inline, unused))\n"
-          "#else\n#define VPPS_UNUSED\n#define VPPS_INLINE static inline\n#endif\n\nenum { MOST_ROWS = 64 };\n",
+          "#else\n#define VPPS_UNUSED\n#define VPPS_INLINE static inline\n#endif\n\nenum { MOST_ROWS = 64, AT_ONCE = "
+          "4, TOGETHER = 8 };\n",
           w->out);
     put_template(w, vpps_c_math);
     put_template(w, vpps_c_functions);

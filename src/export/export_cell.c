@@ -2,6 +2,7 @@
 #include "cell/print.h"
 #include "export/export.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 
 typedef vpps_c_text text;
@@ -100,28 +101,103 @@ static bool reads(const vpps_c_cell *x, bool pulled, uint32_t axis, uint32_t num
     return false;
 }
 
-static void put_parameters(const vpps_c_cell *x, FILE *out) {
+/* How a parameter is written: of the function of a vertex, and as that is defined by the other one, which takes many; in a call of it; and
+ * what it is for vertex r. */
+typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
+
+typedef struct parameter_list {
+    FILE *out;
+    parameter_form form;
+    const char *between, *block; /* block: where the names stand that VERTEX is about */
+} parameter_list;
+
+/* Does a name stand in a text? */
+static bool names(const char *in, const char *name) {
+    const size_t len = strlen(name);
+    for (const char *at = in; (at = strstr(at, name)); at += len) {
+        const char after = at[len];
+        if (!(after == '_' || isalnum((unsigned char)after)) && (at == in || !isalnum((unsigned char)at[-1])))
+            return true;
+    }
+    return false;
+}
+
+/* One vertex has `type` for it, a pointer or a number. */
+static void put_parameter(parameter_list *p, const char *type, text name) {
+    const bool pointer = strchr(type, '*') != NULL;
+    const char *exclusive = pointer && p->form != DEFINED ? "restrict " : "";
+    if (p->form == VERTEX) {
+        if (names(p->block, name.at)) fprintf(p->out, "%s%s%s = %s_of[r];\n", type, exclusive, name.at, name.at);
+        return;
+    }
+    fputs(p->between, p->out);
+    p->between = ", ";
+    if (p->form == CALL)
+        fprintf(p->out, "&%s", name.at);
+    else if (p->form == MANY)
+        fprintf(p->out, "%s%s%s_of", pointer ? type : "const uint32_t ", pointer ? "const *" : "*", name.at);
+    else
+        fprintf(p->out, "%s%s%s", type, exclusive, name.at);
+}
+
+static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form, const char *block) {
     const vpps_cell_data *d = x->cell;
-    const char *between = "";
-#define PARAMETER(...) (fputs(between, out), fprintf(out, __VA_ARGS__), between = ", ")
-    if (x->w->options->weights) PARAMETER("const void *weights");
+    parameter_list p = {out, form, "", block};
+#define ALONE(...) (fputs(p.between, out), fprintf(out, __VA_ARGS__), p.between = ", ")
+    if (x->w->options->weights && form != VERTEX) ALONE(form == CALL ? "weights" : "const void *weights");
+    if (form == MANY || form == CALL) ALONE(form == CALL ? "1" : "size_t n");
     for (uint32_t i = 0; i < d->min_children; i++)
-        if (reads(x, false, 0, i)) PARAMETER("const float *restrict child%u", i);
+        if (reads(x, false, 0, i)) put_parameter(&p, "const float *", vpps_c_say("child%u", i));
     for (uint32_t l = 0; l < d->n_lists; l++) {
-        if (reads(x, false, l + 1, 0)) PARAMETER("const float *const *list%u", l);
-        PARAMETER("size_t n%u", l);
+        if (reads(x, false, l + 1, 0)) ALONE("const float *const *list%u", l);
+        ALONE("size_t n%u", l);
     }
     for (uint32_t i = 0; i < d->n_pulls; i++)
-        if (reads(x, true, 0, i)) PARAMETER("const float *restrict pull%u", i);
+        if (reads(x, true, 0, i)) put_parameter(&p, "const float *", vpps_c_say("pull%u", i));
     for (uint32_t i = 0; i < d->n_pull_lists; i++)
-        if (reads(x, true, 1, i)) PARAMETER("const float *const *pulls%u", i);
+        if (reads(x, true, 1, i)) ALONE("const float *const *pulls%u", i);
     for (uint32_t i = 0; i < d->n_indices && i < 64; i++)
-        if (x->indices >> i & 1) PARAMETER("uint32_t index%u", i);
+        if (x->indices >> i & 1) put_parameter(&p, "uint32_t ", vpps_c_say("index%u", i));
     for (uint32_t l = 1; l <= d->n_lists; l++)
-        if (x->s.floats[l]) PARAMETER("float *restrict scratch%u", l - 1);
-    if (x->out_words) PARAMETER("float *restrict out");
-    if (x->push_words) PARAMETER("float *restrict pushed");
-#undef PARAMETER
+        if (x->s.floats[l]) ALONE("float *restrict scratch%u", l - 1);
+    if (x->out_words) put_parameter(&p, "float *", vpps_c_say("out"));
+    if (x->push_words) put_parameter(&p, "float *", vpps_c_say("pushed"));
+#undef ALONE
+}
+
+/* Declares where values lie between the loops: those that a block names, of vertex r. */
+static void put_slots(const vpps_c_cell *x, FILE *out, const char *block) {
+    for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
+        const uint32_t axis = x->c->values[v].axis;
+        if (x->s.made_in[v] == VPPS_NONE || x->s.slot[v] == VPPS_NONE) continue;
+        if (block && !names(block, vpps_c_say("t%u", v).at)) continue;
+        if (axis)
+            fprintf(out, "float *const t%u = scratch%u + %u * n%u;\n", v, axis - 1, x->s.slot[v], axis - 1);
+        else
+            fprintf(out, "float *const t%u = slots%s + %u;\n", v, block ? "[r - first]" : "", x->s.slot[v]);
+    }
+}
+
+vpps_status vpps_c_begin_vertices(vpps_c_cell *x, vpps_c_block *b) {
+    *b = (vpps_c_block){.of = x->out};
+    FILE *f = x->many ? open_memstream(&b->text, &b->bytes) : x->out;
+    if (!f) return vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", x->c->name);
+    x->out = f;
+    return VPPS_OK;
+}
+
+vpps_status vpps_c_end_vertices(vpps_c_cell *x, vpps_c_block *b) {
+    if (!x->many) return VPPS_OK;
+    const bool ok = fclose(x->out) == 0;
+    x->out = b->of;
+    if (ok && *b->text) {
+        fputs("for (size_t r = first; r < end; r++) {\n", x->out);
+        put_parameters(x, x->out, VERTEX, b->text);
+        put_slots(x, x->out, b->text);
+        fprintf(x->out, "%s}\n", b->text);
+    }
+    free(b->text);
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", x->c->name);
 }
 
 /* ---------------------------------------------------------------- the header's part */
@@ -179,9 +255,12 @@ static vpps_status put_equations(const vpps_c_cell *x) {
 /* Refuses indices and numbers of members that the cell cannot take. */
 static void put_checks(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
-    for (uint32_t i = 0; i < d->n_indices && i < 64; i++)
-        if ((x->indices >> i & 1) && d->index_limits[i] != UINT32_MAX)
-            fprintf(x->out, "if (index%u >= %uu) return %s_INDEX;\n", i, d->index_limits[i], x->w->upper);
+    for (uint32_t i = 0; i < d->n_indices && i < 64; i++) {
+        if (!(x->indices >> i & 1) || d->index_limits[i] == UINT32_MAX) continue;
+        if (x->many) fputs("for (size_t r = 0; r < n; r++)\n", x->out);
+        fprintf(x->out, "if (index%u%s >= %uu) return %s_INDEX;\n", i, x->many ? "_of[r]" : "", d->index_limits[i],
+                x->w->upper);
+    }
     for (uint32_t l = 0; l < d->n_lists; l++) {
         if (d->min_members[l + 1])
             fprintf(x->out, "if (n%u < %uu) return %s_MEMBERS;\n", l, d->min_members[l + 1], x->w->upper);
@@ -216,20 +295,6 @@ static void put_condition(const vpps_c_cell *x) {
     fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
 }
 
-/* Declares where values lie between the loops. */
-static void put_slots(const vpps_c_cell *x) {
-    if (x->s.floats[0]) fprintf(x->out, "float slots[%u];\n", x->s.floats[0]);
-    for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
-        const vpps_cell_value *value = &x->c->values[v];
-        if (x->s.made_in[v] == VPPS_NONE || x->s.slot[v] == VPPS_NONE) continue;
-        if (value->axis)
-            fprintf(x->out, "float *const t%u = scratch%u + %u * n%u;\n", v, value->axis - 1u, x->s.slot[v],
-                    value->axis - 1u);
-        else
-            fprintf(x->out, "float *const t%u = slots + %u;\n", v, x->s.slot[v]);
-    }
-}
-
 /* Outputs that are inputs or entries, which no stage makes. */
 static void put_handed_on(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
@@ -246,10 +311,36 @@ static void put_handed_on(vpps_c_cell *x) {
     }
 }
 
-static void put_function(vpps_c_cell *x, FILE *out, const char *end) {
-    fprintf(out, "int %s_%s(", x->w->prefix, x->name);
-    put_parameters(x, out);
+static void put_function(const vpps_c_cell *x, FILE *out, parameter_form form, const char *end) {
+    fprintf(out, "int %s_%s%s(", x->w->prefix, x->name, form == MANY ? "_many" : "");
+    put_parameters(x, out, form, NULL);
     fputs(end, out);
+}
+
+/* The function of many vertices, and that of one, which calls it; or the latter alone. */
+static vpps_status put_body(vpps_c_cell *x) {
+    vpps_c_block b;
+    put_function(x, x->out, x->many ? MANY : ONE, ") {\n");
+    put_checks(x);
+    put_condition(x);
+    if (x->s.floats[0]) fprintf(x->out, "float slots%s[%u];\n", x->many ? "[TOGETHER]" : "", x->s.floats[0]);
+    if (x->many)
+        fputs("for (size_t first = 0; first < n; first += TOGETHER) {\n"
+              "const size_t end = n - first < TOGETHER ? n : first + TOGETHER;\n",
+              x->out);
+    else
+        put_slots(x, x->out, NULL);
+    VPPS_TRY(vpps_c_write_stage(x));
+    VPPS_TRY(vpps_c_begin_vertices(x, &b));
+    put_handed_on(x);
+    VPPS_TRY(vpps_c_end_vertices(x, &b));
+    fprintf(x->out, "%sreturn %s_OK;\n}\n", x->many ? "}\n" : "", x->w->upper);
+    if (!x->many) return VPPS_OK;
+    put_function(x, x->out, DEFINED, ") {\n");
+    fprintf(x->out, "return %s_%s_many(", x->w->prefix, x->name);
+    put_parameters(x, x->out, CALL, NULL);
+    fputs(");\n}\n", x->out);
+    return VPPS_OK;
 }
 
 /* The words of what the vertex gives. */
@@ -261,6 +352,7 @@ static void count_words(vpps_c_cell *x) {
 }
 
 vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
+    const vpps_cell_data *d = x->cell;
     vpps_status status = VPPS_OK;
     if (x->c->n_stages) status = vpps_segments_make(&x->s, x->c, 0);
     x->s.c = x->c;
@@ -268,15 +360,11 @@ vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
     find_reads(x);
     VPPS_TRY(status);
     if (!x->out_words && !x->push_words) return VPPS_OK; /* it gave losses alone */
+    x->many = !d->n_lists && !d->condition.there;
     put_constants(x, declarations);
-    put_function(x, declarations, ");\n\n");
+    put_function(x, declarations, ONE, ");\n");
+    if (x->many) put_function(x, declarations, MANY, ");\n");
+    fputc('\n', declarations);
     VPPS_TRY(put_equations(x));
-    put_function(x, x->out, ") {\n");
-    put_checks(x);
-    put_condition(x);
-    put_slots(x);
-    status = vpps_c_write_stage(x);
-    put_handed_on(x);
-    fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
-    return status;
+    return put_body(x);
 }

@@ -455,37 +455,48 @@ static text column_of(cell *x, const vpps_operand *o) {
     return at(x, o, o->cols > 1 ? vpps_c_say("c * %u", o->rows).at : "0");
 }
 
-static void add_product(cell *x, const vpps_program_step *s, uint32_t i, const char *y) {
+/* Where x and y of vertex r are kept while products of vertices that are computed together are made. */
+static const char *place(cell *x) { return x->many ? "r - first" : "0"; }
+
+static vpps_status add_product(vpps_c_cell *x, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = operand(x, s, i);
     const text weights = vpps_c_weights(x->w, o->matrix);
-    text from = address_of(column_of(x, o));
-    if (!in_slot(x, o->value) && x->c->values[o->value].kind == VPPS_VALUE_LOOKUP) {
-        const text entry = at(x, o, o->cols > 1 ? vpps_c_say("c * %u + k", o->rows).at : "k");
-        from = vpps_c_say("x%u", i);
-        fprintf(x->out, "float x%u[%u];\nfor (size_t k = 0; k < %u; k++) x%u[k] = %s;\n", i, o->rows, o->rows, i,
-                entry.at);
-    }
-    fprintf(x->out, "multiply(%u, %u, %s, %s, %s);\n", s->to.rows, o->rows, weights.at, from.at, y);
+    const bool entry = !in_slot(x, o->value) && x->c->values[o->value].kind == VPPS_VALUE_LOOKUP;
+    vpps_c_block b;
+    if (entry) fprintf(x->out, "float x%u[%s][%u];\n", i, x->many ? "TOGETHER" : "1", o->rows);
+    VPPS_TRY(vpps_c_begin_vertices(x, &b));
+    if (entry)
+        fprintf(x->out, "for (size_t k = 0; k < %u; k++) x%u[%s][k] = %s;\n", o->rows, i, place(x),
+                at(x, o, o->cols > 1 ? vpps_c_say("c * %u + k", o->rows).at : "k").at);
+    fprintf(x->out, "x[%s] = %s;\n", place(x),
+            entry ? vpps_c_say("x%u[%s]", i, place(x)).at : address_of(column_of(x, o)).at);
+    VPPS_TRY(vpps_c_end_vertices(x, &b));
+    fprintf(x->out, "multiply(%u, %u, %s, %s, x, y);\n", s->to.rows, o->rows, x->many ? "end - first" : "1",
+            weights.at);
+    return VPPS_OK;
 }
 
-static vpps_status put_product(cell *x, const vpps_program_step *s) {
+static vpps_status put_product(vpps_c_cell *x, const vpps_program_step *s) {
     const vpps_operand *start = &s->product.start;
     const uint32_t v = s->to.value, words = vpps_operand_words(&s->to);
+    vpps_c_block b;
     if (s->product.transposed) return refuse(x, s);
     begin_members(x, s->axis);
-    fputs("{\n", x->out);
+    fprintf(x->out, "{\nconst float *x[%s];\nfloat *y[%s];\n", x->many ? "TOGETHER" : "1", x->many ? "TOGETHER" : "1");
     if (s->to.cols > 1) fprintf(x->out, "for (size_t c = 0; c < %u; c++) {\n", s->to.cols);
     text y = vpps_c_say("t%u[%s]", v, s->to.cols > 1 ? vpps_c_say("c * %u", s->to.rows).at : "0");
     if (s->axis)
         y = vpps_c_say("t%u[m * %u%s]", v, words, s->to.cols > 1 ? vpps_c_say(" + c * %u", s->to.rows).at : "");
-    y = address_of(y);
+    VPPS_TRY(vpps_c_begin_vertices(x, &b));
     text from = vpps_c_say("NULL");
     if (start->place == VPPS_PLACE_PARAMETER && start->value == v)
         from = vpps_c_weights(x->w, start->at);
     else if (start->place)
         from = address_of(column_of(x, start));
-    fprintf(x->out, "begin_with(%u, %s, %s);\n", s->to.rows, from.at, y.at);
-    for (uint32_t i = 0; i < s->n; i++) add_product(x, s, i, y.at);
+    fprintf(x->out, "y[%s] = %s;\nbegin_with(%u, %s, y[%s]);\n", place(x), address_of(y).at, s->to.rows, from.at,
+            place(x));
+    VPPS_TRY(vpps_c_end_vertices(x, &b));
+    for (uint32_t i = 0; i < s->n; i++) VPPS_TRY(add_product(x, s, i));
     fputs(s->to.cols > 1 ? "}\n}\n" : "}\n", x->out);
     end_members(x, s->axis);
     return VPPS_OK;
@@ -496,6 +507,9 @@ vpps_status vpps_c_write_stage(vpps_c_cell *x) {
     for (x->segment = 0; x->segment < x->s.n && status == VPPS_OK; x->segment++) {
         const vpps_segment *g = &x->s.list[x->segment];
         const vpps_program_step *s = x->s.steps[g->first].step;
+        const bool alone = g->kind <= VPPS_SEGMENT_LISTS && g->kind != VPPS_SEGMENT_PRODUCTS;
+        vpps_c_block b;
+        if (alone) VPPS_TRY(vpps_c_begin_vertices(x, &b));
         if (g->kind == VPPS_SEGMENT_ELEMENTS)
             status = put_elements(x, g);
         else if (g->kind == VPPS_SEGMENT_WHOLE)
@@ -504,6 +518,7 @@ vpps_status vpps_c_write_stage(vpps_c_cell *x) {
             status = put_list(x, s);
         else
             status = put_product(x, s);
+        if (alone) VPPS_TRY(vpps_c_end_vertices(x, &b));
     }
     return status;
 }

@@ -3,23 +3,31 @@
 typedef uint32_t matrix_weight;
 typedef uint16_t table_weight;
 #define MATRIX(w) const matrix_weight *restrict w
+#define ARGUMENT(w) w
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) / 2 * (cols))
 #define ENTRY(w, words, number, e) float_of_bits((uint32_t)(w)[(size_t)(number) * (words) + (e)] << 16)
 
-/* y += the block times x. */
-VPPS_INLINE void multiply_block(size_t width, size_t cols, MATRIX(w), const float *restrict x, float *restrict y) {
+/* Rows from number `first` on of n vectors y += the block times n vectors x. */
+VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
+                                float *const *y) {
     const size_t half = (width + 1) / 2;
-    float low[MOST_ROWS / 2], high[MOST_ROWS / 2] = {0};
-    for (size_t j = 0; j < half; j++) low[j] = y[j];
-    for (size_t j = half; j < width; j++) high[j - half] = y[j];
+    float low[AT_ONCE][MOST_ROWS / 2], high[AT_ONCE][MOST_ROWS / 2] = {{0}};
+    for (size_t r = 0; r < n; r++) {
+        for (size_t j = 0; j < half; j++) low[r][j] = y[r][first + j];
+        for (size_t j = half; j < width; j++) high[r][j - half] = y[r][first + j];
+    }
     for (size_t k = 0; k < cols; k++, w += half) {
-        for (size_t j = 0; j < half; j++) {
-            low[j] = multiply_add(float_of_bits(w[j] << 16), x[k], low[j]);
-            high[j] = multiply_add(float_of_bits(w[j] & 0xffff0000u), x[k], high[j]);
+        for (size_t r = 0; r < n; r++) {
+            for (size_t j = 0; j < half; j++) {
+                low[r][j] = multiply_add(float_of_bits(w[j] << 16), x[r][k], low[r][j]);
+                high[r][j] = multiply_add(float_of_bits(w[j] & 0xffff0000u), x[r][k], high[r][j]);
+            }
         }
     }
-    for (size_t j = 0; j < half; j++) y[j] = low[j];
-    for (size_t j = half; j < width; j++) y[j] = high[j - half];
+    for (size_t r = 0; r < n; r++) {
+        for (size_t j = 0; j < half; j++) y[r][first + j] = low[r][j];
+        for (size_t j = half; j < width; j++) y[r][first + j] = high[r][j - half];
+    }
 }
 
 VPPS_INLINE float block_weight(size_t width, size_t row, size_t column, MATRIX(w)) {

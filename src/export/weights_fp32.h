@@ -2,16 +2,21 @@
 typedef float matrix_weight;
 typedef float table_weight;
 #define MATRIX(w) const matrix_weight *restrict w
+#define ARGUMENT(w) w
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) * (cols))
 #define ENTRY(w, words, number, e) ((w)[(size_t)(number) * (words) + (e)])
 
-/* y += the block times x. */
-VPPS_INLINE void multiply_block(size_t width, size_t cols, MATRIX(w), const float *restrict x, float *restrict y) {
-    float sum[MOST_ROWS];
-    for (size_t j = 0; j < width; j++) sum[j] = y[j];
+/* Rows from number `first` on of n vectors y += the block times n vectors x. */
+VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
+                                float *const *y) {
+    float sum[AT_ONCE][MOST_ROWS];
+    for (size_t r = 0; r < n; r++)
+        for (size_t j = 0; j < width; j++) sum[r][j] = y[r][first + j];
     for (size_t k = 0; k < cols; k++, w += width)
-        for (size_t j = 0; j < width; j++) sum[j] = multiply_add(w[j], x[k], sum[j]);
-    for (size_t j = 0; j < width; j++) y[j] = sum[j];
+        for (size_t r = 0; r < n; r++)
+            for (size_t j = 0; j < width; j++) sum[r][j] = multiply_add(w[j], x[r][k], sum[r][j]);
+    for (size_t r = 0; r < n; r++)
+        for (size_t j = 0; j < width; j++) y[r][first + j] = sum[r][j];
 }
 
 VPPS_INLINE float block_weight(size_t width, size_t row, size_t column, MATRIX(w)) { return w[column * width + row]; }

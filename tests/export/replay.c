@@ -156,6 +156,61 @@ static void put_comparison(const writer *w, const vertex *v) {
     }
 }
 
+/* The arguments of a call: as they are, of zeros, or arrays of both in turns, which are declared where `arrays` is true. */
+static void put_arguments(const writer *w, const char *call, const char *form, bool arrays) {
+    const char *between = "";
+    for (const char *at = strchr(call, '(') + 1; *at && *at != ')'; between = ", ") {
+        const size_t len = strcspn(at, ",)");
+        const bool index = strncmp(at, "index", 5) == 0, given = *at == 'o' || strncmp(at, "pushed", 6) == 0;
+        const char *zero = index ? "0" : "zeros", *type = index ? "uint32_t " : "const float *";
+        if (arrays && !given && *at != 'w')
+            fprintf(w->f, "%s%.*s_of[N];\nfor (int r = 0; r < N; r++) %.*s_of[r] = r %% 2 ? %s : %.*s;\n", type,
+                    (int)len, at, (int)len, at, zero, (int)len, at);
+        else if (!arrays && *at == 'w')
+            fputs(strcmp(form, "_of") == 0 ? "weights, N" : "weights", w->f);
+        else if (!arrays && *form == '0' && !given)
+            fprintf(w->f, "%s%s", between, zero);
+        else if (!arrays)
+            fprintf(w->f, "%s%.*s%s", between, (int)len, at, form);
+        at += len + (at[len] == ',' ? 2 : 0);
+    }
+}
+
+/* Several vertices at once, every other one of zeros, give what each gives alone, or nothing where an index is out of range. */
+static void put_many(const writer *w, const vertex *v, const char *call) {
+    char function[80];
+    snprintf(function, sizeof function, "int %s_many(", v->function);
+    if (!strstr(w->header, function)) return;
+    const char *name = v->constants, *weights = w->r->beside ? "" : "N, ";
+    fprintf(w->f, "{\nenum { N = 13 };\nstatic float outs[N][%s_OUT + 1], pushes[N][%s_PUSHED + 1], zeros[1 << 16];\n",
+            name, name);
+    fprintf(w->f, "static float out0[%s_OUT + 1], pushed0[%s_PUSHED + 1];\nfloat *out_of[N], *pushed_of[N];\n", name,
+            name);
+    fputs(
+        "for (int r = 0; r < N; r++) out_of[r] = outs[r], pushed_of[r] = pushes[r];\n(void)out_of, (void)pushed_of;\n",
+        w->f);
+    put_arguments(w, call, "", true);
+    for (uint32_t i = 0; i < v->cell->n_indices; i++) {
+        snprintf(function, sizeof function, "index%u", i);
+        if (!strstr(call, function) || v->cell->index_limits[i] == UINT32_MAX) continue;
+        fprintf(w->f, "index%u_of[N - 1] = UINT32_MAX;\nif (%s_many(%s", i, v->function, weights);
+        put_arguments(w, call, "_of", false);
+        fprintf(
+            w->f,
+            ") != %s_INDEX || memcmp(outs, zeros, sizeof *outs) != 0) return fail(%u);\nindex%u_of[N - 1] = index%u;\n",
+            w->r->name, v->number, i, i);
+    }
+    fprintf(w->f, "if (%s_many(%s", v->function, weights);
+    put_arguments(w, call, "_of", false);
+    fprintf(w->f, ") != %s_OK || %s(", w->r->name, v->function);
+    put_arguments(w, call, "0", false);
+    fprintf(w->f,
+            ") != %s_OK) return fail(%u);\nfor (int r = 0; r < N; r++) {\n"
+            "differs += differ(%u, 100 + r, outs[r], r %% 2 ? out0 : out, %s_OUT);\n"
+            "differs += differ(%u, 200 + r, pushes[r], r %% 2 ? pushed0 : pushed, %s_PUSHED);\n}\n}\n",
+            w->r->name, v->number, v->number, name, v->number, name);
+}
+
 /* The call of a vertex, by the prototype of its cell's function. */
 static void put_vertex(const writer *w, vertex *v, const char *prototype) {
     char call[2 * TEXT] = "", name[32];
@@ -185,6 +240,7 @@ static void put_vertex(const writer *w, vertex *v, const char *prototype) {
     put_wrong_members(w, v, call);
     fprintf(w->f, "if (%s != %s_OK) return fail(%u);\n", call, w->r->name, v->number);
     put_comparison(w, v);
+    put_many(w, v, call);
     fputs("return differs;\n}\n", w->f);
 }
 
@@ -215,7 +271,10 @@ static const char *prototype_of(const writer *w, uint32_t i) {
     for (uint32_t k = 0; at && k <= i;) {
         at = strstr(at, begin);
         if (at) at++;
-        k += at && strncmp(at + len - 1, "weights_fit(", 12) != 0;
+        if (!at) break;
+        const char *many = strstr(at, "_many(");
+        k += strncmp(at + len - 1, "weights_fit(", 12) != 0 &&
+             !(many && many < strchr(at, '\n') && many + 5 == strchr(at, '('));
     }
     return at;
 }

@@ -1,40 +1,70 @@
 /* labels.h - the program of an exported network that labels sentences: lines of words, or of a label, a tab and words, whose labels are
- * replaced. `logits_of` gives CLASSES scores. */
+ * replaced, or objects. `logits_of` gives CLASSES scores. */
+struct answer {
+    float logits[CLASSES];
+};
 static void logits_of(const sentence *s, float *logits);
 
+static void put_value(const answer *a, size_t i) {
+    const size_t label = likeliest(a->logits);
+    if (i == 0)
+        vpps_json_write_string(stdout, net_class_text((uint32_t)label));
+    else
+        put_number(score_of(a->logits, label));
+}
+
+/* Do nearly all lines have a tab, and half of them a label that is known before it? */
+static int are_labelled(input in) {
+    size_t n = 0, tabs = 0, labels = 0;
+    while (next_line(&in)) {
+        const text line = trim(in.line);
+        const char *tab = line.len ? memchr(in.line.at, '\t', in.line.len) : NULL;
+        const text label = trim((text){in.line.at, tab ? (size_t)(tab - in.line.at) : 0});
+        n += line.len > 0;
+        tabs += tab != NULL;
+        labels += label.len && net_class_number(label.at, label.len) != UINT32_MAX;
+    }
+    return n && 10 * tabs >= 9 * n && 2 * labels >= n;
+}
+
+/* The sentence of a line of a label, a tab and words. */
+static text after_label(const input *in) {
+    const char *tab = memchr(in->line.at, '\t', in->line.len);
+    if (!tab) stop(in, "a label, a tab and a sentence");
+    const text sentence = after(in->line, (size_t)(tab + 1 - in->line.at));
+    if (!trim((text){in->line.at, (size_t)(tab - in->line.at)}).len) stop(in, "a label before the tab");
+    if (memchr(sentence.at, '\t', sentence.len)) stop(in, "spaces between words, found a second tab");
+    if (!trim(sentence).len) stop(in, "a sentence after the tab");
+    return sentence;
+}
+
 int main(void) {
-    text all, line, word;
-    char *input = read_input(&all);
-    sentence s = {0, 0, NULL, NULL};
-    const shapes n = look(all);
-    const int labelled = n.lines && 10 * n.tabs >= 9 * n.lines && 2 * n.labelled >= n.lines;
-    if (!labelled && n.objects) fail(1, "expected lines of words, found JSON, which vpps predict reads");
-    for (size_t number = 1; next_line(&all, &line); number++) {
-        float logits[CLASSES];
-        const char *tab = memchr(line.at, '\t', line.len);
-        text left = line;
-        s.n = 0;
-        while (next_word(&left, &word)) s.n++;
-        if (labelled && s.n) {
-            if (!tab) fail(number, "expected a label, a tab and a sentence");
-            line.len -= (size_t)(tab + 1 - line.at);
-            line.at = tab + 1;
-            if (memchr(line.at, '\t', line.len)) fail(number, "expected spaces between words, found a second tab");
-            if (s.n && !next_word(&(text){line.at, line.len}, &word)) fail(number, "expected a sentence after the tab");
+    input in = read_input();
+    sentence s = {0, NULL, NULL, NULL};
+    const int json = is_json(in), labelled = !json && are_labelled(in);
+    while (next_line(&in)) {
+        vpps_json object;
+        answer a;
+        const int blank = !trim(in.line).len;
+        begin_sentence(&s);
+        if (!blank && json)
+            add_object(&in, &object, &s, 0);
+        else if (!blank)
+            add_words(&s, labelled ? after_label(&in) : in.line);
+        if (s.n) logits_of(&s, a.logits);
+        if (!blank && json) {
+            put_object(in.line, &object, s.n ? &a : NULL);
+            vpps_json_free(&object);
+        } else if (s.n) {
+            put_class(likeliest(a.logits));
+            for (size_t k = 0; k < s.n; k++) {
+                putchar(k ? ' ' : '\t');
+                put(s.words[k]);
+            }
         }
-        s.n = 0;
-        while (next_word(&line, &word)) add_word(&s, word);
-        if (s.n) {
-            logits_of(&s, logits);
-            put_class(greatest(logits, CLASSES));
-        }
-        for (size_t k = 0; k < s.n; k++) {
-            putchar(k ? ' ' : '\t');
-            put(s.words[k]);
-        }
-        putchar('\n');
+        fputs(in.end, stdout);
     }
     drop_sentence(&s);
-    free(input);
+    free(in.all);
     return 0;
 }

@@ -1,71 +1,103 @@
-/* tags.h - the program of an exported network that tags words: lines of words or of word|TAG, whose tags are replaced. `logits_of` gives
- * CLASSES scores for each word. */
+/* tags.h - the program of an exported network that tags words: their tags, as text and as members of objects. `logits_of` gives CLASSES
+ * scores for each word. */
+struct answer {
+    const sentence *s;
+    float *logits;
+    int32_t *tags;
+};
 static void logits_of(const sentence *s, float *logits);
 
+static const float *logits_at(const answer *a, size_t k) { return a->logits + k * CLASSES; }
+
 #ifdef CHAIN
-/* The likeliest tags together (Viterbi 1967), by the scores of which tag follows which. */
-static void choose(size_t n, const float *logits, size_t *tags) {
-    double *best = room(2 * CLASSES, sizeof *best), *now = best + CLASSES;
-    size_t *from = room(n * CLASSES, sizeof *from);
-    for (size_t i = 0; i < CLASSES; i++) best[i] = (double)chain_begin[i] + (double)logits[i];
-    for (size_t k = 1; k < n; k++) {
-        for (size_t i = 0; i < CLASSES; i++) {
-            size_t at = 0;
-            for (size_t j = 1; j < CLASSES; j++)
-                if (best[j] + (double)chain_next[i * CLASSES + j] > best[at] + (double)chain_next[i * CLASSES + at])
-                    at = j;
-            from[k * CLASSES + i] = at;
-            now[i] = best[at] + (double)chain_next[i * CLASSES + at] + (double)logits[k * CLASSES + i];
-        }
-        memcpy(best, now, CLASSES * sizeof *best);
-    }
-    size_t tag = 0;
-    for (size_t i = 0; i < CLASSES; i++) best[i] += (double)chain_end[i];
-    for (size_t i = 1; i < CLASSES; i++) tag = best[i] > best[tag] ? i : tag;
-    for (size_t k = n; k-- > 0; tag = from[k * CLASSES + tag]) tags[k] = tag;
-    free(best);
-    free(from);
+/* Tags depend on each other. p: logits become what each word's tag is likely to be, whatever the others are. */
+static void choose(answer *a, int p) {
+    const tag_chain chain = {CLASSES, (float *)(size_t)chain_next, (float *)(size_t)chain_begin,
+                             (float *)(size_t)chain_end};
+    const float **rows = room(a->s->n, sizeof *rows);
+    float *log_p = room(a->s->n * CLASSES, sizeof *log_p);
+    for (size_t k = 0; k < a->s->n; k++) rows[k] = logits_at(a, k);
+    chain_decode(&chain, (uint32_t)a->s->n, rows, a->tags);
+    if (p) chain_marginals(&chain, (uint32_t)a->s->n, rows, log_p);
+    if (p) memcpy(a->logits, log_p, a->s->n * CLASSES * sizeof *log_p);
+    free((void *)rows);
+    free(log_p);
 }
 #else
-static void choose(size_t n, const float *logits, size_t *tags) {
-    for (size_t k = 0; k < n; k++) tags[k] = greatest(logits + k * CLASSES, CLASSES);
+static void choose(answer *a, int p) {
+    (void)p;
+    for (size_t k = 0; k < a->s->n; k++) a->tags[k] = (int32_t)likeliest(logits_at(a, k));
 }
 #endif
 
-static void answer(const sentence *s) {
-    float *logits = room(s->n * CLASSES, sizeof *logits);
-    size_t *tags = room(s->n, sizeof *tags);
-    logits_of(s, logits);
-    if (s->n) choose(s->n, logits, tags);
-    for (size_t k = 0; k < s->n; k++) {
-        if (k) putchar(' ');
-        put(s->words[k]);
-        putchar('|');
-        put_class(tags[k]);
-    }
-    putchar('\n');
-    free(logits);
-    free(tags);
+static answer make_answer(const sentence *s, int p) {
+    answer a = {s, room(s->n * CLASSES, sizeof *a.logits), room(s->n, sizeof *a.tags)};
+    if (s->n) logits_of(s, a.logits);
+    if (s->n) choose(&a, p);
+    return a;
 }
 
-int main(void) {
-    text all, line, word;
-    char *input = read_input(&all);
-    sentence s = {0, 0, NULL, NULL};
-    const shapes n = look(all);
-    const int barred = n.words && 10 * n.barred >= 9 * n.words;
-    if (!barred && (n.objects || (n.alike && n.in_row && n.parted)))
-        fail(1, "expected lines of words or of word|TAG, found columns or JSON, which vpps predict reads");
-    for (size_t number = 1; next_line(&all, &line); number++) {
-        s.n = 0;
-        while (next_word(&line, &word)) {
-            const char *bar = barred ? find_bar(word) : NULL;
-            if (barred && !bar) fail(number, "expected word|TAG");
-            add_word(&s, (text){word.at, bar ? (size_t)(bar - word.at) : word.len});
-        }
-        answer(&s);
+static void drop_answer(answer *a) {
+    free(a->logits);
+    free(a->tags);
+}
+
+/* ---- members of objects */
+
+static void put_words(const answer *a) {
+    for (size_t k = 0; k < a->s->n; k++) {
+        putchar(k ? ',' : '[');
+        put_string(a->s->words[k]);
     }
-    drop_sentence(&s);
-    free(input);
-    return 0;
+    fputs(a->s->n ? "]" : "[]", stdout);
+}
+
+static double score_at(const answer *a, size_t k) { return score_of(logits_at(a, k), (size_t)a->tags[k]); }
+
+static void put_scored(const char *name, const char *text_of, double score) {
+    printf("\"%s\":", name);
+    vpps_json_write_string(stdout, text_of);
+    fputs(",\"score\":", stdout);
+    put_number(score);
+    putchar('}');
+}
+
+static void put_tags(const answer *a) {
+    for (size_t k = 0; k < a->s->n; k++) {
+        fputs(k ? ",{" : "[{", stdout);
+        put_scored("label", net_class_text((uint32_t)a->tags[k]), score_at(a, k));
+    }
+    fputs(a->s->n ? "]" : "[]", stdout);
+}
+
+/* The score is the least of the span's tags. */
+static void put_spans(const answer *a) {
+#ifdef CHUNKS
+    vpps_chunk_tag before = {'O', ""}, now;
+    size_t begin = 0;
+    const char *comma = "";
+    double score = 1;
+    putchar('[');
+    for (size_t k = 0; k <= a->s->n; k++, before = now) {
+        vpps_chunk_tag_read(k < a->s->n ? net_class_text((uint32_t)a->tags[k]) : "O", &now);
+        const int goes_on = vpps_chunk_goes_on(before.part, now.part) && strcmp(before.type, now.type) == 0;
+        if (!goes_on && before.part != 'O') {
+            printf("%s{\"begin\":%lu,\"end\":%lu,", comma, (unsigned long)begin, (unsigned long)k);
+            put_scored("type", before.type, score);
+            comma = ",";
+        }
+        if (k == a->s->n) break;
+        score = goes_on ? fmin(score, score_at(a, k)) : score_at(a, k);
+        if (!goes_on) begin = k;
+    }
+    putchar(']');
+#else
+    (void)a;
+    fputs("null", stdout);
+#endif
+}
+
+static void put_value(const answer *a, size_t i) {
+    static void (*const puts[])(const answer *a) = {put_words, put_tags, put_spans};
+    puts[i](a);
 }

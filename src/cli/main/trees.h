@@ -1,101 +1,40 @@
-/* trees.h - the program of an exported network on trees in brackets, one a line, whose labels are replaced. Children lie before parents.
- * LEAF, INNER(tree, node) and, for networks that classify whole sentences, PYRAMID say which functions there are. */
+/* trees.h - the program of an exported network on trees in brackets, one a line, whose labels are replaced, or in objects. Children lie
+ * before parents. LEAF, INNER(kind) and, for networks that classify whole sentences, PYRAMID say which functions there are; NAMED: labels
+ * are names, and a bracket may have any number of children. */
 typedef struct node {
     size_t left, right; /* equal: a leaf */
+    size_t level;       /* 0: a leaf; else twice the longest way to one, and which kind of cell it has */
     text word;
-    long label;
+    long label; /* -1: it has none */
 } node;
 
+/* A line and the nodes of its tree; none: it is blank. */
 typedef struct tree {
-    node *nodes;
-    size_t n, most;
+    text line;
+    const char *end;
+    vpps_json *json; /* NULL: the line is the tree */
+    size_t first, n;
 } tree;
 
-static text skip(text t) {
-    while (t.len && is_blank(*t.at)) t.at++, t.len--;
-    return t;
+/* Trees whose nodes are computed together, level by level. */
+typedef struct forest {
+    tree *trees;
+    node *nodes;
+    float *scores; /* of each node CLASSES */
+    size_t n_trees, n;
+} forest;
+
+struct answer {
+    const forest *f;
+    const tree *t;
+};
+
+static size_t add_node(forest *f, node n) {
+    f->nodes = grow(f->nodes, f->n + 1, sizeof *f->nodes);
+    f->nodes[f->n] = n;
+    return f->n++;
 }
 
-static size_t add_node(tree *t, node n) {
-    if (t->n == t->most) {
-        t->most = 2 * t->most + 64;
-        t->nodes = realloc(t->nodes, t->most * sizeof *t->nodes);
-        if (!t->nodes) fail(0, "out of memory");
-    }
-    t->nodes[t->n] = n;
-    return t->n++;
-}
-
-static void take(text *left, size_t number, char c, const char *expected) {
-    *left = skip(*left);
-    if (!left->len || *left->at != c) fail(number, expected);
-    left->at++;
-    left->len--;
-}
-
-/* -1 to 999, as printf writes it. */
-static int is_label(text t) {
-    for (size_t i = 0; i < t.len; i++)
-        if (t.at[i] < '0' || t.at[i] > '9') return t.len == 2 && memcmp(t.at, "-1", 2) == 0;
-    return t.len > 0 && t.len < 4 && (*t.at != '0' || t.len == 1);
-}
-
-static text token(text *left) {
-    *left = skip(*left);
-    text t = {left->at, 0};
-    while (t.len < left->len && !is_blank(t.at[t.len]) && t.at[t.len] != '(' && t.at[t.len] != ')') t.len++;
-    left->at += t.len;
-    left->len -= t.len;
-    return t;
-}
-
-/* Reads the tree of a line. open[i]: what bracket i has so far; a line nests no deeper than it is long. */
-static void read_tree(tree *t, text left, size_t number) {
-    size_t depth = 0, *open = room(left.len, sizeof *open);
-    const size_t none = (size_t)-1;
-    t->n = 0;
-    do {
-        take(&left, number, '(', "expected '('");
-        if (!is_label(token(&left))) fail(number, "expected a label from -1 to 999");
-        left = skip(left);
-        if (left.len && *left.at == '(') {
-            open[depth++] = none;
-            continue;
-        }
-        const text word = token(&left);
-        if (!word.len) fail(number, "expected a word or '('");
-        take(&left, number, ')', "expected ')' after the word");
-        size_t done = add_node(t, (node){0, 0, word, -1});
-        while (depth && open[depth - 1] != none) {
-            take(&left, number, ')', "expected ')' after the second subtree");
-            done = add_node(t, (node){open[--depth], done, {NULL, 0}, -1});
-        }
-        if (depth) open[depth - 1] = done;
-    } while (depth);
-    free(open);
-    if (skip(left).len) fail(number, "expected one tree, found more");
-}
-
-#ifdef PYRAMID
-/* Neighbours become one, level by level, until one is left, which is the root's. */
-static void label_nodes(tree *t) {
-    float *at = room((t->n + 1) * NET_OUT, sizeof *at), *made = at + t->n * NET_OUT, scores[CLASSES];
-    size_t n = 0;
-    for (size_t k = 0; k < t->n; k++) {
-        const node *x = &t->nodes[k];
-        if (x->left == x->right) need(LEAF(known(net_word_number(x->word.at, x->word.len)), at + n++ * NET_OUT));
-    }
-    for (; n > 1; n--) {
-        for (size_t i = 0; i + 1 < n; i++) {
-            need(PYRAMID(at + i * NET_OUT, at + (i + 1) * NET_OUT, made));
-            memcpy(at + i * NET_OUT, made, NET_OUT * sizeof *at);
-        }
-    }
-    need(net_classifier(at, scores));
-    t->nodes[t->n - 1].label = (long)greatest(scores, CLASSES);
-    free(at);
-}
-#else
 #ifdef KINDS
 /* Which of two cells an inner vertex has: a hash of the tree's size, the node's number and its left child's (SplitMix64). */
 static uint64_t mix(uint64_t z) {
@@ -103,38 +42,208 @@ static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
-static int kind_of(const tree *t, size_t k) {
-    return (int)(mix(mix(t->n) + ((uint64_t)k << 32) + t->nodes[k].left) >> 63);
+static void find_kinds(forest *f, const tree *t) {
+    for (size_t k = 0; k < t->n; k++) {
+        node *x = &f->nodes[t->first + k];
+        if (x->level) x->level += mix(mix(t->n) + ((uint64_t)k << 32) + x->left - t->first) >> 63;
+    }
 }
 #endif
 
-static void label_nodes(tree *t) {
-    float *at = room(t->n * NET_OUT, sizeof *at), scores[CLASSES];
-    for (size_t k = 0; k < t->n; k++) {
-        node *x = &t->nodes[k];
-        if (x->left == x->right)
-            need(LEAF(known(net_word_number(x->word.at, x->word.len)), at + k * NET_OUT, scores));
-        else
-            need(INNER(t, k)(at + x->left * NET_OUT, at + x->right * NET_OUT, at + k * NET_OUT, scores));
-        x->label = (long)greatest(scores, CLASSES);
+static size_t add_inner(forest *f, size_t left, size_t right) {
+    const size_t l = f->nodes[left].level / 2, r = f->nodes[right].level / 2;
+    return add_node(f, (node){left, right, 2 + 2 * (l > r ? l : r), {NULL, 0}, -1});
+}
+
+/* ---- reading */
+
+static int begins(text *left, char c) {
+    while (left->len && vpps_is_space(*left->at)) *left = after(*left, 1);
+    return left->len && *left->at == c;
+}
+
+static void expect(text *left, const input *in, char c, const char *expected) {
+    if (!begins(left, c)) stop(in, expected);
+    *left = after(*left, 1);
+}
+
+static text token(text *left) {
+    (void)begins(left, '(');
+    text t = {left->at, 0};
+    while (t.len < left->len && !vpps_is_space(t.at[t.len]) && t.at[t.len] != '(' && t.at[t.len] != ')') t.len++;
+    *left = after(*left, t.len);
+    return t;
+}
+
+static void read_label(text *left, const input *in, text *label, int outermost) {
+    *label = token(left);
+#ifdef NAMED
+    if (!label->len && !(outermost && begins(left, '('))) stop(in, "a label");
+#else
+    int good = label->len && label->len < 4 && (*label->at != '0' || label->len == 1);
+    for (size_t i = 0; i < label->len; i++) good = good && label->at[i] >= '0' && label->at[i] <= '9';
+    (void)outermost;
+    if (!good && !(label->len == 2 && memcmp(label->at, "-1", 2) == 0)) stop(in, "a label from -1 to 999");
+#endif
+}
+
+/* A trace, or a word that is not said, of a Penn tree. */
+static int is_null(text label, text word) {
+#ifdef NAMED
+    return label.len == 6 && memcmp(label.at, "-NONE-", 6) == 0 &&
+           (!word.len || *word.at == '*' || (word.len == 1 && *word.at == '0'));
+#else
+    (void)label, (void)word;
+    return 0;
+#endif
+}
+
+/* open[i]: what bracket i has so far; a line nests no deeper than it is long. Brackets of one child become the child, and those of more
+ * than two branch to the left. */
+static void read_tree(forest *f, text left, const input *in) {
+    const size_t none = (size_t)-1;
+    struct {
+        size_t node, n;
+    } *open = room(left.len, sizeof *open);
+    size_t depth = 0;
+    do {
+        text label, word;
+        expect(&left, in, '(', "'('");
+        read_label(&left, in, &label, depth == 0);
+        if (begins(&left, '(')) {
+            open[depth].n = 0;
+            open[depth++].node = none;
+            continue;
+        }
+        word = token(&left);
+        if (!word.len) stop(in, "a word or '('");
+        expect(&left, in, ')', "')' after the word");
+        size_t done = is_null(label, word) ? none : add_node(f, (node){0, 0, 0, word, -1});
+        while (depth) {
+            size_t *to = &open[depth - 1].node;
+            if (done != none) *to = *to == none ? done : add_inner(f, *to, done);
+            open[depth - 1].n++;
+#ifdef NAMED
+            if (begins(&left, '(')) break;
+#else
+            if (open[depth - 1].n < 2) break;
+#endif
+            expect(&left, in, ')', "')'");
+            done = open[--depth].node;
+        }
+    } while (depth);
+    free(open);
+    if (trim(left).len) stop(in, "one tree");
+}
+
+static void add_tree(forest *f, const input *in, int json) {
+    tree t = {in->line, in->end, NULL, f->n, 0};
+    const int blank = !trim(in->line).len;
+    if (json && !blank) {
+        t.json = room(1, sizeof *t.json);
+        const text of = flat(in, read_object(in, t.json));
+        if (trim(of).len) read_tree(f, of, in);
+    } else if (!blank) {
+        read_tree(f, in->line, in);
     }
+    t.n = f->n - t.first;
+#ifdef KINDS
+    find_kinds(f, &t);
+#endif
+    f->trees = grow(f->trees, f->n_trees + 1, sizeof *f->trees);
+    f->trees[f->n_trees++] = t;
+}
+
+/* ---- computing */
+
+#ifdef PYRAMID
+/* Neighbours become one, level by level, until one is left, which is the root's. */
+static void label_nodes(forest *f) {
+    const float **from = room(f->n, sizeof *from);
+    float **to = room(f->n, sizeof *to), *at = room(2 * f->n * NET_OUT, sizeof *at), *next = at + f->n * NET_OUT;
+    for (const tree *t = f->trees; t < f->trees + f->n_trees; t++) {
+        size_t n = 0;
+        for (size_t k = t->first; k < t->first + t->n; k++) {
+            const node *x = &f->nodes[k];
+            if (!x->level) need(LEAF(known(net_word_number(x->word.at, x->word.len)), at + n++ * NET_OUT));
+        }
+        for (; n > 1; n--) {
+            for (size_t i = 0; i < n; i++) from[i] = at + i * NET_OUT, to[i] = next + i * NET_OUT;
+            need(PYRAMID(n - 1, from, from + 1, to));
+            memcpy(at, next, (n - 1) * NET_OUT * sizeof *at);
+        }
+        if (!n) continue;
+        float *scores = f->scores + (t->first + t->n - 1) * CLASSES;
+        need(net_classifier(at, scores));
+        f->nodes[t->first + t->n - 1].label = (long)likeliest(scores);
+    }
+    free((void *)from);
+    free((void *)to);
     free(at);
 }
+#else
+/* The nodes of a level are computed together: those of all trees. */
+static void label_nodes(forest *f) {
+    const float **left = room(2 * f->n, sizeof *left), **right = left + f->n;
+    float **out = room(2 * f->n, sizeof *out), **pushed = out + f->n, *at = room(f->n * NET_OUT, sizeof *at);
+    uint32_t *words = room(f->n, sizeof *words);
+    size_t *ends = room(f->n + 3, 2 * sizeof *ends); /* of each level */
+    for (size_t k = 0; k < f->n; k++) ends[f->nodes[k].level + 1]++;
+    for (size_t l = 1; l < 2 * f->n + 3; l++) ends[l] += ends[l - 1];
+    for (size_t k = 0; k < f->n; k++) {
+        const node *x = &f->nodes[k];
+        const size_t i = ends[x->level]++;
+        words[i] = x->level ? 0 : known(net_word_number(x->word.at, x->word.len));
+        left[i] = at + x->left * NET_OUT;
+        right[i] = at + x->right * NET_OUT;
+        out[i] = at + k * NET_OUT;
+        pushed[i] = f->scores + k * CLASSES;
+    }
+    for (size_t l = 0, i = 0; i < f->n; i = ends[l++]) {
+        const size_t n = ends[l] - i;
+        if (l == 0)
+            need(LEAF(n, words, out, pushed));
+        else if (n)
+            need(INNER(l & 1)(n, left + i, right + i, out + i, pushed + i));
+    }
+    for (size_t k = 0; k < f->n; k++) f->nodes[k].label = (long)likeliest(f->scores + k * CLASSES);
+    free((void *)left);
+    free((void *)out);
+    free(at);
+    free(words);
+    free(ends);
+}
 #endif
 
+/* ---- printing */
+
+static void put_label(long label, int quoted) {
+#ifdef NAMED
+    const char *name = net_class_text((uint32_t)label);
+    if (quoted && name)
+        vpps_json_write_string(stdout, name);
+    else if (name)
+        fputs(name, stdout);
+    else
+#endif
+        printf("%ld", label);
+    (void)quoted;
+}
+
 /* stack: nodes that are still to come, + 1; 0: a bracket that closes. */
-static void put_tree(const tree *t) {
+static void put_tree(const forest *f, const tree *t) {
     size_t *stack = room(2 * t->n + 2, sizeof *stack), n = 0;
-    stack[n++] = t->n;
+    if (t->n) stack[n++] = t->first + t->n;
     for (int first = 1; n; first = 0) {
         const size_t k = stack[--n];
         if (!k) {
             putchar(')');
             continue;
         }
-        const node *x = &t->nodes[k - 1];
-        printf("%s(%ld", first ? "" : " ", x->label);
-        if (x->left == x->right) {
+        const node *x = &f->nodes[k - 1];
+        fputs(first ? "(" : " (", stdout);
+        put_label(x->label, 0);
+        if (!x->level) {
             putchar(' ');
             put(x->word);
             putchar(')');
@@ -147,19 +256,78 @@ static void put_tree(const tree *t) {
     free(stack);
 }
 
-int main(void) {
-    text all, line;
-    char *input = read_input(&all);
-    tree t = {NULL, 0, 0};
-    for (size_t number = 1; next_line(&all, &line); number++) {
-        if (skip(line).len) {
-            read_tree(&t, line, number);
-            label_nodes(&t);
-            put_tree(&t);
+/* The words, or the nodes with the words that each one has: from begin up to end. */
+static void put_list(const answer *a, int words) {
+    const tree *t = a->t;
+    size_t *begins_at = room(t->n, sizeof *begins_at), leaves = 0;
+    const char *comma = "[";
+    for (size_t k = 0; k < t->n; k++) {
+        const node *x = &a->f->nodes[t->first + k];
+        begins_at[k] = x->level ? begins_at[x->left - t->first] : leaves++;
+        if (words ? x->level > 0 : x->label < 0) continue;
+        fputs(comma, stdout);
+        comma = ",";
+        if (words) {
+            put_string(x->word);
+            continue;
         }
-        putchar('\n');
+        fputs("{\"label\":", stdout);
+        put_label(x->label, 1);
+        fputs(",\"score\":", stdout);
+        put_number(score_of(a->f->scores + (t->first + k) * CLASSES, (size_t)x->label));
+        printf(",\"begin\":%lu,\"end\":%lu}", (unsigned long)begins_at[k], (unsigned long)leaves);
     }
-    free(t.nodes);
-    free(input);
+    free(begins_at);
+    putchar(']');
+}
+
+static void put_value(const answer *a, size_t i) {
+    const size_t root = a->t->first + a->t->n - 1;
+    const long label = a->f->nodes[root].label;
+    if (i == 0)
+        put_label(label, 1);
+    else if (i == 1)
+        put_number(score_of(a->f->scores + root * CLASSES, (size_t)label));
+    else
+        put_list(a, i == 2);
+}
+
+/* ---- all of it */
+
+/* Labels and prints the trees that wait. */
+static void answer_trees(void *forest_that_waits) {
+    forest *f = forest_that_waits;
+    f->scores = room(f->n * CLASSES, sizeof *f->scores);
+    label_nodes(f);
+    for (tree *t = f->trees; t < f->trees + f->n_trees; t++) {
+        const answer a = {f, t};
+        if (t->json) {
+            put_object(t->line, t->json, t->n ? &a : NULL);
+            vpps_json_free(t->json);
+            free(t->json);
+        } else {
+            put_tree(f, t);
+        }
+        fputs(t->end, stdout);
+    }
+    free(f->scores);
+    f->n = f->n_trees = 0;
+}
+
+int main(void) {
+    enum { ENOUGH = 1024 /* nodes */ };
+    input in = read_input();
+    forest f = {NULL, NULL, NULL, 0, 0};
+    const int json = is_json(in);
+    in.waiting = &f;
+    in.answer = answer_trees;
+    while (next_line(&in)) {
+        add_tree(&f, &in, json);
+        if (f.n + f.n_trees > ENOUGH) answer_trees(&f);
+    }
+    answer_trees(&f);
+    release(f.trees);
+    release(f.nodes);
+    free(in.all);
     return 0;
 }
