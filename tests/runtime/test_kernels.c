@@ -22,7 +22,7 @@ TEST(functions_are_accurate_to_the_last_places) {
             static double exact[COUNT], meant[COUNT];
             for (uint32_t i = 0; i < COUNT; i++) exact[i] = (double)x[i];
             meaning_instruction(functions[f], &(meaning_operands){.a = exact, .f = 1}, COUNT, meant, NULL);
-            kernels->run[functions[f]](COUNT, false, y, &o);
+            kernels->run[functions[f]](COUNT, y, &o);
             for (uint32_t i = 0; i < COUNT; i++) {
                 const double want = meant[i];
                 const double unit =
@@ -114,9 +114,9 @@ TEST(many_vectors_are_taken_as_one_is) {
             kernels->scale_each(count, n, x, scales, scaled, n + GAP);
             for (uint32_t i = 0; i < count; i++) {
                 float dot;
-                kernels->run[VPPS_I_DOT](n, false, &dot, &(vpps_operands){.t = {x[i], y}});
+                kernels->run[VPPS_I_DOT](n, &dot, &(vpps_operands){.t = {x[i], y}});
                 ck_assert_uint_eq(bits(to[i]), bits(dot));
-                kernels->run[VPPS_I_SCALE_BY](n, false, one, &(vpps_operands){.t = {x[i]}, .s = {scales[i]}});
+                kernels->run[VPPS_I_SCALE_BY](n, one, &(vpps_operands){.t = {x[i]}, .s = {scales[i]}});
                 ck_assert_mem_eq(scaled + (size_t)i * (n + GAP), one, n * sizeof *one);
                 release((float *)(uintptr_t)x[i], n);
             }
@@ -147,7 +147,7 @@ TEST(scaled_vectors_are_added_as_products_are) {
                 memcpy(want, to, n * sizeof *to);
                 for (uint32_t m = 0; m < count; m++) {
                     const vpps_operands o = {.t = {pool + pairs[2 * m + 1] + SKIP}, .s = {pool[pairs[2 * m]]}};
-                    kernels->run[VPPS_I_SCALE_BY](n, false, add || m ? one : want, &o);
+                    kernels->run[VPPS_I_SCALE_BY](n, add || m ? one : want, &o);
                     if (add || m) kernels->add(n, want, one);
                 }
                 kernels->add_scaled(n, count, pool, pairs, SKIP, add, to);

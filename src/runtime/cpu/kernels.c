@@ -41,40 +41,36 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
  * may put what it computes into `o`, a copy. The destination may be one of the tensors, so all else is read before. */
 
 #define ELEMENTWISE(ID, TENSORS, PREPARE, VALUE)                                                                       \
-    VPPS_INLINE void ID##_block(bool accumulate, uint32_t first, float *dst, const float *xs, const float *ys,         \
-                                const float *zs, const vpps_operands *o) {                                             \
+    VPPS_INLINE void ID##_block(uint32_t first, float *dst, const float *xs, const float *ys, const float *zs,         \
+                                const vpps_operands *o) {                                                              \
         (void)o;                                                                                                       \
         _Pragma("omp simd") for (uint32_t j = 0; j < BLOCK; j++) {                                                     \
             const uint32_t i = first + j;                                                                              \
             const float x = xs[j], y = ys[j], z = zs[j];                                                               \
             (void)i, (void)x, (void)y, (void)z;                                                                        \
             const float value = VALUE;                                                                                 \
-            dst[j] = accumulate ? dst[j] + value : value;                                                              \
+            dst[j] = value;                                                                                            \
         }                                                                                                              \
     }                                                                                                                  \
-    VPPS_INLINE void ID##_blocks(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {                    \
+    VPPS_INLINE void ID##_blocks(uint32_t n, float *dst, const vpps_operands *o) {                                     \
         const float *xs = TENSORS > 0 ? o->t[0] : nothing, *ys = TENSORS > 1 ? o->t[1] : nothing;                      \
         const float *zs = TENSORS > 2 ? o->t[2] : nothing;                                                             \
         uint32_t first = 0;                                                                                            \
         for (; first + BLOCK <= n; first += BLOCK)                                                                     \
-            ID##_block(accumulate, first, dst + first, TENSORS > 0 ? xs + first : xs, TENSORS > 1 ? ys + first : ys,   \
+            ID##_block(first, dst + first, TENSORS > 0 ? xs + first : xs, TENSORS > 1 ? ys + first : ys,               \
                        TENSORS > 2 ? zs + first : zs, o);                                                              \
         if (first == n) return;                                                                                        \
         float x[BLOCK], y[BLOCK], z[BLOCK], d[BLOCK];                                                                  \
         if (TENSORS > 0) xs = padded(x, xs + first, n - first);                                                        \
         if (TENSORS > 1) ys = padded(y, ys + first, n - first);                                                        \
         if (TENSORS > 2) zs = padded(z, zs + first, n - first);                                                        \
-        if (accumulate) padded(d, dst + first, n - first);                                                             \
-        ID##_block(accumulate, first, d, xs, ys, zs, o);                                                               \
+        ID##_block(first, d, xs, ys, zs, o);                                                                           \
         memcpy(dst + first, d, (n - first) * sizeof(*d));                                                              \
     }                                                                                                                  \
-    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
+    static void ID##_kernel(uint32_t n, float *dst, const vpps_operands *operands) {                                   \
         vpps_operands o = *operands;                                                                                   \
         PREPARE;                                                                                                       \
-        if (accumulate)                                                                                                \
-            ID##_blocks(n, true, dst, &o);                                                                             \
-        else                                                                                                           \
-            ID##_blocks(n, false, dst, &o);                                                                            \
+        ID##_blocks(n, dst, &o);                                                                                       \
     }
 
 /* Tensors among the operands, which come first. */
@@ -118,7 +114,7 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
 }
 
 #define OVER_LIST(ID, WEIGHS, NEXT, MADE)                                                                              \
-    VPPS_INLINE void ID##_block(const uint32_t vectors, uint32_t count, bool accumulate, uint32_t first, float *dst,   \
+    VPPS_INLINE void ID##_block(const uint32_t vectors, uint32_t count, uint32_t first, float *dst,                    \
                                 const vpps_operands *o) {                                                              \
         const bool part = count < vectors * VECTOR;                                                                    \
         vector sums[LIST];                                                                                             \
@@ -137,28 +133,25 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
         }                                                                                                              \
         if (o->n_list > LIST_RUN) end_list(vectors, sums, totals);                                                     \
         float *out = part ? pad : dst + first;                                                                         \
-        if (accumulate && part) padded(pad, dst + first, count);                                                       \
         const float f = o->f;                                                                                          \
         (void)f;                                                                                                       \
         for (uint32_t i = 0; i < vectors; i++) {                                                                       \
             const vector a = sums[i], value = MADE;                                                                    \
-            vector_store(out + i * VECTOR, accumulate ? vector_load(out + i * VECTOR) + value : value);                \
+            vector_store(out + i * VECTOR, value);                                                                     \
         }                                                                                                              \
         if (part) memcpy(dst + first, pad, count * sizeof(*pad));                                                      \
     }                                                                                                                  \
-    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
+    static void ID##_kernel(uint32_t n, float *dst, const vpps_operands *operands) {                                   \
         const vpps_operands o = *operands;                                                                             \
         uint32_t first = 0;                                                                                            \
-        for (; first + LIST * VECTOR <= n; first += LIST * VECTOR)                                                     \
-            ID##_block(LIST, LIST *VECTOR, accumulate, first, dst, &o);                                                \
-        for (; first + VECTOR <= n; first += VECTOR) ID##_block(1, VECTOR, accumulate, first, dst, &o);                \
-        if (first < n) ID##_block(1, n - first, accumulate, first, dst, &o);                                           \
+        for (; first + LIST * VECTOR <= n; first += LIST * VECTOR) ID##_block(LIST, LIST *VECTOR, first, dst, &o);     \
+        for (; first + VECTOR <= n; first += VECTOR) ID##_block(1, VECTOR, first, dst, &o);                            \
+        if (first < n) ID##_block(1, n - first, first, dst, &o);                                                       \
     }
 
 /* What is found in a list, and the first member that has it. */
 #define FOUND_IN(ID, BEATS)                                                                                            \
-    VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, bool accumulate, uint32_t first, float *dst,           \
-                                const vpps_operands *o) {                                                              \
+    VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, uint32_t first, float *dst, const vpps_operands *o) {  \
         float best[LANES], pad[BLOCK];                                                                                 \
         uint32_t at[LANES];                                                                                            \
         const float *xs = count < width ? padded(pad, o->list[0] + first, count) : o->list[0] + first;                 \
@@ -172,19 +165,15 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
                 at[j] = better ? m : at[j];                                                                            \
             }                                                                                                          \
         }                                                                                                              \
-        if (accumulate) {                                                                                              \
-            xs = count < width ? padded(pad, dst, count) : dst;                                                        \
-            _Pragma("omp simd") for (uint32_t j = 0; j < width; j++) best[j] += xs[j];                                 \
-        }                                                                                                              \
         memcpy(dst, best, count * sizeof(*best));                                                                      \
         memcpy(o->indices + first, at, count * sizeof(*at));                                                           \
     }                                                                                                                  \
-    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *operands) {                  \
+    static void ID##_kernel(uint32_t n, float *dst, const vpps_operands *operands) {                                   \
         const vpps_operands o = *operands;                                                                             \
         uint32_t first = 0;                                                                                            \
-        for (; first + LANES <= n; first += LANES) ID##_block(LANES, LANES, accumulate, first, dst + first, &o);       \
-        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, BLOCK, accumulate, first, dst + first, &o);       \
-        if (first < n) ID##_block(BLOCK, n - first, accumulate, first, dst + first, &o);                               \
+        for (; first + LANES <= n; first += LANES) ID##_block(LANES, LANES, first, dst + first, &o);                   \
+        for (; first + BLOCK <= n; first += BLOCK) ID##_block(BLOCK, BLOCK, first, dst + first, &o);                   \
+        if (first < n) ID##_block(BLOCK, n - first, first, dst + first, &o);                                           \
     }
 
 #define FOLD(id, operands, cost, flops, next, made) OVER_LIST(id, (operands)[0] == 'v', next, made)
@@ -255,14 +244,13 @@ static float fold_runs(const float *lanes, const double *totals) {
 
 /* In VALUE: x and y are the tensors' elements, i their number, p the value of PARAMETER; in RESULT: sum. */
 #define REDUCTION(ID, TENSORS, PARAMETER, VALUE, RESULT)                                                               \
-    static void ID##_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {                         \
+    static void ID##_kernel(uint32_t n, float *dst, const vpps_operands *o) {                                          \
         const float p = PARAMETER;                                                                                     \
         const uint32_t u = o->u;                                                                                       \
         (void)p, (void)u;                                                                                              \
         float sum;                                                                                                     \
         SUM_OVER(sum, n, o->t[0], o->t[TENSORS - 1], VALUE);                                                           \
-        const float result = RESULT;                                                                                   \
-        *dst = accumulate ? *dst + result : result;                                                                    \
+        *dst = RESULT;                                                                                                 \
     }
 
 /* The greatest element; NaNs are skipped here, since the later sum meets them. */
@@ -318,13 +306,13 @@ static void dots(uint32_t count, uint32_t n, const float *const *x, const float 
         vector_store(pad, lane_sums_by_halves(sums));
         memcpy(to + i, pad, here * sizeof *to);
     }
-    for (; i < count; i++) DOT_kernel(n, false, to + i, &(vpps_operands){.t = {x[i], y}});
+    for (; i < count; i++) DOT_kernel(n, to + i, &(vpps_operands){.t = {x[i], y}});
 }
 
 static void scale_each(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld) {
     for (uint32_t i = 0; i < count; i++) {
         const vpps_operands o = {.t = {x[i]}, .s = {s[i]}};
-        SCALE_BY_blocks(n, false, to + i * ld, &o);
+        SCALE_BY_blocks(n, to + i * ld, &o);
     }
 }
 
@@ -386,24 +374,23 @@ ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0
             : o->f + x > 0.0f ? -o->s[0]
                               : 0.0f)
 
-static void MATMUL_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+static void MATMUL_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
-    gemm_nn(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->k, dst, o->r, accumulate);
+    gemm_nn(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->k, dst, o->r, false);
 }
-static void MATMUL_NT_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+static void MATMUL_NT_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
-    gemm_nt(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->c, dst, o->r, accumulate);
+    gemm_nt(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->c, dst, o->r, false);
 }
-static void MATMUL_TN_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+static void MATMUL_TN_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
-    gemm_tn(o->k, o->c, o->r, o->t[0], o->k, o->t[1], o->k, dst, o->r, accumulate);
+    gemm_tn(o->k, o->c, o->r, o->t[0], o->k, o->t[1], o->k, dst, o->r, false);
 }
 
-static void TRANSPOSE_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+static void TRANSPOSE_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
     for (uint32_t col = 0; col < o->c; col++, dst += o->r)
-        for (uint32_t row = 0; row < o->r; row++)
-            dst[row] = (accumulate ? dst[row] : 0) + o->t[0][col + (size_t)row * o->c];
+        for (uint32_t row = 0; row < o->r; row++) dst[row] = o->t[0][col + (size_t)row * o->c];
 }
 ELEMENTWISE(RESHAPE, 1, (void)0, x)
 
@@ -412,18 +399,18 @@ static bool find_row(float number, uint32_t rows, uint32_t *row) {
     *row = (uint32_t)number;
     return true;
 }
-static void SELECT_ROWS_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
+static void SELECT_ROWS_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
     for (uint32_t i = 0, row = 0; i < o->r; i++) {
         const bool found = find_row(o->t[1][i], o->k, &row);
         for (uint32_t col = 0; col < o->c; col++) {
             float *to = dst + i + (size_t)col * o->r;
-            *to = (accumulate ? *to : 0) + (found ? o->t[0][row + (size_t)col * o->k] : NAN);
+            *to = found ? o->t[0][row + (size_t)col * o->k] : NAN;
         }
     }
 }
-static void SELECT_ROWS_B_kernel(uint32_t n, bool accumulate, float *dst, const vpps_operands *o) {
-    if (!accumulate) memset(dst, 0, n * sizeof *dst);
+static void SELECT_ROWS_B_kernel(uint32_t n, float *dst, const vpps_operands *o) {
+    memset(dst, 0, n * sizeof *dst);
     for (uint32_t i = 0, row; i < o->k; i++) {
         if (!find_row(o->t[0][i], o->r, &row)) continue;
         for (uint32_t col = 0; col < o->c; col++) dst[row + (size_t)col * o->r] += o->t[1][i + (size_t)col * o->k];
@@ -433,8 +420,8 @@ static void SELECT_ROWS_B_kernel(uint32_t n, bool accumulate, float *dst, const 
 /* ---------------------------------------------------------------- parameters */
 
 static void add(uint32_t n, float *dst, const float *x) {
-    const vpps_operands o = {.t = {x}};
-    COPY_blocks(n, true, dst, &o);
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++) dst[i] += x[i];
 }
 
 /* Vector m of those that add_up adds: what it is multiplied with, and where it lies. */

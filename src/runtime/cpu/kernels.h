@@ -25,8 +25,8 @@ typedef struct vpps_operands {
     uint64_t key; /* dropout */
 } vpps_operands;
 
-/* dst (+)= instruction over n elements; for REDUCE dst is one element, for MATMUL and MOVE n is r * c. */
-typedef void (*vpps_cpu_kernel)(uint32_t n, bool accumulate, float *dst, const vpps_operands *o);
+/* dst = instruction over n elements; for REDUCE dst is one element, for MATMUL and MOVE n is r * c. */
+typedef void (*vpps_cpu_kernel)(uint32_t n, float *dst, const vpps_operands *o);
 
 /* The numbers of an optimiser step besides w and g: those of the script's header, with the clip factor and the step's number applied. */
 typedef struct vpps_step {

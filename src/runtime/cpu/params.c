@@ -139,7 +139,7 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
 /* Adds n elements at the vectors `terms[1]` to `terms[count]`, in their order, to those at `to`. */
 static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
     terms[0] = to;
-    cpu->kernels->run[VPPS_I_SUM](n, false, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
+    cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
 }
 
 /* The gradients of a matrix that is read as a value. */

@@ -221,7 +221,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
         }
         for (; m < end; m++) {
             set_member(s, x, from, i, m, o);
-            kernel(length, false, vpps_span_at(&to, m), o);
+            kernel(length, vpps_span_at(&to, m), o);
         }
     }
     return true;
@@ -234,7 +234,7 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
         const uint32_t first = first_member(t, s->axis, vertex) - t->first[s->axis]; /* in the tile */
         for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, operands_of(t, s) + k) + first;
-        if (n) kernel(n, false, vpps_slot_of(t, &s->to) + first, &o);
+        if (n) kernel(n, vpps_slot_of(t, &s->to) + first, &o);
     }
 }
 
@@ -246,7 +246,7 @@ static void run_columns(const vpps_tile *t, const vpps_program_step *s, const it
     for (uint32_t column = 0; column < columns; column++, to += made) {
         for (uint32_t i = 0; i < s->run.scalars; i++)
             if (scalars[i].access == VPPS_ACCESS_COLUMN) o->s[i] = operand_at(t, &scalars[i], s->axis, at)[column];
-        t->kernels->run[s->run.of.opcode](length, false, to, o);
+        t->kernels->run[s->run.of.opcode](length, to, o);
         for (uint32_t i = 0; i < s->run.tensors; i++) o->t[i] += length;
     }
 }
@@ -277,7 +277,7 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         if (vpps_step_columns(s) > 1)
             run_columns(t, s, &at, &o, vpps_span_at(&to, at.number));
         else
-            kernel(length, false, vpps_span_at(&to, at.number), &o);
+            kernel(length, vpps_span_at(&to, at.number), &o);
         if (at_once) break;
     }
     return true;
@@ -325,7 +325,7 @@ static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
         at = i;
     }
     const vpps_operands o = {.t = {x}, .u = at};
-    t->kernels->run[VPPS_I_CROSS_ENTROPY](n, false, &loss, &o);
+    t->kernels->run[VPPS_I_CROSS_ENTROPY](n, &loss, &o);
     to[0] = (float)at;
     to[1] = -loss;
 }
