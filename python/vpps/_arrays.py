@@ -65,8 +65,21 @@ def is_masked(x: Any) -> bool:
     return isinstance(x, (list, tuple)) and not {*map(type, x)} <= PLAIN and any(map(is_masked, x))
 
 
+def of_dlpack(x: Any, what: str) -> NDArray[Any]:
+    """A tensor of another library that is in the host's memory."""
+    try:
+        kind, _ = x.__dlpack_device__()
+        if kind in (1, 3):  # kDLCPU, kDLCUDAHost
+            return np.from_dlpack(x.detach() if hasattr(x, "detach") else x)
+    except (BufferError, RuntimeError, ValueError) as e:
+        raise TypeError(f"{what}: a tensor that DLPack does not pass to NumPy: {e}") from None
+    raise TypeError(f"{what}: a tensor on {getattr(x, 'device', f'DLPack device {kind}')}; expected one on the CPU, as x.cpu()")
+
+
 def plain(x: Any, what: str) -> NDArray[Any]:
     """An array without a mask."""
+    if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
+        return of_dlpack(x, what)
     if is_masked(x):
         raise ArgumentError(f"{what}: a masked array; expected no hidden elements: x.filled(value) puts a value there")
     return np.asarray(x)
@@ -91,12 +104,7 @@ def as_u32(x: ArrayLike, what: str) -> U32:
 def as_f32(x: Floats, what: str) -> F32:
     """float32 on the host: an array, a tensor of another library by DLPack, or numbers. Real numbers are rounded; what would become
     infinite, and whole numbers that float32 does not have, are refused."""
-    if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
-        if hasattr(x, "detach"):
-            x = x.detach()
-        a: NDArray[Any] = np.from_dlpack(x)  # type: ignore[arg-type]
-    else:
-        a = plain(x, what)
+    a = plain(x, what)
     if a.dtype == np.float32:
         return a
     if a.dtype.kind not in "fiub":

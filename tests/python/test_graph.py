@@ -179,20 +179,28 @@ def test_inputs_of_any_layout(trainer, rng):
 
 def test_dlpack(trainer, rng):
     class Tensor:  # as PyTorch's are: no sequence, no __array__
-        def __init__(self, a):
-            self.a = a
+        def __init__(self, a, kind=1):
+            self.a, self.kind = a, kind
 
         def __dlpack__(self, **options):
             return self.a.__dlpack__(**options)
 
         def __dlpack_device__(self):
-            return self.a.__dlpack_device__()
+            return self.kind, 0
 
     m = rng.standard_normal((4, 3)).astype(np.float32)
     np.testing.assert_array_equal(run(trainer, lambda a: a, Tensor(m)), m)
     W = trainer.model.parameters[0]
     W.value = Tensor(np.ones((3, 2), np.float32))
     assert (W.value == 1).all()
+    with trainer.model.graph() as g:
+        numbers = g.inputs(Tensor(m)).ids
+        np.testing.assert_array_equal(trainer.forward(g.nodes(Tensor(numbers[1:].astype(np.int64)))), m[1:])
+        for wrong in (lambda: vpps.input(Tensor(m, 2)), lambda: g.nodes(Tensor(numbers, 2)), lambda: setattr(W, "value", Tensor(m, 2))):
+            with pytest.raises(TypeError, match=r": a tensor on DLPack device 2; expected one on the CPU, as x.cpu\(\)"):
+                wrong()
+        with pytest.raises(TypeError, match="input: a tensor that DLPack does not pass"):
+            vpps.input(Tensor(m.astype(">f4")))
 
 
 # ---------------------------------------------------------------- bulk building
