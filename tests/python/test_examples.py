@@ -157,6 +157,23 @@ def above(up, k):
 
 
 @pytest.mark.packages
+def test_recurrent_policy(example, root, monkeypatch, capsys):
+    """Both ways through a rollout agree; in full both learn. The benchmark of both runs."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    module = example("recurrent_policy")
+    theirs = torch.nn.LSTM(3, module.HIDDEN)
+    ours, x, starts = vpps.torch.LSTM.from_torch(theirs, vps=1), torch.randn(9, 5, 3), torch.rand(9, 5) < 0.3
+    state = tuple(torch.randn(1, 5, module.HIDDEN) for _ in range(2))
+    torch.testing.assert_close(module.by_sequences(ours, x, starts, state), module.by_masks(theirs, x, starts, state))
+    assert all(r > 0.9 if FULL else 0 <= r <= 1 for r in module.main([] if FULL else ["--updates", "2"]).values())
+    monkeypatch.syspath_prepend(str(root / "bench"))
+    monkeypatch.setattr(torch, "compile", lambda layer, **_: layer)
+    importlib.import_module("layers").main(["--lengths", "12", "--batches", "2", "--hidden", "4", "--rounds", "1", "--seconds", "0"])
+    shown = capsys.readouterr().out
+    assert all(re.search(rf"{way} +[\d,]+ \(", shown) for way in ("vpps", "vpps-equal", "packed", "padded", "compiled", "masks"))
+
+
+@pytest.mark.packages
 def test_hugging_face(example, monkeypatch, tmp_path):
     pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
     pytest.importorskip("tokenizers")
