@@ -24,6 +24,9 @@
 #define MAX_WORDS 25
 #define LONGEST_WORD 16
 #define COINED_LETTERS 4
+#define N_CLASSES VPPS_COUNT(classes)
+#define MAX_PARTS 5
+#define MAX_RULES 80
 #define NAME_STRIDE 179 /* a prime that divides no class's size */
 
 /* ---------------------------------------------------------------- the language's words */
@@ -33,42 +36,79 @@ typedef struct token {
     uint8_t tag;
 } token;
 
+/* Symbols are numbers: of classes, then of phrases. */
+typedef struct rule {
+    uint8_t phrase, weight;
+    uint8_t n, last; /* parts; the one, from 1, that goes to the end in the translation; 0: none */
+    uint8_t parts[MAX_PARTS];
+} rule;
+
 typedef struct generator {
     vpps_vocab *words; /* of the language: common ones, then names */
     uint32_t n_common;
     uint32_t *ids; /* of all classes, one after the other */
     size_t class_ends[N_CLASSES];
+    rule rules[MAX_RULES];
+    uint32_t n_rules;
     uint64_t random;
     uint32_t n; /* words of the sentence; more than MAX_WORDS: it is not to be used */
     token tokens[MAX_WORDS + 1];
     uint32_t translated[MAX_WORDS + 1]; /* its words in the translation's order */
 } generator;
 
-/* Adds the words that begin with word[0 .. len) and go on with the pieces of a class from `piece` on. */
-static vpps_status add_words(generator *g, symbol kind, uint32_t piece, char word[LONGEST_WORD], size_t len) {
-    const char *list = piece < VPPS_COUNT(classes[kind]) ? classes[kind][piece] : NULL;
-    if (!list) {
-        size_t *n = &g->class_ends[kind];
-        if (!VPPS_RESERVE(g->ids, *n + 1)) return vpps_fail(VPPS_MEMORY, "language: out of memory");
-        return vpps_vocab_add(g->words, word, len, &g->ids[(*n)++]);
-    }
-    const char *end = list + strlen(list), *text;
+/* Adds the words that begin with word[0 .. len) and go on with the pieces of a list, which ends at '|' or 0, and of those after it. */
+static vpps_status add_words(generator *g, uint32_t class, const char *list, char word[LONGEST_WORD], size_t len) {
+    const char *end = list + strcspn(list, "|"), *text;
     size_t text_len;
     while (vpps_text_next_word(&list, end, &text, &text_len)) {
         memcpy(word + len, text, text_len);
-        VPPS_TRY(add_words(g, kind, piece + 1, word, len + text_len));
+        if (*end) {
+            VPPS_TRY(add_words(g, class, end + 1, word, len + text_len));
+            continue;
+        }
+        size_t *n = &g->class_ends[class];
+        if (!VPPS_RESERVE(g->ids, *n + 1)) return vpps_fail(VPPS_MEMORY, "language: out of memory");
+        VPPS_TRY(vpps_vocab_add(g->words, word, len + text_len, &g->ids[(*n)++]));
     }
     return VPPS_OK;
 }
 
 static vpps_status add_classes(generator *g) {
     char word[LONGEST_WORD];
-    for (symbol kind = NONE + 1; kind < N_CLASSES; kind++) {
-        if (kind == FIRST_NAME) g->n_common = vpps_vocab_size(g->words);
-        g->class_ends[kind] = g->class_ends[kind - 1];
-        VPPS_TRY(add_words(g, kind, 0, word, 0));
+    for (uint32_t class = 0; class < N_CLASSES; class ++) {
+        if (class == N_CLASSES - N_NAMES) g->n_common = vpps_vocab_size(g->words);
+        if (class) g->class_ends[class] = g->class_ends[class - 1];
+        VPPS_TRY(add_words(g, class, classes[class].words, word, 0));
     }
     return VPPS_OK;
+}
+
+static bool is_name(const char *name, const char *text, size_t len) {
+    return strlen(name) == len && memcmp(name, text, len) == 0;
+}
+
+static uint8_t find_symbol(const char *text, size_t len) {
+    uint32_t s = 0;
+    while (s < N_CLASSES && !is_name(classes[s].name, text, len)) s++;
+    while (s >= N_CLASSES && !is_name(phrases[s - N_CLASSES].name, text, len)) s++;
+    return (uint8_t)s;
+}
+
+static void add_rules(generator *g) {
+    for (uint32_t p = 0; p < VPPS_COUNT(phrases); p++) {
+        for (const char *at = phrases[p].rules; *at; at += *at == ';') {
+            const char *end = at + strcspn(at, ";"), *text;
+            size_t len;
+            rule *r = &g->rules[g->n_rules++];
+            vpps_text_next_word(&at, end, &text, &len);
+            *r = (rule){.phrase = (uint8_t)(N_CLASSES + p), .weight = (uint8_t)(*text - '0')};
+            while (vpps_text_next_word(&at, end, &text, &len)) {
+                const bool last = *text == '>';
+                r->parts[r->n++] = find_symbol(text + last, len - last);
+                if (last) r->last = r->n;
+            }
+        }
+    }
 }
 
 /* The translation of a common word, three letters and u: a different one for each of 16 * 5 * 16 words, since that has
@@ -86,19 +126,19 @@ static void coin(uint32_t word, char text[COINED_LETTERS]) {
 
 /* Words at the front of their class are drawn more often, among names far more often. So names with the same beginning are not equally
  * frequent. */
-static uint32_t draw_word(generator *g, symbol kind) {
-    const size_t first = g->class_ends[kind - 1];
-    const uint32_t n = (uint32_t)(g->class_ends[kind] - first);
+static uint32_t draw_word(generator *g, uint32_t class) {
+    const size_t first = class ? g->class_ends[class - 1] : 0;
+    const uint32_t n = (uint32_t)(g->class_ends[class] - first);
     uint32_t rank = vpps_random_below(&g->random, vpps_random_below(&g->random, n) + 1);
-    if (kind >= FIRST_NAME) rank = vpps_random_below(&g->random, rank + 1) * NAME_STRIDE % n;
+    if (class >= N_CLASSES - N_NAMES) rank = vpps_random_below(&g->random, rank + 1) * NAME_STRIDE % n;
     return g->ids[first + rank];
 }
 
-static const rule *draw_rule(generator *g, symbol phrase) {
-    const rule *r = rules;
+static const rule *draw_rule(generator *g, uint32_t phrase) {
+    const rule *r = g->rules;
     uint32_t sum = 0;
-    while (r->symbol != phrase) r++;
-    for (const rule *i = r; i < rules + VPPS_COUNT(rules) && i->symbol == phrase; i++) sum += i->weight;
+    while (r->phrase != phrase) r++;
+    for (const rule *i = r; i < g->rules + g->n_rules && i->phrase == phrase; i++) sum += i->weight;
     for (uint32_t at = vpps_random_below(&g->random, sum); at >= r->weight; r++) at -= r->weight;
     return r;
 }
@@ -113,7 +153,7 @@ static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
 }
 
 /* Appends a word of a class, or a phrase; nothing to a sentence that is too long. */
-static void expand(generator *g, symbol what) {
+static void expand(generator *g, uint32_t what) {
     const uint32_t begin = g->n;
     if (g->n > MAX_WORDS) return;
     if (what < N_CLASSES) {
@@ -124,20 +164,20 @@ static void expand(generator *g, symbol what) {
     }
     const rule *r = draw_rule(g, what);
     uint32_t moved_begin = begin, moved_end = begin;
-    for (uint32_t i = 0; i < MAX_PARTS && r->parts[i]; i++) {
+    for (uint32_t i = 0; i < r->n; i++) {
         const uint32_t part_begin = g->n;
         expand(g, r->parts[i]);
         if (i + 1 == r->last) moved_begin = part_begin, moved_end = g->n;
     }
     move_to_end(g, moved_begin, moved_end);
-    if (!entity_tags[what]) return;
-    for (uint32_t i = begin; i < g->n; i++) g->tokens[i].tag = (uint8_t)(entity_tags[what] + (i > begin));
+    const int tag = phrases[what - N_CLASSES].tag;
+    for (uint32_t i = begin; tag && i < g->n; i++) g->tokens[i].tag = (uint8_t)(tag + (i > begin));
 }
 
 static void draw_sentence(generator *g) {
     do {
         g->n = 0;
-        expand(g, SENTENCE);
+        expand(g, N_CLASSES); /* the first phrase, a sentence */
     } while (g->n < MIN_WORDS || g->n > MAX_WORDS);
 }
 
@@ -214,6 +254,7 @@ static vpps_status copy_words(vpps_vocab *lexicon, const vpps_vocab *words) {
 static vpps_status generate(generator *g, vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
                             const vpps_language *o, uint32_t n) {
     VPPS_TRY(add_classes(g));
+    add_rules(g);
     if (lexicon) VPPS_TRY(copy_words(lexicon, g->words));
     for (uint32_t i = 0; i < n; i++) {
         draw_sentence(g);
