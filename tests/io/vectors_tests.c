@@ -356,6 +356,14 @@ TEST_EACH(bad_vectors_are_refused, 0, VPPS_COUNT(bad_vectors)) {
     ck_assert_str_eq(vpps_error_message(), b->message);
 }
 
+/* The first line tells how many numbers a vector has. */
+TEST(a_short_first_line_is_refused) {
+    OWNED(vpps_vocab) *v = vocab_of(0, NULL);
+    float values[2];
+    CHECK_STATUS(read_bytes("cat 1\ndog 1 2\n", 14, v, 2, values, NULL), VPPS_ARGUMENT);
+    ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 1");
+}
+
 TEST(missing_files_are_named) {
     vpps_vectors_info info;
     OWNED(vpps_vocab) *v = vocab_of(0, NULL);
@@ -364,7 +372,6 @@ TEST(missing_files_are_named) {
     CHECK_STATUS(vpps_vectors_read("no/such/file", v, 2, values, NULL), VPPS_IO);
 }
 
-/* What decides is the whole beginning of a file, not its first bytes. */
 static const struct form_case {
     const char *name, *text;
     size_t n; /* 0: up to the NUL */
@@ -380,13 +387,16 @@ static const struct form_case {
     {"a header, then numbers in any form", "1 2\ncat 1.5E-2  -.5\n", 0, VPPS_VECTORS_TEXT, 2},
     {"a header with tabs", "1\t2 \ncat\t1\t2\n", 0, VPPS_VECTORS_TEXT, 2},
     {"a header alone", "0 2\n", 0, VPPS_VECTORS_TEXT, 2},
-    {"words that are numbers, without a header", "7 5\n8 6\n9 1.5\n", 0, VPPS_VECTORS_GLOVE, 1},
     {"a word that is a number", "66 1 2\ncat 1 2\n", 0, VPPS_VECTORS_GLOVE, 2},
-    {"a first word with a space and a number", "route 66 1 2\ncat 1 2\ndog 3 4\n", 0, VPPS_VECTORS_GLOVE, 2},
-    {"a first line that is short", "cat 1\ndog 1 2\nmouse 1 2\n", 0, VPPS_VECTORS_GLOVE, 2},
+    {"a line feed and a word in a float",
+     "1 2\ncat \0\0\x80?\x0a"
+     "d\x80?\n",
+     17, VPPS_VECTORS_WORD2VEC, 2},
+    {"bytes that are no UTF-8 in text", "1 2\ncaf\xe9 1 2\n", 0, VPPS_VECTORS_TEXT, 2},
+    {"a header that does not fit", "7 5\n8 6\n9 1.5\n", 0, VPPS_VECTORS_TEXT, 5},
 };
 
-TEST_EACH(the_whole_decides_the_form, 0, VPPS_COUNT(form_cases)) {
+TEST_EACH(the_first_lines_decide_the_form, 0, VPPS_COUNT(form_cases)) {
     const struct form_case *c = &form_cases[_i];
     vpps_stream *s;
     vpps_vectors_info info;
