@@ -36,6 +36,10 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
 
+/* A new reference to a Python function apply(epoch, cell, children, pulls, indices) that does the same with vertices, nodes and numbers in tuples
+ * or lists: the vertex, or None where something is unusual; glue_apply then tells what. 0 with an exception. */
+uintptr_t glue_python_apply(void);
+
 /* vpps_fb and vpps_update, whose answer is still there when an exception, as that of Ctrl-C, takes the place of their return. */
 typedef struct glue_answer {
     vpps_status status;

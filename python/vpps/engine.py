@@ -248,12 +248,12 @@ class Engine(Hinting):
         """Calls C with the handle and a graph, which is this thread's alone until the call returns."""
         with self._lock:
             self._give_back()
-            g = _graph_of(e, what)
+            g, at = _graph_of(e, what), e.at
             try:
-                e.p, e.running = ffi.NULL, True
+                e.p, e.at, e.running = ffi.NULL, 0, True
                 return call(self._c, g)
             finally:
-                e.p, e.running = g, False
+                e.p, e.at, e.running = g, at, False
 
     # ---- values that stay
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Sequence
 from types import TracebackType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 NO_VERTEX = 2**32 - 1
 NONE: tuple[()] = ()
+_apply: Any = ctypes.cast(lib.glue_python_apply(), ctypes.py_object).value
 
 Numbers = Union[ArrayLike, Sequence[SupportsIndex]]  # of one vertex
 Ids = Union[ArrayLike, Nodes, Vertices, Sequence[Node], Sequence[Vertex]]
@@ -405,7 +407,12 @@ class Cell(Uncopied):
         """A new vertex of the current graph. `children` are what the cell gathers from, those gathered by number first, then the members
         of its lists; `pulls` a node for each pull, `indices` a number for each pull_index, in order of these calls in the cell;
         `pull_lists` the members' nodes for each pull_list; `list_members` how many members each list has, where there are several."""
-        g = current()
+        stack = _current.stack
+        g = stack[-1] if stack else current()
+        if type(g) is Graph and not self.lists and g.model is self.model:
+            vertex: Vertex | None = _apply(g._epoch, self.id, children, pulls, indices)
+            if vertex is not None:
+                return vertex  # by far the most frequent case
         if not isinstance(g, Graph):
             raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")
         return g.apply_one(self, children, pulls, indices, pull_lists, list_members)

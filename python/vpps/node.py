@@ -27,12 +27,13 @@ class Epoch(Uncopied):
 
     It does not refer to the Graph object: a graph that nothing refers to is freed at once, without the garbage collector.
 
-    While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it."""
+    While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it. `at` is the
+    address that `p` holds, as a number; 0: NULL."""
 
-    __slots__ = ("p", "model", "keeps", "running")
+    __slots__ = ("p", "at", "model", "keeps", "running")
 
     def __init__(self, p: Any, model: Model, keeps: Any = None) -> None:
-        self.p = p
+        self.p, self.at = p, int(ffi.cast("uintptr_t", p))
         self.model = model
         self.keeps = keeps
         self.running = False
@@ -40,7 +41,7 @@ class Epoch(Uncopied):
     def end(self) -> None:
         if self.running:
             raise self.failure()
-        self.p = ffi.NULL
+        self.p, self.at = ffi.NULL, 0
 
     def failure(self) -> Exception:
         """The exception for a call that made no node."""

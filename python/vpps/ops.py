@@ -25,7 +25,9 @@ Many = Union[Value, Nodes, Sequence[Value]]
 
 def _one(x: Value, call: Any, *more: Any) -> Node:
     n = x if isinstance(x, Node) else node_of(x, "operation")
-    return made(n._e, call(n._e.p, n.id, *more))
+    e = n._e
+    y = call(e.p, n.id, *more)
+    return Node(e, y) if y != NO_NODE else made(e, y)  # a call less than `made` alone
 
 
 def _two(a: Value, b: Value, call: Any) -> Node:
