@@ -148,8 +148,8 @@ class _Call:
         asked = Joined(nodes, "inputs")
         if not self.draw:  # by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint decide the masks
             self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
-        request = request_of(places, asked if asked.n else None, True)
-        request.draw, request.no_dropout = self.draw, not self.training
+        request = request_of(places, asked if asked.n else None, True, self.training)
+        request.draw = self.draw
         self.step = m.trainer._open_step(places.epoch, request, places, asked)
         m._open = weakref.ref(self)
 

@@ -44,20 +44,21 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
     return places
 
 
-def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters: bool) -> Any:
+def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters: bool, dropout: bool) -> Any:
     """vpps_request of places, which must live as long."""
     request = sized("vpps_request")
     if v is not None:
         request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
     if d is not None:
         request.n_gradients, request.gradients, request.gradient_outs = d.n, d.ids, d.outs
-    request.no_parameters = not parameters
+    request.no_parameters, request.no_dropout = not parameters, not dropout
     return request
 
 
-def _request(values: Named | None, gradients: Named | None, e: Epoch, parameters: bool) -> tuple[Any, Places | None, Places | None]:
+def _request(values: Named | None, gradients: Named | None, e: Epoch, parameters: bool,
+             dropout: bool) -> tuple[Any, Places | None, Places | None]:
     v, d = _asked(values, e, "values"), _asked(gradients, e, "gradients")
-    return request_of(v, d, parameters), v, d
+    return request_of(v, d, parameters, dropout), v, d
 
 
 @dataclass(frozen=True)
@@ -308,25 +309,25 @@ class Trainer(Engine):
         return self._step(graph._epoch, "idle_step", NO_NODE)
 
     def backward(self, loss: Node, *, values: Named | None = None, gradients: Named | None = None,
-                 parameters: bool = True) -> Asked:
+                 parameters: bool = True, dropout: bool = True) -> Asked:
         """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
 
         `values` and `gradients` name nodes of the graph: a node, a list of nodes, or `Nodes` of one shape. What comes back has their
         values in this step, with dropout, and the gradients of the loss with respect to them, in arrays as `forward` gives them. The
         call waits for the batch then. With `parameters=False` the parameters' gradients are not computed, and those that add up stay
-        as they are.
+        as they are. With `dropout=False` there is none, as in `forward`.
 
         `backward` and `update` give the bits of `step`, which is the faster way to do both."""
         loss = node_of(loss, "backward")
         id, e = loss.id, loss._e
-        request, v, d = _request(values, gradients, e, parameters)
+        request, v, d = _request(values, gradients, e, parameters, dropout)
         with self._lock:
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
             check(self._call(e, "backward", lambda h, g: lib.vpps_backward(h, g, id, request)))
         return Asked(None if v is None else v.result, None if d is None else d.result)
 
-    def step_forward(self, values: Named, *, gradients: Named | None = None, parameters: bool = True) -> Step:
+    def step_forward(self, values: Named, *, gradients: Named | None = None, parameters: bool = True, dropout: bool = True) -> Step:
         """The forward half of a training step, with dropout: the `values` of some nodes, from which the caller goes on to a loss of its own.
         `backward` of the step that is returned takes the loss's gradients with respect to these values, adds to the parameters' gradients,
         and returns those of the nodes that `gradients` names. Nodes are named as for `backward`. Forward runs once.
@@ -341,7 +342,7 @@ class Trainer(Engine):
             raise ArgumentError("step_forward: no nodes; expected at least one")
         first = values[0] if isinstance(values, (list, tuple)) else values
         e = first._e if isinstance(first, Nodes) else node_of(first, "values")._e
-        request, v, d = _request(values, gradients, e, parameters)
+        request, v, d = _request(values, gradients, e, parameters, dropout)
         return self._open_step(e, request, v, d)  # type: ignore[arg-type]
 
     def _open_step(self, e: Epoch, request: Any, v: Places | Joined, d: Places | Joined | None) -> Step:

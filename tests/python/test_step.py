@@ -68,6 +68,10 @@ def test_shapes_and_what_comes_back(nets):
                 net.trainer.update()
         with net.graph:  # one node alone; matrices of one shape
             a = vpps.input(x)
+            with net.trainer.step_forward(vpps.dropout(a, 0.5), gradients=a, parameters=False, dropout=False) as step:
+                assert (step.values == x).all() and (step.backward(x) == x).all()
+            loss = vpps.sum_elements(vpps.dropout(a, 0.5))
+            assert (net.trainer.backward(loss, gradients=a, parameters=False, dropout=False).gradients == 1).all()
             with net.trainer.step_forward(a * 3.0, gradients=a, parameters=False) as step:
                 assert (step.backward(x) == 3 * x).all()
             many = g.inputs(np.stack([x, 2 * x]))
