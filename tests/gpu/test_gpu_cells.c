@@ -264,6 +264,53 @@ static rg_case draw_cells(uint64_t number) {
     return c;
 }
 
+/* Each kind of case meets each layout. */
+static const gpu_layout *layout_of(uint32_t number) { return &zoo_layouts[(number + number / 4) % ZOO_LAYOUTS]; }
+
+/* A batch that is sound on its way to the compiler ends there: it refuses everything. */
+static void expect_refused(vpps_status status, uint32_t number, const char *call) {
+    ck_assert_msg(status == VPPS_DEVICE && strstr(vpps_error_message(), "software SIMT: false"), "draw %u: %s: %s",
+                  number, call, vpps_error_message());
+}
+
+/* Verifies a case's scripts for inference, for training, and with the gradients of all nodes, and generates their kernels. */
+static void prove(const rg_case *c, const vpps_options *o, uint32_t number) {
+    AT_END(rg_destroy) rg_built built;
+    TEST_OK(rg_build(&built, c, NULL));
+    vpps_graph *g = built.g[0];
+    vpps_handle *h;
+    float unread;
+    FREED vpps_node *nodes = need(calloc(4 * (size_t)g->size, sizeof *nodes));
+    FREED float **outs = need(calloc(4 * (size_t)g->size, sizeof *outs));
+    const uint32_t n = rg_named_nodes(g, nodes);
+    for (uint32_t i = 0; i < n; i++) outs[i] = &unread;
+    const vpps_request request = {.size = sizeof request,
+                                  .n_values = n,
+                                  .values = nodes,
+                                  .value_outs = outs,
+                                  .n_gradients = n,
+                                  .gradients = nodes,
+                                  .gradient_outs = outs};
+    TEST_OK(vpps_handle_create(&h, built.model, o));
+    expect_refused(vpps_forward(h, g, n, nodes, outs), number, "vpps_forward");
+    expect_refused(vpps_fb(h, g, built.loss[0], NULL), number, "vpps_fb");
+    expect_refused(vpps_backward(h, g, built.loss[0], &request), number, "vpps_backward");
+    vpps_handle_destroy(h);
+}
+
+TEST_GROUP("proofs", .seconds = 300);
+
+GPU_EACH(random_cells_are_proved, 1, 10) {
+    enum { CASES = 100 };
+    if (!gpu_is_simulated()) TEST_SKIP("a GPU's compiler refuses nothing here");
+    setenv("VPPS_CXX", "false", 1);
+    for (uint32_t i = (uint32_t)_i * CASES; i < ((uint32_t)_i + 1) * CASES; i++) {
+        const rg_case c = draw_cells(i);
+        const vpps_options o = gpu_options(layout_of(i), VPPS_SGD);
+        prove(&c, &o, i);
+    }
+}
+
 /* Number EVERYDAY is make test's: two groups share a cell's vertices, and a gradient has several tasks. */
 enum { EVERYDAY = 34, CHUNK = 25, CHUNKS = 3, ALL_CHUNKS = 40 };
 
@@ -284,9 +331,9 @@ TEST_EACH(random_cells_agree, has_chunks(), end_of_chunks()) {
         char seed[16];
         snprintf(seed, sizeof seed, "%u", i);
         setenv("VPPS_SIMT_SEED", seed, 1);
-        const vpps_options o = gpu_options(&zoo_layouts[i % ZOO_LAYOUTS], VPPS_SGD);
-        n_usable += expect_agreement_on(&c, &o, &zoo_layouts[i % ZOO_LAYOUTS],
-                                        i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
+        const vpps_options o = gpu_options(layout_of(i), VPPS_SGD);
+        n_usable +=
+            expect_agreement_on(&c, &o, layout_of(i), i % 2 ? EPISODE_FORWARD : EPISODE_PARTS | EPISODE_REQUEST);
     }
     ck_assert_msg(n_usable * 10 >= n * 9, "%u of %u cases have numbers in range", n_usable, n);
 }
