@@ -281,8 +281,9 @@ static void put_short_sum(const work *w, uint32_t v) {
         const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
         if (a->matrix == VPPS_NO_PARAM) continue;
         const uint32_t cols = w->g->model->params[a->matrix].cols;
-        fprintf(w->out, "sum%u = vpps_multiply_column<%u, %u>(sum%u, (const float *)a.matrices + %uu + element * %uu, ",
-                v, vpps_stage_value(w, a->value)->rows, transposed ? cols : 1, v, w->g->matrix_at[a->matrix],
+        fprintf(w->out,
+                "sum%u = vpps_multiply_row<%u, %u, 1>(0u, sum%u, (const float *)a.matrices + %uu + element * %uu, ", v,
+                vpps_stage_value(w, a->value)->rows, transposed ? cols : 1, v, w->g->matrix_at[a->matrix],
                 transposed ? 1 : cols);
         fputc('&', w->out);
         vpps_put_memory(w, a->value, "item", "0u");

@@ -125,9 +125,9 @@ void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     for (uint32_t k = 0; k < s->n; k++) {
         const vpps_operand *o = vpps_step_operand(w, s, k);
         const uint32_t cols = w->g->model->params[o->matrix].cols;
-        fprintf(w->out, "sum = %s<%u, %u>(%ssum, (const float *)a.matrices + %uu + row * %uu, ",
-                transposed ? "vpps_multiply_column" : "vpps_multiply_row", o->rows, transposed ? cols : 1,
-                transposed ? "" : "VPPS_LANE, ", w->g->matrix_at[o->matrix], transposed ? 1 : cols);
+        fprintf(w->out, "sum = vpps_multiply_row<%u, %u, %s>(%s, sum, (const float *)a.matrices + %uu + row * %uu, ",
+                o->rows, transposed ? cols : 1, transposed ? "1" : "32", transposed ? "0u" : "VPPS_LANE",
+                w->g->matrix_at[o->matrix], transposed ? 1 : cols);
         vpps_put_pointer(w, o->value, "item");
         fprintf(w->out, " + column * %uu);\n", o->rows);
     }

@@ -144,21 +144,38 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 /* Products of so many vectors are added up before they are added to those before. */
 enum { VPPS_LONG_SUM = 4096 };
 
-/* The next run begins with vector `from` of a task. */
+/* What comes next of a sum: vector `from` of a task. The run at hand has `done` vectors. */
 struct vpps_runs {
-    unsigned task, from;
+    unsigned task, from, done;
 
-    /* Calls body(task, first, end) for the vectors of a run, up to twice VPPS_LONG_SUM: a task has COLUMNS for each item of AXIS. */
+    /* Takes up to `most` vectors of task t, which has COLUMNS for each item of AXIS; returns the end, and where they begin. */
+    template <unsigned AXIS, unsigned COLUMNS, class TASK>
+    __device__ __forceinline__ unsigned take(const TASK &t, unsigned most, unsigned &first) {
+        const unsigned n = t.n[AXIS] * COLUMNS, end = n - from < most ? n : from + most;
+        first = from;
+        from = end == n ? 0 : end;
+        task += end == n;
+        return end;
+    }
+
+    /* Counts n vectors. Do they end the run? */
+    __device__ __forceinline__ bool ends(unsigned n) {
+        done += n;
+        if (done < VPPS_LONG_SUM) return false;
+        done = 0;
+        return true;
+    }
+
+    /* Calls body(task, first, end) for the vectors of a run, up to twice VPPS_LONG_SUM. */
     template <unsigned AXIS, unsigned COLUMNS, class SUM, class BODY>
     __device__ __forceinline__ void add_run(const SUM &sum, const BODY &body) {
 #pragma unroll 1
-        for (unsigned done = 0; task < sum.n && done < VPPS_LONG_SUM;) {
+        for (bool more = true; more;) {
             const auto t = sum.task(task);
-            const unsigned n = t.n[AXIS] * COLUMNS, end = vpps_least(n, from + VPPS_LONG_SUM);
-            body(t, from, end);
-            done += end - from;
-            from = end;
-            if (end == n) task++, from = 0;
+            unsigned first;
+            const unsigned end = take<AXIS, COLUMNS>(t, VPPS_LONG_SUM, first);
+            body(t, first, end);
+            more = !ends(end - first) && task < sum.n;
         }
     }
 };
@@ -208,7 +225,7 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
             const unsigned rows = own.end - row, columns = own_columns.end - column;
             float *const to = (float *)sum.a.gradients + MATRIX + row * X::LENGTH + column;
             bool begun = vpps_is_begun(PARAM);
-            vpps_runs runs = {0, 0};
+            vpps_runs runs = {0, 0, 0};
 #pragma unroll 1
             do {
                 float q[ROWS][COLUMNS];
@@ -387,34 +404,32 @@ struct vpps_unit_sums {
         float q[4 * SLOTS];
 #pragma unroll
         for (unsigned k = 0; k < 4 * SLOTS; k++) q[k] = 0.0f;
-        unsigned i = 0, from = 0, ready = 0, done = 0;
+        vpps_runs runs = {0, 0, 0};
+        unsigned ready = 0;
         bool first = true;
 #pragma unroll 1
         for (unsigned turn = 0;; turn ^= 1) {
             vpps_wait_for_copies();
             __syncthreads();
-            const bool more = i < sum.n;
+            const bool more = runs.task < sum.n;
             unsigned coming = 0;
             if (more) {
                 VPPS_READ_PLACE;
-                const auto t = sum.task(i);
-                coming = vpps_least(t.n[AXIS] - from, VECTORS);
+                const auto t = sum.task(runs.task);
+                unsigned from;
+                coming = runs.take<AXIS, 1>(t, VECTORS, from) - from;
                 const unsigned there = (coming + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
                 const vpps_staging to = {sum.staged + turn * (VECTORS * WORDS), from, there, sum.vp, threadIdx.x};
                 (STAGED::template copy<LANES, WORDS>(to, t), ...);
-                from += VECTORS;
-                if (from >= t.n[AXIS]) from = 0, i++;
             }
             if (WITH_VECTORS && first) sum.vectors();
             first = false;
             if (ready)
                 vpps_add_outers<SLOTS, WORDS, AT_ONCE>(sum.staged + (turn ^ 1) * (VECTORS * WORDS), x_at, d_at, ready,
                                                        q);
-            done += ready;
-            if (!more || done >= VPPS_LONG_SUM) {
+            if (runs.ends(ready) || !more) {
                 vpps_store_slots<SLOTS, LANES, QUADS>((float *)sum.a.gradients, to_row, add, lane * 4, columns, q);
                 if (!more) break;
-                done = 0;
                 add = true;
 #pragma unroll
                 for (unsigned k = 0; k < 4 * SLOTS; k++) q[k] = 0.0f;
@@ -570,7 +585,7 @@ struct vpps_strip_sums {
         if (!(ALIKE::is_there(sum.vp) || ...)) return;
         const unsigned part = VPPS_WARP / SLOTS, slot = part < PARTS ? VPPS_WARP % SLOTS + FIRST : VPPS_NONE;
         bool later = false;
-        vpps_runs runs = {0, 0};
+        vpps_runs runs = {0, 0, 0};
 #pragma unroll 1
         do {
             float q[2 * TILES][4];

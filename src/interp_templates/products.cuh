@@ -2,19 +2,21 @@
 
 /* ---------------------------------------------------------------- products of one VP, of matrices in memory */
 
-/* Add a matrix's row, whose elements lie WORDS apart, times x: by the lanes of a warp, whose sums are still to be added up; and by one
- * thread. */
-template <unsigned LENGTH, unsigned WORDS>
+/* Adds a matrix's row, whose elements lie WORDS apart, times x: the share of one of LANES threads. Long sums are made of runs, as by
+ * vpps_add_up. */
+template <unsigned LENGTH, unsigned WORDS, unsigned LANES>
 __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, const float *row, const float *x) {
+    constexpr unsigned RUN = LENGTH <= VPPS_RUN * LANES ? LENGTH : VPPS_RUN * LANES;
+    vpps_long_sum total = {0.0f, 0.0f};
+#pragma unroll 1
+    for (unsigned k = lane, end = RUN;; end += RUN) {
 #pragma unroll 8
-    for (unsigned k = lane; k < LENGTH; k += 32) sum = vpps_multiply_add(row[k * WORDS], x[k], sum);
-    return sum;
-}
-template <unsigned LENGTH, unsigned WORDS>
-__device__ __forceinline__ float vpps_multiply_column(float sum, const float *row, const float *x) {
-#pragma unroll 8
-    for (unsigned k = 0; k < LENGTH; k++) sum = vpps_multiply_add(row[k * WORDS], x[k], sum);
-    return sum;
+        for (; k < vpps_least(end, LENGTH); k += LANES) sum = vpps_multiply_add(row[k * WORDS], x[k], sum);
+        if constexpr (RUN == LENGTH) return sum;
+        total.add(sum);
+        sum = 0.0f;
+        if (end >= LENGTH) return total.value();
+    }
 }
 
 /* Elements below n of a product: a warp has several at a time, whose operands it loads before it adds up the first. product(i, start) is the

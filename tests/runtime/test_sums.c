@@ -75,18 +75,39 @@ TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
     }
 }
 
+TEST_EACH(selected_rows_are_added_up_in_runs, 0, N_ISAS) {
+    enum { NUMBERS = 100000, COLUMNS = 2, ROWS = 5000 };
+    static const uint32_t rows[] = {0, 2047, 2048, ROWS - 1};
+    const vpps_kernels *kernels = kernels_of(_i);
+    if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
+    float *numbers = floats(NUMBERS), *x = filled(COLUMNS * NUMBERS, TERM), *to = filled(COLUMNS * ROWS, TERM);
+    for (uint32_t i = 0; i < NUMBERS; i++) numbers[i] = (float)rows[i % VPPS_COUNT(rows)];
+    const vpps_operands o = {.t = {numbers, x}, .r = ROWS, .c = COLUMNS, .k = NUMBERS};
+    kernels->run[VPPS_I_SELECT_ROWS_B](COLUMNS * ROWS, to, &o);
+    for (uint32_t i = 0; i < COLUMNS * VPPS_COUNT(rows); i++)
+        check_sum(isas[_i], "rows", to[i / VPPS_COUNT(rows) * ROWS + rows[i % VPPS_COUNT(rows)]],
+                  (double)TERM * NUMBERS / VPPS_COUNT(rows));
+    ck_assert_float_eq(to[1], 0);
+}
+
 /* ---------------------------------------------------------------- batches */
 
 static const struct {
     const char *device;
     uint32_t vps, vertices;
-} settings[] = {{"cpu", 1, 50000}, {"cpu", 3, 50000}, {"simt", 2, 6000}};
-enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN, SIZE = 3 };
+    vpps_precision precision;
+} settings[] = {{"cpu", 1, 50000, VPPS_PRECISION_FP32},
+                {"cpu", 3, 50000, VPPS_PRECISION_FP32},
+                {"cpu", 3, 50000, VPPS_PRECISION_BF16X3},
+                {"simt", 2, 6000, VPPS_PRECISION_FP32},
+                {"simt", 2, 6000, VPPS_PRECISION_BF16X3}};
+enum { SETTINGS = VPPS_COUNT(settings) - 2 * VPPS_SIMT_TSAN, SIZE = 3 };
 
 static vpps_options options_of(int setting) {
     vpps_options o = default_options();
     o.device = settings[setting].device;
     o.vps = settings[setting].vps;
+    o.precision = settings[setting].precision;
     o.threads = 64;
     return o;
 }
@@ -97,31 +118,35 @@ static void check_gradient(training *t, int setting, vpps_param p, const char *w
     for (uint32_t i = 0; i < n; i++) check_sum(settings[setting].device, what, gradient.values[i], want);
 }
 
-/* A bias, a matrix, an entry of a table and a value that every vertex reads: each has the same gradient of every vertex. */
+/* A bias, a matrix, one that is multiplied with two columns, an entry of a table and a value that every vertex reads: each has the same
+ * gradient of every vertex. */
 TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
     const uint32_t n = settings[_i].vertices;
     const vpps_options o = options_of(_i);
     const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
-    float loss, ones[SIZE];
-    vpps_param W, b, E, u;
-    for (uint32_t i = 0; i < SIZE; i++) ones[i] = TERM;
+    float loss, ones[2 * SIZE];
+    vpps_param W, V, b, E, u;
+    for (uint32_t i = 0; i < 2 * SIZE; i++) ones[i] = TERM;
     AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, &all));
+    TEST_OK(vpps_add_matrix(t.model, &V, "V", SIZE, SIZE, &all));
     TEST_OK(vpps_add_vector(t.model, &b, "b", SIZE, &all));
     TEST_OK(vpps_add_vector(t.model, &u, "u", SIZE, &all));
     TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, SIZE, 1, &all));
     vpps_graph *r = begin_cell(t.model, "vertex");
-    const vpps_node x = vpps_pull(r, SIZE, 1), read = vpps_pull(r, SIZE, 1);
+    const vpps_node x = vpps_pull(r, SIZE, 1), read = vpps_pull(r, SIZE, 1), columns = vpps_pull(r, SIZE, 2);
     const vpps_node y =
         vpps_add(r, vpps_affine(r, b, 1, &W, &x), vpps_add(r, read, vpps_lookup(r, E, vpps_pull_index(r))));
-    TEST_OK(vpps_push(r, vpps_scale(r, vpps_sum_elements(r, y), TERM)));
+    const vpps_node z = vpps_matmul(r, vpps_parameter(r, V), columns);
+    TEST_OK(vpps_push(r, vpps_scale(r, vpps_add(r, vpps_sum_elements(r, y), vpps_sum_elements(r, z)), TERM)));
     const vpps_cell cell = end_cell(r);
     training_start(&t, &o);
-    const vpps_node pulls[] = {vpps_input(t.g, SIZE, 1, ones), vpps_negate(t.g, vpps_parameter(t.g, u))};
+    const vpps_node pulls[] = {vpps_input(t.g, SIZE, 1, ones), vpps_negate(t.g, vpps_parameter(t.g, u)),
+                               vpps_input(t.g, SIZE, 2, ones)};
     vpps_node *losses = malloc(n * sizeof *losses);
     for (uint32_t i = 0; i < n; i++)
         losses[i] = vpps_pushed(t.g,
-                                vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = pulls,
+                                vpps_apply(t.g, VPPS_APPLICATION(.cell = cell, .n_pulls = 3, .pulls = pulls,
                                                                  .n_indices = 1, .indices = &(uint32_t){1})),
                                 0);
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, n, losses), NULL));
@@ -129,11 +154,35 @@ TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
     TEST_OK(vpps_read_gradients(t.h));
     free(losses);
     const double term = (double)TERM, each = n * term;
-    check_sum(settings[_i].device, "loss", loss, each * SIZE * (SIZE * term * term + term));
+    check_sum(settings[_i].device, "loss", loss, each * SIZE * (3 * SIZE * term * term + term));
     check_gradient(&t, _i, b, "bias", each, SIZE);
     check_gradient(&t, _i, W, "matrix", each * term, SIZE * SIZE);
+    check_gradient(&t, _i, V, "matrix of columns", 2 * each * term, SIZE * SIZE);
     check_gradient(&t, _i, E, "entry", each, SIZE);
     check_gradient(&t, _i, u, "value", -each, SIZE);
+}
+
+/* A matrix of few rows times a long vector, and the transpose of one of many rows. */
+TEST_EACH(products_of_long_vectors_add_up, 0, SETTINGS) {
+    const bool narrow = _i + 1 == VPPS_COUNT(settings); /* in bf16 a VP has its sums in shared memory */
+    const uint32_t LONG = narrow ? 25000 : 60000;
+    const vpps_options o = options_of(_i);
+    const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
+    vpps_param A, B, u;
+    float got[SIZE], *out = got;
+    AT_END(training_end) training t = training_of(1);
+    TEST_OK(vpps_add_matrix(t.model, &A, "A", SIZE, LONG, &all));
+    TEST_OK(vpps_add_matrix(t.model, &B, "B", LONG, SIZE, &all));
+    TEST_OK(vpps_add_vector(t.model, &u, "u", SIZE, &all));
+    training_start(&t, &o);
+    const vpps_node wide = vpps_matvec(t.g, B, vpps_parameter(t.g, u)), x = vpps_constant(t.g, LONG, 1, TERM);
+    const vpps_node product = vpps_matvec(t.g, A, x);
+    const double want = LONG * (double)TERM * (double)TERM;
+    TEST_OK(vpps_forward(t.h, t.g, 1, &product, &out));
+    for (uint32_t i = 0; i < SIZE; i++) check_sum(settings[_i].device, "product", got[i], want);
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum_elements(t.g, vpps_scale(t.g, wide, TERM)), NULL));
+    TEST_OK(vpps_read_gradients(t.h));
+    check_gradient(&t, _i, u, "transposed product", want, SIZE);
 }
 
 /* Near a million a float has steps of 1 / 16: what is centred has its variance all the same. */
