@@ -272,12 +272,12 @@ static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpp
         const uint32_t first_of = placed->kept[0] + p * x->cell->kept_words[0] + vector->offset;
         uint32_t first_by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
         for (uint32_t m = 0; m < n; m++, first_by += step) {
-            uint32_t *to = words + pairs_at[read[m]], by = first_by, of = first_of;
-            if (pairs_at[read[m]] == VPPS_NONE) continue; /* nobody wants the gradient */
+            uint32_t at = pairs_at[read[m]], by = first_by, of = first_of;
+            if (at == VPPS_NONE) continue; /* nobody wants the gradient */
             pairs_at[read[m]] += 2 * (next - p);
             for (uint32_t k = p; k < next; k++, by += n * step, of += x->cell->kept_words[0]) {
-                *to++ = by;
-                *to++ = of;
+                words[at++] = by;
+                words[at++] = of;
             }
         }
     }
