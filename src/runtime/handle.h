@@ -64,6 +64,7 @@ struct vpps_handle {
     uint32_t n_backward;        /* calls of vpps_backward since the latest update */
     vpps_asked asked;           /* of the latest call of vpps_backward or vpps_step_forward */
     vpps_open_step open;
+    bool told_deferred; /* the log has said that gradients are not accumulated level by level */
     bool pending;       /* the latest batch failed, and no call has returned that yet */
     vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];

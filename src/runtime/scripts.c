@@ -1,5 +1,6 @@
 /* scripts.c - the script of a batch: what is asked of it, its making and its check. */
 #include "runtime/handle.h"
+#include "runtime/log.h"
 #include "script/verify/verify.h"
 
 #include <math.h>
@@ -63,6 +64,16 @@ static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine
     return request;
 }
 
+/* The first batch whose gradients cannot be accumulated level by level is told. */
+static void tell_deferred(vpps_handle *h, const vpps_batch *b) {
+    if (h->options.gradients != VPPS_GRADIENTS_ACCUMULATE || b->n_groups == 1 || h->told_deferred) return;
+    vpps_log_line(&h->options,
+                  "gradients: deferred: they are accumulated level by level in one group of virtual "
+                  "processors, and this batch runs in %u; --groups 1 accumulates them",
+                  b->n_groups);
+    h->told_deferred = true;
+}
+
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                const vpps_batch_request *asked) {
     const uint64_t start = vpps_now_ns();
@@ -77,6 +88,7 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     VPPS_TRY(vpps_schedule_batch(b, &h->types, machine, g, &request));
     h->script_ns = vpps_now_ns() - start;
     vpps_trace_span(h->trace, "schedule", start);
+    if (training) tell_deferred(h, b);
     return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
 }
 

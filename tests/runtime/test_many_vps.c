@@ -174,6 +174,33 @@ TEST_EACH(runs_agree_to_the_bit, 0, VPPS_COUNT(machines)) {
                   machines[_i].vps, machines[_i].groups);
 }
 
+/* ---------------------------------------------------------------- gradients by level */
+
+static void count_deferred(void *context, const char *line) {
+    *(uint32_t *)context += strstr(line, "deferred") != NULL;
+}
+
+TEST(gradients_that_are_not_accumulated_are_told_once) {
+    for (uint32_t groups = 1; groups <= 2; groups++) {
+        uint32_t told = 0;
+        vpps_options o = sn_options(4, VPPS_SGD);
+        o.groups = groups;
+        o.gradients = VPPS_GRADIENTS_ACCUMULATE;
+        o.log = count_deferred;
+        o.log_context = &told;
+        AT_END(sn_close) small_network net = sn_with(5, &o);
+        for (uint32_t b = 0; b < 2; b++) {
+            vpps_node terms[2]; /* which groups share out */
+            vpps_graph_clear(net.g);
+            for (uint32_t i = 0; i < 2; i++)
+                terms[i] =
+                    vpps_cross_entropy(net.g, vpps_affine1(net.g, net.b, net.W, vpps_lookup(net.g, net.E, i)), 0);
+            TEST_OK(vpps_fb(net.h, net.g, vpps_sum(net.g, 2, terms), NULL));
+        }
+        ck_assert_uint_eq(told, groups - 1);
+    }
+}
+
 /* ---------------------------------------------------------------- when somebody does not come */
 
 TEST(who_waits_in_vain_tells_how_many_came) {
