@@ -46,6 +46,23 @@ vpps_node sn_build(const small_network *n, uint32_t batch, float factor) {
     return vpps_scale_by(g, vpps_sum(g, chains, terms), scale);
 }
 
+sn_chains sn_build_chains(const small_network *n, uint32_t batch, float dropout) {
+    vpps_graph *g = n->g;
+    sn_chains c;
+    vpps_graph_clear(g);
+    for (uint32_t i = 0; i < SN_CHAINS; i++) {
+        uint64_t random = (batch * SN_CHAINS + i) * 77 + 5;
+        c.words[i] = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+        c.states[i] = vpps_tanh(g, vpps_affine1(g, n->b, n->W, c.words[i]));
+        for (uint32_t length = i; length > 0; length--) {
+            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
+            c.states[i] = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, c.states[i]));
+        }
+        c.scores[i] = vpps_affine1(g, n->b_c, n->C, dropout > 0 ? vpps_dropout(g, c.states[i], dropout) : c.states[i]);
+    }
+    return c;
+}
+
 void sn_fb(const small_network *n, uint32_t batch) { TEST_OK(vpps_fb(n->h, n->g, sn_build(n, batch, 1), NULL)); }
 float sn_step(const small_network *n, uint32_t batch) { return train_batch(n->h, n->g, sn_build(n, batch, 1)); }
 
@@ -100,4 +117,10 @@ int sn_settings(const sn_setting *settings, int n) {
 
 double sn_error(const sn_setting *s) {
     return s->precision == VPPS_PRECISION_BF16 ? 2e-2 : s->precision == VPPS_PRECISION_BF16X3 ? 1e-4 : 1e-5;
+}
+
+void sn_expect_near(const float *got, const float *want, size_t n, double error) {
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(fabs((double)got[i] - (double)want[i]) <= error * (1 + fabs((double)want[i])),
+                      "element %zu: %.9g; expected %.9g", i, (double)got[i], (double)want[i]);
 }

@@ -21,6 +21,14 @@ void sn_close(small_network *n);
  * scaled by `factor` (NAN, INFINITY: so is the loss). */
 vpps_node sn_build(const small_network *n, uint32_t batch, float factor);
 
+enum { SN_CHAINS = 6 };
+typedef struct sn_chains {
+    vpps_node words[SN_CHAINS], states[SN_CHAINS], scores[SN_CHAINS]; /* of each chain: its first word; at its end */
+} sn_chains;
+
+/* Likewise, but chain i has i + 1 words, and there is no loss. */
+sn_chains sn_build_chains(const small_network *n, uint32_t batch, float dropout);
+
 /* Begins to train on that batch; trains on it, and gives its loss. */
 void sn_fb(const small_network *n, uint32_t batch);
 float sn_step(const small_network *n, uint32_t batch);
@@ -49,5 +57,6 @@ small_network sn_on(const sn_setting *s);
 /* How many of these settings there are here: without software SIMT's, which are the last, under ThreadSanitizer, which is told. */
 int sn_settings(const sn_setting *settings, int n);
 
-/* How far numbers that were made in another order may be apart. */
+/* How far numbers that were made in another order may be apart; compares n such numbers. */
 double sn_error(const sn_setting *s);
+void sn_expect_near(const float *got, const float *want, size_t n, double error);

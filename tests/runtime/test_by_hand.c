@@ -1,25 +1,14 @@
 /* test_by_hand.c - small cells and batches whose values and gradients are plain by hand, on the CPU and under software SIMT: biases beside each
  * other, dropouts beside each other, the norm of a table's gradient. */
 #include "common/gpu_tests.h"
-#include "common/training.h"
 #include "runtime/simt/fiber.h"
+#include "runtime/small_network.h"
 
 #include <math.h>
 
-static const struct {
-    const char *device;
-    uint32_t vps;
-} settings[] = {{"cpu", 1}, {"cpu", 3}, {"simt", 2}};
+static const sn_setting settings[] = {
+    {.device = "cpu", .vps = 1}, {.device = "cpu", .vps = 3}, {.device = "simt", .vps = 2}};
 enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN, SIZE = 64 };
-
-static vpps_options options_of(int setting) {
-    vpps_options o = default_options();
-    o.device = settings[setting].device;
-    o.vps = settings[setting].vps;
-    o.threads = 64;
-    o.verify = true;
-    return o;
-}
 
 static const float *gradient_of(training *t, vpps_param p) {
     vpps_gradient gradient = {.size = sizeof gradient};
@@ -38,7 +27,7 @@ TEST_GROUP("by hand", .seconds = 120);
 /* W x + b and V x + c, added, and W x + b and W x + c: no bias is left out, and none counts twice. */
 TEST_EACH(each_affine_has_its_bias, 0, 2 * SETTINGS) {
     const bool same_matrix = _i % 2;
-    const vpps_options o = options_of(_i / 2);
+    const vpps_options o = sn_options_on(&settings[_i / 2]);
     float y[SIZE], *out = y;
     vpps_param W[2];
     AT_END(training_end) training t = training_of(1);
@@ -72,7 +61,7 @@ TEST_EACH(each_dropout_has_its_mask, 0, SETTINGS) {
         float(*mask)[SIZE] = masks[setting != 0];
         vpps_param v[MASKS];
         vpps_node sums[MASKS / 2];
-        const vpps_options o = options_of(setting);
+        const vpps_options o = sn_options_on(&settings[setting]);
         AT_END(training_end) training t = training_of(1);
         for (uint32_t k = 0; k < MASKS; k++) v[k] = add_vector(&t, (char[]){(char)('a' + k), 0}, 1);
         vpps_graph *r = begin_cell(t.model, "dropouts");
@@ -100,7 +89,7 @@ TEST_EACH(each_dropout_has_its_mask, 0, SETTINGS) {
 /* Of gradients of 3 and -4 by turns, in entries of 2 x 8, one of which is looked up twice. */
 TEST_EACH(the_norm_counts_all_elements_of_a_tables_entries, 0, SETTINGS) {
     enum { ROWS = 2, COLS = 8, ENTRY = ROWS * COLS };
-    vpps_options o = options_of(_i);
+    vpps_options o = sn_options_on(&settings[_i]);
     o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1, .clip = 1e6f};
     float factors[ENTRY], loss;
     for (uint32_t i = 0; i < ENTRY; i++) factors[i] = i % 2 ? -4 : 3;

@@ -19,66 +19,40 @@ static const sn_setting settings[] = {
 };
 static int n_settings; /* that can be here */
 
-enum { CHAINS = 5 };
-
-typedef struct chains {
-    vpps_node words[CHAINS], states[CHAINS], scores[CHAINS];
-} chains;
-
-/* Chains of some lengths, with dropout before their scores. */
-static chains build_chains(const small_network *n, uint32_t batch) {
-    vpps_graph *g = n->g;
-    chains c;
-    vpps_graph_clear(g);
-    for (uint32_t i = 0; i < CHAINS; i++) {
-        uint64_t random = (batch * CHAINS + i) * 77 + 5;
-        c.words[i] = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
-        c.states[i] = vpps_tanh(g, vpps_affine1(g, n->b, n->W, c.words[i]));
-        for (uint32_t length = i; length > 0; length--) {
-            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
-            c.states[i] = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, c.states[i]));
-        }
-        c.scores[i] = vpps_affine1(g, n->b_c, n->C, vpps_dropout(g, c.states[i], 0.25f));
-    }
-    return c;
-}
+/* Chains with dropout before their scores. */
+static sn_chains build_chains(const small_network *n, uint32_t batch) { return sn_build_chains(n, batch, 0.25f); }
 
 /* What the tests give as gradients of the scores. */
-static float given[CHAINS][SN_CLASSES];
-static const float *given_scores[CHAINS];
+static float given[SN_CHAINS][SN_CLASSES];
+static const float *given_scores[SN_CHAINS];
 
 static void draw_given(void) {
     uint64_t random = 3;
-    for (uint32_t i = 0; i < CHAINS; i++) {
+    for (uint32_t i = 0; i < SN_CHAINS; i++) {
         for (uint32_t k = 0; k < SN_CLASSES; k++) given[i][k] = vpps_random_unit(&random) - 0.5f;
         given_scores[i] = given[i];
     }
 }
 
 /* The sum of the scores times these numbers. */
-static vpps_node add_loss(vpps_graph *g, const chains *c) {
-    vpps_node terms[CHAINS];
-    for (uint32_t i = 0; i < CHAINS; i++) terms[i] = vpps_dot(g, c->scores[i], vpps_input(g, SN_CLASSES, 1, given[i]));
-    return vpps_sum(g, CHAINS, terms);
+static vpps_node add_loss(vpps_graph *g, const sn_chains *c) {
+    vpps_node terms[SN_CHAINS];
+    for (uint32_t i = 0; i < SN_CHAINS; i++)
+        terms[i] = vpps_dot(g, c->scores[i], vpps_input(g, SN_CLASSES, 1, given[i]));
+    return vpps_sum(g, SN_CHAINS, terms);
 }
 
 /* The forward half, of the scores, and with the gradients of the words. */
 typedef struct half {
-    float scores[CHAINS][SN_CLASSES], words[CHAINS][SN_EMBED];
-    float *to_scores[CHAINS], *to_words[CHAINS];
+    float scores[SN_CHAINS][SN_CLASSES], words[SN_CHAINS][SN_EMBED];
+    float *to_scores[SN_CHAINS], *to_words[SN_CHAINS];
 } half;
 
-static vpps_status open_step(const small_network *n, const chains *c, half *out) {
-    for (uint32_t i = 0; i < CHAINS; i++) out->to_scores[i] = out->scores[i], out->to_words[i] = out->words[i];
-    const vpps_request request = {sizeof request, CHAINS, c->scores, out->to_scores, CHAINS, c->words,
-                                  out->to_words,  false,  0,         false};
+static vpps_status open_step(const small_network *n, const sn_chains *c, half *out) {
+    for (uint32_t i = 0; i < SN_CHAINS; i++) out->to_scores[i] = out->scores[i], out->to_words[i] = out->words[i];
+    const vpps_request request = {sizeof request, SN_CHAINS, c->scores, out->to_scores, SN_CHAINS, c->words,
+                                  out->to_words,  false,     0,         false};
     return vpps_step_forward(n->h, n->g, &request);
-}
-
-static void expect_near(const float *got, const float *want, size_t n, double error) {
-    for (size_t i = 0; i < n; i++)
-        ck_assert_msg(fabs((double)got[i] - (double)want[i]) <= error * (1 + fabs((double)want[i])),
-                      "element %zu: %.9g; expected %.9g", i, (double)got[i], (double)want[i]);
 }
 
 /* ---------------------------------------------------------------- the same as vpps_backward */
@@ -96,21 +70,21 @@ TEST_EACH(gradients_are_those_of_backward, 0, n_settings) {
             TEST_OK(vpps_freeze(a.model, a.U, true));
             TEST_OK(vpps_freeze(b.model, b.U, true));
         }
-        chains c = build_chains(&a, batch);
+        sn_chains c = build_chains(&a, batch);
         if (batch == 1) {
             TEST_OK(open_step(&a, &c, &got));
             TEST_OK(vpps_step_drop(a.h));
         }
         TEST_OK(open_step(&a, &c, &got));
         vpps_graph_clear(a.g);
-        TEST_OK(vpps_step_backward(a.h, CHAINS, given_scores));
+        TEST_OK(vpps_step_backward(a.h, SN_CHAINS, given_scores));
         c = build_chains(&b, batch);
         TEST_OK(vpps_backward(b.h, b.g, add_loss(b.g, &c),
                               VPPS_REQUEST(.n_values = 1, .values = &c.scores[3], .value_outs = (float *[]){value},
                                            .n_gradients = 1, .gradients = &c.words[3],
                                            .gradient_outs = (float *[]){word})));
-        expect_near(got.scores[3], value, SN_CLASSES, error);
-        expect_near(got.words[3], word, SN_EMBED, error);
+        sn_expect_near(got.scores[3], value, SN_CLASSES, error);
+        sn_expect_near(got.words[3], word, SN_EMBED, error);
         if (batch == 4) { /* a whole step of another kind joins the sum */
             c = build_chains(&a, 9);
             TEST_OK(vpps_backward(a.h, a.g, add_loss(a.g, &c), NULL));
@@ -200,7 +174,7 @@ TEST_EACH(any_node_can_be_named, 0, n_settings) {
         const vpps_request request = {sizeof request, 7, values, outs, 3, asked, places, no_parameters, 0, false};
         TEST_OK(vpps_step_forward(n.h, n.g, &request));
         ck_assert_float_eq(out[0][3], 3);
-        expect_near(out[5], out[4], SN_EMBED, 0);
+        sn_expect_near(out[5], out[4], SN_EMBED, 0);
         ck_assert_float_eq(out[3][SN_HIDDEN - 1], 1);
         TEST_OK(vpps_step_backward(n.h, 7, (const float *[]){ones, NULL, twos, twos, ones, twos, twos}));
         for (uint32_t k = 0; k < SN_EMBED; k++) {
@@ -217,8 +191,8 @@ TEST_EACH(any_node_can_be_named, 0, n_settings) {
         TEST_OK(vpps_param_gradient(n.model, n.E, &of_E));
         TEST_OK(vpps_param_gradient(n.model, n.b, &of_b));
         ck_assert_uint_eq(of_E.n, 1);
-        expect_near(of_E.values, gradients[1], SN_EMBED, error);
-        expect_near(of_b.values, twos, SN_HIDDEN, 0);
+        sn_expect_near(of_E.values, gradients[1], SN_EMBED, error);
+        sn_expect_near(of_b.values, twos, SN_HIDDEN, 0);
         TEST_OK(vpps_zero_gradients(n.h));
     }
 }
@@ -229,16 +203,16 @@ TEST_EACH(values_are_kept, 0, n_settings) {
     half got;
     float kept[SN_HIDDEN], want[SN_HIDDEN], d[SN_HIDDEN];
     vpps_value value;
-    chains c = build_chains(&n, 0);
+    sn_chains c = build_chains(&n, 0);
     TEST_OK(vpps_forward(n.h, n.g, 1, &c.states[4], (float *[]){want}));
     TEST_OK(vpps_keep(n.h, n.g, c.states[4], &value));
     TEST_OK(open_step(&n, &c, &got));
     TEST_FAILS(vpps_read_kept(n.h, value, kept), VPPS_STATE, "step 1");
     vpps_graph_clear(n.g);
     const vpps_node state = vpps_kept(n.g, n.h, value), next = vpps_tanh(n.g, vpps_matvec(n.g, n.U, state));
-    TEST_OK(vpps_step_backward(n.h, CHAINS, given_scores));
+    TEST_OK(vpps_step_backward(n.h, SN_CHAINS, given_scores));
     TEST_OK(vpps_read_kept(n.h, value, kept));
-    expect_near(kept, want, SN_HIDDEN, 0);
+    sn_expect_near(kept, want, SN_HIDDEN, 0);
     TEST_OK(vpps_step_forward(n.h, n.g,
                               VPPS_REQUEST(.n_values = 1, .values = &next, .value_outs = (float *[]){kept},
                                            .n_gradients = 1, .gradients = &state, .gradient_outs = (float *[]){d})));
@@ -258,9 +232,9 @@ TEST_EACH(nothing_else_runs_while_a_step_is_open, 0, n_settings) {
     float x[SN_HIDDEN] = {0};
     vpps_value value;
     bool done;
-    chains c = build_chains(&a, 0);
+    sn_chains c = build_chains(&a, 0);
     TEST_OK(vpps_keep_data(a.h, 1, 1, x, &value));
-    TEST_FAILS(vpps_step_backward(a.h, CHAINS, given_scores), VPPS_STATE, "no step is open");
+    TEST_FAILS(vpps_step_backward(a.h, SN_CHAINS, given_scores), VPPS_STATE, "no step is open");
     TEST_FAILS(vpps_step_drop(a.h), VPPS_STATE, "no step is open");
     TEST_OK(open_step(&a, &c, &got));
     TEST_OK(vpps_step_drop(a.h));
@@ -297,14 +271,14 @@ TEST_EACH(nothing_else_runs_while_a_step_is_open, 0, n_settings) {
     IS_REFUSED(vpps_disassemble(a.h, a.g, loss, stderr));
     TEST_OK(vpps_kept_shape(a.h, value, NULL, NULL));
     ck_assert_uint_eq(stats_of(a.h).batches, 0);
-    TEST_FAILS(vpps_step_backward(a.h, CHAINS - 1, given_scores), VPPS_ARGUMENT, "4 gradients; expected 5");
-    TEST_FAILS(vpps_step_backward(a.h, CHAINS, NULL), VPPS_ARGUMENT, "gradients");
-    TEST_OK(vpps_step_backward(a.h, CHAINS, given_scores));
-    TEST_FAILS(vpps_step_backward(a.h, CHAINS, given_scores), VPPS_STATE, "no step is open");
+    TEST_FAILS(vpps_step_backward(a.h, SN_CHAINS - 1, given_scores), VPPS_ARGUMENT, "5 gradients; expected 6");
+    TEST_FAILS(vpps_step_backward(a.h, SN_CHAINS, NULL), VPPS_ARGUMENT, "gradients");
+    TEST_OK(vpps_step_backward(a.h, SN_CHAINS, given_scores));
+    TEST_FAILS(vpps_step_backward(a.h, SN_CHAINS, given_scores), VPPS_STATE, "no step is open");
     TEST_OK(vpps_update(a.h));
     c = build_chains(&b, 0);
     TEST_OK(open_step(&b, &c, &got));
-    TEST_OK(vpps_step_backward(b.h, CHAINS, given_scores));
+    TEST_OK(vpps_step_backward(b.h, SN_CHAINS, given_scores));
     TEST_OK(vpps_update(b.h));
     sn_expect_alike(&a, &b, 0);
     TEST_OK(open_step(&b, &c, &got)); /* the handle is destroyed while it is open */
@@ -312,7 +286,7 @@ TEST_EACH(nothing_else_runs_while_a_step_is_open, 0, n_settings) {
 
 TEST(requests_that_make_no_sense) {
     AT_END(sn_close) small_network n = sn_on(&settings[0]);
-    const chains c = build_chains(&n, 0);
+    const sn_chains c = build_chains(&n, 0);
     const vpps_node none = VPPS_NO_NODE;
     float out[SN_HIDDEN];
     float *const outs[] = {out};
@@ -379,7 +353,7 @@ TEST_EACH(given_gradients_that_are_not_finite, 0, 12) {
     vpps_options o = sn_options(2, VPPS_SGD);
     o.nonfinite = rule;
     AT_END(sn_close) small_network n = sn_with(1, &o);
-    const chains c = build_chains(&n, 0);
+    const sn_chains c = build_chains(&n, 0);
     const vpps_node aside = vpps_zeros(n.g, SN_CLASSES, 1), values[] = {c.scores[0], _i < 6 ? c.scores[1] : aside};
     float out[2][SN_CLASSES], g[SN_CLASSES] = {0, 0, bad[_i / 3 % 3]}, loss;
     size_t count;

@@ -21,37 +21,21 @@ static int n_settings; /* that can be here */
 
 /* ---------------------------------------------------------------- chains, whose nodes are known */
 
-enum { CHAINS = 6 };
-
 typedef struct chains {
-    vpps_node words[CHAINS], states[CHAINS], scores[CHAINS], terms[CHAINS], half, loss;
+    sn_chains of;
+    vpps_node terms[SN_CHAINS], half, loss;
 } chains;
 
-/* Chains of some lengths with a classifier at their ends. */
+/* Chains with a classifier at their ends. */
 static chains build_chains(const small_network *n, uint32_t batch) {
     vpps_graph *g = n->g;
-    chains c;
-    vpps_graph_clear(g);
-    for (uint32_t i = 0; i < CHAINS; i++) {
-        uint64_t random = (batch * CHAINS + i) * 77 + 5;
-        c.words[i] = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
-        c.states[i] = vpps_tanh(g, vpps_affine1(g, n->b, n->W, c.words[i]));
-        for (uint32_t length = i; length > 0; length--) {
-            const vpps_node x = vpps_lookup(g, n->E, vpps_random_below(&random, SN_WORDS));
-            c.states[i] = vpps_tanh(g, vpps_affine2(g, n->b, n->W, x, n->U, c.states[i]));
-        }
-        c.scores[i] = vpps_affine1(g, n->b_c, n->C, c.states[i]);
-        c.terms[i] = vpps_cross_entropy(g, c.scores[i], vpps_random_below(&random, SN_CLASSES));
-    }
-    c.half = vpps_sum(g, CHAINS / 2, c.terms);
-    c.loss = vpps_scale(g, vpps_add(g, c.half, vpps_sum(g, CHAINS / 2, c.terms + CHAINS / 2)), 0.25f);
+    chains c = {.of = sn_build_chains(n, batch, 0)};
+    uint64_t random = batch;
+    for (uint32_t i = 0; i < SN_CHAINS; i++)
+        c.terms[i] = vpps_cross_entropy(g, c.of.scores[i], vpps_random_below(&random, SN_CLASSES));
+    c.half = vpps_sum(g, SN_CHAINS / 2, c.terms);
+    c.loss = vpps_scale(g, vpps_add(g, c.half, vpps_sum(g, SN_CHAINS / 2, c.terms + SN_CHAINS / 2)), 0.25f);
     return c;
-}
-
-static void expect_near(const float *got, const float *want, size_t n, double error) {
-    for (size_t i = 0; i < n; i++)
-        ck_assert_msg(fabs((double)got[i] - (double)want[i]) <= error * (1 + fabs((double)want[i])),
-                      "element %zu: %.9g; expected %.9g", i, (double)got[i], (double)want[i]);
 }
 
 /* ---------------------------------------------------------------- values */
@@ -70,10 +54,11 @@ TEST_EACH(values_while_gradients_add_up, 0, n_settings) {
             TEST_OK(vpps_freeze(b.model, b.U, true));
         }
         const chains c = build_chains(&a, batch);
-        TEST_OK(vpps_forward(a.h, a.g, 1, &c.scores[4], (float *[]){want}));
-        TEST_OK(vpps_backward(a.h, a.g, c.loss,
-                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[4], .value_outs = (float *[]){score})));
-        expect_near(score, want, SN_CLASSES, sn_error(&settings[_i]));
+        TEST_OK(vpps_forward(a.h, a.g, 1, &c.of.scores[4], (float *[]){want}));
+        TEST_OK(
+            vpps_backward(a.h, a.g, c.loss,
+                          VPPS_REQUEST(.n_values = 1, .values = &c.of.scores[4], .value_outs = (float *[]){score})));
+        sn_expect_near(score, want, SN_CLASSES, sn_error(&settings[_i]));
         TEST_OK(vpps_backward(b.h, b.g, build_chains(&b, batch).loss, NULL));
         if (batch % 2) {
             TEST_OK(vpps_update(a.h));
@@ -94,9 +79,9 @@ TEST_EACH(values_train_nothing, 0, n_settings) {
     memcpy(before, n.model->params[n.C].values, of_C * sizeof *before);
     memcpy(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before);
     c = build_chains(&n, 1);
-    const vpps_node loss = vpps_squared_distance(n.g, c.states[0], c.states[1]);
+    const vpps_node loss = vpps_squared_distance(n.g, c.of.states[0], c.of.states[1]);
     TEST_OK(vpps_backward(n.h, n.g, loss,
-                          VPPS_REQUEST(.n_values = 1, .values = &c.scores[2], .value_outs = (float *[]){scores})));
+                          VPPS_REQUEST(.n_values = 1, .values = &c.of.scores[2], .value_outs = (float *[]){scores})));
     TEST_OK(vpps_update(n.h));
     TEST_OK(vpps_read_parameters(n.h));
     ck_assert(!memcmp(before, n.model->params[n.C].values, of_C * sizeof *before));
@@ -109,7 +94,7 @@ TEST_EACH(values_of_a_step_that_is_not_finite, 0, n_settings) {
     const chains c = build_chains(&n, 0);
     const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
     float score[SN_CLASSES], value = 0;
-    const vpps_node nodes[] = {c.scores[1], loss};
+    const vpps_node nodes[] = {c.of.scores[1], loss};
     TEST_OK(vpps_backward(n.h, n.g, loss,
                           VPPS_REQUEST(.n_values = 2, .values = nodes, .value_outs = (float *[]){score, &value})));
     ck_assert_float_nan(value);
@@ -132,9 +117,9 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
 TEST_EACH(gradients_that_are_known, 0, n_settings) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 2);
-    const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.scores[3]);
+    const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.of.scores[3]);
     float scores[SN_CLASSES], want[SN_CLASSES], half, term, loss, none[2], of_softmax[SN_CLASSES];
-    const vpps_node nodes[] = {c.scores[3], c.half, c.terms[4], c.loss, aside, softmax, c.scores[3]};
+    const vpps_node nodes[] = {c.of.scores[3], c.half, c.terms[4], c.loss, aside, softmax, c.of.scores[3]};
     float *const outs[] = {scores, &half, &term, &loss, none, of_softmax, want};
     read_gradients_of(n.h, n.g, c.loss, 7, nodes, outs, _i % 2);
     ck_assert_mem_eq(scores, want, sizeof scores);
@@ -156,8 +141,8 @@ TEST_EACH(gradients_that_are_known, 0, n_settings) {
 /* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
 TEST_EACH(gradients_of_lookups, 0, n_settings) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
-    float first[CHAINS][SN_EMBED], *outs[CHAINS];
-    for (uint32_t i = 0; i < CHAINS; i++) outs[i] = first[i];
+    float first[SN_CHAINS][SN_EMBED], *outs[SN_CHAINS];
+    for (uint32_t i = 0; i < SN_CHAINS; i++) outs[i] = first[i];
     for (uint32_t frozen = 0; frozen < 3; frozen++) {
         vpps_gradient gradient = {.size = sizeof gradient};
         double sum[SN_EMBED] = {0};
@@ -182,8 +167,8 @@ TEST_EACH(gradients_of_lookups, 0, n_settings) {
             ck_assert_double_eq_tol(sum[k], (double)gradient.values[k], 1e-5);
         TEST_OK(vpps_zero_gradients(n.h));
         const chains c = build_chains(&n, frozen);
-        read_gradients_of(n.h, n.g, c.loss, CHAINS, c.words, outs, false);
-        for (uint32_t i = 0; i < CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
+        read_gradients_of(n.h, n.g, c.loss, SN_CHAINS, c.of.words, outs, false);
+        for (uint32_t i = 0; i < SN_CHAINS; i++) ck_assert_msg(first[i][0] != 0, "chain %u: no gradient", i);
         TEST_OK(vpps_zero_gradients(n.h));
     }
 }
@@ -193,13 +178,13 @@ TEST_EACH(steps_without_parameters, 0, n_settings) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
     chains c = build_chains(&a, 0);
-    read_gradients_of(a.h, a.g, c.loss, 1, c.words, &out, true);
+    read_gradients_of(a.h, a.g, c.loss, 1, c.of.words, &out, true);
     ck_assert(x[0] != 0);
     TEST_FAILS(vpps_update(a.h), VPPS_STATE, "no gradients");
     TEST_OK(vpps_backward(a.h, a.g, c.loss, VPPS_REQUEST(.no_parameters = true))); /* the loss, with dropout */
     TEST_OK(vpps_sync_latest_loss(a.h, &loss));
     TEST_OK(vpps_forward(a.h, a.g, 1, &c.loss, (float *[]){&want}));
-    expect_near(&loss, &want, 1, sn_error(&settings[_i]));
+    sn_expect_near(&loss, &want, 1, sn_error(&settings[_i]));
     TEST_OK(vpps_read_gradients(a.h));
     double norm;
     TEST_OK(vpps_gradient_norm(a.model, VPPS_NO_PARAM, &norm));
@@ -207,11 +192,11 @@ TEST_EACH(steps_without_parameters, 0, n_settings) {
     for (uint32_t batch = 0; batch < 4; batch++) {
         c = build_chains(&a, batch);
         TEST_OK(vpps_backward(a.h, a.g, c.loss, NULL));
-        read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
+        read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.of.words[0], &out, true);
         c = build_chains(&a, 7);
         TEST_OK(vpps_backward(a.h, a.g, c.loss,
-                              VPPS_REQUEST(.n_values = 1, .values = &c.scores[1], .value_outs = (float *[]){score},
-                                           .n_gradients = 1, .gradients = c.words, .gradient_outs = &out,
+                              VPPS_REQUEST(.n_values = 1, .values = &c.of.scores[1], .value_outs = (float *[]){score},
+                                           .n_gradients = 1, .gradients = c.of.words, .gradient_outs = &out,
                                            .no_parameters = true)));
         TEST_OK(vpps_sync_latest_loss(a.h, &between));
         TEST_OK(vpps_backward(a.h, a.g, build_chains(&a, batch + 20).loss, NULL));
@@ -222,7 +207,7 @@ TEST_EACH(steps_without_parameters, 0, n_settings) {
         TEST_OK(vpps_sync_latest_loss(a.h, &loss));
         TEST_OK(vpps_sync_latest_loss(b.h, &want));
         ck_assert_float_eq(loss, want);
-        read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.words[0], &out, true);
+        read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.of.words[0], &out, true);
         TEST_OK(
             vpps_fb(a.h, a.g, build_chains(&a, batch).loss, NULL)); /* straight after, which begins a sum of its own */
         TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, batch).loss, NULL));
@@ -316,8 +301,8 @@ TEST(requests_that_make_no_sense) {
     const chains c = build_chains(&n, 0);
     float out[SN_HIDDEN];
     float *const outs[] = {out, NULL};
-    const vpps_node nodes[] = {c.scores[0], 12345};
-    const vpps_node score = c.scores[0];
+    const vpps_node nodes[] = {c.of.scores[0], 12345};
+    const vpps_node score = c.of.scores[0];
     TEST_FAILS(vpps_backward(n.h, n.g, c.loss, &(vpps_request){.size = 0}), VPPS_ARGUMENT, "vpps_request");
     TEST_FAILS(vpps_backward(n.h, n.g, c.loss, VPPS_REQUEST(.n_values = 1, .value_outs = outs)), VPPS_ARGUMENT,
                "1 values, but no list");

@@ -4,6 +4,7 @@
 #include "common/training.h"
 #include "kernel_inputs.h"
 #include "runtime/simt/fiber.h"
+#include "runtime/small_network.h"
 
 static const double RELATIVE = 3e-5;
 static const float TERM = 0.7123f;
@@ -92,23 +93,18 @@ TEST_EACH(selected_rows_are_added_up_in_runs, 0, N_ISAS) {
 
 /* ---------------------------------------------------------------- batches */
 
-static const struct {
-    const char *device;
-    uint32_t vps, vertices;
-    vpps_precision precision;
-} settings[] = {{"cpu", 1, 50000, VPPS_PRECISION_FP32},
-                {"cpu", 3, 50000, VPPS_PRECISION_FP32},
-                {"cpu", 3, 50000, VPPS_PRECISION_BF16X3},
-                {"simt", 2, 6000, VPPS_PRECISION_FP32},
-                {"simt", 2, 6000, VPPS_PRECISION_BF16X3}};
-enum { SETTINGS = VPPS_COUNT(settings) - 2 * VPPS_SIMT_TSAN, SIZE = 3 };
+static const sn_setting settings[] = {{.device = "cpu", .vps = 1},
+                                      {.device = "cpu", .vps = 3},
+                                      {.device = "cpu", .vps = 3, .precision = VPPS_PRECISION_BF16X3},
+                                      {.device = "simt", .vps = 2},
+                                      {.device = "simt", .vps = 2, .precision = VPPS_PRECISION_BF16X3}};
+enum { SETTINGS = VPPS_COUNT(settings) - 2 * VPPS_SIMT_TSAN, ON_CPU = 3, SIZE = 3 };
 
+/* Batches are too large to be verified, and for a small pool. */
 static vpps_options options_of(int setting) {
-    vpps_options o = default_options();
-    o.device = settings[setting].device;
-    o.vps = settings[setting].vps;
-    o.precision = settings[setting].precision;
-    o.threads = 64;
+    vpps_options o = sn_options_on(&settings[setting]);
+    o.pool_bytes = 0;
+    o.verify = false;
     return o;
 }
 
@@ -121,7 +117,7 @@ static void check_gradient(training *t, int setting, vpps_param p, const char *w
 /* A bias, a matrix, one that is multiplied with two columns, an entry of a table and a value that every vertex reads: each has the same
  * gradient of every vertex. */
 TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
-    const uint32_t n = settings[_i].vertices;
+    const uint32_t n = _i < ON_CPU ? 50000 : 6000;
     const vpps_options o = options_of(_i);
     const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
     float loss, ones[2 * SIZE];
@@ -164,20 +160,19 @@ TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
 
 /* A matrix of few rows times a long vector, and the transpose of one of many rows. */
 TEST_EACH(products_of_long_vectors_add_up, 0, SETTINGS) {
-    const bool narrow = _i + 1 == VPPS_COUNT(settings); /* in bf16 a VP has its sums in shared memory */
-    const uint32_t LONG = narrow ? 25000 : 60000;
+    const uint32_t length = _i < ON_CPU ? 60000 : 25000; /* in bf16 a VP has its sums in shared memory */
     const vpps_options o = options_of(_i);
     const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
     vpps_param A, B, u;
     float got[SIZE], *out = got;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_matrix(t.model, &A, "A", SIZE, LONG, &all));
-    TEST_OK(vpps_add_matrix(t.model, &B, "B", LONG, SIZE, &all));
+    TEST_OK(vpps_add_matrix(t.model, &A, "A", SIZE, length, &all));
+    TEST_OK(vpps_add_matrix(t.model, &B, "B", length, SIZE, &all));
     TEST_OK(vpps_add_vector(t.model, &u, "u", SIZE, &all));
     training_start(&t, &o);
-    const vpps_node wide = vpps_matvec(t.g, B, vpps_parameter(t.g, u)), x = vpps_constant(t.g, LONG, 1, TERM);
+    const vpps_node wide = vpps_matvec(t.g, B, vpps_parameter(t.g, u)), x = vpps_constant(t.g, length, 1, TERM);
     const vpps_node product = vpps_matvec(t.g, A, x);
-    const double want = LONG * (double)TERM * (double)TERM;
+    const double want = length * (double)TERM * (double)TERM;
     TEST_OK(vpps_forward(t.h, t.g, 1, &product, &out));
     for (uint32_t i = 0; i < SIZE; i++) check_sum(settings[_i].device, "product", got[i], want);
     TEST_OK(vpps_backward(t.h, t.g, vpps_sum_elements(t.g, vpps_scale(t.g, wide, TERM)), NULL));
