@@ -18,7 +18,6 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 import vpps.torch
 
@@ -71,12 +70,12 @@ def by_sequences(lstm: nn.Module, x: Tensor, starts: Tensor, state: State) -> Te
     goes_on = ~cut[:, 0]
     cut[:, 0] = True
     at = cut.flatten().nonzero()[:, 0]
-    lengths = torch.diff(at, append=torch.tensor([steps * n])).tolist()
+    lengths = torch.diff(at, append=torch.tensor([steps * n]))
     first = (at % steps == 0) & goes_on[at // steps]  # of the sequences: does it go on?
     begin = [s.new_zeros(1, len(at), s.shape[2]).index_copy(1, first.nonzero()[:, 0], s[:, goes_on]) for s in state]
-    pieces = list(torch.split(x.transpose(0, 1).reshape(steps * n, -1), lengths))
-    y, _ = lstm(pack_sequence(pieces, enforce_sorted=False), tuple(begin))
-    return torch.cat(unpack_sequence(y)).reshape(n, steps, -1).transpose(0, 1)
+    y, _ = lstm(x.transpose(0, 1).reshape(steps * n, -1), tuple(begin), lengths)
+    out: Tensor = y.reshape(n, steps, -1).transpose(0, 1)
+    return out
 
 
 class Policy(nn.Module):

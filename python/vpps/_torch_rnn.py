@@ -74,7 +74,7 @@ class Recurrent(Module):
 
     Inputs are padded batches, single sequences, packed sequences and jagged nested tensors of float32. `lengths` tells how long each sequence
     of a padded batch is, 0 among them; outputs after a sequence's end are then zeros, as `pad_packed_sequence` makes them, and nothing is
-    computed for them. Masks of dropout are other ones than PyTorch's."""
+    computed for them. With `lengths` a tensor of two dimensions has the sequences' steps one after the other, as its output does. Masks of dropout are other ones than PyTorch's."""
 
     cells: dict[str, type[nn.Recurrent]]
     of_torch: type[torch.nn.RNNBase]
@@ -158,7 +158,7 @@ class Recurrent(Module):
         data, of, at, back = self._sequences(input, lengths)
         if data.shape[-1] != o.input_size:
             raise ShapeError(f"input: {data.shape[-1]} numbers a step; expected input_size, which is {o.input_size}")
-        single = isinstance(input, Tensor) and not input.is_nested and input.dim() == 2
+        single = isinstance(input, Tensor) and not input.is_nested and input.dim() == 2 and lengths is None
         x, start = data.reshape(-1, o.input_size), self._start_states(hx, len(of), single)
         rows, where = len(x), None if at is None or np.array_equal(at, np.arange(len(x))) else torch.from_numpy(at)
         *outs, = super().forward(x if where is None else x.index_select(0, where), of, start)
@@ -196,6 +196,10 @@ class Recurrent(Module):
         of = np.full(n, most, np.int64)
         if lengths is not None:
             of = as_u32(lengths.numpy() if isinstance(lengths, Tensor) else lengths, "lengths").astype(np.int64)
+            if input.dim() == 2:
+                if of.ndim != 1 or of.sum() != len(input):
+                    raise ShapeError(f"lengths: {of.tolist()}; expected numbers whose sum is {len(input)}, the steps of all sequences")
+                return input, of, None, lambda y: y
             if of.shape != (n,) or (of > most).any():
                 raise ShapeError(f"lengths: {of.tolist()}; expected {n} numbers up to {most}")
         sequence, step = _steps(of)

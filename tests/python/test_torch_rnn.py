@@ -70,7 +70,7 @@ def test_random_configurations(seed):
     longest = int(lengths.max())
     rows = o["num_layers"] * (2 if o["bidirectional"] else 1)
     start = None if rng.integers(2) else [torch.randn(rows, n, hidden) for _ in range(2 if kind == "LSTM" else 1)]
-    form = ["padded", "lengths", "packed", "sorted", "nested", "single"][(seed // 3) % 6]
+    form = ["padded", "lengths", "packed", "sorted", "nested", "flat", "single"][(seed // 3) % 7]
     if form == "sorted":
         lengths = lengths.sort(descending=True).values
     first = o["batch_first"]
@@ -83,14 +83,17 @@ def test_random_configurations(seed):
         compare(theirs, ours, x, start,
                 lambda layer, x, h: layer(rnn.pack_padded_sequence(x, lengths, first, form == "sorted"), h))
     else:
-        nested = form == "nested"
+        nested, flat = form == "nested", form == "flat"
 
         def call(layer, x, h):
             if layer is theirs:
                 out, h = layer(rnn.pack_padded_sequence(x, lengths, first, False), h)
                 y = rnn.pad_packed_sequence(out, first)[0]
                 by_sequence = y if first else y.transpose(0, 1)
-                return torch.cat([s[:k] for s, k in zip(by_sequence, lengths)]) if nested else y, h
+                return torch.cat([s[:k] for s, k in zip(by_sequence, lengths)]) if nested or flat else y, h
+            if flat:
+                by_sequence = x if first else x.transpose(0, 1)
+                return layer(torch.cat([s[:k] for s, k in zip(by_sequence, lengths)]), h, lengths)
             if nested:
                 by_sequence = x if first else x.transpose(0, 1)
                 out, h = layer(torch.nested.as_nested_tensor([s[:k] for s, k in zip(by_sequence, lengths)], layout=torch.jagged), h)
@@ -193,7 +196,7 @@ def test_what_is_refused():
         (lambda: layer(x.double()), "expected float32"), (lambda: layer(x, (zeros.double(), zeros)), "expected float32"),
         (lambda: layer(x.to("meta")), "on meta"), (lambda: layer([x]), "expected a tensor or a PackedSequence"),
         (lambda: layer(x, lengths=[6, 1]), "expected 2 numbers up to 5"), (lambda: layer(x, lengths=[1]), "expected 2 numbers up to 5"),
-        (lambda: layer(x, lengths=[1.5, 2]), "expected whole numbers"), (lambda: layer(nested), "layout=torch.jagged"),
+        (lambda: layer(x[0], lengths=[2, 1]), r"lengths: \[2, 1\]; expected numbers whose sum is 2"), (lambda: layer(x, lengths=[1.5, 2]), "expected whole numbers"), (lambda: layer(nested), "layout=torch.jagged"),
         (lambda: layer(rnn.pack_sequence([x[:, 0]]), lengths=[5]), "beside a packed sequence"),
         (lambda: LSTM.from_torch(torch.nn.GRU(3, 4)), "GRU; expected torch.nn.LSTM"), (lambda: LSTM.from_torch(torch.nn.LSTM(3, 4, proj_size=2)), "proj_size=2"),
     ]
