@@ -135,6 +135,15 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x) {
     return vpps_node_shape(g, x, &rows, &cols) == VPPS_OK ? (uint64_t)rows << 32 | cols : 0;
 }
 
+vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps_node *nodes) {
+    vpps_vertex last = VPPS_NO_VERTEX;
+    for (uint32_t i = 0; i < n; i++) {
+        last = vpps_source(g, n_nodes, nodes + (size_t)i * n_nodes);
+        if (last == VPPS_NO_VERTEX) return last;
+    }
+    return last - (n - 1);
+}
+
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices) {
     return vpps_apply(g,

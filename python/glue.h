@@ -40,6 +40,9 @@ vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const
  * or lists: the vertex, or None where something is unusual; glue_apply then tells what. 0 with an exception. */
 uintptr_t glue_python_apply(void);
 
+/* vpps_source n times: vertex i scatters nodes[i * n_nodes] and the next ones. The first vertex; VPPS_NO_VERTEX on failure. */
+vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps_node *nodes);
+
 /* vpps_fb and vpps_update, whose answer is still there when an exception, as that of Ctrl-C, takes the place of their return. */
 typedef struct glue_answer {
     vpps_status status;

@@ -197,6 +197,17 @@ class Graph(Builder):
         """A vertex that scatters existing nodes, as a recurrence's initial state."""
         return self._vertex(lib.vpps_source(self._p, len(nodes), [self._own(x).id for x in nodes]))
 
+    def sources(self, *nodes: Nodes) -> Vertices:
+        """Many such vertices: number i scatters number i of each of these."""
+        e, ids = self._epoch, [ids_of(x, self._epoch, "sources", NODES) for x in nodes]
+        if not ids or len({len(x) for x in ids}) > 1:
+            raise ArgumentError(f"sources: {' and '.join(str(len(x)) for x in ids) or 'no'} nodes; expected equally many of each kind")
+        n, rows = len(ids[0]), np.stack(ids, 1)
+        first: int = lib.glue_sources(self._p, n, len(ids), u32_pointer(rows)) if n else self.next_vertex
+        if first == NO_VERTEX:
+            raise e.failure()
+        return Vertices(e, np.arange(first, first + n, dtype=np.uint32))
+
     def _cell(self, cell: Cell) -> int:
         """The cell's number, which means nothing to another model."""
         if cell.model is not self.model:

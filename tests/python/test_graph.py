@@ -468,7 +468,7 @@ def test_only_nodes_are_nodes(rng):
             (lambda: vpps.tanh(1.0), r"vpps.constant\(\) makes one of a number"),
             (lambda: x + np.zeros(HIDDEN), "node and ndarray"),
             (lambda: np.zeros(HIDDEN) * x, "node and ndarray"),
-            (lambda: g.source(v), "Vertex; expected a node"),
+            (lambda: g.source(v), "Vertex; expected a node"), (lambda: g.sources(many), "sources: Vertices; expected Nodes"),
             (lambda: net.turn(x, indices=[1]), "a child that is Node; expected a vertex"),
             (lambda: net.turn([v], indices=[1]), "a child that is list; expected a vertex"),
             (lambda: g.loop(net.turn, x, 2, indices=[1]), "a child that is Node; expected a vertex"),
@@ -583,6 +583,13 @@ def test_vector_parameters_are_nodes(rng):
             (v.scattered(1), value),
         ]:
             np.testing.assert_allclose(trainer.forward(build), expected, rtol=1e-5)
+        some = g.inputs(np.eye(3))
+        pairs = g.sources(some, some[::-1])  # as many vertices of source
+        assert (trainer.forward(pairs.scattered(1)) == np.eye(3)[::-1]).all() and (trainer.forward(turn(pairs[2]).scattered(0)) > 0).all()
+        assert len(g.sources(some[:0])) == 0
+        for wrong, message in (((), "no nodes"), ((some, some[:1]), "3 and 1 nodes; expected equally many")):
+            with pytest.raises(vpps.ArgumentError, match=f"sources: {message}"):
+                g.sources(*wrong)
 
 
 def test_matrix_parameters_are_nodes(rng):

@@ -164,7 +164,7 @@ def chain_and_ends(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Seque
         if len(parts) != len(layer.begin) or any(len(p) != len(of) for p in parts):
             raise ArgumentError(f"start: {' and '.join(str(len(p)) for p in parts) or 'no'} states; expected {len(of)}, a sequence each, of "
                                 f"{len(layer.begin)} kinds")
-        begin[:] = [g.source(*states).id for states in zip(*parts)]
+        begin[:] = g.sources(*parts).ids
     last = np.cumsum(of) - 1
     some, first_vertex = of > 0, g.next_vertex
     if reverse:
