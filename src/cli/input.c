@@ -107,18 +107,6 @@ static uint32_t columns_of(const vpps_text *t) {
     return in_row && parted ? columns : 0;
 }
 
-/* Has each line that is not blank a tab, and words before it? Some line must be there. */
-static bool has_tabs(const vpps_text *t) {
-    vpps_line line = {0};
-    bool some = false;
-    while (vpps_text_next_line(t, &line)) {
-        const char *at = vpps_skip_blanks(line.begin, line.end);
-        if (at < line.end && !memchr(at, '\t', (size_t)(line.end - at))) return false;
-        some |= at < line.end;
-    }
-    return some;
-}
-
 /* Does the network read the form? */
 static bool is_read(net_kind kind, input_form form) {
     if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
@@ -141,17 +129,15 @@ static void tell(const task_text *first, const char *what) {
 /* What the lines look like that are read as text, where that is not text. */
 static void tell_text(net_kind kind, const vpps_text *t) {
     const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
-    const bool labelled = kind == NET_SENTENCES && has_tabs(t);
-    const char *looks = columns || labelled || kind == NET_TREES ? NULL : input_text_looks(t);
+    const char *looks = columns || kind == NET_TREES ? NULL : input_text_looks(t);
     if (columns)
         fprintf(stderr,
                 "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
                 VPPS_PATH_ARGS(t->name), columns);
-    if (labelled)
-        fprintf(
-            stderr,
-            "vpps: %s%s: read as text, though every line has a tab (--input-format labelled reads labels before it)\n",
-            VPPS_PATH_ARGS(t->name));
+    if (net_tags(kind) && !columns && !looks && count_shapes(t).barred)
+        fprintf(stderr,
+                "vpps: %s%s: read as text, though it has words like word|TAG (--input-format tagged reads tags)\n",
+                VPPS_PATH_ARGS(t->name));
     if (looks)
         fprintf(stderr, "vpps: %s%s: every line looks like %s: it is read as plain text, a sentence a line\n",
                 VPPS_PATH_ARGS(t->name), looks);
@@ -171,11 +157,10 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
     }
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
         vpps_line line = {0}; /* what trained may be named so, too */
-        VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in));
-        const bool lines = in->form == READ_LABELLED || in->form == READ_COLUMNS;
-        const bool named = lines && vpps_text_next_line(&t, &line) &&
-                           fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
-        if (lines && !named) *form = INPUT_AUTO;
+        const bool named =
+            vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
+        if (!named) VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in));
+        if (in->form == READ_LABELLED || in->form == READ_COLUMNS) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};
     }
     const bool open = *form == INPUT_AUTO; /* the lines tell */

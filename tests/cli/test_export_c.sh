@@ -70,7 +70,7 @@ if [ -r "$data/sst/dev.txt" ] && [ -r "$data/wikiner/dev.txt" ]; then
         print
     }' "$data/wikiner/dev.txt" >tags_dev.txt
     for part in trees tags labels; do head -n 60 ${part}_dev.txt >${part}_first.txt; done
-    trees+=(trees_dev.txt) tags+=(tags_dev.txt) labels+=(labels_dev.txt)
+    trees+=(trees_dev.txt) tags+=(tags_dev.txt) labels=(words.txt labels.jsonl labels_dev.txt)
     trees_with=(--train trees_first.txt) tags_with=(--train tags_first.txt) labels_with=(--train labels_first.txt)
 else
     skip "whole dev parts" "no data"
@@ -157,6 +157,9 @@ check "an array" program_refuses '\n[ {"tree": "(1 a)"}]\n' 'stdin:2: expected o
 check "no JSON" program_refuses '{"tree": "(1 a)"}\n{"tree"}\n' "stdin:2: expected ':' after the key"
 check "no text" program_refuses '{"a": "(1 a)", "b": 1}\n' "stdin:1: expected a field 'tree'"
 check "two texts" program_refuses '{"tree": "(1 a)", "tree": "(1 b)"}\n' "stdin:1: expected one field"
+
+exits 0 "$vpps" export --model act.ckpt --c act.c --main --force && cc "${strict[@]}" -o program act.c -lm
+check "a label that the network lacks" program_refuses 'five\tada\npos\tada\n' "stdin:1: expected a label of the network before the tab"
 
 exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && cc "${strict[@]}" -o program tagger.c -lm
 check "words with spaces" program_refuses '{"text": ["a b", 3]}\n' 'expected a text, or a list of words'

@@ -50,8 +50,10 @@ check "it is told" says err "vpps: tags: read as word|TAG lines, whose tags are 
 check "columns come back" same columns --model tags.ckpt columns
 check "columns as lines" same tags --model tags.ckpt columns --output-format text
 other_labels() {
-    printf 'five\tada\none\tbob\n' | predict --model labels.ckpt && says err 'stdin: read as text, though every line has a tab (--input-format labelled' &&
-        printf '\n' | predict --model labels.ckpt && empty err
+    printf '\nfive\tada\nperson\tbob\n' >other && fails_with 1 "other:2:1: expected a label of the network before the tab, found 'five'; --input-format text" \
+        "$vpps" predict --model labels.ckpt other && exits 0 "$vpps" predict --model labels.ckpt other --input-format labelled &&
+        exits 0 "$vpps" predict --model labels.ckpt other --input-format text && printf 'person\tada\nfive\tbob\nada\n' >other &&
+        ! predict --model labels.ckpt other && says err "other:3:" && printf ' \t\n' | predict --model labels.ckpt && empty err
 }
 check "labels that the network does not have" other_labels
 other_forms() {
@@ -66,6 +68,11 @@ as_text() { # as_text INPUT: it is read as text, and may be columns, which is to
     # shellcheck disable=SC2059 # escapes are wanted
     printf "$1" | predict --model tags.ckpt && says err "vpps: stdin: read as text, though every line has 3 words (--input-format columns"
 }
+first_word() { # the first word tells, whatever the others are
+    printf 'ada sees|O rome|O\nada|O sees|O\n' | predict --model tags.ckpt && says err 'though it has words like word|TAG (--input-format tagged' &&
+        printf 'ada|O sees\nrome\n' >some && fails_with 1 "some:1:7: expected word|TAG, found 'sees'" "$vpps" predict --model tags.ckpt some
+}
+check "the first word tells of tags" first_word
 check "columns without tags are told of" as_text 'ada X N\nsees X N\n\nrome X N\n'
 check "and those with unknown tags" as_text 'ada\tX\tNEW\nsees\tX\tO-NEW\n'
 check "--json and another form" fails_with 2 "--json prints JSON: it excludes another --output-format" "$vpps" predict --model tags.ckpt --json \

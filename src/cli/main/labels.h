@@ -13,18 +13,17 @@ static void put_value(const answer *a, size_t i) {
         put_number(score_of(a->logits, label));
 }
 
-/* Do nearly all lines have a tab, and half of them a label that is known before it? */
+/* Has the first line a tab? Then it must have a label that is known before it. */
 static int are_labelled(input in) {
-    size_t n = 0, tabs = 0, labels = 0;
     while (next_line(&in)) {
-        const text line = trim(in.line);
-        const char *tab = line.len ? memchr(in.line.at, '\t', in.line.len) : NULL;
+        if (!trim(in.line).len) continue;
+        const char *tab = memchr(in.line.at, '\t', in.line.len);
         const text label = trim((text){in.line.at, tab ? (size_t)(tab - in.line.at) : 0});
-        n += line.len > 0;
-        tabs += tab != NULL;
-        labels += label.len && net_class_number(label.at, label.len) != UINT32_MAX;
+        if (tab && net_class_number(label.at, label.len) == UINT32_MAX)
+            stop(&in, "a label of the network before the tab");
+        return tab != NULL;
     }
-    return n && 10 * tabs >= 9 * n && 2 * labels >= n;
+    return 0;
 }
 
 /* The sentence of a line of a label, a tab and words. */

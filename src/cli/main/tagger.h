@@ -9,24 +9,17 @@ static size_t bars_of(text word) {
     return n < MOST_BARS ? n : MOST_BARS - 1;
 }
 
-/* How many '|' part the columns of a word, where nearly all words have tags; 0: they have not. */
+/* How many '|' part the columns of a token: the fewest of a word in the first line, where its first word has a '|'; else 0. */
 static size_t find_bars(input in) {
-    size_t words = 0, barred = 0, with[MOST_BARS] = {0}, lines = 0, begin = 0;
-    while (next_line(&in)) {
-        text left = in.line, word;
-        for (int first = 1; next_word(&left, &word); first = 0) {
+    size_t fewest = MOST_BARS, n = 0;
+    while (!n && next_line(&in)) {
+        for (text left = in.line, word; next_word(&left, &word); n++) {
             const size_t bars = bars_of(word);
-            words++;
-            lines += (size_t)first;
-            barred += bars > 0;
-            begin += first && bars;
-            with[bars]++;
+            if (!n && !memchr(word.at, '|', word.len)) return 0;
+            if (bars && bars < fewest) fewest = bars;
         }
     }
-    if (!words || 10 * barred < 9 * words) return 0;
-    for (size_t n = 2; n < MOST_BARS - 1 && 2 * begin >= lines; n++)
-        if (10 * with[n] >= 9 * barred) return n;
-    return 1;
+    return !n ? 0 : fewest == MOST_BARS ? 1 : fewest;
 }
 
 /* Adds word|TAG without the tag, and without columns between. */

@@ -7,30 +7,33 @@
 #include "cli/task.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
+#include "io/file.h"
 #include "io/text.h"
 
 /* ---------------------------------------------------------------- reading */
 
-/* Do nearly all lines have a tab, most of them after one of the network's labels? */
-static bool is_labelled(const corpus *c, const vpps_text *t) {
-    uint64_t n = 0, tabs = 0, known = 0;
-    for (vpps_line line = {0}; vpps_text_next_line(t, &line);) {
-        const char *tab = memchr(line.begin, '\t', (size_t)(line.end - line.begin));
-        const char *label = vpps_skip_blanks(line.begin, line.end);
-        if (label == line.end) continue;
-        n++;
-        tabs += tab != NULL;
-        const char *end = tab ? vpps_trim_blanks(label, tab) : label;
-        known += end > label && vpps_vocab_find(c->vocab[VOCAB_CLASSES], label, (size_t)(end - label)) != VPPS_NO_WORD;
-    }
-    return n && 10 * tabs >= 9 * n && 2 * known >= n;
+/* Has the first line a tab? Then it must have one of the network's labels before it. */
+static vpps_status find_label(const corpus *c, const vpps_text *t, bool *labelled) {
+    vpps_line line = {0};
+    bool more = vpps_text_next_line(t, &line);
+    while (more && vpps_line_is_blank(&line)) more = vpps_text_next_line(t, &line);
+    const char *tab = more ? memchr(line.begin, '\t', (size_t)(line.end - line.begin)) : NULL;
+    const char *label = vpps_skip_blanks(line.begin, tab ? tab : line.begin),
+               *end = tab ? vpps_trim_blanks(label, tab) : label;
+    *labelled = tab != NULL;
+    if (!tab || vpps_vocab_find(c->vocab[VOCAB_CLASSES], label, (size_t)(end - label)) != VPPS_NO_WORD) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT,
+                     "%s%s:%u:1: expected a label of the network before the tab, found '%.*s'; --input-format text or "
+                     "labelled says what the lines are",
+                     VPPS_PATH_ARGS(t->name), line.number, (int)(end - label > 64 ? 64 : end - label), label);
 }
 
 static vpps_status look(const corpus *c, const settings *s, input_form form, const task_text *first,
                         input_reading *in) {
     const vpps_text t = vpps_text_of(first->name, first->text, first->len, "");
+    bool labelled = form == INPUT_LABELLED;
     (void)s;
-    const bool labelled = form == INPUT_LABELLED || (form == INPUT_AUTO && is_labelled(c, &t));
+    if (form == INPUT_AUTO) VPPS_TRY(find_label(c, &t, &labelled));
     *in = (input_reading){.form = labelled ? READ_LABELLED : READ_LINES};
     return VPPS_OK;
 }

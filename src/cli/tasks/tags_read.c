@@ -2,6 +2,7 @@
  * looked at. */
 #include "base/base.h"
 #include "cli/corpus_notes.h"
+#include "cli/input.h"
 #include "cli/tasks/tags.h"
 #include "io/file.h"
 #include "io/sequences.h"
@@ -31,13 +32,14 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 #define MOST_BARS 8u /* of a token's columns */
 
 typedef struct look {
-    uint64_t words, barred;       /* runs without white space, and those of them that are word|TAG */
-    uint64_t lines, begin_barred; /* lines, and those of them whose first word is word|TAG */
+    uint64_t words, lines; /* words: runs without white space */
+    uint32_t bars; /* see bars_of; MOST_BARS: the first word has a '|', but no word of its line is parted by one */
     uint64_t following,
         alike;           /* lines after the first of a sentence, and those of as many words as the preceding line */
     uint32_t line_words; /* of the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* words that are word/TAG, and word_TAG */
-    uint64_t with_bars[MOST_BARS];  /* how many of the latter have so many '|' */
+    bool barred;                    /* all words of the first line have a '|' */
+    uint64_t with_bars[MOST_BARS];  /* how many words have so many '|' that part columns */
     uint32_t first_line[MOST_BARS]; /* of these, the first one's */
     bool tabs, conllu, plus;        /* tabs: in every line that may have columns */
     bool numbers; /* so far every line begins with its number: from 0 or 1 in every sentence, or in all */
@@ -75,31 +77,27 @@ static uint32_t count_bars(const char *word, size_t len) {
 /* Is there such a byte in a word, not at its ends? */
 static bool is_parted(const char *word, size_t len, char by) { return len > 2 && memchr(word + 1, by, len - 2); }
 
+/* The form is word|TAG where the first word has a '|'. The fewest that a word of the first line has part columns. */
 static void look_at_words(look *l, const vpps_line *line) {
     const char *at = line->begin, *word;
     size_t len;
     l->lines++;
-    for (bool first = true; vpps_text_next_word(&at, line->end, &word, &len); first = false) {
+    while (vpps_text_next_word(&at, line->end, &word, &len)) {
         const uint32_t bars = count_bars(word, len);
+        if (l->words == 0) l->bars = memchr(word, '|', len) ? MOST_BARS : 0;
+        if (l->lines == 1 && bars) l->bars = vpps_min_u32(l->bars, bars);
+        if (l->lines == 1) l->barred = (l->barred || !l->words) && memchr(word, '|', len);
         l->words++;
-        l->barred += bars > 0;
-        l->begin_barred += first && bars > 0;
         l->slashed += is_parted(word, len, '/');
         l->underscored += is_parted(word, len, '_');
         if (!l->with_bars[bars]++) l->first_line[bars] = line->number;
     }
 }
 
-/* The number of '|' in a token: 1 for word|TAG, 2 where nearly all tokens are word|POS|TAG. 0: the text is not of this form. Half of the
- * words, and half of the words that begin a line, must have a '|': a word that lacks its tag is then reported rather than read as
- * columns. Where the user asked for columns, nine tenths must. */
+/* The number of '|' in a token: 1 for word|TAG, also where the '|' of the first word parts nothing, 2 for word|POS|TAG. 0: the text is not of
+ * this form. Where columns were asked for, all words of the first line must have a '|'. */
 static uint32_t bars_of(const look *l, bool asked) {
-    if (l->barred == 0 || 2 * l->barred < l->words || 2 * l->begin_barred < l->lines) return 0;
-    if (asked && 10 * l->barred < 9 * l->words) return 0;
-    for (uint32_t n = 2; n < MOST_BARS - 1; n++) {
-        if (10 * l->with_bars[n] >= 9 * l->barred) return n;
-    }
-    return 1;
+    return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
 
 /* Nearly all words are word/TAG, as NLTK writes them, or word_TAG, as Stanford's tagger does: the lines are no columns. */
@@ -257,7 +255,7 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
     if (columns.word_name || columns.tag_name) columns.conllu = true;
     *in = (input_reading){.form = READ_LINES};
     if (form == INPUT_TEXT) return VPPS_OK;
-    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.words && 10 * l.barred >= 9 * l.words)) {
+    if (form == INPUT_TAGGED || (form == INPUT_AUTO && l.bars)) {
         const uint32_t n = vpps_max_u32(bars_of(&l, false), 1);
         *in = (input_reading){.form = READ_BARRED,
                               .bars = {n, columns.word ? columns.word : 1, columns.tag ? columns.tag : n + 1}};
@@ -291,7 +289,8 @@ vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, con
     VPPS_TRY(take_column("word-column", options->word_column, &columns.word, &columns.word_name));
     VPPS_TRY(take_column("tag-column", options->tag_column, &columns.tag, &columns.tag_name));
     if (columns.word_name || columns.tag_name) columns.conllu = true;
-    const uint32_t bars = bars_of(&l, columns.word || columns.tag);
+    const uint32_t bars =
+        input_form_of_name(text->name) == INPUT_COLUMNS ? 0 : bars_of(&l, columns.word || columns.tag);
     if (!bars && !columns.conllu && !columns.word && !columns.tag) VPPS_TRY(refuse_other_bars(text, &l));
     if (!bars && !columns.conllu && !l.tabs) VPPS_TRY(refuse_text(text, &l));
     if (columns.conllu || !bars) return read_columns(c, s, text, &l, &columns);
