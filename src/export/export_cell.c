@@ -116,7 +116,8 @@ static bool names(const char *in, const char *name) {
     const size_t len = strlen(name);
     for (const char *at = in; (at = strstr(at, name)); at += len) {
         const char after = at[len];
-        if (!(after == '_' || isalnum((unsigned char)after)) && (at == in || !isalnum((unsigned char)at[-1])))
+        if (!(after == '_' || isalnum((unsigned char)after)) &&
+            (at == in || !(at[-1] == '_' || isalnum((unsigned char)at[-1]))))
             return true;
     }
     return false;

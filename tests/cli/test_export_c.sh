@@ -152,6 +152,7 @@ exits 0 "$vpps" export --model tree-lstm.ckpt --c tree-lstm.c --main --force && 
 check "a label that is none" program_refuses '(1 a)\n(1 (0 a) (1000 b))\n' 'stdin:2: expected a label from -1 to 999'
 check "the tree before it" test "$(grep -c a got)" = 1
 check "a tree that ends early" program_refuses '(1 a)\n(1 (0 a)\n' "stdin:2: expected '('"
+check "a CR alone" program_refuses '(1 a)\n(1 b)\r' 'stdin:2: expected LF after CR, found CR alone'
 check "two trees in a line" program_refuses '(1 a) (1 b)\n' 'stdin:1: expected one tree'
 check "an array" program_refuses '\n[ {"tree": "(1 a)"}]\n' 'stdin:2: expected objects, one a line, found an array'
 check "no JSON" program_refuses '{"tree": "(1 a)"}\n{"tree"}\n' "stdin:2: expected ':' after the key"

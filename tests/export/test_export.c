@@ -15,13 +15,18 @@ TEST_GROUP("export", .seconds = 300, .before_each = make_folder, .after_each = f
 
 static const char strict[] = "-std=c99 -Wall -Wextra -Wpedantic -Werror";
 
-/* Builds and runs the program of a replay in every way that is asked for. */
-static void run_replay(const replay *r, const char *what) {
+enum { EVERY_WAY = -1 };
+
+/* Builds and runs the program of a replay in every way that is asked for, or in one of them by turns. */
+static void run_replay(const replay *r, const char *what, int turn) {
     const char *asked = getenv("VPPS_EXPORT_BUILDS");
     char builds[1024], command[2048], *rest = builds;
     snprintf(builds, sizeof builds, "%s", asked && *asked ? asked : "cc -O1|");
     TEST_OK(replay_write(r));
-    for (char *build; (build = strsep(&rest, ";"));) {
+    int ways = 1, way = 0;
+    for (const char *c = builds; *c; c++) ways += *c == ';';
+    for (char *build; (build = strsep(&rest, ";")); way++) {
+        if (turn != EVERY_WAY && way != turn % ways) continue;
         const char *compiler = strsep(&build, "|");
         snprintf(command, sizeof command, "cd '%s' && %s %s -DALONE -o %s %s.c %s_calls.c -lm 2>&1 && %s ./%s",
                  r->folder, compiler, strict, r->name, r->name, r->name, build ? build : "", r->name);
@@ -43,7 +48,7 @@ static void open_trained(fixture *f, vpps_handle **h, int i) {
     TEST_OK(vpps_read_parameters(*h));
 }
 
-static void check_network(int i, vpps_c_precision precision, bool beside) {
+static void check_network(int i, vpps_c_precision precision, bool beside, int turn) {
     AT_END(fixture_close) fixture f;
     OWNED(vpps_handle) *h;
     open_trained(&f, &h, i);
@@ -52,29 +57,31 @@ static void check_network(int i, vpps_c_precision precision, bool beside) {
     const double tolerances[] = {[VPPS_C_FP32] = 1e-6, [VPPS_C_BF16] = 0.05, [VPPS_C_INT8] = 0.05};
     const replay r = {f.g,       h,      folder_path(""),          "NET",
                       precision, beside, precision == VPPS_C_FP32, tolerances[precision]};
-    run_replay(&r, f.name);
+    run_replay(&r, f.name, turn);
+}
+
+static bool is_of_few(int i) {
+    static const char *const few[] = {"tree-lstm", "transformer-tagger", "act", "child-sum-tree-lstm",
+                                      "lstm-nmt with input feeding"};
+    for (size_t k = 0; k < VPPS_COUNT(few); k++)
+        if (strcmp(case_at(i).name, few[k]) == 0) return true;
+    return false;
 }
 
 /* A few networks; where builds are asked for, each one with all that can be chosen; with VPPS_TEST_SCALE=full every choice. */
 static bool is_asked(int i) {
-    static const char *const few[] = {"tree-lstm", "transformer-tagger", "act", "child-sum-tree-lstm",
-                                      "lstm-nmt with input feeding"};
-    const net_case c = case_at(i);
-    if (test_full() || (getenv("VPPS_EXPORT_BUILDS") && c.fullest)) return true;
-    for (size_t k = 0; k < VPPS_COUNT(few); k++)
-        if (strcmp(c.name, few[k]) == 0) return true;
-    return false;
+    return is_of_few(i) || test_full() || (getenv("VPPS_EXPORT_BUILDS") && case_at(i).fullest);
 }
 
 TEST_EACH(networks_are_what_the_engine_has, 0, case_count()) {
-    if (is_asked(_i)) check_network(_i, VPPS_C_FP32, false);
+    if (is_asked(_i)) check_network(_i, VPPS_C_FP32, false, is_of_few(_i) ? EVERY_WAY : _i);
 }
 
 TEST(weights_are_rounded_and_beside) {
     int i = 0;
     while (strcmp(case_at(i).name, "tree-lstm") != 0) i++;
-    check_network(i, VPPS_C_BF16, true);
-    check_network(i, VPPS_C_INT8, false);
+    check_network(i, VPPS_C_BF16, true, EVERY_WAY);
+    check_network(i, VPPS_C_INT8, false, EVERY_WAY);
 }
 
 /* ---------------------------------------------------------------- size */
@@ -97,10 +104,10 @@ static long code_bytes(int i) {
     return bytes;
 }
 
-/* Every network's, where builds are asked for; else those of one and of the largest. */
+/* Every network's with VPPS_TEST_SCALE=full, else those of one and of the largest. */
 TEST_EACH(code_without_weights_is_small, 0, case_count()) {
     const net_case c = case_at(_i);
-    if (!getenv("VPPS_EXPORT_BUILDS") && strcmp(c.name, "tree-lstm") != 0 &&
+    if (!test_full() && strcmp(c.name, "tree-lstm") != 0 &&
         strcmp(c.name, "lstm-nmt with input feeding, 3 layers") != 0)
         return;
     const long bytes = code_bytes(_i);
@@ -124,7 +131,8 @@ static void check_random(uint64_t seed) {
     TEST_OK(vpps_handle_create(&h, built.model, &o));
     char what[64];
     snprintf(what, sizeof what, "the case of seed %llu", (unsigned long long)seed);
-    run_replay(&(replay){built.g[0], h, folder_path(""), "NET", VPPS_C_FP32, false, false, 2e-5}, what);
+    run_replay(&(replay){built.g[0], h, folder_path(""), "NET", VPPS_C_FP32, false, false, 2e-5}, what,
+               (int)(seed & 0xffff));
 }
 
 TEST_EACH(random_cells_are_what_the_engine_has, 0, test_full() ? 100 : 6) { check_random(test_seed() + (uint64_t)_i); }
@@ -157,7 +165,7 @@ TEST(numbers_out_of_range_select_nothing_beyond) {
     }
     TEST_OK(vpps_handle_create(&h, m, &o));
     setenv("VPPS_EXPORT_BUILDS", "cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all|", 0);
-    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "numbers");
+    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "numbers", EVERY_WAY);
 }
 
 /* Cells that run where a value is a number, and hand on what they were given, or zeros, elsewhere. */
@@ -182,7 +190,7 @@ TEST(conditions_hand_on_what_is_given) {
         vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
     }
     TEST_OK(vpps_handle_create(&h, m, &o));
-    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "conditions");
+    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "conditions", EVERY_WAY);
 }
 
 /* ---------------------------------------------------------------- what is refused */

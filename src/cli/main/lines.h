@@ -72,6 +72,7 @@ static int next_line(input *in) {
     line.len -= in->end[0] == '\r';
     in->line = line.len > 2 && memcmp(line.at, "\xef\xbb\xbf", 3) == 0 ? after(line, 3) : line;
     in->number++;
+    if (memchr(in->line.at, '\r', in->line.len)) stop(in, "LF after CR, found CR alone");
     return 1;
 }
 
