@@ -75,8 +75,11 @@ check "bits of all networks by clang" diff "$work/gcc" <(tools/digests.py --no-s
 export VPPS_EXPORT_BUILDS="gcc -O3 -march=native|;clang -O2|;clang -O1 -fsanitize=address,undefined -fno-sanitize-recover=all|"
 VPPS_EXPORT_BUILDS+=";aarch64-linux-gnu-gcc -O2 -static|qemu-aarch64-static"
 check "building the tests of exported C" "$make" --no-print-directory -j"$(nproc)" "$build/tests/export_test_export"
+BUILD="$build" VPPS="$vpps" tests/cli/test_export_c.sh > "$work/programs" 2>&1 &
+programs=$!
+finished() { wait "$1" || { cat "$2" && false; }; }
 check "exported cells" "$build/tests/export_test_export"
-check "exported programs" env BUILD="$build" VPPS="$vpps" tests/cli/test_export_c.sh
+check "exported programs" finished "$programs" "$work/programs"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
