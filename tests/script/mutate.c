@@ -137,7 +137,7 @@ static bool change_word(editor *e, uint32_t kind) {
         if (below(e, n) == 0) other = e->script + i;
         last = e->script + i;
     }
-    if (!word) return false;
+    if (!word || !other) return false;
     switch (below(e, 6)) {
     case 0: *word += below(e, 2) ? 1 : UINT32_MAX; break;
     case 1: *word += below(e, 2) ? 16 : (uint32_t)-16; break;
