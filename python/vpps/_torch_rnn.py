@@ -17,7 +17,7 @@ from .errors import ArgumentError, ShapeError
 from .graph import Graph, current
 from .model import Model
 from .node import Nodes
-from .torch import Module
+from .torch import Module, untraced
 
 I64 = NDArray[np.int64]
 T = TypeVar("T", bound="Recurrent")
@@ -72,9 +72,10 @@ class Recurrent(Module):
     """Takes the place of PyTorch's layer of the same name: the same arguments, parameters, first values, inputs, outputs and gradients, to
     1e-5. Options of `vpps.Trainer` may follow by name, `device` among them: the tensors stay on the CPU. proj_size is refused.
 
-    Inputs are padded batches, single sequences, packed sequences and jagged nested tensors of float32. `lengths` tells how long each sequence
-    of a padded batch is, 0 among them; outputs after a sequence's end are then zeros, as `pad_packed_sequence` makes them, and nothing is
-    computed for them. With `lengths` a tensor of two dimensions has the sequences' steps one after the other, as its output does. Masks of dropout are other ones than PyTorch's."""
+    Inputs are padded batches, single sequences, packed sequences and jagged nested tensors of float32. `lengths` tells how long each sequence of
+    a padded batch is, 0 among them; outputs after a sequence's end are then zeros, as `pad_packed_sequence` makes them, and nothing is computed
+    for them. With `lengths` a tensor of two dimensions has the sequences' steps one after the other, as its output does. Masks of dropout are
+    other ones than PyTorch's."""
 
     cells: dict[str, type[nn.Recurrent]]
     of_torch: type[torch.nn.RNNBase]
@@ -219,6 +220,9 @@ class Recurrent(Module):
             if tuple(s.shape) != expected:
                 raise ShapeError(f"hx: {name} of shape {tuple(s.shape)}; expected {expected}")
         return [s.reshape(rows, n, o.hidden_size) for s in states]
+
+
+Recurrent.forward = untraced(Recurrent.forward)  # type: ignore[method-assign]
 
 
 def _steps(lengths: I64) -> tuple[I64, I64]:

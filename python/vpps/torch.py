@@ -236,9 +236,10 @@ class Module(nn.Module):
 
     A parameter on which no output of a call depends gets no gradient from it.
 
-    In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off. Several calls may come before backward: the engine keeps the records of the latest call, and backward through an earlier one
-    runs its forward again, with the same masks. Backward runs once through a call, and there is no second derivative: both raise
-    RuntimeError. The module stays on the CPU in float32; its `device` is an option.
+    In `train()` dropout is on, with masks by PyTorch's generator; in `eval()` it is off. Several calls may come before backward: the engine keeps
+    the records of the latest call, and backward through an earlier one runs its forward again, with the same masks. `torch.compile` of a network
+    leaves the module as it is. Backward runs once through a call, and there is no second derivative: both raise RuntimeError. The module stays on
+    the CPU in float32; its `device` is an option.
     """
 
     def __init__(self, model: Model, function: Callable[..., Any], *, sparse: bool = False,
@@ -395,6 +396,10 @@ class Module(nn.Module):
         copied: Module = make(*arguments)
         memo[id(self)] = copied
         return copied
+
+
+untraced: Any = torch.compiler.disable  # torch.compile breaks its graph there, and leaves the function as it is
+Module.forward = untraced(Module.forward)  # type: ignore[method-assign]
 
 
 def _made_anew(kind: type[Module], recipe: Any, sparse: bool, options: dict[str, Any], training: bool, state: dict[str, Tensor],

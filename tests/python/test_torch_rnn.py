@@ -153,6 +153,23 @@ def test_dropout_is_between_layers():
     assert (alone(x)[0] == alone(x)[0]).all()
 
 
+def test_a_compiled_network_has_it():
+    torch.manual_seed(1)
+    layer, x = vpps.torch.LSTM(3, 4, vps=1), torch.randn(5, 2, 3)
+    net = torch.nn.ModuleList([torch.nn.Linear(3, 3), layer])
+    results = []
+
+    def loss(x):
+        return net[1](net[0](x).tanh())[0].square().sum()
+
+    for call in (loss, torch.compile(loss, backend="eager")):
+        net.zero_grad()
+        call(x).backward()
+        results.append([p.grad.clone() for p in net.parameters()])
+    for a, b in zip(*results):
+        near(a, b, "gradient")
+
+
 def test_in_a_network_that_trains():
     """Embedding, packed LSTM, Linear; the drop-in's way is PyTorch's."""
     torch.manual_seed(1)
