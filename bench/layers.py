@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Speed of layers inside PyTorch on the CPU: vpps.torch.LSTM beside torch.nn.LSTM, on sequences of mixed lengths and in a recurrent policy.
 
-    python3 bench/layers.py [--lengths 400,4000] [--batches 8,32,128] [--hidden 256] [--rounds 5] [--seconds 2] [--json FILE]
+    python3 bench/layers.py [--lengths 400,4000] [--batches 8,32,128] [--hidden 256] [--rounds 5] [--seconds 2] [--patience 30] [--json FILE]
 
 A step is forward and backward from the sum of all outputs, from the list of a batch's sequences on: packing and padding count. Figures are
 tokens a second (real ones; padding is none), medians of the rounds (first - third quartile); in a round every way is measured once, one
 after the other, so that a change of the machine's speed hits all alike. Ratios are medians of the rounds' ratios. PyTorch runs
-with one thread or all, whichever is faster at that size.
+with one thread or all, whichever is faster at that size. A way whose step takes longer than --patience seconds, as PyTorch's on long packed
+sequences, is measured by one step alone, and left out of larger batches of these lengths.
 
     vpps         vpps.torch.LSTM on a packed sequence
     vpps-equal   the same on as many tokens in sequences of equal lengths
@@ -100,22 +101,30 @@ def ways_of_policy(o, environments=16, steps=128):
     return [way("vpps", ours, recurrent_policy.by_sequences), way("masks", theirs, recurrent_policy.by_masks, 1)]
 
 
-def measure(o, what, ways):
-    """Prints and returns the rates; a way that fails is told, and left out."""
+def measure(o, what, ways, slow):
+    """Prints and returns the rates; a way that fails, or is among the slow ones, is told, and left out. Adds to the slow ones."""
     for way in list(ways):
         try:
-            way.measure(0)
-            if way.threads:
+            if way.name in slow:
+                raise TimeoutError(slow[way.name])
+            if way.name != "packed":  # which compiles nothing
+                way.measure(0)
+            begin = time.perf_counter()
+            rate = way.measure(0)
+            if time.perf_counter() - begin > o.patience:
+                slow[way.name], way.rates = f"{what}: a step took {time.perf_counter() - begin:.1f} s", [rate]
+            elif way.threads:
                 way.choose_threads()
         except Exception as error:  # torch.compile needs a C++ compiler, and lacks some layers
             print(f"{what}: {way.name}: left out: {str(error).strip().splitlines()[0] if str(error) else type(error).__name__}")
             ways.remove(way)
     for _ in range(o.rounds):
         for way in ways:
-            way.rates.append(way.measure(o.seconds))
+            if way.name not in slow:
+                way.rates.append(way.measure(o.seconds))
     ours = ways[0]
     for way in ways:
-        q1, median, q3 = statistics.quantiles(way.rates, n=4, method="inclusive") if o.rounds > 1 else way.rates * 3
+        q1, median, q3 = statistics.quantiles(way.rates, n=4, method="inclusive") if len(way.rates) > 1 else way.rates * 3
         ratio = "" if way is ours else f"  vpps is {statistics.median(a / b for a, b in zip(ours.rates, way.rates)):.2f} x as fast"
         threads = f", {way.threads} threads" if way.threads else ""
         print(f"{what}: {way.name:<11}{median:>9,.0f} ({q1:,.0f} - {q3:,.0f}){threads}{ratio}", flush=True)
@@ -129,13 +138,15 @@ def main(arguments=None):
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--patience", type=float, default=30)
     parser.add_argument("--json", metavar="FILE")
     o = parser.parse_args(arguments)
     print(f"PyTorch {torch.__version__}, hidden {o.hidden}, tokens a second")
-    results = measure(o, "policy", ways_of_policy(o))
+    results = measure(o, "policy", ways_of_policy(o), {})
     for longest in map(int, o.lengths.split(",")):
+        slow = {}
         for batch in map(int, o.batches.split(",")):
-            results += measure(o, f"lengths 10 to {longest}, batch {batch}", ways_of_lengths(o, longest, batch))
+            results += measure(o, f"lengths 10 to {longest}, batch {batch}", ways_of_lengths(o, longest, batch), slow)
     if o.json:
         with open(o.json, "w", encoding="utf-8") as file:
             json.dump(results, file)
