@@ -3,6 +3,7 @@
 #include "common/gpu_tests.h"
 #include "common/training.h"
 #include "kernel_inputs.h"
+#include "runtime/cpu/units.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
@@ -74,6 +75,37 @@ TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
         CHECK("product_t", 5, LD, -want + TERMS * 64 * (double)TERM * (double)TERM);
 #undef CHECK
     }
+}
+
+/* Of bf16x3, by every unit; the sums go on from what is there. */
+TEST(products_of_parts_are_added_up_in_runs) {
+    enum { DEPTH = 100000, ROWS = 19, COLUMNS = 7, PARTS = 2 };
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    const size_t words = vpps_bf16_words(32, DEPTH, PARTS);
+    uint32_t *const a = need(aligned_alloc(64, words * sizeof *a)), *const b =
+                                                                        need(aligned_alloc(64, words * sizeof *b));
+    const float *rows[ROWS], *const x = filled(DEPTH, TERM);
+    vpps_cpu_maker makers[VPPS_MOST_MAKERS];
+    const uint32_t n_makers = vpps_cpu_makers(units, makers);
+    float c[COLUMNS * ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) rows[i] = x;
+    for (uint32_t i = 0; i < n_makers; i++) {
+        if (makers[i].precision != VPPS_PRECISION_BF16X3) continue;
+        const vpps_bf16_unit unit = vpps_bf16_unit_of(units, makers[i].kernels, makers[i].unit);
+        const vpps_bf16_term term = {a, 0, DEPTH};
+        memset(a, 0, words * sizeof *a), memset(b, 0, words * sizeof *b);
+        for (uint32_t k = 0; k < COLUMNS * ROWS; k++) c[k] = TERM;
+        unit.pack(&(vpps_bf16_source){rows, 0, ROWS, DEPTH, false}, PARTS, VPPS_BF16_PAIRS,
+                  vpps_bf16_depth_tiles(DEPTH), a);
+        unit.pack(&(vpps_bf16_source){rows, 0, COLUMNS, DEPTH, false}, PARTS, VPPS_BF16_AS_ROWS,
+                  vpps_bf16_depth_tiles(DEPTH), b);
+        if (unit.open) unit.open();
+        unit.product(ROWS, COLUMNS, PARTS, b, 1, &term, c, ROWS, c, ROWS);
+        if (unit.close) unit.close();
+        for (uint32_t k = 0; k < COLUMNS * ROWS; k++)
+            check_sum(unit.name, "bf16x3", c[k], DEPTH * (double)TERM * (double)TERM + (double)TERM);
+    }
+    free(a), free(b);
 }
 
 TEST_EACH(selected_rows_are_added_up_in_runs, 0, N_ISAS) {

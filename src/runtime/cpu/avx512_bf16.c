@@ -96,28 +96,36 @@ DOT_INLINE void dot_rows(const uint32_t parts, uint32_t height, uint32_t columns
 #undef ROWS
 }
 
+/* Runs of DEPTH elements, each added to those before. */
 DOT_INLINE void dot_term(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
                          const float *from, size_t ld_from, float *c, size_t ldc) {
     const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
     const uint32_t groups = (n + COLUMNS - 1) / COLUMNS;
+    enum { DEPTH = 1024, LD = HEIGHT * SIDE };
+    float part[LD * COLUMNS];
     for (uint32_t row = 0; row < m; row += HEIGHT * SIDE) {
         const uint32_t count = vpps_min_u32(m - row, HEIGHT * SIDE), height = (count + SIDE - 1) / SIDE;
         const uint32_t tail = count - (height - 1) * SIDE;
-        sums s = {.rows = a + row / SIDE * stride,
-                  .stride = stride,
-                  .ld_from = ld_from,
-                  .ldc = ldc,
-                  .tail = (__mmask16)((1u << tail) - 1)};
+        sums s = {.stride = stride, .ld_from = ld_from, .tail = (__mmask16)((1u << tail) - 1)};
         for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
             columns = n / groups + (group < n % groups);
-            for (uint32_t k = 0; k < columns; k++)
-                s.x[k] = x + (j + k) / SIDE * stride + (size_t)((j + k) % SIDE) * PAIRS;
-            s.from = from ? from + j * ld_from + row : NULL;
-            s.c = c + j * ldc + row;
-            if (parts == 1)
-                dot_rows(1, height, columns, depth, &s);
-            else
-                dot_rows(2, height, columns, depth, &s);
+            float *const all = c + j * ldc + row;
+            for (uint32_t first = 0; first < depth || !first; first += DEPTH) {
+                const size_t skip = (size_t)(first / VPPS_BF16_DEPTH) * parts * VPPS_BF16_TILE;
+                const uint32_t here = vpps_min_u32(depth - first, DEPTH);
+                s.rows = a + row / SIDE * stride + skip;
+                for (uint32_t k = 0; k < columns; k++)
+                    s.x[k] = x + (j + k) / SIDE * stride + skip + (size_t)((j + k) % SIDE) * PAIRS;
+                s.from = from && !first ? from + j * ld_from + row : NULL;
+                s.c = first ? part : all;
+                s.ldc = first ? LD : ldc;
+                if (parts == 1)
+                    dot_rows(1, height, columns, here, &s);
+                else
+                    dot_rows(2, height, columns, here, &s);
+                for (uint32_t k = 0; k < columns && first; k++)
+                    for (uint32_t i = 0; i < count; i++) all[i + k * ldc] += part[i + k * LD];
+            }
         }
     }
 }

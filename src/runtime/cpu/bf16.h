@@ -135,19 +135,19 @@ VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32
     }
 }
 
-/* As product_tile: `height` vectors of rows from `row` on, `columns` vectors x from j on. */
+/* As product_tile: `height` vectors of rows from `row` on, `columns` vectors x from j on; of their tiles number `first` to `end`. */
 VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
-                           uint32_t depth, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j0,
-                           product_start start, float *c, size_t ldc, uint32_t tail) {
+                           uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
+                           const uint32_t *x, uint32_t j0, product_start start, float *c, size_t ldc, uint32_t tail) {
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     product_begin(height, columns, ragged, start, tail, sum);
     const uint32_t depth_tiles = vpps_bf16_depth_tiles(depth);
     const uint32_t *rows[PRODUCT_HEIGHT];
     for (uint32_t i = 0; i < height; i++) {
         const uint32_t r = row + i * VECTOR;
-        rows[i] = a + (size_t)(r / SIDE) * depth_tiles * parts * VPPS_BF16_TILE + r % SIDE;
+        rows[i] = a + ((size_t)(r / SIDE) * depth_tiles + first) * parts * VPPS_BF16_TILE + r % SIDE;
     }
-    for (uint32_t d = 0; d < depth_tiles; d++) {
+    for (uint32_t d = first; d < end; d++) {
         float xs[PRODUCT_COLUMNS][2][VPPS_BF16_DEPTH];
         for (uint32_t j = 0; j < columns; j++) widen(x, depth_tiles, parts, j0 + j, d, xs[j]);
         const uint32_t pairs = vpps_min_u32((depth + 1) / 2 - d * PAIRS, PAIRS);
@@ -178,35 +178,46 @@ VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const 
 }
 
 VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint32_t columns, bool ragged,
-                              uint32_t depth, const uint32_t *a, uint32_t row, const uint32_t *x, uint32_t j,
-                              product_start start, float *c, size_t ldc, uint32_t tail) {
+                              uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
+                              const uint32_t *x, uint32_t j, product_start start, float *c, size_t ldc, uint32_t tail) {
 #define TILE(n)                                                                                                        \
-    case n: bf16_tile(height, n, parts, ragged, depth, a, row, x, j, start, c, ldc, tail); break;
+    case n: bf16_tile(height, n, parts, ragged, depth, first, end, a, row, x, j, start, c, ldc, tail); break;
     switch (columns) { TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) }
 #undef TILE
 }
 
+/* Runs of SUM_RUN elements, each added to those before. */
 VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth, const uint32_t *a,
                           const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
-    const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
-    for (uint32_t row = 0; row < m; row += PRODUCT_HEIGHT * VECTOR) {
-        const uint32_t rows = vpps_min_u32(m - row, PRODUCT_HEIGHT * VECTOR);
+    enum { ROWS = PRODUCT_HEIGHT * VECTOR, RUN_TILES = SUM_RUN / VPPS_BF16_DEPTH };
+    const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS, tiles = vpps_bf16_depth_tiles(depth);
+    float part[ROWS * PRODUCT_COLUMNS];
+    for (uint32_t row = 0; row < m; row += ROWS) {
+        const uint32_t rows = vpps_min_u32(m - row, ROWS);
         const uint32_t height = (rows + VECTOR - 1) / VECTOR, tail = rows - (height - 1) * VECTOR;
         for (uint32_t group = 0, j = 0, columns; group < groups; group++, j += columns) {
             columns = n / groups + (group < n % groups);
-            const product_start start = {from ? from + j * ld_from + row : NULL, ld_from};
-            float *to = c + j * ldc + row;
+            float *const all = c + j * ldc + row;
+            for (uint32_t first = 0; first < tiles || !first; first += RUN_TILES) {
+                const uint32_t end = vpps_min_u32(tiles, first + RUN_TILES);
+                const product_start start = {from && !first ? from + j * ld_from + row : NULL, ld_from};
+                float *to = first ? part : all;
+                const size_t ld_to = first ? ROWS : ldc;
 #define HEIGHT(h)                                                                                                      \
-    case h: bf16_columns(h, parts, columns, tail < VECTOR, depth, a, row, x, j, start, to, ldc, tail); break;
-            switch (height) {
-                HEIGHT(1)
-                HEIGHT(2)
+    case h:                                                                                                            \
+        bf16_columns(h, parts, columns, tail < VECTOR, depth, first, end, a, row, x, j, start, to, ld_to, tail);       \
+        break;
+                switch (height) {
+                    HEIGHT(1)
+                    HEIGHT(2)
 #if VECTOR_REGISTERS == 32
-                HEIGHT(3)
-                HEIGHT(4)
+                    HEIGHT(3)
+                    HEIGHT(4)
 #endif
-            }
+                }
 #undef HEIGHT
+                if (first) add_columns(rows, columns, part, ROWS, all, ldc);
+            }
         }
     }
 }
