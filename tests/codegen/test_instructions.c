@@ -52,7 +52,6 @@ typedef struct test_case {
     ops_case of;
     uint32_t list[MEMBERS], weights, indices, key;
     uint32_t rows, inner, cols;
-    bool accumulate;
 } test_case;
 
 typedef struct batch {
@@ -141,12 +140,12 @@ static meaning_operands operands_of(const batch *b, const words *pool, const tes
 }
 
 /* Adds a case. `over`: the tensor operand that the result lies over, from 0; others than there are: a place of its own. */
-static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t items, uint32_t over, bool accumulate) {
+static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t items, uint32_t over) {
     ck_assert_uint_lt(b->n_cases, MAX_CASES);
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     const char *roles = meaning_of((vpps_opcode)opcode).roles;
     test_case *c = &b->cases[b->n_cases++];
-    *c = (test_case){.of = {.what = opcode, .length = length, .items = items}, .accumulate = accumulate};
+    *c = (test_case){.of = {.what = opcode, .length = length, .items = items}};
     const bool matrix = row->form == VPPS_FORM_MATMUL || row->form == VPPS_FORM_MOVE;
     if (matrix) { /* as many rows as divide the length */
         c->rows = length % 11 == 0 ? 11 : length % 5 == 0 ? 5 : length % 2 ? 1 : length;
@@ -213,9 +212,7 @@ typedef struct device {
     double absolute; /* what a function's result may be off, besides what is relative */
 } device;
 
-static bool can_run(const device *d, const test_case *c) {
-    return d->cpu || (!c->accumulate && (is_step(c) || ops_has(c->of.what)));
-}
+static bool can_run(const device *d, const test_case *c) { return d->cpu || is_step(c) || ops_has(c->of.what); }
 
 /* Memory that ends where a page without access begins. */
 static float *guarded(uint32_t number, uint32_t n) {
@@ -266,7 +263,7 @@ static void run_instruction(const vpps_kernels *kernels, const batch *b, words *
     float *const result = dst;
     for (uint32_t at = 0, count = n; at < n; at += count, dst += count) {
         if (cut) count = 1 + vpps_random_below(&state, vpps_min_u32(n - at, 40)); /* as the scheduler cuts */
-        kernels->run[c->of.what](count, c->accumulate, dst, &o);
+        kernels->run[c->of.what](count, dst, &o);
         for (uint32_t t = 0; t < tensors; t++) o.t[t] += count;
         for (uint32_t m = 0; m < o.n_list; m++) part[m] = o.list[m] + count;
         o.list = memcpy(list, part, sizeof list);
@@ -380,9 +377,9 @@ static const char *inputs_of(const test_case *c, const words *before, uint32_t e
 static void check_element(const device *d, const test_case *c, const words *before, uint32_t e, float got, double want,
                           double allowed) {
     if (close_to(got, want, allowed)) return;
-    ck_abort_msg("%s: %s%s, %u items of %u elements: element %u of%s is %.9g, not %.9g (VPPS_TEST_SEED=%llu)", d->name,
-                 name_of(c), c->accumulate ? " accumulating" : "", c->of.items, c->of.length, e,
-                 inputs_of(c, before, e), (double)got, want, (unsigned long long)seed);
+    ck_abort_msg("%s: %s, %u items of %u elements: element %u of%s is %.9g, not %.9g (VPPS_TEST_SEED=%llu)", d->name,
+                 name_of(c), c->of.items, c->of.length, e, inputs_of(c, before, e), (double)got, want,
+                 (unsigned long long)seed);
 }
 
 /* Compares a case's results in `got` with what its operands in `before` give, and takes them over into `want`. They may be off as far as the
@@ -399,9 +396,8 @@ static void check_instruction(const device *d, const batch *b, const test_case *
         for (uint32_t e = looked_at; e < n; e++) want->at[c->of.to + e] = got->at[c->of.to + e];
         for (uint32_t e = 0; e < looked_at; e++) {
             const size_t at = c->of.to + (size_t)i * n + e;
-            const double added = c->accumulate ? (double)float_at(before, at) : 0;
-            const double allowed = d->absolute + relative * (terms[e] + fabs(results[e] + added) + fabs(added));
-            check_element(d, c, before, i * n + e, float_at(got, at), results[e] + added, allowed);
+            const double allowed = d->absolute + relative * (terms[e] + fabs(results[e]));
+            check_element(d, c, before, i * n + e, float_at(got, at), results[e], allowed);
             want->at[at] = got->at[at];
             if (!c->indices) continue;
             const uint32_t position = meaning_position((vpps_opcode)c->of.what, &o, e), found = c->indices + i * n + e;
@@ -491,13 +487,11 @@ static void add_drawn_cases(batch *b, uint32_t opcode) {
     const vpps_form form = vpps_instructions[opcode].form;
     const bool product = form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE;
     for (uint32_t n = 0; n < VPPS_COUNT(lengths); n++) {
-        for (int accumulate = 0; accumulate < 2; accumulate++) {
-            put_case(b, opcode, lengths[n], 1, MAX_TENSORS, accumulate);
-            for (uint32_t over = 0; over < MAX_TENSORS; over++)
-                put_case(b, opcode, lengths[n], product ? 1 : 1 + n % 3, over, accumulate);
-        }
+        put_case(b, opcode, lengths[n], 1, MAX_TENSORS);
+        for (uint32_t over = 0; over < MAX_TENSORS; over++)
+            put_case(b, opcode, lengths[n], product ? 1 : 1 + n % 3, over);
         for (uint32_t items = 1; items < 40 && !product; items = items * 3 + 1)
-            put_case(b, opcode, lengths[n], items, items % 4, false);
+            put_case(b, opcode, lengths[n], items, items % 4);
     }
 }
 
@@ -510,7 +504,7 @@ static void add_extreme_case(batch *b, uint32_t opcode) {
     enum { N = VPPS_COUNT(extremes) };
     const char *roles = meaning_of((vpps_opcode)opcode).roles;
     if (vpps_instructions[opcode].form != VPPS_FORM_EW) return;
-    const test_case *c = put_case(b, opcode, N * N, 1, MAX_TENSORS, false);
+    const test_case *c = put_case(b, opcode, N * N, 1, MAX_TENSORS);
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
         for (uint32_t e = 0; e < N * N && roles[t] != 'i'; e++)
             b->pool.at[c->of.t[t] + e] = bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
@@ -528,7 +522,7 @@ static void add_extreme_vectors(batch *b, uint32_t opcode) {
                                     {1, 0, 1, 0, 0.5f}};
     const vpps_form form = vpps_instructions[opcode].form;
     for (uint32_t r = 0; r < VPPS_COUNT(rows) && (form == VPPS_FORM_REDUCE || form == VPPS_FORM_ROW); r++) {
-        const test_case *c = put_case(b, opcode, 5, 1, MAX_TENSORS, false);
+        const test_case *c = put_case(b, opcode, 5, 1, MAX_TENSORS);
         for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
             for (uint32_t e = 0; e < 5; e++) b->pool.at[c->of.t[t] + e] = bits(rows[t ? VPPS_COUNT(rows) - 1 : r][e]);
     }
@@ -538,7 +532,7 @@ static void add_extreme_vectors(batch *b, uint32_t opcode) {
 static void add_long_case(batch *b, uint32_t opcode) {
     const vpps_form form = vpps_instructions[opcode].form;
     if (form != VPPS_FORM_REDUCE && form != VPPS_FORM_ROW) return;
-    const test_case *c = put_case(b, opcode, LONG, 1, MAX_TENSORS, false);
+    const test_case *c = put_case(b, opcode, LONG, 1, MAX_TENSORS);
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
         for (uint32_t e = 0; e < LONG; e++) b->pool.at[c->of.t[t] + e] = bits(t ? 0.3011f : 0.7123f);
 }
