@@ -409,10 +409,11 @@ static void SELECT_ROWS_kernel(uint32_t n, float *dst, const vpps_operands *o) {
         }
     }
 }
-/* Of many numbers, whose rows are added up in double: some rows of a column at a time. */
-static void add_selected_rows(float *dst, const vpps_operands *o) {
+/* Some rows of a column at a time, which are added up in double. */
+static void SELECT_ROWS_B_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     enum { ROWS = 2048 };
     double totals[ROWS];
+    (void)n;
     for (uint32_t col = 0; col < o->c; col++, dst += o->r) {
         for (uint32_t first = 0, row; first < o->r; first += ROWS) {
             const uint32_t rows = vpps_min_u32(o->r - first, ROWS);
@@ -422,17 +423,6 @@ static void add_selected_rows(float *dst, const vpps_operands *o) {
                     totals[row - first] += (double)o->t[1][i + (size_t)col * o->k];
             for (uint32_t i = 0; i < rows; i++) dst[first + i] = (float)totals[i];
         }
-    }
-}
-static void SELECT_ROWS_B_kernel(uint32_t n, float *dst, const vpps_operands *o) {
-    if (o->k > LIST_RUN) {
-        add_selected_rows(dst, o);
-        return;
-    }
-    memset(dst, 0, n * sizeof *dst);
-    for (uint32_t i = 0, row; i < o->k; i++) {
-        if (!find_row(o->t[0][i], o->r, &row)) continue;
-        for (uint32_t col = 0; col < o->c; col++) dst[row + (size_t)col * o->r] += o->t[1][i + (size_t)col * o->k];
     }
 }
 
