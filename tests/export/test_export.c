@@ -169,6 +169,28 @@ TEST(numbers_out_of_range_select_nothing_beyond) {
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "numbers", EVERY_WAY);
 }
 
+/* Parameters that are called as the function's own arguments and values are. */
+TEST(names_of_parameters_are_none_of_the_function) {
+    OWNED(vpps_model) *m;
+    OWNED(vpps_handle) *h;
+    OWNED(vpps_graph) *g;
+    vpps_param W, b, u;
+    const vpps_options o = options_for("cpu");
+    TEST_OK(vpps_model_create(&m, 1));
+    TEST_OK(vpps_add_matrix(m, &W, "r", 4, 4, NULL));
+    TEST_OK(vpps_add_vector(m, &b, "pull0", 4, NULL));
+    TEST_OK(vpps_add_vector(m, &u, "out", 4, NULL));
+    vpps_graph *c = begin_cell(m, "n");
+    const vpps_node x = vpps_pull(c, 4, 1), y = vpps_tanh(c, vpps_affine1(c, b, W, x));
+    vpps_scatter(c, vpps_tanh(c, vpps_affine1(c, u, W, y)));
+    const vpps_cell cell = end_cell(c);
+    TEST_OK(vpps_graph_create(&g, m));
+    const vpps_node given = vpps_input(g, 4, 1, (const float[]){0.5f, -1, 2, 0.25f});
+    vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &given));
+    TEST_OK(vpps_handle_create(&h, m, &o));
+    run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "names", EVERY_WAY);
+}
+
 /* Cells that run where a value is a number, and hand on what they were given, or zeros, elsewhere. */
 TEST(conditions_hand_on_what_is_given) {
     OWNED(vpps_model) *m;
