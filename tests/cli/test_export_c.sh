@@ -9,12 +9,14 @@ data=$(realpath -q "${VPPS_DATA:-../shared/data}")
 source "$(dirname "$0")/common.sh"
 
 strict=(-std=c99 -Wall -Wextra -Wpedantic -Werror)
+checked=(cc -fsanitize=address,undefined -fno-sanitize-recover=all "${strict[@]}")
 IFS=';' read -r -a builds <<<"${VPPS_EXPORT_BUILDS:-cc -O1|}"
 
 printf '(1 (0 never) (1 (0 a) (1 dull)))\n\n(0 (1 so) (0 bad))\n(3 word)\n(1 (0 (1 3) (2 4)) (1 (0 7) (1 MAX)))\n' >trees.txt
 printf 'the dog barks loudly\n\na  Zürich\tcafé opens\n日本 so bad\n' >words.txt
 printf 'the|O dog|B-X barks|O\na|O Zürich|B-X café|I-X opens|O\n\nso|O|x bad|B-X\n' >tagged.txt
 for _ in 1 2 3 4; do cat tagged.txt; printf 'never|O bad|B-X\nthe|O bad|B-X dog|I-X\n'; done >tags.txt
+: >empty.txt
 cat >trees.jsonl <<'END'
 {"tree": "(1 (0 never) (1 dull))", "label": 3, "id": [1.50, {"a": null}]}
 
@@ -50,8 +52,8 @@ printf 'pos\ta good-film,x\nneg\tbad!\n' >unsplit_labels.txt
 echo '{"text": "A good, film... don\u2019t"}' >unsplit.jsonl
 printf 'pos\ta good film\nneg\ta bad film\npos\tgood good\n\nneg\tdull\n' >labels.txt
 trees_with=(--generate listops --examples 100) tags_with=(--train tags.txt --min-count 1) labels_with=(--train labels.txt --min-count 1)
-trees=(trees.txt marked.txt trees.jsonl) tags=(words.txt tagged.txt columns.txt blanks.txt words.conllu barred.txt tags.jsonl)
-labels=(words.txt labels.txt labels.jsonl)
+trees=(empty.txt trees.txt marked.txt trees.jsonl) tags=(empty.txt words.txt tagged.txt columns.txt blanks.txt words.conllu barred.txt tags.jsonl)
+labels=(empty.txt words.txt labels.txt labels.jsonl)
 
 # Real data: networks learn the first lines of the dev parts of SST and WikiNER. Programs of the first way to build answer the whole parts,
 # the others their first lines.
@@ -70,7 +72,7 @@ if [ -r "$data/sst/dev.txt" ] && [ -r "$data/wikiner/dev.txt" ]; then
         print
     }' "$data/wikiner/dev.txt" >tags_dev.txt
     for part in trees tags labels; do head -n 60 ${part}_dev.txt >${part}_first.txt; done
-    trees+=(trees_dev.txt) tags+=(tags_dev.txt) labels=(words.txt labels.jsonl labels_dev.txt)
+    trees+=(trees_dev.txt) tags+=(tags_dev.txt) labels=(empty.txt words.txt labels.jsonl labels_dev.txt)
     trees_with=(--train trees_first.txt) tags_with=(--train tags_first.txt) labels_with=(--train labels_first.txt)
 else
     skip "whole dev parts" "no data"
@@ -149,10 +151,11 @@ program_refuses() { # INPUT TEXT
     printf "$1" | ./program >got 2>err && return 1
     says err "$2"
 }
-exits 0 "$vpps" export --model tree-lstm.ckpt --c tree-lstm.c --main --force && cc "${strict[@]}" -o program tree-lstm.c -lm
+exits 0 "$vpps" export --model tree-lstm.ckpt --c tree-lstm.c --main --force && "${checked[@]}" -o program tree-lstm.c -lm
 check "a label that is none" program_refuses '(1 a)\n(1 (0 a) (1000 b))\n' 'stdin:2: expected a label from -1 to 999'
 check "the tree before it" test "$(grep -c a got)" = 1
 check "a tree that ends early" program_refuses '(1 a)\n(1 (0 a)\n' "stdin:2: expected '('"
+check "the first tree" program_refuses '(1 (0 a) (1 b)\n' "stdin:1: expected ')'"
 check "a CR alone" program_refuses '(1 a)\n(1 b)\r' 'stdin:2: expected LF after CR, found CR alone'
 check "two trees in a line" program_refuses '(1 a) (1 b)\n' 'stdin:1: expected one tree'
 check "an array" program_refuses '\n[ {"tree": "(1 a)"}]\n' 'stdin:2: expected objects, one a line, found an array'
@@ -163,7 +166,7 @@ check "two texts" program_refuses '{"tree": "(1 a)", "tree": "(1 b)"}\n' "stdin:
 exits 0 "$vpps" export --model act.ckpt --c act.c --main --force && cc "${strict[@]}" -o program act.c -lm
 check "a label that the network lacks" program_refuses 'five\tada\npos\tada\n' "stdin:1: expected a label of the network before the tab"
 
-exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && cc "${strict[@]}" -o program tagger.c -lm
+exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && "${checked[@]}" -o program tagger.c -lm
 check "words with spaces" program_refuses '{"text": ["a b", 3]}\n' 'expected a text, or a list of words'
 check "a word without a tag" program_refuses 'a|O b|O c|O d|O e|O f|O g|O h|O i|O j\n' 'stdin:1: expected word|TAG'
 check "CoNLL-U Plus" program_refuses '# global.columns = ID FORM\n' 'found CoNLL-U Plus'

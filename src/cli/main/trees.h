@@ -161,14 +161,15 @@ static void add_tree(forest *f, const input *in, int json) {
 static void label_nodes(forest *f) {
     const float **from = room(f->n, sizeof *from);
     float **to = room(f->n, sizeof *to), *at = room(2 * f->n * NET_OUT, sizeof *at), *next = at + f->n * NET_OUT;
-    for (const tree *t = f->trees; t < f->trees + f->n_trees; t++) {
+    for (size_t i = 0; i < f->n_trees; i++) {
+        const tree *t = &f->trees[i];
         size_t n = 0;
         for (size_t k = t->first; k < t->first + t->n; k++) {
             const node *x = &f->nodes[k];
             if (!x->level) need(LEAF(known(net_word_number(x->word.at, x->word.len)), at + n++ * NET_OUT));
         }
         for (; n > 1; n--) {
-            for (size_t i = 0; i < n; i++) from[i] = at + i * NET_OUT, to[i] = next + i * NET_OUT;
+            for (size_t k = 0; k < n; k++) from[k] = at + k * NET_OUT, to[k] = next + k * NET_OUT;
             need(PYRAMID(n - 1, from, from + 1, to));
             memcpy(at, next, (n - 1) * NET_OUT * sizeof *at);
         }
@@ -299,7 +300,8 @@ static void answer_trees(void *forest_that_waits) {
     forest *f = forest_that_waits;
     f->scores = room(f->n * CLASSES, sizeof *f->scores);
     label_nodes(f);
-    for (tree *t = f->trees; t < f->trees + f->n_trees; t++) {
+    for (size_t i = 0; i < f->n_trees; i++) {
+        const tree *t = &f->trees[i];
         const answer a = {f, t};
         if (t->json) {
             put_object(t->line, t->json, t->n ? &a : NULL);
