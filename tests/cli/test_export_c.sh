@@ -9,7 +9,7 @@ data=$(realpath -q "${VPPS_DATA:-../shared/data}")
 source "$(dirname "$0")/common.sh"
 
 strict=(-std=c99 -Wall -Wextra -Wpedantic -Werror)
-checked=(cc -fsanitize=address,undefined -fno-sanitize-recover=all "${strict[@]}")
+checked=(cc "-fsanitize=address,undefined" -fno-sanitize-recover=all "${strict[@]}")
 IFS=';' read -r -a builds <<<"${VPPS_EXPORT_BUILDS:-cc -O1|}"
 
 printf '(1 (0 never) (1 (0 a) (1 dull)))\n\n(0 (1 so) (0 bad))\n(3 word)\n(1 (0 (1 3) (2 4)) (1 (0 7) (1 MAX)))\n' >trees.txt
@@ -170,6 +170,7 @@ exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --for
 check "words with spaces" program_refuses '{"text": ["a b", 3]}\n' 'expected a text, or a list of words'
 check "a word without a tag" program_refuses 'a|O b|O c|O d|O e|O f|O g|O h|O i|O j\n' 'stdin:1: expected word|TAG'
 check "CoNLL-U Plus" program_refuses '# global.columns = ID FORM\n' 'found CoNLL-U Plus'
+check "a word's number" program_refuses '1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n_2\ta\t_\tX\t_\t_\t0\t_\t_\t_\n' "stdin:2: expected a word's number"
 check "CoNLL-U of nine columns" program_refuses '1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\ta\t_\tX\t_\t_\t0\t_\t_\n' 'stdin:2: expected the 10 columns'
 
 # ---------------------------------------------------------------- examples

@@ -86,6 +86,8 @@ static int find_columns(input all, columns *y) {
             if (y->id) stop(&in, "the 10 columns of CoNLL-U");
             return 0;
         }
+        if (y->id && !is_number(trim(column(y, in.line, y->id)), 1))
+            stop(&in, "a word's number, a range as 3-4, or an empty node as 5.1");
         if (kind != WORD) continue;
         if (!n++) first_tag = tag;
         varied |= ended || tag.len != first_tag.len || memcmp(tag.at, first_tag.at, tag.len) != 0;
