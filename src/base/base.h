@@ -9,34 +9,34 @@
 
 /* Sets the thread's message and returns `status`, so that `return vpps_fail(...)` is a whole failure path. */
 vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#ifdef __clang_analyzer__ /* which cannot see what it returns */
+#ifdef __clang_analyzer__ /* the analyzer cannot see the returned status */
 #define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
 #endif
 
-/* Of a text that was cut to its buffer: drops the last character of UTF-8 if some of its bytes are gone. */
+/* Drops the last character of a UTF-8 text that was cut to its buffer, if some of the character's bytes are missing. */
 void vpps_drop_cut_character(char *text);
 
-/* Puts a message back that was copied from vpps_error_message() before (an asynchronous or sticky failure). */
+/* Restores a message that was copied from vpps_error_message(), for a failure that is reported later. */
 void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
-/* The number of this process. A child of fork() has another one, and none of its parent's threads. */
+/* Returns the number of this process. A child of fork() has another number, and none of its parent's threads. */
 uint32_t vpps_process_number(void);
 
-/* Return the failure of an expression of type vpps_status. */
+/* Returns from the function if an expression of type vpps_status fails. */
 #define VPPS_TRY(expression)                                                                                           \
     do {                                                                                                               \
         vpps_status try_status_ = (expression);                                                                        \
         if (try_status_ != VPPS_OK) return try_status_;                                                                \
     } while (0)
 
-/* Fails with ARGUMENT, naming the public function and the argument, if one of these pointers is NULL. */
+/* Fails with ARGUMENT, naming the public function and the argument, if any of these pointers is NULL. */
 #define VPPS_NEED(...)                                                                                                 \
     VPPS_TRY(                                                                                                          \
         vpps_need(__func__, #__VA_ARGS__, (const void *[]){__VA_ARGS__}, VPPS_COUNT(((const void *[]){__VA_ARGS__}))))
 
-/* See VPPS_NEED. Name: the message of pointer i of `names`, which have ", " between them. */
+/* Used by VPPS_NEED: vpps_name_null sets the message for pointer i of `names`, which are separated by ", ". */
 void vpps_name_null(const char *function, const char *names, size_t i);
 static inline vpps_status vpps_need(const char *function, const char *names, const void *const *pointers, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -47,7 +47,7 @@ static inline vpps_status vpps_need(const char *function, const char *names, con
     return VPPS_OK;
 }
 
-/* The same in a function that returns `value` on failure, not a status. */
+/* Fails with ARGUMENT if the pointer is NULL, in a function that returns `value`, not a status, on failure. */
 #define VPPS_NEED_OR(value, pointer)                                                                                   \
     do {                                                                                                               \
         if (!(pointer)) {                                                                                              \
@@ -56,14 +56,15 @@ static inline vpps_status vpps_need(const char *function, const char *names, con
         }                                                                                                              \
     } while (0)
 
-/* Structs of the public interface that begin with their `size`, which differs from version to version. `own`: a struct as large as it is
- * here, own_bytes; `least`: the size of its first version; `name`: for the message. Take: copies the caller's struct into own, whose
- * further members stay. Give: copies own into the caller's struct, as far as that has room; the caller's further members become zero. Fail
- * with ARGUMENT: a size that is less than the first version's or above 4,096, or members set that are not known here. */
+/* Copy a public struct that begins with `size`, which differs from version to version. `own` is a struct of this version's size,
+ * own_bytes; `least` is the size of the struct's first version; `name` is for messages. vpps_take_struct copies the caller's struct into
+ * own and leaves own's further members; vpps_give_struct copies own into the caller's struct, as far as there is room, and sets the
+ * caller's further members to zero. Fail with ARGUMENT: a size less than the first version's or above 4,096, or members set that this
+ * version does not know. */
 vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name);
 vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name);
 
-/* The size of a struct's first version, by its last member. */
+/* The size of a struct's first version, whose last member is `last`. */
 #define VPPS_LEAST(type, last) (offsetof(type, last) + sizeof(((type *)NULL)->last))
 
 #define VPPS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -84,12 +85,12 @@ static inline float vpps_bits_float(uint32_t bits) {
     return f;
 }
 
-/* How qsort compares numbers of 64 bits, and pointers to texts. */
+/* Comparison functions for qsort: of 64-bit numbers, and of pointers to strings. */
 int vpps_by_number(const void *a, const void *b);
 int vpps_by_text(const void *a, const void *b);
 
-/* A growable array is a pointer, NULL at first, whose capacity lies in front of its first element: VPPS_FREE_ARRAYS frees it, never
- * free(). Reserve makes room for `needed` elements and keeps the content. False: out of memory, and nothing has changed. */
+/* A growable array is a pointer, NULL at first, whose capacity lies in front of its first element; VPPS_FREE_ARRAYS frees it, never
+ * free(). VPPS_RESERVE makes room for `needed` elements and keeps the content. False: out of memory, and nothing has changed. */
 #define VPPS_RESERVE(array, needed)                                                                                    \
     (((array) && (needed) <= vpps_capacity(array)) || vpps_grow(&(array), (needed), sizeof(*(array))))
 static inline size_t vpps_capacity(const void *array) { return array ? ((const size_t *)array)[-2] : 0; }
@@ -103,22 +104,22 @@ void vpps_free_arrays(void *const *arrays, size_t n);
 #define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
 void vpps_free_all(void *const *pointers, size_t n);
 
-/* A pointer that is freed at the end of its scope, or a variable that close(&variable) closes there. clang's analyzer does not see it: it
- * reports memory that a function of the same file has allocated. */
+/* VPPS_FREED marks a pointer that is freed at the end of its scope; VPPS_CLOSED_BY a variable that close(&variable) closes there.
+ * clang's analyzer does not see it, and reports leaks of memory that a function of the same file has allocated. */
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);
 
-/* Reads a whole number up to `most`, in decimal digits alone. False: the text is none, and *out is unchanged. */
+/* Reads a whole number up to `most` that consists of decimal digits. False: the text is no such number, and *out is unchanged. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);
 
-/* Can graphs and scripts, whose counts and positions have 32 bits, hold so many? Fails with ARGUMENT, naming `where` and `what`. */
+/* Fails with ARGUMENT, naming `where` and `what`, if n does not fit the 32-bit counts and positions of graphs and scripts. */
 static inline vpps_status vpps_need_count(uint64_t n, const char *where, const char *what) {
     if (VPPS_LIKELY(n < UINT32_MAX)) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "%s: 2^32 %s or more; expected smaller batches", where, what);
 }
 
-/* The value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" without. */
+/* Copies the value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" if there is none. */
 void vpps_proc_value(const char *path, const char *key, char *value, size_t n);
 
 static inline uint64_t vpps_clock_ns(clockid_t clock) {
@@ -127,10 +128,10 @@ static inline uint64_t vpps_clock_ns(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 static inline uint64_t vpps_now_ns(void) { return vpps_clock_ns(CLOCK_MONOTONIC); }
-/* Processor time of this thread: it stands still while others have the core. */
+/* Returns the processor time of this thread, which stands still while other threads have the core. */
 static inline uint64_t vpps_thread_ns(void) { return vpps_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-/* SplitMix64 (Steele, Lea and Flood 2014): a state is a counter, so streams are reproducible everywhere. */
+/* SplitMix64 (Steele, Lea and Flood 2014): the state is a counter, so streams are reproducible everywhere. */
 static inline uint64_t vpps_mix64(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -138,7 +139,7 @@ static inline uint64_t vpps_mix64(uint64_t z) {
 }
 static inline uint64_t vpps_random(uint64_t *state) { return vpps_mix64(*state += 0x9e3779b97f4a7c15u); }
 
-/* Uniform in [0, 1), 24 bits; uniform integer below n > 0 (multiply-shift, Lemire 2019, without rejection). */
+/* Draw a uniform number in [0, 1) of 24 bits, and a uniform integer less than n > 0 (multiply-shift, Lemire 2019, without rejection). */
 static inline float vpps_random_unit(uint64_t *state) { return (float)(vpps_random(state) >> 40) * 0x1p-24f; }
 static inline uint32_t vpps_random_below(uint64_t *state, uint32_t n) {
     return (uint32_t)(((vpps_random(state) >> 32) * n) >> 32);

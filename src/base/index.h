@@ -1,16 +1,16 @@
-/* index.h - finds numbers by the hashes of what they stand for. */
+/* index.h - a hash table from hashes to numbers; the caller compares the things that the numbers stand for. */
 #pragma once
 
 #include "base/base.h"
 
-/* All zero: empty. Half of the slots or more are free, and are 0; another one holds the upper half of a hash, which also says where the
- * search for the slot begins, and a number + 1. */
+/* A hash table with open addressing. All members zero: empty. At least half of the slots are free, with the value 0. A used slot holds
+ * the upper half of a hash, where the search also begins, and the number + 1. */
 typedef struct vpps_index {
     uint64_t *slots;
-    uint32_t n, size; /* numbers; slots, 0 or a power of two */
+    uint32_t n, size; /* numbers stored; slots, 0 or a power of two */
 } vpps_index;
 
-/* The numbers that may be the one with this hash, a number a call: `*at` is vpps_index_first before the first call. UINT32_MAX: no more. */
+/* Return the numbers stored under this hash, one per call, then UINT32_MAX. `*at` is vpps_index_first before the first call. */
 static inline uint32_t vpps_index_first(uint64_t hash) { return (uint32_t)(hash >> 32); }
 static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint32_t *at) {
     uint64_t slot;
@@ -21,10 +21,10 @@ static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint3
     return UINT32_MAX;
 }
 
-/* Adds a number below UINT32_MAX. False: out of memory, which cannot be with fewer numbers than there were before the latest clear. */
+/* Adds a number less than UINT32_MAX. False: out of memory, which cannot happen with fewer numbers than before the latest clear. */
 bool vpps_index_add(vpps_index *x, uint64_t hash, uint32_t number);
 
-/* Forgets all numbers. Free: and their memory. */
+/* Clear forgets all numbers and keeps the memory; free also frees the memory. */
 void vpps_index_clear(vpps_index *x);
 void vpps_index_free(vpps_index *x);
 

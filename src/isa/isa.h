@@ -1,4 +1,4 @@
-/* isa.h - the instructions: what each does is in isa.def, and which of them do a graph's operations in ops.def. */
+/* isa.h - the tables of instructions (isa.def says what each computes) and of the instructions that run each operation of ops.def. */
 #pragma once
 
 #include "graph/graph.h"
@@ -8,7 +8,7 @@ typedef enum vpps_opcode {
 #include "isa/isa.def"
 #undef INSTR
     VPPS_I_COUNT,
-    VPPS_I_NONE = VPPS_I_COUNT /* an op that no instruction does */
+    VPPS_I_NONE = VPPS_I_COUNT /* an op without an instruction */
 } vpps_opcode;
 
 typedef enum vpps_form {
@@ -31,9 +31,9 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
-/* How an operation runs, beside vpps_ops. The letters of operands are those of ops.def. */
+/* The instructions that run an operation of ops.def, with operands in the letters of ops.def. */
 typedef struct vpps_op_instruction_row {
-    uint8_t forward, backward[2]; /* vpps_opcode; backward: the gradients of argument 0 and 1 */
+    uint8_t forward, backward[2]; /* vpps_opcode; backward: for the gradients of arguments 0 and 1 */
     const char *backward_operands[2];
 } vpps_op_instruction_row;
 

@@ -1,8 +1,8 @@
-/* steps.h - the optimisers' steps for one weight, the formulas of vpps_optimizer in vpps.h. Written once for C and CUDA: a device
- * includes it where VPPS_INLINE and VPPS_STEP_NUMBERS, a struct with the members that are read here, are there.
+/* steps.h - each optimizer's step for one weight, by the formulas of vpps_optimizer in vpps.h. Written once for C and CUDA: a device
+ * includes it after defining VPPS_INLINE and VPPS_STEP_NUMBERS, a struct with the members that are read here.
  *
- * g is the gradient, scaled as clipping asks for. s0 and s1 are the weight's state, as much of it as the optimiser's row of
- * VPPS_OPTIMIZER_TABLE says; the rest may be NULL. */
+ * g is the gradient, scaled by clipping. s0 and s1 are the weight's state, as many as the optimizer's row of VPPS_OPTIMIZER_TABLE says;
+ * the others may be NULL. */
 
 #define VPPS_OPTIMIZER_STEP(ID)                                                                                        \
     VPPS_INLINE void step_##ID(const VPPS_STEP_NUMBERS *h, float g, float *w, float *s0, float *s1)
