@@ -1,24 +1,25 @@
-/* arrange.h - what a compiled cell would copy so that its alike operations could run as one (ED-Batch, section 3). */
+/* arrange.h - the copies that a compiled cell would need so that equal operations could run as one (ED-Batch, section 3). */
 #pragma once
 
 #include "cell/cell.h"
 #include "cell/pq_layout.h"
 
-/* The copies of one vertex, in each pass. */
+/* The copies of one vertex, in forward and in backward. */
 typedef struct vpps_cell_copies {
     vpps_layout_copies forward, backward;
 } vpps_cell_copies;
 
 typedef struct vpps_cell_layout {
-    vpps_cell_copies as_made;  /* with values in the order of their making */
-    vpps_cell_copies arranged; /* in the order that a PQ tree finds, or as made where that copies less */
-    uint64_t ns;               /* time that finding the order took */
+    vpps_cell_copies as_made; /* copies with values in the order in which they are made */
+    /* copies with values in the order that a PQ tree finds, or as made if that needs fewer */
+    vpps_cell_copies arranged;
+    uint64_t ns; /* time that finding the order took */
 } vpps_cell_layout;
 
-/* Fails with MEMORY. */
+/* Counts the copies of a cell. Fails with MEMORY. */
 vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out);
 
-/* The words of a vertex that are copied, in both passes. */
+/* Returns the words of a vertex that are copied, in forward and backward together. */
 static inline uint64_t vpps_copied_words(const vpps_cell_copies *x) {
     return x->forward.gathered + x->forward.scattered + x->backward.gathered + x->backward.scattered;
 }

@@ -18,82 +18,83 @@
 
 #define VPPS_NONE UINT32_MAX
 
-/* What makes a value. */
+/* What makes a value of a compiled cell. */
 typedef enum vpps_cell_kind {
-    VPPS_VALUE_INPUT,     /* gathered or pulled, where the record says */
-    VPPS_VALUE_LOOKUP,    /* an entry of a table, where the record says */
-    VPPS_VALUE_DATA,      /* data of an input op, in the script */
-    VPPS_VALUE_PARAMETER, /* a vector of the model */
-    VPPS_VALUE_GRADIENT,  /* of an output: the sum of what its users contributed */
-    VPPS_VALUE_RUN,       /* an instruction of isa.def */
-    VPPS_VALUE_PRODUCT,   /* sum of matrices times values, plus a bias or a value made before */
-    VPPS_VALUE_PRODUCT_T, /* sum of transposed matrices times values; made by rows, it is a partial sum, or by_columns */
-    VPPS_VALUE_POSITIONS  /* the positions that its argument, the value before it, a MAX_OF or MIN_OF, found */
+    VPPS_VALUE_INPUT,     /* gathered or pulled: the vertex's record tells where it lies */
+    VPPS_VALUE_LOOKUP,    /* an entry of a table: the vertex's record tells which */
+    VPPS_VALUE_DATA,      /* data of an input op, which lie in the script */
+    VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
+    VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of its readers' contributions */
+    VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
+    VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
+    /* a sum of transposed matrices times values. Computed by rows it is a partial sum of the VP's rows, unless by_columns */
+    VPPS_VALUE_PRODUCT_T,
+    VPPS_VALUE_POSITIONS /* the positions that a MAX_OF or MIN_OF found; that is its argument and the preceding value */
 } vpps_cell_kind;
 
-/* How a stage's work is shared out inside a group of VPs. */
+/* How a stage's work is shared out among the virtual processors (VPs) of a group. */
 typedef enum vpps_split {
-    VPPS_SPLIT_ANY,      /* while compiling: not decided yet */
-    VPPS_SPLIT_ROWS,     /* every VP does the rows it owns, for all vertices */
-    VPPS_SPLIT_VERTICES, /* every VP does whole vertices */
-    VPPS_SPLIT_OFF       /* of a value that no stage makes */
+    VPPS_SPLIT_ANY,      /* not decided yet, while compiling */
+    VPPS_SPLIT_ROWS,     /* every VP computes the rows that it owns, for all vertices */
+    VPPS_SPLIT_VERTICES, /* every VP computes whole vertices */
+    VPPS_SPLIT_OFF       /* for a value that no stage makes */
 } vpps_split;
 
-/* Records of kept values: one for each axis, and two of vertices, for values that only their own vertex reads, and only in the pass that
- * makes them. Those two take memory only while that pass runs. */
+/* Numbers of records, which hold a vertex's kept values in memory: one record for each axis, and two pass records, forward and backward,
+ * for values that only their own vertex reads, and only in that pass. Pass records take memory only while the pass runs. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* The axis of a record's items. */
+/* Returns the axis of a record's items: vertices, or members of a list. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* In the order in which they run. The two main parts run level by level, the others once, over all vertices of the cell
- * in the component's strongly connected part. */
+/* The parts of a cell, in the order in which they run. The two main parts run level by level; the others run once, over all vertices of
+ * the cell in its strongly connected component of cells. */
 typedef enum vpps_part {
-    VPPS_PART_EAGER, /* forward, needs no child */
+    VPPS_PART_EAGER, /* forward work that needs no child */
     VPPS_PART_MAIN,
-    VPPS_PART_LAZY, /* forward, no parent needs it */
+    VPPS_PART_LAZY, /* forward work that no parent needs */
     VPPS_PART_BACK_EAGER,
     VPPS_PART_BACK_MAIN,
     VPPS_PART_BACK_LAZY,
     VPPS_PARTS
 } vpps_part;
 
-/* Is it run level by level? Other parts are run once, over all vertices. */
+/* Returns whether a part runs level by level; other parts run once, over all vertices. */
 static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN || part == VPPS_PART_BACK_MAIN; }
 
-/* An operand: a value, or one element of it where the instruction wants a scalar. */
+/* An operand: a value, or one element of it where the instruction takes a scalar. */
 typedef struct vpps_cell_arg {
     uint32_t value;
-    uint32_t element;  /* for s: element of the value; for list weights: 0 */
-    vpps_param matrix; /* PRODUCT, PRODUCT_T: what multiplies the value; VPPS_NO_PARAM: a value to start from */
+    uint32_t element;  /* operand letter s: the element of the value; list weights: 0 */
+    vpps_param matrix; /* PRODUCT, PRODUCT_T: the matrix that multiplies the value; VPPS_NO_PARAM: the value is added */
 } vpps_cell_arg;
 
-/* base + the sum over axes d of list[d] times the members of the vertex's list d - 1. */
+/* A number that depends on a vertex's lists: base + the sum over axes d of list[d] times the members of the vertex's list d - 1. */
 typedef struct vpps_cell_count {
     uint32_t base, list[VPPS_AXES]; /* list[0] is 0 */
 } vpps_cell_count;
 
-/* Does it depend on how many members lists have? */
+/* Returns whether a count depends on the lists' numbers of members. */
 static inline bool vpps_counts_members(const vpps_cell_count *count) {
     bool any = false;
     for (uint32_t d = 1; d < VPPS_AXES; d++) any |= count->list[d] != 0;
     return any;
 }
 
-/* Where a number among an instruction's operands comes from. */
+/* The source of a number among an instruction's operands. */
 typedef enum vpps_number_kind {
     VPPS_NUMBER_NONE,     /* the instruction has no such operand */
-    VPPS_NUMBER_CONSTANT, /* `real` of an f, `whole` of a u */
+    VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
     VPPS_NUMBER_WORD,     /* word `word` of the vertex's record */
-    VPPS_NUMBER_INVERSE,  /* f: 1 / count; 0 where the count is 0 */
-    VPPS_NUMBER_POSITION, /* u: count + the item's own number among its list's members */
-    VPPS_NUMBER_ELEMENT   /* e: word `word` + count + own number times the value's words */
+    VPPS_NUMBER_INVERSE,  /* letter f: 1 / count; 0 if the count is 0 */
+    VPPS_NUMBER_POSITION, /* letter u: count + the member's number in its list */
+    VPPS_NUMBER_ELEMENT   /* letter e: word `word` + count + the member's number times the value's words */
 } vpps_number_kind;
 
 typedef struct vpps_cell_number {
-    uint8_t kind; /* vpps_number_kind: which of the others mean something */
+    uint8_t kind; /* vpps_number_kind, which tells the members in use */
     float real;
     uint32_t whole, word;
     vpps_cell_count count;
@@ -106,60 +107,61 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
     return (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .whole = u};
 }
 
-/* What an instruction does beside its arguments. */
+/* The instruction that makes a value, without its arguments. */
 typedef struct vpps_cell_run {
-    uint8_t opcode; /* of isa.def */
-    uint8_t op;     /* in forward: the vpps_op that it is */
-    /* SOFTMAX and its gradient of all members' scalars, each member's the result; WEIGHTED_SUM of all members with a
-     * weight each. STACK: of all members, and zeros below them; SLICE: the rows of such a stack that are the member's. */
+    uint8_t opcode; /* an instruction of isa.def */
+    uint8_t op;     /* in forward: the vpps_op that it computes */
+    /* Whether the instruction goes over all members of a list: SOFTMAX and its gradient over the members' scalars, each member getting
+     * its own result; WEIGHTED_SUM of all members with a weight each; STACK of all members, with zeros below; SLICE of a member's rows
+     * of such a stack. */
     bool over_list;
-    bool recompute;        /* backward makes it a second time, so that forward's need not be kept */
-    vpps_param table;      /* ENTRY; of MATRIX the matrix */
-    vpps_cell_number f, u; /* u: of letter u or e */
+    bool recompute;        /* backward computes it a second time, so that forward's result need not be kept */
+    vpps_param table;      /* ENTRY: the table; MATRIX: the matrix */
+    vpps_cell_number f, u; /* numbers for the letters f, and u or e */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
-    uint8_t kind;   /* vpps_cell_kind: which member of the union means something */
-    uint8_t axis;   /* 0: one for each vertex; d: one for each member of the vertex's list d - 1 */
+    uint8_t kind;   /* vpps_cell_kind, which tells the union's member in use */
+    uint8_t axis;   /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t split;  /* vpps_split */
     uint8_t part;   /* vpps_part */
-    bool kept;      /* lies in the record of kept values: another stage, vertex or the host's request reads it */
-    uint8_t record; /* kept: the number of the record that has it: its axis, or that of a pass record */
+    bool kept;      /* stored in a record, since another stage, a vertex or the host's request reads it */
+    uint8_t record; /* kept: number of the record that has it (that of its axis, or a pass record) */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* in args: of a RUN in the order of the letters t s v * of its instruction */
-    uint32_t stage;             /* that makes it; VPPS_NONE: none does */
-    uint32_t offset;            /* kept: word in the record */
+    uint32_t first_arg, n_args; /* arguments, in `args`; of a RUN in the order of its instruction's letters t s v * */
+    uint32_t stage;             /* the stage that makes it; VPPS_NONE: no stage does */
+    uint32_t offset;            /* kept: first word in the record */
     union {
-        uint32_t input;    /* INPUT */
-        uint32_t lookup;   /* LOOKUP */
-        uint32_t output;   /* GRADIENT */
-        vpps_param vector; /* PARAMETER */
-        vpps_cell_run run; /* RUN */
-        vpps_param bias;   /* PRODUCT: a vector, or VPPS_NO_PARAM */
-        bool by_columns;   /* PRODUCT_T by rows: made whole, not in shares, since VPs also own columns */
+        uint32_t input;    /* INPUT: its number */
+        uint32_t lookup;   /* LOOKUP: its number */
+        uint32_t output;   /* GRADIENT: number of the output */
+        vpps_param vector; /* PARAMETER: the vector */
+        vpps_cell_run run; /* RUN: the instruction */
+        vpps_param bias;   /* PRODUCT: a vector to start from, or VPPS_NO_PARAM */
+        bool by_columns;   /* PRODUCT_T by rows: computed whole, not in shares, since VPs also own columns */
     };
 } vpps_cell_value;
 
-/* A gradient that a vertex contributes to what it read: an input, or a table's entry. */
+/* A gradient that a vertex contributes to what it read: an input, or an entry of a table. */
 typedef struct vpps_cell_contribution {
     bool lookup;
-    uint32_t index; /* of the input or lookup */
+    uint32_t index; /* number of the input or lookup */
     uint32_t value;
-    bool partial; /* one share for every VP of the group */
-    /* The value is `vector`, of the vertex, times `scalar`, of the member. Both are kept, and who sums up the gradient multiplies them: the
-     * value itself lies nowhere. */
+    bool partial; /* every VP of the group contributes a share */
+    /* The value is `vector`, of the vertex, times `scalar`, of the list's member. Both are kept, and the task that sums the gradient
+     * multiplies them; the product itself is not stored. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, made when the vertices are done: matrix += dy x^T; or, with x VPPS_NONE, a vector += every column of dy, and
- * a matrix += dy. */
+/* A parameter's gradient, computed after the vertices: matrix += dy x^T; or, if x is VPPS_NONE, vector += every column of dy, and matrix
+ * += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Sets of inputs or outputs, by their numbers: `own` has those of which a VP reads or makes only its own rows, `others` the rest. */
+/* Sets of inputs or outputs, as bits. `own`: a VP reads or makes only its own rows of them; `whole`: all rows. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -167,45 +169,46 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t part, split;
     bool backward;
-    bool uses_pass_record; /* reads or makes what lies in its pass record */
-    uint32_t first, n;     /* in order[] */
-    uint32_t
-        after; /* the last stage that all VPs must have run at the vertex before this one; VPPS_NONE: there is none */
-    vpps_stage_set inputs, outputs;          /* that it reads; that it makes */
-    vpps_stage_set gradients, contributions; /* outputs whose gradients it sums up; inputs that it contributes to */
+    bool uses_pass_record; /* the stage reads or makes values in its pass record */
+    uint32_t first, n;     /* range in order[] */
+    /* The last stage that all VPs must have run at the vertex before this stage; VPPS_NONE: there is none. */
+    uint32_t after;
+    vpps_stage_set inputs, outputs; /* inputs that the stage reads; outputs that it makes */
+    /* outputs whose gradients the stage sums up; inputs that it contributes gradients to */
+    vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
-/* How a device's VPs share a cell's matrices. */
+/* How a device's VPs share out the rows of a cell's matrices. */
 typedef struct vpps_row_rule {
-    uint32_t unit;        /* rows are dealt in blocks of so many */
-    uint32_t least;       /* what has fewer is not dealt; 0: `unit` for each VP */
-    uint32_t enough;      /* with a least of 0: matrices of so many rows are dealt to groups of any size; 0: none are */
-    bool columns;         /* VPs also own columns of matrices, so that backward's products make whole rows */
-    uint32_t split_elems; /* elements of matrices from which on rows are shared out, not vertices */
+    uint32_t unit;   /* VPs own blocks of this many rows */
+    uint32_t least;  /* matrices with fewer rows are not shared out; 0: `unit` rows for each VP */
+    uint32_t enough; /* if `least` is 0: matrices of this many rows are shared out to groups of any size; 0: none are */
+    bool columns;    /* VPs also own columns of matrices, so that backward's products make whole rows */
+    uint32_t split_elems; /* cells with this many elements of matrices share out rows, smaller ones vertices */
 } vpps_row_rule;
 
-/* What a batch needs of a cell: with the cell itself the key of a compiled cell. */
+/* What a batch needs of a cell. The cell and its needs are the key of a compiled cell. */
 typedef struct vpps_cell_needs {
     bool training;
     bool drops;            /* dropout is on */
-    uint64_t frozen;       /* hash of which of its parameters are */
-    uint64_t gradient_in;  /* bit i: input i's producer can use a gradient */
-    uint64_t gradient_out; /* bit k: output k has users that contribute */
-    uint64_t read_out;     /* bit k: output k is read, by a vertex or the loss, or asked for; others are left out */
-    uint64_t recurrent_in; /* bit i: input i comes from a cell that this one leads to */
+    uint64_t frozen;       /* hash of the set of the cell's frozen parameters */
+    uint64_t gradient_in;  /* bit i: the producer of input i can use a gradient */
+    uint64_t gradient_out; /* bit k: readers of output k contribute to its gradient */
+    uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are left out */
+    uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this one, directly or not */
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the host reads output k's gradient */
-    bool fixed;               /* no parameter's gradient is made */
-    bool scales;              /* the device takes contributions that are `scaled` */
-    uint32_t group;           /* VPs of a group: one owns all rows */
-    vpps_row_rule rows;       /* the device's */
+    bool fixed;               /* no parameter gets a gradient */
+    bool scales;              /* the device supports contributions that are `scaled` */
+    uint32_t group;           /* number of VPs in a group; 1: the VP owns all rows */
+    vpps_row_rule rows;       /* the device's rule */
 } vpps_cell_needs;
 
-/* Words of a vertex's record beside the places of what it reads. */
+/* Words of a vertex's record in the script, after the places of its inputs. */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX,  /* pulled index number `value` */
-    VPPS_WORD_IMM,    /* of a vertex of one op: its own number (a factor, a class) */
-    VPPS_WORD_DROPOUT /* number of its first element under dropout */
+    VPPS_WORD_IMM,    /* a vertex of one op: its own number (a factor, a class) */
+    VPPS_WORD_DROPOUT /* number of the vertex's first element under dropout */
 } vpps_word_kind;
 
 typedef struct vpps_cell_word {
@@ -214,62 +217,63 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param table; /* VPPS_NO_PARAM: a kept value, whose offset in the pool is the record's word */
-    uint8_t kind;     /* VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is `value` always */
+    vpps_param table; /* VPPS_NO_PARAM: a kept value of the handle, whose offset in the pool is the record's word */
+    uint8_t kind;     /* VPPS_WORD_INDEX or VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is always `value` */
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output, of the same number as in the recorded cell. Value VPPS_NONE: nobody reads it. */
+/* An output, with the number that it has in the recorded cell. `value` VPPS_NONE: nobody reads it. */
 typedef struct vpps_cell_output {
     uint32_t value;
-    uint32_t node; /* of the recorded cell */
+    uint32_t node; /* the node of the recorded cell */
     /* In a cell with a condition: the input that the output equals where the condition does not hold; VPPS_NONE: zeros. */
     uint32_t otherwise;
 } vpps_cell_output;
 
 typedef struct vpps_compiled_cell {
-    char *name; /* of the cell, or of the op */
+    char *name; /* name of the cell, or of the op */
     vpps_cell_needs needs;
     vpps_cell_value *values;
     uint32_t n_values;
     vpps_cell_arg *args;
     uint32_t n_args;
-    uint32_t n_forward; /* values before this one are forward's */
-    /* outputs: a template's nodes that others may read */
+    uint32_t n_forward; /* values before this one belong to forward */
+    /* nodes of the recorded cell that others may read */
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    vpps_cell_input inputs[VPPS_CELL_MOST]; /* as recorded; of an op, `pulled` and `child`: number of its argument */
+    /* as recorded; of an op, `pulled` is set and `child` is the argument's number */
+    vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
-    uint32_t gradient_of[VPPS_CELL_MOST]; /* the gradient of output k that the host reads; VPPS_NONE: none */
+    uint32_t gradient_of[VPPS_CELL_MOST]; /* the value that is output k's gradient for the host; VPPS_NONE: none */
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t inputs_of[VPPS_AXES];     /* inputs of each axis */
+    uint32_t inputs_of[VPPS_AXES];     /* number of inputs of each axis */
     bool is_data;                      /* an input op: its one value is given with the batch */
-    uint64_t dropout_elems[VPPS_AXES]; /* of a vertex, and for each member of its lists */
+    uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each member of its lists */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* part after part: those of each from the first one to the next part's */
+    vpps_cell_stage *stages; /* in the order of the parts; a part's stages begin at first_stage[part] */
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
-    uint32_t *order;                   /* values by stage */
-    uint64_t flops[VPPS_AXES];         /* of all passes: of a vertex, and of each member of its lists */
-    uint32_t kept_words[VPPS_RECORDS]; /* of a vertex, of a member; of a vertex, by pass */
-    uint64_t last_used;                /* in which batch: types.h */
+    uint32_t *order;                   /* values, stage after stage */
+    uint64_t flops[VPPS_AXES];         /* flops of forward and backward: of a vertex, and of each member of its lists */
+    uint32_t kept_words[VPPS_RECORDS]; /* words of each record: of a vertex or member, and of a vertex's pass records */
+    uint64_t last_used;                /* number of the latest batch that used it: types.h */
     bool superseded;                   /* another compiled cell of the type does all that this one does, and more */
-    struct vpps_program *programs;     /* of each stage: program.h */
-    void *device_program;              /* what the device made of it; freed by device_free */
+    struct vpps_program *programs;     /* a program for each stage: program.h */
+    void *device_program;              /* the device's form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* The record of a stage's pass. */
+/* Returns the pass record of a stage: forward's or backward's. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
 
-/* Is it made by this instruction? */
+/* Returns whether this instruction makes the value. */
 static inline bool vpps_is_run(const vpps_cell_value *v, uint32_t opcode) {
     return v->kind == VPPS_VALUE_RUN && v->run.opcode == opcode;
 }
@@ -278,17 +282,17 @@ static inline bool vpps_is_product(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT || v->kind == VPPS_VALUE_PRODUCT_T;
 }
 
-/* The vector that a product starts from; VPPS_NO_PARAM: none. */
+/* Returns the vector that a product starts from; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
 
-/* The parameter that a value names beside its arguments' matrices: itself, its bias, its table or matrix; or VPPS_NO_PARAM. */
+/* Returns the parameter that a value names, its arguments' matrices aside: a vector, bias, table or matrix; else VPPS_NO_PARAM. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
-/* Is any contribution of the cell scaled? */
+/* Returns whether any contribution of the cell is scaled. */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions; j++)
         if (c->contributions[j].scaled) return true;
@@ -303,91 +307,93 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Are so many rows dealt to the VPs of a group where rows are shared out? If not, each VP reads all of them. */
+/* Returns whether values of this many rows are shared out to the VPs of a group; else each VP reads all rows. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* May a device skip a stage at vertices where the condition does not hold, and only give the stage's outputs their values for that case?
- * Not in training, since backward needs all that forward keeps; nor in an eager part, which may run before the condition is known. */
+/* Returns whether a device may skip a stage at vertices where the condition does not hold, and only give the stage's outputs their
+ * values for that case. Not in training, since backward needs all that forward keeps; nor in an eager part, which may run before the
+ * condition is known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->part == VPPS_PART_MAIN || s->part == VPPS_PART_LAZY);
 }
 
-/* Does the condition hold, if its input is x? */
+/* Returns whether a condition holds if its input is x. */
 static inline bool vpps_condition_holds(const vpps_condition_data *condition, float x) {
     if (!condition->is) return x > 0;
     const float off = x - condition->value;
     return off < 0.5f && off > -0.5f;
 }
 
-/* Rows of such a value, a column, that member m of a group owns; all words of one that is not dealt. */
+/* Returns the rows of a value, a column, that member m of a group owns; all words if its rows are not shared out. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_cell_value *v, uint32_t m) {
     if (!vpps_rows_dealt(needs, v->rows)) return (vpps_rows){0, vpps_value_words(v)};
     return vpps_rows_of(v->rows, needs->rows.unit, needs->group, m);
 }
 
-/* A lookup's table, for people; VPPS_NO_PARAM stands for the values that a handle keeps. */
+/* Returns the name of a lookup's table for messages; VPPS_NO_PARAM stands for values that a handle keeps. */
 static inline const char *vpps_table_name(const vpps_model *model, vpps_param table) {
     return table == VPPS_NO_PARAM ? "kept values" : model->params[table].name;
 }
 
-/* Does a stage make the value? Inputs, lookups and parameters are made elsewhere. */
+/* Returns whether a stage makes the value; inputs, lookups and parameters are made elsewhere. */
 static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Does every VP of a group make a share of the value, from its rows of the matrices? The shares' sum is the value. */
+/* Returns whether every VP of a group computes a share of the value from its rows of the matrices. The value is the sum of the shares. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
 
-/* How many shares there are of a value: one, where it is made whole. */
+/* Returns the number of a value's shares; 1: it is computed whole. */
 static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
 
-/* Words from one share to the next: the value's, rounded up. */
+/* Returns the distance in words from one share of a value to the next: the value's words, rounded up. */
 static inline uint32_t vpps_share_words(const vpps_cell_value *v) {
     const uint32_t words = vpps_value_words(v);
     return words < 16 ? words : (words + 15) & ~15u;
 }
 
-/* Words of a kept value's place in the record: all of its shares. */
+/* Returns the words that a kept value takes in the record, with all of its shares. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_share_words(v) * vpps_shares_of(c, v);
 }
 
-/* Do two kept values lie in the same words of a record? */
+/* Returns whether two kept values overlap in a record. */
 static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* The forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs rows, cols); `matrices`:
- * the s->n_matrices of an affine one. `as_list`: its arguments are the members of one list. */
+/* Make the forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs of rows, cols). `matrices` are
+ * the s->n_matrices matrices of an affine op. `as_list`: the op's arguments are the members of one list. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
 
-/* Compiles what was lowered, in place. */
+/* Compiles a lowered cell in place: all passes after lower.c. */
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);
 void vpps_compiled_cell_free(vpps_compiled_cell *c);
 
-/* ---- between the passes */
+/* ---- between the compiler's passes */
 
-/* Appends a value; its arguments are appended after it by vpps_cell_add_arg. VPPS_NONE: out of memory. */
+/* Append a value, and then its arguments. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* The value of c that is equal to v, whose arguments are values of c; VPPS_NONE: there is none. v and its arguments may be simplified. */
+/* Returns the value of c that equals v, whose arguments are values of c; VPPS_NONE: there is none. v and its arguments may be
+ * simplified. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
-/* Does x read its argument i whole, where it makes rows? */
+/* Returns whether x, computed by rows, reads all rows of its argument i. */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);

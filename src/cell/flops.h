@@ -1,24 +1,24 @@
-/* flops.h - the cost of compiled cells, and the products that they make as one. */
+/* flops.h - the floating-point operations of compiled cells, and the products that a machine runs as one. */
 #pragma once
 
 #include "cell/cell.h"
 
-/* Floating-point operations: [0] of a vertex, [d] of each member of its list d - 1. What counts is as in vpps_cost: a copy or a
- * change of sign is free. The sum of what others contributed to a gradient depends on their number and is not in it. */
+/* Floating-point operations: [0] per vertex, [d] per member of its list d - 1. Counted as in vpps_cost: a copy or change of sign is
+ * free. Summing up the contributions to a gradient is not included, since it depends on their number. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
-/* What the whole cell costs. */
+/* The cost of a whole cell. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
-    vpps_cell_flops parameters; /* their deferred gradients */
+    vpps_cell_flops parameters; /* the parameters' deferred gradients */
 } vpps_cell_cost;
 
-/* Products of one stage with the same operands: their matrices on top of each other, as the machine multiplies them. A
- * product alone is a stack of one. */
+/* A stack: products of one stage with the same operands, which the machine runs as one product with their matrices on top of each other.
+ * A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
-    uint32_t first, n; /* lowest value, and how many */
+    uint32_t first, n; /* the first value, and the number of values */
     uint32_t rows, cols;
 } vpps_cell_stack;
 
@@ -27,5 +27,5 @@ void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, 
                           vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
-/* Of a value of kind PRODUCT or PRODUCT_T. */
+/* Returns the stack that a value of kind PRODUCT or PRODUCT_T belongs to. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);
