@@ -1,16 +1,16 @@
-/* allocate.h - places tensors, each of which lives from one phase to another, in as few words as possible. */
+/* allocate.h - packs tensors, each of which is live from one phase to another, into as few words as possible. */
 #pragma once
 
 #include "base/base.h"
 
-/* A tensor. Two tensors whose lives have a phase in common share no word. */
+/* A tensor with its lifetime. Tensors whose lifetimes have a phase in common share no word. */
 typedef struct vpps_tensor_life {
-    uint64_t words;       /* a multiple of 16 keeps all of them aligned */
-    uint32_t first, last; /* phases, both included; last UINT32_MAX: to the end */
-    uint64_t at;          /* the result: its first word */
-    uint32_t *offset;     /* the caller's */
+    uint64_t words;       /* size in words; multiples of 16 keep all tensors aligned */
+    uint32_t first, last; /* first and last phase in which it is live; last UINT32_MAX: to the end */
+    uint64_t at;          /* result: its first word */
+    uint32_t *offset;     /* for the caller's use */
 } vpps_tensor_life;
 
-/* Places n tensors from word 0 on; `words` becomes how many words they take, `live` the most words that are live in one phase: no placement
- * takes fewer. False: out of memory. */
+/* Places n tensors from word 0 on. `words` becomes the number of words that they take; `live` the most words that are live in one phase,
+ * which no placement can undercut. False: out of memory. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live);

@@ -1,13 +1,13 @@
-/* automaton.h - a batching policy that is learned: which type runs next follows from which types are on the frontier (Chen
- * et al. 2023, "ED-Batch", sections 2.2 and 2.3). Tabular Q-learning with N-step bootstrapping on one graph; what is
- * learned serves all graphs with the same types, whatever their sizes. */
+/* automaton.h - a learned batching policy: the types on the frontier, those with vertices that are ready, tell which type runs next
+ * (Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). Tabular Q-learning with N-step bootstrapping on one graph; the result serves all
+ * graphs with the same types, whatever their sizes. */
 #pragma once
 
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Encodings, each of which says what a state knows of a frontier: X(id, name, trials at most, text). The paper has the first, the fourth
- * and the fifth, of which it prefers the first; its appendix A.4 asks for more where types do not tell enough. */
+/* Encodings of a frontier as a state: X(id, name, most trials, text). The paper has the first, the fourth and the fifth, and prefers the
+ * first; its appendix A.4 asks for more where types do not tell enough. */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -26,43 +26,44 @@ typedef enum vpps_encoding {
 const char *vpps_encoding_name(vpps_encoding encoding);
 const char *vpps_encoding_text(vpps_encoding encoding);
 
-/* A state: types on the frontier, in the encoding's order, each with its value Q; and what else the encoding says. */
+/* A state: the types on the frontier in the encoding's order, each with its value Q, and the further words of the encoding. */
 typedef struct vpps_state {
-    uint32_t first, n; /* in words, and in q */
-    uint32_t n_words;  /* the first n are types */
+    uint32_t first, n; /* position in `words` and in `q`; number of types */
+    uint32_t n_words;  /* words of the state; the first n are types */
 } vpps_state;
 
 typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
-    uint32_t trials;         /* it was learned in, those of the encodings before included */
-    uint32_t batches, bound; /* of the graph that it was learned on */
+    uint32_t trials; /* trials that learning took, those of encodings tried before included */
+    /* batches that the automaton needs, and the lower bound, for the graph that it was learned on */
+    uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;
     uint32_t *words;
     float *q;
-    uint32_t n_values;  /* words of all states */
-    vpps_index numbers; /* of states, by their words */
+    uint32_t n_values;  /* words of all states together */
+    vpps_index numbers; /* numbers of the states, by their words */
 } vpps_automaton;
 
 enum {
-    VPPS_LEARN_CHECK = 50, /* trials from one look at what has been learned to the next */
-    /* Vertices that run in each trial on average, at most: of larger graphs fewer trials are made. So 1,000 trials take about
-     * a second of one core. */
+    VPPS_LEARN_CHECK = 50, /* trials from one evaluation of the learned policy to the next */
+    /* The most vertices that run in each trial on average: larger graphs get fewer trials. So 1,000 trials take about a second of one
+     * core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
-/* Learns an automaton for the given graph, until the graph's bound is reached, or the trials and vertices of each encoding are used up; *a
- * is the automaton that needs fewest batches. Equal graphs give equal automata. False: out of memory. */
+/* Learns an automaton for the given graph, until it reaches the graph's lower bound, or the trials and vertices of each encoding are
+ * used up; *a is the automaton that needs fewest batches. Equal graphs give equal automata. False: out of memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* The type to run next: the best one of the state, or, in an unknown state, the one with the highest ratio. `a` NULL: always the latter. */
+/* Returns the type to run next: the best one of the state, or, in an unknown state or with `a` NULL, the one with the highest ratio. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
-/* The type on the frontier with the highest ratio (walk.h); the first at a tie. */
+/* Returns the type on the frontier with the highest ratio (walk.h); the first at a tie. */
 uint32_t vpps_best_ratio(vpps_walk *w);
 
-/* An automaton as bytes. pack: malloc'd; NULL: out of memory. unpack: false: the bytes are no automaton for so many types. */
+/* Convert an automaton to bytes (malloc'd; NULL: out of memory) and back (false: the bytes are no automaton for n_types types). */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);

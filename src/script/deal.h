@@ -1,15 +1,16 @@
-/* deal.h - which wave, group and slice each vertex runs in. */
+/* deal.h - assigns each vertex to a wave, a group and a slice. */
 #pragma once
 
 #include "script/batching.h"
 
-/* Deals components to at most *n_waves waves of equal cost, and in each wave to the groups; *n_waves becomes the number of waves. The
- * records of a wave take the memory of the preceding wave's. place[v]: vertex v's wave times the number of groups, plus its group. False:
- * out of memory. */
+/* Assigns components to at most *n_waves waves of equal cost, and in each wave to the groups; *n_waves becomes the number of waves. A
+ * wave's records take the memory of the preceding wave's. place[v] becomes vertex v's wave times the number of groups, plus its group.
+ * False: out of memory. */
 bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n_waves, uint32_t *place);
 
-/* Deals the heads' vertices of each wave to at most *n_slices slices that keep equally many words; *n_slices becomes the number of slices.
- * A wave's heads run slice by slice, forward and backward, between the forward and the backward of its other vertices. The records of a
- * slice take the memory of the preceding slice's; its contributions to the other vertices stay until their backward. place[v] before: as
- * above; then: the slice, numbered through all waves, times the number of groups, plus the group. False: out of memory. */
+/* Assigns the heads' vertices of each wave to at most *n_slices slices that keep equally many words; *n_slices becomes the number of
+ * slices. A wave's heads run slice by slice, forward and backward, between the forward and the backward of its other vertices. A slice's
+ * records take the memory of the preceding slice's; its contributions to the other vertices stay until their backward. place[v] is the
+ * result of vpps_deal_components, and becomes the slice, numbered through all waves, times the number of groups, plus the group. False:
+ * out of memory. */
 bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place);

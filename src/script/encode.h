@@ -1,14 +1,15 @@
-/* encode.h - the words of a script. */
+/* encode.h - writes the words of a script. */
 #pragma once
 
 #include "script/memory.h"
 
-/* Where what a script names lies. */
+/* Offsets of the script's results. */
 typedef struct vpps_script_places {
-    const uint32_t *output_at;   /* offset of every needed output's value */
-    const uint32_t *gradient_at; /* of the gradients that the request names; else VPPS_NONE. NULL: it names none */
-    vpps_given_array given;      /* in halves */
-    uint64_t pool_words;         /* of the pool, that the script needs */
+    const uint32_t *output_at; /* offset of every needed output's value */
+    /* offset of every gradient that the request names, else VPPS_NONE; NULL: it names none */
+    const uint32_t *gradient_at;
+    vpps_given_array given; /* a step in two halves: where the host writes gradients */
+    uint64_t pool_words;    /* size of the pool that the script needs */
 } vpps_script_places;
 
 /* Makes b->script, and sets its n_tasks. Fails with MEMORY, and with POOL (without a message: the pool has fewer than out->pool_words

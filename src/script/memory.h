@@ -1,4 +1,4 @@
-/* memory.h - where a batch's tensors lie in the pool. */
+/* memory.h - places a batch's tensors in the pool. */
 #pragma once
 
 #include "script/contributions.h"
@@ -6,14 +6,13 @@
 typedef struct vpps_placement {
     const vpps_tasks *tasks;
     const vpps_block_memory *blocks;
-    const uint32_t *pass_record,
-        *contributions;       /* for each task: offset of its pass records, and of its contributions */
+    /* For each task: offsets of its vertices' pass records and of its contributions. */
+    const uint32_t *pass_record, *contributions;
     uint32_t entry_gradients; /* offset of the gradients of tables' entries */
-    uint64_t end;             /* the first word after all */
-    uint64_t live_words;      /* see vpps_batch */
+    uint64_t end;             /* the first word after all tensors */
+    uint64_t live_words;      /* the most words of tensors that are live at once, see vpps_batch */
 } vpps_placement;
 
-/* Places a batch's tensors from word `begin` of the pool on. Where `end` is beyond the pool, the offsets are invalid. False: out of
- * memory. */
+/* Places a batch's tensors from word `begin` of the pool on. If `end` is beyond the pool, the offsets are invalid. False: out of memory. */
 bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64_t begin, vpps_arena *arena,
                         vpps_placement *out);

@@ -1,4 +1,4 @@
-/* policies.h - batching policies: in which batch each vertex of a typed graph runs. */
+/* policies.h - batching policies, which choose the batch in which each vertex of a typed graph runs. */
 #pragma once
 
 #include "script/automaton.h"
@@ -6,13 +6,13 @@
 typedef struct vpps_policy {
     const char *name;
     const char *text;
-    bool learned; /* it needs an automaton */
-    /* steps[v] becomes the number of v's batch, which is higher than those of the vertices that v reads; vertices of one batch have one
-     * type. *n: the number of batches. False: out of memory. */
+    bool learned; /* the policy needs an automaton */
+    /* Sets steps[v] to the number of vertex v's batch, which is higher than those of the vertices that v reads; vertices of one batch
+     * have one type. *n: the number of batches. False: out of memory. */
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
 } vpps_policy;
 
-extern const vpps_policy vpps_policies[]; /* the first one is the default; ends with a NULL name */
+extern const vpps_policy vpps_policies[]; /* the default comes first; the last name is NULL */
 
-/* NULL: there is none. */
+/* Returns the policy of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

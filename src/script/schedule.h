@@ -1,4 +1,4 @@
-/* schedule.h - the scheduler's values, in the order in which they are made: each is made by one function, which only reads the preceding
+/* schedule.h - the values of the scheduler, in the order in which they are made. One function makes each, and only reads the preceding
  * ones. They lie in one arena and are valid until the batch is scheduled anew. */
 #pragma once
 
@@ -7,12 +7,12 @@
 typedef struct vpps_schedule {
     vpps_arena arena;
     vpps_row_marks marks;
-    vpps_reading reading;             /* vertices, and what they read */
-    vpps_batch_needs needs;           /* which are needed, and for what */
+    vpps_reading reading;             /* vertices and their reads */
+    vpps_batch_needs needs;           /* needed vertices and gradients */
     vpps_batching batching;           /* levels, compiled cells, groups */
     vpps_steps steps;                 /* blocks of vertices that run together */
-    vpps_tasks tasks;                 /* their stages, phase by phase */
-    vpps_contributions contributions; /* to gradients */
-    vpps_placement placement;         /* tensors in the pool */
-    vpps_script_places places;        /* where the script has put what the host reads */
+    vpps_tasks tasks;                 /* stages of the blocks, phase by phase */
+    vpps_contributions contributions; /* contributions to gradients */
+    vpps_placement placement;         /* places of tensors in the pool */
+    vpps_script_places places;        /* places of the values that the host reads */
 } vpps_schedule;

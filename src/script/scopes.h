@@ -1,4 +1,4 @@
-/* scopes.h - a batch's vertices as policies see them: a graph of types. */
+/* scopes.h - a batch's vertices as batching policies see them: a graph whose vertices have types. */
 #pragma once
 
 #include "script/learned.h"
@@ -7,20 +7,22 @@
 typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
-    uint32_t *vertices; /* which of the batch's each is */
-    uint32_t *types;    /* of the reading; VPPS_NONE: classifiers that lie in cells */
+    uint32_t *vertices; /* for each vertex of `graph`: its number in the batch */
+    uint32_t *types;    /* for each type of `graph`: its number in the reading; VPPS_NONE: classifiers inside cells */
     char *names;
     uint8_t *key;
 } vpps_scope;
 
-/* The needed vertices of a part (needs.h) with several types; with one type there is nothing to choose. */
+/* Makes the graph of the needed vertices of a strongly connected component of types (called part), with several types; with one type
+ * there is nothing to choose. */
 vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out);
 
-/* All needed vertices that compute something in forward; entries of tables and inputs do not, since they are read where they lie. What a
- * cell computes for the loss alone, as a classifier, counts as a vertex of its own, of one type for all cells, since it is lazy. */
+/* Makes the graph of all needed vertices that compute something in forward; entries of tables and inputs are read where they lie. The
+ * work of a cell that only the loss needs, as a classifier, counts as a vertex of its own, of one type for all cells, since it is
+ * postponed. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
 void vpps_scope_free(vpps_scope *s);
 
-/* The level of each vertex: chosen by the request's policy in every recurrence of more than one type, else the depth. Fails with MEMORY. */
+/* Chooses the level of each vertex: by the request's policy in every recurrence of more than one type, else by depth. Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
                                const uint32_t **out);

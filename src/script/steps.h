@@ -1,51 +1,51 @@
-/* steps.h - which vertices run together: a batch's blocks, of one type in one group and slice, and their vertices level by level. */
+/* steps.h - the blocks of a batch, vertices of one type in one group and slice that run together, and their vertices level by level. */
 #pragma once
 
 #include "script/batching.h"
 
-/* A vertex in the order of its block, with what the encoder reads of it. */
+/* A vertex in the order of its block, with the members of vpps_read_vertex that the encoder reads. */
 typedef struct vpps_ordered_vertex {
-    uint32_t vertex, first_source, first_output, words; /* see vpps_read_vertex */
+    uint32_t vertex, first_source, first_output, words; /* the vertex's number; the others as in vpps_read_vertex */
 } vpps_ordered_vertex;
 
 typedef struct vpps_step_block {
     uint32_t type, group, slice;
     uint32_t n, n_levels;
-    uint32_t members[VPPS_CELL_LISTS]; /* of the vertices' lists */
-    uint64_t gradients;                /* outputs that have one in every vertex */
-    uint32_t first;                    /* in `order` */
-    uint32_t levels;                   /* in `level_starts`: n_levels + 1 */
+    uint32_t members[VPPS_CELL_LISTS]; /* members of the vertices' lists, in all */
+    uint64_t gradients;                /* outputs that have a gradient in every vertex, as bits */
+    uint32_t first;                    /* position of its first vertex in `order` */
+    uint32_t levels;                   /* position of its n_levels + 1 entries in `level_starts` */
 } vpps_step_block;
 
-/* Of each vertex, the first member of its lists among those of its block. */
+/* For a vertex: the first members of its lists, counted through its block. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
 
 typedef struct vpps_steps {
     const vpps_batching *batching;
-    const vpps_batch_needs *needs; /* this and the next: the batching's */
+    const vpps_batch_needs *needs; /* needs and reading are the batching's */
     const vpps_reading *reading;
-    /* Of each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after
-     * the other. Vertices of heads are shared out to the slices; all others belong to their wave's last slice: their forward runs in
-     * the wave's first slice, their backward in its last. */
+    /* For each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after
+     * the other. Vertices of heads (heads.h) are shared out to the slices. All others belong to their wave's last slice: their forward
+     * runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
-    const vpps_step_block *blocks;    /* in the order of parts; of one type, place after place */
-    const uint32_t *first_block;      /* of each type; VPPS_NONE: no vertex of it is needed */
-    const vpps_ordered_vertex *order; /* by block and level */
+    const vpps_step_block *blocks; /* by strongly connected component and type; of one type, in the order of `place` */
+    const uint32_t *first_block;   /* first block of each type; VPPS_NONE: no vertex of it is needed */
+    const vpps_ordered_vertex *order; /* the vertices, by block and level */
     const uint32_t *level_starts;
-    const vpps_first_members *first_members; /* of each vertex; only those with lists are set */
+    const vpps_first_members *first_members; /* for each vertex; set only if it has lists */
     size_t n_level_starts;
-    uint32_t n_waves, n_slices; /* n_slices: of a wave */
+    uint32_t n_waves, n_slices; /* waves, and slices of each wave */
     uint32_t n_blocks;
-    uint32_t n_levels; /* of the graph */
+    uint32_t n_levels; /* levels of the graph */
     uint32_t n_steps;  /* levels of blocks that have vertices */
 } vpps_steps;
 
-/* Makes the steps, in at most so many waves and slices; in fewer where there are few components or heads. False: out of memory. */
+/* Makes the steps, in at most n_waves waves and n_slices slices; in fewer where there are few components or heads. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* A level's first vertex; for the number after the last level: the number of vertices. */
+/* Returns the position of a level's first vertex in its block; after the last level: the number of vertices. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -54,7 +54,7 @@ static inline const vpps_compiled_cell *vpps_cell_of_block(const vpps_steps *s, 
     return s->batching->types[b->type].cell;
 }
 
-/* The vertices of a block, in its order. */
+/* Returns the vertices of a block, in its order. */
 static inline const vpps_ordered_vertex *vpps_vertices_of(const vpps_steps *s, const vpps_step_block *b) {
     return s->order + b->first;
 }
@@ -65,10 +65,10 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* nearly always the latter */
+    return n && place >= n ? place % n : place; /* nearly always `place`, which needs no division */
 }
 
-/* The first member of an axis's list that belongs to vertex number `at` of a block; for the number after the last vertex: the number of
+/* Returns the first member of an axis's list that belongs to vertex number `at` of a block; after the last vertex: the number of
  * members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
@@ -77,15 +77,15 @@ static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_bl
 
 /* ---------------------------------------------------------------- slices */
 
-/* Of all waves. */
+/* Returns the number of slices of all waves. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
-/* The last slice of a slice's wave. */
+/* Returns the last slice of a slice's wave. */
 static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* A slice's blocks, in their order: type after type, and for each type group after group. */
+/* Iterate over a slice's blocks: type after type, and for each type group after group. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }
@@ -94,7 +94,7 @@ static inline uint32_t vpps_next_of_slice(const vpps_steps *s, uint32_t block) {
     return block + 1 + ((block + 1) % n ? 0 : (vpps_all_slices(s) - 1) * n);
 }
 
-/* ---------------------------------------------------------------- what a vertex reads */
+/* ---------------------------------------------------------------- the nodes that a vertex reads */
 
 static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vertex *v, vpps_input_place place) {
     size_t at = (size_t)v->first_source + place.n[0];
@@ -103,12 +103,12 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Are the lists of a vertex those of the preceding vertex of its block? It is not the block's first one, and has lists. */
+/* Returns whether a vertex, not its block's first and with lists, has the lists of the preceding vertex of its block. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* A number of a vertex's own: an index that its cell pulled, or its op's. */
+/* Returns a vertex's own number: an index that its cell pulled, or its op's integer. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

@@ -39,7 +39,7 @@ typedef enum vpps_task_kind {
 } vpps_task_kind;
 
 typedef enum vpps_task_doer {
-    VPPS_BY_GROUP, /* the VPs of the group */
+    VPPS_BY_GROUP, /* the VPs (virtual processors) of the group */
     VPPS_BY_ALL    /* all VPs together: every group has the task */
 } vpps_task_doer;
 
@@ -56,25 +56,25 @@ extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_AXES + 1) * sizeof(uint32_t),
                "words, nothing between");
 
-/* What an ENTRIES adds up: see above. */
+/* The list that an ENTRIES task adds up, see the layout at the top of this file. */
 typedef struct vpps_entry_sums {
     uint32_t n;
     const uint32_t *entries, *starts, *offsets;
 } vpps_entry_sums;
 
-/* A block with its arrays found. */
+/* A block with pointers to its arrays. */
 typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    const uint32_t *inputs[VPPS_CELL_MOST]; /* of list inputs: one offset a member */
+    const uint32_t *inputs[VPPS_CELL_MOST]; /* an array for each input; a list input has one offset for each member */
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *lists[VPPS_AXES];                /* starts of each list; the first is not used */
-    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* of outputs */
+    const uint32_t *lists[VPPS_AXES]; /* for each list, the first member of each vertex; lists[0] is not used */
+    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* arrays for each output */
     const uint32_t *gradients[VPPS_CELL_MOST];
-    const uint32_t *pair_starts[VPPS_CELL_MOST]; /* NULL: there are no pairs */
+    const uint32_t *pair_starts[VPPS_CELL_MOST]; /* arrays for each output; NULL: there are no pairs */
     const uint32_t *pairs[VPPS_CELL_MOST];
     uint64_t end; /* address after the arrays; beyond the script's end: arrays are missing */
 } vpps_block_view;
@@ -86,20 +86,20 @@ static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script
 enum {
     VPPS_TASK_HEADER_WORDS = sizeof(vpps_task_header) / 4,
     VPPS_TASK_WORDS = sizeof(vpps_task) / 4,
-    VPPS_TASK_ALIGNMENT = 4, /* words */
+    VPPS_TASK_ALIGNMENT = 4, /* alignment of tasks, in words */
     VPPS_BLOCK_WORDS = sizeof(vpps_block) / 4,
     VPPS_TABLE_WORDS = sizeof(vpps_table) / 4
 };
 _Static_assert(VPPS_TASK_WORDS % VPPS_TASK_ALIGNMENT == 0, "tasks follow each other");
 
-/* Addresses of the groups' tasks. */
+/* Returns the addresses of the groups' first tasks. */
 static inline const uint32_t *vpps_task_starts(const uint32_t *script) { return script + VPPS_TASK_HEADER_WORDS; }
 
 static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t address) {
     return (const vpps_task *)(const void *)(script + address);
 }
 
-/* A group's tasks: from the first on, up to this one. */
+/* Return a group's first task, and the task after its last. */
 static inline const vpps_task *vpps_first_task(const uint32_t *script, uint32_t group) {
     return vpps_task_at(script, vpps_task_starts(script)[group]);
 }
@@ -107,7 +107,7 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
-/* A group's PAUSE; the end of its tasks, where it has none. */
+/* Returns a group's PAUSE task; the end of its tasks if it has none. */
 static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
     const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
     while (t < end && t->kind != VPPS_TASK_PAUSE) t++;
@@ -121,26 +121,26 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* The whole list must be inside the script. */
+/* Returns the list of an ENTRIES task at an address. The whole list must lie inside the script. */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
 }
 
-/* Is it? */
+/* Returns whether the list of an ENTRIES task lies inside the script. */
 static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint32_t address) {
     const uint64_t last = address < words ? address + (uint64_t)1 + 2 * (uint64_t)script[address] : words;
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Finds a block's arrays. It reads no words beyond those that the header counts: an array that is not there is NULL. */
+/* Finds a block's arrays. Reads no words beyond those that the header counts; a missing array is NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
-/* Items (vertices or members) of a block's axis. */
+/* Returns the number of items (vertices or members) of a block's axis. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* The items of all axes that belong to vertices [first, first + n) of a block. */
+/* Gives, for each axis, the items that belong to vertices [first, first + n) of a block. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;
@@ -151,16 +151,16 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Words of contribution j of a STAGE, over so many items of its value's axis: their values, times the VPs of a group where these make
- * shares. */
+/* Returns the words of contribution j of a STAGE task over so many items of its value's axis: the values, times the VPs of a group if
+ * each makes a share. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Words from a STAGE's offset to its contribution j; with j the cell's number of contributions: the words of all its contributions.
- * Contributions of other stages do not count. `items`: the items of each axis that it runs over. */
+/* Returns the words from a STAGE task's offset to its contribution j, or with j the cell's number of contributions the words of all.
+ * Contributions of other stages do not count. `items`: the items of each axis. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

@@ -1,17 +1,18 @@
-/* update.h - the optimiser's step: what a script's header says of it, and the script that does nothing else. */
+/* update.h - the optimizer's step in a script: its numbers in the header, and the script of an update alone. */
 #pragma once
 
 #include "script/script.h"
 #include "script/task.h"
 
-/* Words that a script with an update has of parameters' own steps. */
+/* Returns the words of a script with an update that parameters' own steps take. */
 uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model);
 
-/* The optimiser, its numbers and the guard of a training request, into a header. */
+/* Writes the optimizer, its numbers and the guard of a training request into a script's header. */
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);
 
-/* Adam's bias correction, 1 / (1 - beta^updates) for both betas: `updates` counts those of the state, that of the step included. */
+/* Gives Adam's bias corrections, 1 / (1 - beta^updates) for both betas; `updates` is the state's number of updates, the present step's
+ * included. */
 void vpps_correct_means(const vpps_task_header *h, uint64_t updates, float corrections[2]);
 
-/* Is an optimiser's step corrected by how often its state was updated? */
+/* Returns whether an optimizer's step is corrected by how often its state was updated. */
 static inline bool vpps_corrects_means(vpps_optimizer_kind kind) { return kind == VPPS_ADAM || kind == VPPS_ADAMW; }
