@@ -17,16 +17,13 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    uint32_t rank,
-        /* Lookup table shared out over processes: this process's number, and the number of processes; 0 or 1: the table is here as a
-         * whole. */
-        shards;
+    /* A lookup table shared out over processes: this process's number, and the number of processes; 0 or 1: the table is whole. */
+    uint32_t rank, shards;
     /* count * rows * cols values; a matrix row after row, a lookup entry column after column. A table that is shared out over processes
      * has the entries rank, rank + shards, ... only, which the device trains in place. */
     float *values;
-    float *states
-        /* Optimizer state in the order of the values; NULL means zeros, until it is read from a device or loaded. */
-        [VPPS_MAX_STATES];
+    /* Optimizer state in the order of the values; NULL means zeros, until it is read from a device or loaded. */
+    float *states[VPPS_MAX_STATES];
     uint64_t updates; /* number of updates of the state since it was zero */
     /* The gradient copied by the latest vpps_read_gradients: of a matrix or vector in the order of its values; of a lookup table of the
      * n_entries entries that have a gradient, entry after entry. */

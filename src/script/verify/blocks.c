@@ -1,4 +1,4 @@
-/* blocks.c - checks the script's blocks: which vertices they have, and where their values lie. */
+/* blocks.c - checks the script's blocks: their vertices, and the places of their values. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -104,7 +104,7 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     return true;
 }
 
-/* Makes bits for every item of every contribution, share after share. The tasks of the block say where contributions lie. */
+/* Reserves bits for every item of every contribution, share after share. The block's tasks give the contributions' places. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

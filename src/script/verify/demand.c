@@ -1,5 +1,5 @@
-/* demand.c - what the request needs of the graph: records, terms of the loss, numbers under dropout; and, once it is known
- * which block each record is in, which outputs have gradients, and of how many parts. */
+/* demand.c - finds what the request needs of the graph: records, terms of the loss, numbers of dropout elements; and, once the records'
+ * blocks are known, the outputs with gradients, and the number of contributions to each. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -60,7 +60,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* the number and the shapes of inputs are compared where they are read */
+    return same_op(g, &x, &y); /* number and shapes of inputs are compared where they are read */
 }
 
 /* ---------------------------------------------------------------- dropout */
@@ -77,7 +77,7 @@ static uint64_t dropout_elems(const vpps_record_view *view) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* How a sum's arguments enter it; false: the op is no sum. */
+/* Gives the factors of a sum's first and other arguments; false: the op is no sum. */
 static bool factors_of(const vpps_record_view *view, float *first, float *others) {
     *first = *others = 1;
     if (view->cell) return false;
@@ -92,7 +92,7 @@ static bool factors_of(const vpps_record_view *view, float *first, float *others
     }
 }
 
-/* Notes the records whose gradients are asked for. */
+/* Marks the records whose gradients are asked for. */
 static bool find_whole(vpps_checker *c) {
     uint32_t record, node;
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
@@ -103,7 +103,7 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
-/* In halves, the outputs whose gradients are given take the place of the loss's terms. */
+/* Makes the outputs whose gradients the host gives the terms of the loss, for a step in two halves. */
 static bool find_given(vpps_checker *c) {
     const uint32_t n = c->request->n_given;
     if (n > c->request->n_outputs)
@@ -114,7 +114,7 @@ static bool find_given(vpps_checker *c) {
     return true;
 }
 
-/* The loss is a sum of terms with factors. Its sums are no vertices, except those whose gradients are asked for. A term's factor is the
+/* Finds the terms of the loss. Sums inside the loss are no vertices, except those whose gradients are asked for. A term's factor is the
  * product of the factors on the way from the loss, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
@@ -134,7 +134,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* the script has two words for each */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* the script has two words for each term */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {
@@ -211,7 +211,7 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->cell->c->needs.gradient_out >> k & 1; }
 
-/* Passes a vertex's gradients on to the vertices that it reads. Outputs that are made of a trained parameter must get them. */
+/* Passes a vertex's gradients on to the vertices that it reads; outputs that depend on a trained parameter must get them. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint64_t live = vpps_check_live(c, b, p);
@@ -290,7 +290,7 @@ static bool place_terms(vpps_checker *c) {
     return true;
 }
 
-/* Notes the outputs whose gradients are asked for, of vertices that are needed. */
+/* Marks the outputs of needed vertices whose gradients are asked for. */
 static bool find_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, position;

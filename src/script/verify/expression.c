@@ -35,7 +35,7 @@ static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps
            !memcmp(a->a, b->a, sizeof a->a) && (!a->n || !memcmp(s->terms + a->first, terms, a->n * sizeof *terms));
 }
 
-/* The number of x with these terms (not yet in s->terms). */
+/* Returns the number of x with these terms, which are not yet in s->terms. */
 static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *terms) {
     if (s->failed) return fail(s);
     const uint64_t h = hash(&x, terms);
@@ -93,7 +93,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Every operand belongs to the vertex itself or to a member of one list, the same for all. */
+/* Returns the axis of an expression with operands of these axes: each operand belongs to the vertex or to a member of the one list. */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -102,12 +102,12 @@ static int by_term(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
-/* Is x the sum of its terms, or the stack of them? */
+/* Returns whether x is the sum, or the stack, of its terms. */
 static bool is_of_terms(const vpps_expressions *s, const vpps_expression *x) {
     return x->kind == VPPS_X_SUM || (x->kind == VPPS_X_STACK && !(s->terms[x->first].mark & VPPS_ALL_MEMBERS));
 }
 
-/* Writes the terms of x, a sum or a stack, each times a factor; those of a stack are placed. */
+/* Writes the terms of x, a sum or a stack, each times a factor; a stack's terms become PLACE expressions. */
 static void write_terms(vpps_expressions *s, uint32_t x, float factor, vpps_term *to) {
     const vpps_expression of = s->at[x];
     for (uint32_t k = 0, row = 0; k < of.n; k++) {
@@ -126,9 +126,9 @@ static int by_mark(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
-/* The stack of terms that are placed one below the other without gaps; VPPS_NONE: they are not. */
+/* Returns the stack of terms that are placed one below the other without gaps; VPPS_NONE: they are not. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
-    vpps_term *parts = malloc(n * sizeof *parts); /* their marks: the first row */
+    vpps_term *parts = malloc(n * sizeof *parts); /* marks are first rows */
     if (!parts) return fail(s);
     uint32_t row = 0, placed = 0, below = 0;
     for (; placed < n; placed++) {
@@ -228,7 +228,8 @@ uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, 
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
-/* The part of a stack that has `rows` from *first on, which becomes the first of them in it; VPPS_NONE: they are of two. */
+/* Returns the part of a stack that contains `rows` rows from row *first on, and makes *first the row inside that part; VPPS_NONE: the
+ * rows belong to two parts. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;
@@ -266,7 +267,7 @@ static bool is_static(const vpps_run *run, float f) {
     return run->f_source == VPPS_OPERAND_STATIC && !run->average && vpps_float_bits(run->f) == vpps_float_bits(f);
 }
 
-/* The sum of operands that are all constants. */
+/* Gives the sum of operands that are all constants; false: they are not. */
 static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float first, float others, float *sum) {
     for (uint32_t i = 0; i < run->n; i++) {
         float f;
@@ -277,7 +278,7 @@ static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float f
     return run->n && !run->average;
 }
 
-/* SUM and other linear instructions: the sum of operands, each times a factor. */
+/* Returns the sum of operands, each times a factor, for SUM and other linear instructions. */
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
     float constant;
     if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
@@ -299,7 +300,7 @@ static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, fl
     return intern(s, average, &term);
 }
 
-/* x without a minus sign, if it has one. */
+/* Returns x without its minus sign, if it has one, and toggles *negative. */
 static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative) {
     const vpps_expression *of = &s->at[x];
     if (of->kind != VPPS_X_SUM || of->n != 1 || vpps_bits_float(s->terms[of->first].mark) != -1) return x;
@@ -323,7 +324,7 @@ static uint32_t one_minus(vpps_expressions *s, const vpps_run *run) {
     return linear(s, &difference, 1, -1);
 }
 
-/* The simpler expression that an instruction becomes by a constant among its operands; VPPS_NONE: there is none. */
+/* Returns the simpler expression that an instruction is because of a constant operand; VPPS_NONE: there is none. */
 static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     float f = 0, g = 0;
     const bool first = run->n > 0 && is_constant(s, run->operands[0].x, &f);
@@ -358,7 +359,7 @@ static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     }
 }
 
-/* MUL, with its factors sorted by their numbers. */
+/* Returns the product of two factors, which are sorted by their numbers. */
 static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpps_term *factors) {
     bool negative = false;
     const vpps_term a = {take_sign(s, factors[0].x, &negative), 0}, b = {take_sign(s, factors[1].x, &negative), 0};

@@ -1,9 +1,9 @@
 /* formulas.c - the expressions of a program's instructions and products, made of their operands' expressions. */
 #include "script/verify/proof.h"
 
-/* ---------------------------------------------------------------- numbers of instructions */
+/* ---------------------------------------------------------------- an instruction's numbers */
 
-/* The word of the vertex's record that a number is; NULL: there is no such word. */
+/* Returns the word of the vertex's record that holds a number; NULL: there is no such word. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -52,7 +52,7 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
     }
 }
 
-/* Sets the numbers that the instruction's letters ask for. False: one is missing, or there is one too many. */
+/* Sets the numbers that the instruction's letters ask for. False: a number is missing or superfluous. */
 static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
     const vpps_cell_run *x = &p->step->run.of;
     if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
@@ -62,14 +62,14 @@ static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run)
 
 /* ---------------------------------------------------------------- instructions */
 
-/* The letter of operand i. */
+/* Returns the letter of operand i. */
 static char letter_of(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const uint32_t scalars = s->run.tensors, weights = scalars + s->run.scalars, list = weights + s->run.weights;
     return i < scalars ? 't' : i < weights ? 's' : i < list ? 'v' : '*';
 }
 
-/* As many operands as the instruction has letters. */
+/* Returns whether there are as many operands as the instruction has letters. */
 static bool counts_fit(const vpps_proof *p, const char *letters) {
     const vpps_program_step *s = p->step;
     uint32_t tensors = 0, scalars = 0, weights = 0;
@@ -79,10 +79,10 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
            (strchr(letters, '*') ? s->n > all : s->n == all);
 }
 
-/* The list axis that an instruction over a list goes over. */
+/* Returns the list axis that an instruction over a list goes over. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* May the instruction go over all members of a list? Without weights it takes the members' scalars as vectors. */
+/* Returns whether the instruction may go over all members of a list. Without weights it takes the members' scalars as vectors. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
@@ -93,7 +93,7 @@ static bool over_list_fits(const vpps_proof *p) {
     return vectors && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
-/* Does operand i read the elements that its letter asks for? */
+/* Returns whether operand i reads the elements that its letter asks for. */
 static bool fits(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const vpps_operand *a = vpps_proof_operand(p, i);
@@ -119,11 +119,12 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     if (a->access != VPPS_ACCESS_WHOLE || a->dealt) return false;
     if (form == VPPS_FORM_ROW) return a->rows == s->to.rows && a->cols == s->to.cols;
     if (form != VPPS_FORM_REDUCE) return true;
-    const vpps_operand *first = vpps_proof_operand(p, 0); /* a number of all of it, or a vector of its columns' */
+    /* the result is one number, or a vector with one for each column */
+    const vpps_operand *first = vpps_proof_operand(p, 0);
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* Is the step's mark `uniform` right: can one call of the instruction do all items? */
+/* Returns whether the step's mark `uniform` is right: one call of the instruction can do all items. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -181,7 +182,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     return ok || p->s->failed ? is : vpps_proof_none(p, "its operands do not fit its instruction");
 }
 
-/* A stack of a list's members, or a member's rows of one. */
+/* Returns the stack of a list's members, or a member's rows of such a stack. */
 static uint32_t express_members(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *x = &s->to, *a = vpps_proof_operand(p, 0);
@@ -246,7 +247,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* Where rows are shared out: can a VP make its rows without other VPs' rows? */
+/* Checks, if rows are shared out, that a VP can make its rows without other VPs' rows. */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
@@ -273,7 +274,7 @@ uint32_t vpps_proof_run_formula(const vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Does the factor's value lie where it is read, and does a VP read no more of it than it has? */
+/* Checks that the factor's value lies where it is read, and that a VP reads no more rows of it than it has. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     const bool slot = a->place == VPPS_PLACE_SLOT;
     if (slot ? !vpps_proof_holds(p, a) : !vpps_proof_reads(p, a)) return false;
@@ -285,7 +286,7 @@ static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
            vpps_proof_refuse(p, "a factor of the product is read in another way");
 }
 
-/* What the sum starts from: VPPS_NONE with nothing refused where it is zero. */
+/* Returns the value to which a product is added; VPPS_NONE, with nothing refused: zero. */
 static uint32_t express_start(vpps_proof *p) {
     const vpps_operand *start = &p->step->product.start, *x = &p->step->to;
     if (start->place == VPPS_PLACE_NONE) return VPPS_NONE;
@@ -321,8 +322,8 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* a VP makes as many rows of the result as it has of each matrix. It makes all rows of a share, and then reads its own rows of the
-         * factors */
+        /* A VP makes as many rows of the result as it owns of each matrix. It makes all rows of a share, and then reads its own rows of
+         * the factors. */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

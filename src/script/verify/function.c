@@ -1,7 +1,7 @@
 /* function.c - see function.h. The derivative goes node by node from the last to the first, by the rows of ops.def. */
 #include "script/verify/function.h"
 
-/* ---------------------------------------------------------------- what is owed */
+/* ---------------------------------------------------------------- gradients that are owed */
 
 static void add_owed(vpps_owed_list *list, vpps_owed owed) {
     if (owed.dy == VPPS_NONE || list->failed) return;
@@ -62,7 +62,7 @@ static uint32_t axis_of(const vpps_function *f, uint32_t arg) {
     return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].axis : f->nodes[arg].axis;
 }
 
-/* What follows from the nodes: reads, trained, numbers under dropout. */
+/* Computes the nodes' properties: reads, trained, numbers of dropout elements. */
 static void finish(vpps_function *f) {
     for (uint32_t t = 0; t < f->n_nodes; t++) {
         const vpps_function_node *node = &f->nodes[t];
@@ -123,7 +123,7 @@ static void shape_of(const vpps_function *f, uint32_t arg, uint32_t *rows, uint3
     *cols = input ? f->inputs[arg & ~VPPS_CELL_INPUT].cols : f->nodes[arg].s->cols;
 }
 
-/* An instruction's operands that are no values, by the letters of ops.def. */
+/* Sets an instruction's number operands, by the letters of ops.def. */
 static void set_numbers(const vpps_function *f, uint32_t t, const char *letters, vpps_run *run) {
     const vpps_function_node *node = &f->nodes[t];
     for (; *letters; letters++) {
@@ -185,7 +185,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            const uint32_t list = node->axis ? 0 : axis_of(f, args[i]); /* all of it */
+            const uint32_t list = node->axis ? 0 : axis_of(f, args[i]); /* the operation takes the whole list */
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
     }
@@ -256,7 +256,7 @@ typedef struct derivative {
     uint32_t d; /* the node's gradient */
 } derivative;
 
-/* Adds to the gradient of an argument; what each member of a list adds to a value that the vertex has once is summed. */
+/* Adds a part to the gradient of an argument; parts of a list's members are summed if the argument has one value for the vertex. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
     if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);
@@ -264,7 +264,7 @@ static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     *to = vpps_express_add(d->s, *to, part);
 }
 
-/* The gradient of argument k, by the instruction that the op's row of ops.def names. */
+/* Returns the gradient of argument k, by the instruction that the op's row of ops.def names. */
 static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_function *f = d->f;
     const vpps_op_instruction_row *op = &vpps_op_instructions[d->node->s->op];
@@ -274,7 +274,8 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    const uint32_t list = d->node->over_list ? d->node->axis : 0; /* of all members, as of a vector */
+    /* the instruction takes a list's scalars as one vector */
+    const uint32_t list = d->node->over_list ? d->node->axis : 0;
     if (list) run.axis = (uint8_t)list;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
         vpps_term *operand = &operands[run.n];
@@ -304,9 +305,10 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     return vpps_express_run(d->s, &run);
 }
 
-/* The weights of a weighted sum get their gradients element by element. */
+/* Returns the gradients of a weighted sum's weights, element by element. */
 static uint32_t weights_part(const derivative *d) {
-    const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first; /* of a list of weights, its one list */
+    /* for a list of weights: the one list of values */
+    const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
     vpps_term *dots = malloc((n + 1u) * sizeof *dots);
     if (!dots) {
         d->s->failed = true;
@@ -371,7 +373,7 @@ static void differentiate_node(const derivative *d) {
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
     case VPPS_CLASS_PARTS: differentiate_parts(d); return;
-    case VPPS_CLASS_DECIDED: return; /* only in inference */
+    case VPPS_CLASS_DECIDED: return; /* these run in inference only */
     default:
         for (uint32_t k = 0; k < d->node->n; k++) {
             const bool weights = vpps_weighs(s->op) && k == 0;

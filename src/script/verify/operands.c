@@ -1,7 +1,7 @@
-/* operands.c - does a step of a program find in slots, in records and elsewhere the values that its operands name? */
+/* operands.c - checks that a step of a program finds, in slots, records and elsewhere, the values that its operands name. */
 #include "script/verify/proof.h"
 
-/* Does every VP make a share of the value in this stage? Other stages load the sum of the shares. */
+/* Returns whether every VP makes a share of the value in this stage. Other stages load the sum of the shares. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }
@@ -26,7 +26,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* Does the operand name a value of the cell and have its shape, and are its rows dealt as they must be? */
+/* Checks that the operand names a value of the cell, has its shape, and shares out its rows as it must. */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "it is made of a value that there is not");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
@@ -36,7 +36,7 @@ bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "rows are shared out of what has columns");
 }
 
-/* Does the slot hold the operand's value, of the rows that the operand says? */
+/* Checks that the slot holds the operand's value, with the operand's rows. */
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     if (o->place != VPPS_PLACE_SLOT || o->at >= p->program->slots.n || p->held[o->at] != o->value)
@@ -47,7 +47,7 @@ bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
            p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "it reads a share where it wants the sum");
 }
 
-/* Is this the operand's place in the record, or where its kind of value comes from? */
+/* Returns whether the operand's place is that of its value: in the record, or in the source of its kind of value. */
 static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     switch (o->place) {
@@ -76,7 +76,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
     return true;
 }
 
-/* Notes the read of an operand outside of the tile, which an earlier stage, another vertex or the model has made. */
+/* Notes the read of an operand that an earlier stage, another vertex or the model has made. */
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

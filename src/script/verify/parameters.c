@@ -1,12 +1,11 @@
-/* parameters.c - checks the instructions on parameters, which every VP runs for the rows and entries that it owns, in the stream of its
- * group. */
+/* parameters.c - checks the tasks on parameters, which every VP runs for the rows and entries that it owns, in its group's stream. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* All VPs of the group read; alone, the VP. */
+/* Makes all VPs of the group the actor; a VP alone in its group acts itself. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */
@@ -15,7 +14,7 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->vertices[p];
 }
 
-/* `late`: the update does so, which itself changes parameters. */
+/* Reads items of a value. `late`: the update reads them; it skips parameters, which it changes itself. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t first, uint32_t end,
                        bool late) {
     for (uint32_t item = first; item < end; item++) {
@@ -26,7 +25,7 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t va
     return true;
 }
 
-/* What the block's parameters' gradients are made of. */
+/* Reads the factors of the parameters' gradients from a block's vertices. */
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t i = 0; n && i < cell->n_outers; i++) {
@@ -62,8 +61,8 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up contributions, from the first list word on, to an entry's gradient; one that an earlier wave has made is the first of
- * them. */
+/* Adds up contributions, from the first word of the list on, to an entry's gradient; if an earlier wave has made a gradient, it comes
+ * first. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -72,7 +71,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: what earlier waves added up is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* who made it comes before, as the words are written here */
+    for (uint32_t e = 0; e < words && *made; e++) /* its writer comes before, since the words are written here */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: what earlier waves added up is no longer there", number, row);
     k += *made;
@@ -115,7 +114,7 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* A term of the loss that is still to be added: its tensor and offset, its factor, and its number. */
+/* A term of the loss that is not yet added: offset, tensor, bits of the factor, and number. */
 typedef struct pair {
     uint32_t offset, tensor, bits, term;
 } pair;
@@ -125,8 +124,9 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The term that a pair of words (offset, factor) stands for. Waves may leave terms in the same place one after the other: the term is then
- * the one whose value lies there now, or, if none does, the first that should. NULL: there is none. */
+/* Returns the term that a pair of words (offset, factor) stands for. Waves may leave terms in the same place one after the other: the
+ * pair then stands for the term whose value is there now, or, if there is none, for the first that should be. NULL: there is no such
+ * term. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;
@@ -159,7 +159,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
-/* In halves the loss is a word that the host writes. */
+/* Returns the number of terms of the loss; in a step in two halves the loss is one word that the host writes. */
 static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
 
 static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
@@ -171,7 +171,7 @@ static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
     return vpps_check_read(c, offset, 1, tensor);
 }
 
-/* The first VP of all adds it up. */
+/* Executes LOSS: the first VP of all adds up the terms. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
@@ -199,7 +199,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
 
 /* ---------------------------------------------------------------- norms and updates */
 
-/* Has the group made all gradients that are its VPs' to make? */
+/* Returns whether the group has made all gradients that its VPs own. */
 static bool gradients_done(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
@@ -215,7 +215,7 @@ static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
     return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are not added up yet", table, row, due);
 }
 
-/* Calls the access for the gradients, or values, of the entries that each VP of the group owns. */
+/* Reads the gradients of the entries that each VP of the group owns; with `update` also writes the entries. */
 static bool each_entry(vpps_checker *c, bool update) {
     for (uint32_t i = 0; i < c->header->n_tables; i++) {
         const vpps_table *t = vpps_table_at(c->script, i);
@@ -234,7 +234,7 @@ static bool each_entry(vpps_checker *c, bool update) {
     return true;
 }
 
-/* Is there a norm and an update? */
+/* Returns whether the script has a norm and an update. */
 static bool steps(const vpps_checker *c) { return c->training && c->request->part == VPPS_STEP_WHOLE; }
 
 bool vpps_check_norm(vpps_checker *c) {
@@ -250,7 +250,7 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Every VP reads the norms of all, and, for the guard, the loss. */
+/* Checks that every VP knows the norms of all groups, and, for the guard, the loss. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
@@ -296,7 +296,7 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Do all words of the tensor still hold it? */
+/* Returns whether all words of the tensor still hold it. */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;
@@ -315,7 +315,7 @@ bool vpps_check_outputs(vpps_checker *c) {
     return true;
 }
 
-/* Are the gradients that are asked for where they are read, and does the loss not depend on those that are taken for zero? */
+/* Checks that the gradients asked for lie where they are read, and that the loss does not depend on those that are taken for zero. */
 static bool check_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, p;
@@ -335,7 +335,7 @@ static bool check_asked(vpps_checker *c) {
     return true;
 }
 
-/* Are all gradients made that are kept for a later update? */
+/* Checks that all gradients that are kept for a later update are made. */
 static bool check_kept_gradients(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++)
         if (!gradients_done(c)) return false;

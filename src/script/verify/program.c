@@ -1,14 +1,15 @@
-/* program.c - runs the programs of a compiled cell with formulas instead of numbers: what each value is; whether each step finds in
- * slots and records the values that it names; and whether VPs that nothing orders read what others make. See cell/program.h.
+/* program.c - runs the programs of a compiled cell with formulas instead of numbers. This gives each value's formula, and shows whether
+ * each step finds the values that it names in slots and records, and whether VPs read each other's results without order. See
+ * cell/program.h.
  *
- * A record holds what an earlier stage stored. Whether that stage ran before, and whether its words still hold the value, is not
- * seen here but when a script's tasks are followed (tasks.c). */
+ * A record holds what an earlier stage stored. Whether that stage ran before, and whether its words still hold the value, is not checked
+ * here but when a script's tasks are executed (tasks.c). */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- steps */
 
-/* Notes the expression `is` of the value that a step makes. Refuses a value that this stage does not make, or has made, and another
- * shape. */
+/* Sets the expression `is` of the value that a step makes. Refuses a value that belongs to another stage, was made before, or has
+ * another shape. */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -23,7 +24,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Puts a value into a slot, whose size and axis must be the value's. */
+/* Puts a value into a slot, whose size and axis must fit the value. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
@@ -37,8 +38,8 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Writes a value to its place in the record. All reads of what lay there must be over; and no value may be kept there that stays, or that
- * the same stage makes. */
+/* Stores a value in its record. All reads of the words' old value must be over, and the words must hold no value that stays or that the
+ * same stage makes. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -71,7 +72,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     return to->shares == c->partial || vpps_proof_refuse(p, "its shares are contributed as a whole, or the reverse");
 }
 
-/* Checks the place of a product: a slot, or, if its stage does not read it, a record or a contribution. */
+/* Checks the destination of a product: a slot, or, if its stage does not read the product, a record or a contribution. */
 static bool place_product(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -83,7 +84,7 @@ static bool place_product(vpps_proof *p, const vpps_operand *to) {
     return vpps_proof_refuse(p, "a product goes nowhere");
 }
 
-/* Checks a store or a contribution, which moves all rows that the slot has. */
+/* Checks a STORE or CONTRIBUTE step, which copies all rows that the slot has. */
 static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
@@ -157,7 +158,7 @@ static bool multiply(vpps_proof *p) {
     return make(p, to, is) && place_product(p, to);
 }
 
-/* Notes the gradients of outputs that the operand, and so the step's result, is made of. */
+/* Adds the operand's gradients to those that the step's result depends on. */
 static bool follow(vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values || o->value == p->step->to.value || o->place == VPPS_PLACE_NONE) return true;
     if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "it is made before what it is made of");
@@ -186,7 +187,7 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* For each value, the last step of the stage that reads it from its record, counted from 1. */
+/* Finds, for each value, the last step of the stage that reads it from its record, counted from 1. */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {
@@ -201,7 +202,7 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* Notes the reads of a stage that may be left out: the condition, and the values that its outputs get where the condition does not hold. */
+/* Notes the reads of a stage that may be skipped: the condition, and the values that its outputs get where the condition does not hold. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -218,7 +219,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Does the stage's list name what its steps made, and is that stored where it is kept? The scheduler goes by the list. */
+/* Checks that the stage's list, by which the scheduler goes, names the values that its steps made, and that kept values are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -256,7 +257,7 @@ static bool run_stage(vpps_proof *p) {
     return ok && check_list(p) && read_otherwise(p);
 }
 
-/* ---------------------------------------------------------------- what stays */
+/* ---------------------------------------------------------------- values that stay */
 
 static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     const vpps_cell_value *x = vpps_proof_value(p, v);
@@ -279,14 +280,14 @@ static bool find_stays(vpps_proof *p) {
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
-        if (d >= c->n_values) continue; /* none, or refused by who knows the gradients */
+        if (d >= c->n_values) continue; /* no value, or one that check_asked refuses */
         p->stays[d] = true;
         if (!is_kept(p, d, "the host reads it, but it is not kept")) return false;
     }
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t both[] = {c->outers[i].dy, c->outers[i].x};
         for (uint32_t k = 0; k < 2; k++) {
-            if (both[k] >= c->n_values) continue; /* none, or refused by who knows the gradients */
+            if (both[k] >= c->n_values) continue; /* no value, or one that collect_owed refuses */
             p->stays[both[k]] = true;
             if (!is_kept(p, both[k], "a parameter's gradient wants it, but it is not kept")) return false;
         }
@@ -303,7 +304,7 @@ static bool find_stays(vpps_proof *p) {
     return true;
 }
 
-/* Is a scaled contribution what the product of its factors is? */
+/* Returns whether a scaled contribution is the product of its factors. */
 static bool is_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar);
     vpps_term both[] = {{p->is[to->vector], 0}, {p->is[to->scalar], 0}};
@@ -329,9 +330,9 @@ static bool check_contributions(vpps_proof *p) {
     return true;
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- the whole cell */
 
-/* What no stage makes. */
+/* Returns the expression of a value that no stage makes. */
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
     if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes what is there");

@@ -1,5 +1,5 @@
-/* proof.c - proves that a compiled cell computes what the graph asks for: each output has the expression of its node, and each gradient
- * that of the function's derivative. */
+/* proof.c - proves that a compiled cell computes what the graph asks for: each output has its node's expression, and each gradient the
+ * expression of the function's derivative. */
 #include "script/verify/proof.h"
 
 static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled_cell *cell, uint32_t record) {
@@ -31,7 +31,7 @@ static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
            VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
 }
 
-/* Checks lookups that no value needs, too, since devices look them up all the same. */
+/* Checks all lookups, also those that no value needs, since devices look them up all the same. */
 static bool check_lookups(const vpps_proof *p) {
     for (uint32_t i = 0; i < p->c->n_lookups; i++)
         if (p->c->lookups[i].table != VPPS_NO_PARAM && !vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
@@ -61,7 +61,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
     return true;
 }
 
-/* Which outputs each output is made of, for gradients that are asked for. */
+/* Finds, for gradients that are asked for, the outputs that each output depends on. */
 static bool find_made_of(const vpps_proof *p, const vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     if (!c->needs.asked_gradients) return true;
@@ -86,7 +86,7 @@ static uint32_t run_of(const vpps_proof *p, uint32_t opcode, uint32_t rows, uint
         p->s, &(vpps_run){.opcode = opcode, .rows = rows, .cols = cols, .operands = both, .n = b == VPPS_NONE ? 1 : 2});
 }
 
-/* The expression of an input, and how large it is. */
+/* Returns the expression of an input, and gives its shape. */
 static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, uint32_t *cols) {
     for (uint32_t v = 0; v < p->c->n_values; v++) {
         if (p->c->values[v].kind != VPPS_VALUE_INPUT || p->c->values[v].input != input) continue;
@@ -97,7 +97,7 @@ static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, ui
     return VPPS_NONE;
 }
 
-/* What is above 0 where the condition holds. */
+/* Returns the expression that is greater than 0 where the condition holds. */
 static uint32_t express_condition(const vpps_proof *p) {
     const vpps_condition_data *condition = &p->c->condition;
     uint32_t rows, cols;
@@ -115,7 +115,7 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Is output x zero, or what `unless` selects if that is there, where the condition does not hold? */
+/* Returns whether output x, where the condition does not hold, is zero, or `unless` if there is one. */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
     if (unless == VPPS_NONE) return is_when(p, x, condition);
     const vpps_expression *e = &p->s->at[x];
@@ -133,7 +133,8 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* Where the condition does not hold, a stage may be left out only if its outputs then get the values that it would have made. */
+/* Checks the cell's condition: where it does not hold, a stage may be skipped only if its outputs then get the values that it would have
+ * made. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
@@ -201,7 +202,7 @@ static const char *owed_name(const vpps_proof *p, const vpps_owed *o, char *text
     return text;
 }
 
-/* Gradients that the host reads are those of the derivative. */
+/* Checks that gradients that the host reads are the derivative's. */
 static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -217,7 +218,7 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares the cell's gradients with the function's derivative; of inputs only those that their producers can use. */
+/* Compares the cell's gradients with the function's derivative; of inputs only the gradients that their producers can use. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* ---------------------------------------------------------------- what records say */
+/* ---------------------------------------------------------------- the contents of records */
 
 static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t item, vpps_node x) {
     const vpps_signature *s = vpps_check_signature(c->g, x);
@@ -37,7 +37,7 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
     return at == view->n_args || vpps_refuse_vertex(c, b, p, "it has more inputs");
 }
 
-/* Word `value` of some kind that the record holds; false: it holds none. */
+/* Gives the record's word of this kind and number; false: it has none. */
 static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
                     uint32_t *word) {
     if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;
@@ -81,7 +81,7 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "its data are others");
 }
 
-/* An array for each of n inputs or lookups; `axes`: of inputs. */
+/* Returns an array for each of n inputs or lookups; `axes` are those of inputs. */
 static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {

@@ -1,4 +1,4 @@
-/* verify.c - see verify.h: the header, then the groups' streams in turn, then what is left at the end. */
+/* verify.c - see verify.h: checks the header, executes the groups' tasks in turn, then checks that everything is done. */
 #include "script/verify/verify.h"
 
 #include "script/verify/checker.h"
@@ -78,9 +78,9 @@ static bool check_header(vpps_checker *c) {
     return check_optimizer(c);
 }
 
-/* ---------------------------------------------------------------- streams */
+/* ---------------------------------------------------------------- streams of tasks */
 
-/* The next task of a stream; NULL, and refused: there is no whole one. */
+/* Returns the next task of a stream; NULL: there is no whole task, and the script is refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
@@ -97,7 +97,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     return NULL;
 }
 
-/* Counts the signals that each barrier gets in all: only a wait for all of them orders anything. */
+/* Counts all signals that each barrier gets: only a wait for all of them orders anything. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
@@ -139,7 +139,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* After the task that the group has done last. */
+/* Signals a barrier after the group's latest task. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -149,7 +149,7 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Passes a wait if it can be passed. A wait for fewer signals than its barrier gets orders nothing, since any of them may have come. */
+/* Passes a wait if possible. A wait for fewer signals than its barrier gets orders nothing, since any of them may have come. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
@@ -188,7 +188,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs a group's stream up to the next wait that cannot be passed, or its pause. `any` becomes true if it ran a task. */
+/* Runs a group's stream up to its pause, or the next wait that cannot be passed. `any` becomes true if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
@@ -204,7 +204,7 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
-/* Have all groups come to their pause for the first time? */
+/* Returns whether all groups have come to their pause for the first time. */
 static bool all_pause(const vpps_checker *c) {
     bool all = !c->goes_on;
     for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;

@@ -1,6 +1,6 @@
-/* words.c - the pool, word by word: what a word holds, who wrote it, who has read it since, and whether barriers order these accesses. The
- * instructions of each group are numbered. For each other group a group has the number up to which that group's instructions come before
- * its own next one (a vector clock, Mattern 1989). VPs of a group share a clock, since they run the same stream. */
+/* words.c - the pool, word by word: its tensor, its writer, its readers since, and whether barriers order these accesses. The tasks of
+ * each group are numbered. For each other group, a group has the number of that group's tasks that come before its own next one (a
+ * vector clock, Mattern 1989). VPs of a group share a clock, since they run the same stream. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Does an access at `place` of unit's group come before the actor's? */
+/* Returns whether an access by `unit` in task `place` of its group comes before the actor's. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -57,7 +57,7 @@ static uint64_t hash_set(const vpps_reader *readers, uint32_t n) {
 
 static uint32_t set_size(const vpps_reader_sets *s, uint32_t set) { return s->first[set + 1] - s->first[set]; }
 
-/* Number of the set of these n readers; VPPS_NONE: out of memory. */
+/* Returns the number of the set of these n readers; VPPS_NONE: out of memory. */
 static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint32_t n) {
     const uint64_t hash = hash_set(readers, n);
     for (uint32_t at = vpps_index_first(hash), set; (set = vpps_index_next(&s->numbers, hash, &at)) != UINT32_MAX;)
@@ -72,7 +72,8 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* The set with the actor added. Readers that come before the actor are left out: who waits for the actor waits for them, too. */
+/* Returns the set with the actor added. Readers that come before the actor are left out: whoever waits for the actor waits for them,
+ * too. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -88,7 +89,8 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* May the actor write what these have read? With `own` a read by the same VP in the same instruction counts as earlier. */
+/* Returns whether these readers come before the actor, so that it may write. With `own`, a read by the same VP in the same task counts
+ * as earlier. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
@@ -170,7 +172,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Does the word hold another value of the record that the actor writes to? */
+/* Returns whether the word holds another value of the record that the actor writes to. */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
