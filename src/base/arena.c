@@ -73,7 +73,7 @@ void vpps_arena_clear(vpps_arena *a) {
         return;
     }
     vpps_arena_free(a);
-    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* a failure to allocate shows with the next piece */
+    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* the next piece reports a failure to allocate */
 }
 
 void vpps_arena_free(vpps_arena *a) {

@@ -21,7 +21,7 @@ const char *vpps_error_message(void) { return message; }
 
 const char *vpps_version(void) { return VPPS_VERSION; }
 
-/* Names in files may hold commands to a terminal; messages do not. */
+/* Replaces control characters by '?': names in files may hold commands to a terminal. */
 static void hide_commands(char *text) {
     for (unsigned char before = 0, c; (c = (unsigned char)*text); text++, before = c) {
         const bool high = before == 0xc2 && c >= 0x80 && c < 0xa0; /* a control character of ISO 8859-1, in UTF-8 */
@@ -56,7 +56,7 @@ int vpps_by_number(const void *a, const void *b) {
 
 int vpps_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Elements have malloc's alignment. */
+/* Bytes in front of an array's first element; they keep malloc's alignment. */
 enum { ARRAY_HEAD = 2 * sizeof(size_t) };
 
 static void *head_of(void *array) { return array ? (char *)array - ARRAY_HEAD : NULL; }
@@ -70,7 +70,7 @@ bool vpps_grow(void *array, size_t needed, size_t element_bytes) {
     size_t *head = realloc(head_of(old), ARRAY_HEAD + wanted * element_bytes);
     if (!head) return false;
     head[0] = wanted;
-    head[1] = 0; /* where free() looks for a size: it refuses an array */
+    head[1] = 0; /* free() looks here for a size: 0 makes it refuse an array */
     void *grown = head + 2;
     memcpy(array, &grown, sizeof grown);
     return true;
@@ -139,7 +139,7 @@ bool vpps_read_number(const char *text, uint64_t most, uint64_t *out) {
 
 /* ---------------------------------------------------------------- structs that begin with their size */
 
-/* No version's struct is larger: a size above it is memory that was never set. */
+/* The largest size of a public struct in any version; a size above it is memory that was never set. */
 enum { MOST_BYTES = 4096 };
 
 static vpps_status check_size(size_t given, size_t least, const char *name) {

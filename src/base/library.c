@@ -6,28 +6,29 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static atomic_int preferred; /* major version; 0: any */
+static atomic_int preferred; /* major version of CUDA to prefer; 0: any */
 
 void vpps_library_prefer(int major) { atomic_store(&preferred, major); }
 
-/* How far from wanted a version is: a later one is worse than any earlier one. */
+/* Returns the distance of a version from the wanted one; a later version is farther than any earlier one. */
 static int distance(int major, int wanted) { return major <= wanted ? wanted - major : 1000 + major; }
 
 typedef struct best_library {
-    void *handle; /* NULL: none yet */
-    int distance; /* 0: the search ends */
+    void *handle; /* the library's handle; NULL: none found yet */
+    int distance; /* distance of its version; 0: the search ends */
 } best_library;
 
-/* Tries all names in a folder; NULL: where the loader looks. */
+/* Tries all names of the library in a folder; NULL: where the loader looks. */
 static void look_in(const vpps_library *library, const char *folder, int wanted, best_library *best) {
     for (size_t i = 0; i < VPPS_LIBRARY_NAMES && !(best->handle && best->distance == 0); i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/lib64/" : "", library->names[i]);
-        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* its initialisers have left memory */
+        /* NODELETE: unloading would leak the memory of its initialisers */
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!handle) continue;
         const int far = wanted ? distance(library->major(handle), wanted) : 0;
         if (best->handle && far >= best->distance) {
-            dlclose(handle); /* of which only the version was needed */
+            dlclose(handle); /* only its version was needed */
             continue;
         }
         if (best->handle) dlclose(best->handle);
@@ -72,7 +73,7 @@ vpps_status vpps_library_open(vpps_library *library) {
     return library->found;
 }
 
-/* POSIX has function pointers that fit into void *; ISO C has no conversion. */
+/* POSIX lets a function pointer be copied from a void *; ISO C has no such conversion. */
 vpps_status vpps_library_find(const vpps_library *library, void *handle, const char *name, void *function) {
     void *address = dlsym(handle, name);
     if (!address) return vpps_fail(VPPS_DEVICE, "%s: its library has no function %s", library->title, name);

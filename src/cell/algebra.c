@@ -8,7 +8,7 @@ static bool is_constant(const vpps_cell_number *n) { return n->kind == VPPS_NUMB
 
 static bool static_scale(const vpps_cell_value *v) { return vpps_is_run(v, VPPS_I_SCALE) && is_constant(&v->run.f); }
 
-/* The operation at hand: v, whose arguments have been simplified. */
+/* The operation to simplify: v, whose arguments are simplified already. */
 typedef struct operation {
     const vpps_compiled_cell *c;
     vpps_cell_value *v;
@@ -24,7 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* The argument of argument k; VPPS_NONE where a list lies between them. */
+/* Returns the first argument of argument k; value VPPS_NONE: the two have different axes. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];
@@ -32,7 +32,7 @@ static vpps_cell_arg below(const operation *o, uint32_t k) {
     return a;
 }
 
-/* Makes v another instruction over the first n of its arguments, with f where the instruction has such an operand. Returns true, for
+/* Makes v another instruction over the first n of its arguments, with f if the instruction has such an operand. Returns true, for
  * callers to return. */
 static bool become(const operation *o, uint32_t opcode, uint32_t n, float f) {
     o->v->run = (vpps_cell_run){
@@ -54,9 +54,9 @@ static void sort_operands(const operation *o) {
     o->args[1] = first;
 }
 
-/* ---------------------------------------------------------------- rules: true where v was changed; *same: v is that value */
+/* ---------------------------------------------------------------- rules: true if v was changed; *same: v equals that value */
 
-/* The argument, from number k on, that is a value placed from row `row` on; VPPS_NONE: there is none. */
+/* Returns the first argument, from number k on, that is a value placed at row `row`; VPPS_NONE: there is none. */
 static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     for (; k < o->v->n_args; k++) {
         const vpps_cell_value *x = arg(o, k);
@@ -67,7 +67,7 @@ static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     return VPPS_NONE;
 }
 
-/* The sum of values that are placed one below the other without gaps is their stack: as the gradients of a vector's slices. */
+/* Makes the sum of values that are placed one below the other without gaps their stack, as for the gradients of a vector's slices. */
 static bool join_places(const operation *o) {
     uint32_t n = 0, k;
     for (uint32_t row = 0; row < o->v->rows; row += o->c->values[below(o, k).value].rows, n++)
@@ -100,8 +100,8 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
 
 static bool is_moderate(float factor) { return fabsf(factor) >= 0x1p-16f && fabsf(factor) <= 0x1p16f; }
 
-/* May a number be multiplied by a * b instead of by a and then by b? That leaves the range of floats where the two would have left it, unless
- * one factor undoes what the other one does: so moderate factors alone may. */
+/* Returns whether a number may be multiplied by a * b instead of by a and then by b. The product leaves the range of floats only where
+ * the two steps would, unless one factor undoes the other; so factors of opposite directions must be moderate. */
 static bool may_join(float a, float b) {
     const float x = fabsf(a), y = fabsf(b);
     const bool same_way = (x <= 1 && y <= 1) || (x >= 1 && y >= 1);
@@ -128,7 +128,7 @@ static bool simplify_scale(const operation *o, uint32_t *same) {
     return become(o, VPPS_I_SCALE, 1, f);
 }
 
-/* A function of one constant, where every device computes the same bits. */
+/* Computes a function of one constant, if every device computes the same bits. */
 static bool fold_function(const operation *o) {
     float f;
     if (!constant(o, 0, &f)) return false;
@@ -232,7 +232,7 @@ static bool simplify_sum(const operation *o, uint32_t *same) {
 
 /* ---------------------------------------------------------------- parts of values */
 
-/* Rows of a stack that are all of one of its parts; *first becomes the first of them in it. */
+/* Finds the part of a stack that contains all rows of a slice; *first becomes the slice's first row inside the part. */
 static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
     const vpps_cell_value *x = arg(o, 0);
     uint32_t row = *first;
@@ -290,7 +290,7 @@ static bool simplify_run(const operation *o, uint32_t *same) {
         if (o->v->n_args == 1) *same = o->args[0].value;
         return false;
     case VPPS_I_DROPOUT:
-        if (o->v->run.f.real == 0) *same = o->args[0].value; /* the probability, a constant */
+        if (o->v->run.f.real == 0) *same = o->args[0].value; /* f is the probability, a constant */
         return false;
     case VPPS_I_NEG: return simplify_neg(o, same);
     case VPPS_I_SCALE: return simplify_scale(o, same);

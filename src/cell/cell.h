@@ -1,14 +1,14 @@
-/* cell.h - compiled cells: what a vertex function becomes before any batch is seen.
+/* cell.h - compiled cells: the form of a vertex function in which devices run it, made before any batch is seen.
  *
- *   lower.c          a recorded cell, or a single op, as values and the operations that make them
- *   differentiate.c  the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
- *   simplify.c       equal values once, what nobody reads dropped; algebra.c: constants and algebra
- *   split.c          parts (eager, main, lazy: Cavs, section 3.4), stages, what is kept, in how many places
- *   order.c          which stages wait for what other VPs did
- *   program.c        what each stage does, step by step: program.h
+ *   lower.c          makes values, and the operations that make them, of a recorded cell or a single op
+ *   differentiate.c  adds the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
+ *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
+ *   split.c          chooses parts (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
+ *   order.c          finds the stages that must wait for other virtual processors (VPs)
+ *   program.c        makes each stage's program, step by step: program.h
  *
- * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values; the
- * batch's records say where an input lies.
+ * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values;
+ * the batch's script tells where an input lies.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* compile.c - a lowered cell through all passes: see cell.h. */
+/* compile.c - runs a lowered cell through all passes: see cell.h. */
 #include "cell/flops.h"
 #include "cell/program.h"
 

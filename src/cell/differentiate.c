@@ -1,22 +1,22 @@
-/* differentiate.c - the backward operations of a lowered cell, by the rows of ops.def. A vertex contributes to the gradients of its inputs,
- * and the gradients of its outputs begin with the sum of the readers' contributions: gather and scatter, pull and push change places (Cavs,
- * section 3.1). Parameters' gradients are deferred: only their factors are named. */
+/* differentiate.c - adds the backward operations of a lowered cell, by the rows of ops.def. A vertex contributes to the gradients of its
+ * inputs, and the gradients of its outputs begin with the sum of the readers' contributions: gather and scatter, pull and push change
+ * places (Cavs, section 3.1). Parameters' gradients are deferred: only their factors are named. */
 #include "cell/cell.h"
 
-/* One term of a value's gradient. */
+/* A term of a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
-    vpps_param matrix; /* the part is matrix^T value; VPPS_NO_PARAM: value itself */
+    vpps_param matrix; /* the term is matrix^T value; VPPS_NO_PARAM: value itself */
 } part;
 
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    /* For each forward value: has it a gradient? It has if it is made of a trained parameter or of an input with a gradient, or is an
-     * output whose gradient the host reads. */
+    /* For each forward value: whether it has a gradient. It has if it depends on a trained parameter or on an input with a gradient, or
+     * is an output whose gradient the host reads. */
     bool *needs;
-    uint32_t *first;      /* parts of each forward value's gradient, the newest first */
-    uint32_t *recomputed; /* the recomputation of a forward value, or VPPS_NONE */
+    uint32_t *first;      /* for each forward value: the first term of its gradient, the newest */
+    uint32_t *recomputed; /* for each forward value: its recomputation, or VPPS_NONE */
     part *parts;
     uint32_t n_parts;
     bool ok;
@@ -26,7 +26,7 @@ static bool trained(const work *w, vpps_param p) {
     return p != VPPS_NO_PARAM && !w->c->needs.fixed && !w->model->params[p].frozen;
 }
 
-/* The outputs that a value stands for and whose gradients the host reads. */
+/* Returns the outputs that a value stands for and whose gradients the host reads, as bits. */
 static uint64_t asked_outputs(const vpps_compiled_cell *c, uint32_t v) {
     uint64_t asked = 0;
     for (uint64_t left = c->needs.asked_gradients; left; left &= left - 1)
@@ -79,7 +79,7 @@ static void add_arg(work *w, uint32_t value, uint32_t element, vpps_param matrix
     w->ok = w->ok && vpps_cell_add_arg(w->c, value, element, matrix);
 }
 
-/* ---------------------------------------------------------------- sums of parts */
+/* ---------------------------------------------------------------- sums of terms */
 
 static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *values, uint32_t n) {
     if (n == 1) return values[0];
@@ -88,8 +88,8 @@ static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *va
     return sum;
 }
 
-/* The parts of v's gradient as values: products with transposed matrices, all in one, and the sum of the others.
- * VPPS_NONE where there is none. */
+/* Gives the terms of v's gradient as values: one product with transposed matrices, and the sum of the others; VPPS_NONE if there is
+ * none. */
 static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value shape = c->values[v];
@@ -140,8 +140,8 @@ static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
 
 /* ---------------------------------------------------------------- operations */
 
-/* Is y recomputed in backward instead of kept? Recomputing costs less for a matrix of the model and for an elementwise function of a
- * value that is there, unless y is an output, which is kept in any case. */
+/* Returns whether y is recomputed in backward instead of kept. Recomputing costs less for a matrix of the model and for an elementwise
+ * function of a value that is there, unless y is an output, which is kept in any case. */
 static bool is_recomputed(const vpps_compiled_cell *c, uint32_t y) {
     const vpps_cell_value *v = &c->values[y];
     if (y >= c->n_forward || v->kind != VPPS_VALUE_RUN || vpps_is_output(c, y)) return false;
@@ -152,7 +152,7 @@ static bool is_recomputed(const vpps_compiled_cell *c, uint32_t y) {
     return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].axis == v->axis;
 }
 
-/* The value that backward reads for y: y, or its recomputation. */
+/* Returns the value that backward reads for y: y, or its recomputation. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     if (!is_recomputed(w->c, y)) return y;
     if (w->recomputed[y] == VPPS_NONE) {
@@ -169,14 +169,14 @@ static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     return w->recomputed[y];
 }
 
-/* The gradient of argument k of v, an instruction of form RUN with operands by the letters of its row. */
+/* Returns the gradient of argument k of y, a RUN, by an instruction whose operands are the letters of its row. */
 static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32_t opcode, const char *letters) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value v = c->values[y];
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    if (v.axis) dx.axis = v.axis; /* else the argument's, a list's where v is made of its members */
+    if (v.axis) dx.axis = v.axis; /* else the argument's axis, if y is made of a list's members */
     dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
@@ -185,14 +185,14 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'b': operands[n++] = kept_or_recomputed(w, b); break;
         case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
-        case 'i': operands[n++] = y + 1; break; /* its positions come right after it */
-        case 'w':                               /* of a list of weights, the member's */
+        case 'i': operands[n++] = y + 1; break; /* the positions come right after y */
+        case 'w':                               /* with a list of weights: the member's */
             elements[n] = k - 1;
             operands[n++] = a;
             break;
         case 'k':
             dx.run.u.kind = VPPS_NUMBER_POSITION;
-            for (uint32_t i = 0; i < k; i++) { /* operands before it */
+            for (uint32_t i = 0; i < k; i++) { /* operands before argument k */
                 const uint32_t axis = v.axis ? 0 : c->values[c->args[v.first_arg + i].value].axis;
                 *(axis ? &dx.run.u.count.list[axis] : &dx.run.u.count.base) += 1;
             }
@@ -202,7 +202,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'p': dx.run.f = v.run.f; break;
         case 'u':
         case 'e': dx.run.u = v.run.u; break;
-        default: break; /* r: from the shapes */
+        default: break; /* r follows from the shapes */
         }
     }
     const uint32_t at = add_value(w, dx);
@@ -210,7 +210,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     return at;
 }
 
-/* Adds up a gradient that was made for every member, where the vertex has the value once. */
+/* Sums a gradient over the members, if it has a value for each and the argument only one for the vertex. */
 static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     if (!w->ok || w->c->values[dx].axis == w->c->values[arg].axis) return dx;
     const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));
@@ -218,7 +218,7 @@ static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     return at;
 }
 
-/* The weights of a weighted sum: element by element. */
+/* Adds the gradients of a weighted sum's weights, element by element. */
 static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
     const uint32_t n = c->values[y].n_args - 1, first = c->values[y].first_arg;
@@ -227,7 +227,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.axis = c->values[c->args[first].value].axis; /* a member's weight gets its own */
+        scalar.axis = c->values[c->args[first].value].axis; /* a weight of each member has a gradient of its own */
     for (uint32_t i = 0; w->ok && i < n; i++) {
         dots[i] = add_value(w, scalar);
         add_arg(w, d, 0, VPPS_NO_PARAM);
@@ -270,7 +270,7 @@ static void product_parts(work *w, uint32_t y, uint32_t d) {
     }
 }
 
-/* Of a slice the gradient is placed, of a stack it is sliced. */
+/* Adds the gradients of a slice's argument (the gradient placed among zeros) or of a stack's arguments (slices of the gradient). */
 static void slice_parts(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
     const bool slice = c->values[y].run.opcode == VPPS_I_SLICE, list = c->values[y].run.over_list;
@@ -297,7 +297,7 @@ static void backward_of(work *w, uint32_t v) {
     collect(w, v, &product, &rest);
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    if (comes_in && c->needs.group > 1 && !asked) { /* whoever takes the contributions adds the shares of rows up */
+    if (comes_in && c->needs.group > 1 && !asked) { /* the task that sums up the contributions adds the VPs' shares */
         contribute(w, &value, product);
         contribute(w, &value, rest);
         return;

@@ -1,4 +1,4 @@
-/* lower.c - a recorded cell, or a single op, as forward values. See cell.h. */
+/* lower.c - makes the forward values of a recorded cell, or of a single op. See cell.h. */
 #include "cell/cell.h"
 
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v) {
@@ -17,12 +17,12 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
 
 /* ---------------------------------------------------------------- one op */
 
-/* The op to lower: what it is applied to, and where its own number comes from. */
+/* The op to lower, with its arguments and the source of its integer. */
 typedef struct lowering {
     vpps_compiled_cell *c;
     const vpps_signature *s;
-    const vpps_param *matrices; /* of an affine op */
-    const uint32_t *args;       /* values; lists count once */
+    const vpps_param *matrices; /* matrices of an affine op */
+    const uint32_t *args;       /* values of the arguments; a list is one value */
     uint32_t n_args;
     uint32_t axis;
     bool over_list, drops;
@@ -31,7 +31,7 @@ typedef struct lowering {
         IMM_STATIC,
         IMM_PULLED,
         IMM_OWN
-    } imm_kind; /* a constant; pulled index number imm; the vertex's own number */
+    } imm_kind; /* the op's integer: a constant; pulled index number imm; the vertex's own number */
 } lowering;
 
 static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
@@ -46,7 +46,7 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Products of operands that belong to the vertex alone are made once for the vertex, and added to the members' products. */
+/* Makes an affine op. Products of operands that the vertex has once are made once for the vertex, and added to the members' products. */
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;
@@ -79,7 +79,7 @@ static uint32_t lower_affine(const lowering *l) {
     return sum;
 }
 
-/* The op's integer, or the bits of its float. */
+/* Returns the op's integer, or the float with these bits. */
 static vpps_cell_number number_of(const lowering *l, bool real) {
     vpps_cell_number number = {.kind = VPPS_NUMBER_WORD};
     if (l->imm_kind == IMM_PULLED) {
@@ -92,7 +92,7 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
     return number;
 }
 
-/* 1 / number of arguments, of which lists count as often as they have members. */
+/* Returns 1 / number of arguments; a list counts as often as it has members. */
 static vpps_cell_number average_of(const lowering *l) {
     vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
     for (uint32_t i = 0; i < l->n_args; i++) {
@@ -102,7 +102,7 @@ static vpps_cell_number average_of(const lowering *l) {
     return vpps_counts_members(&f.count) ? f : vpps_real_number(1.0f / (float)l->n_args);
 }
 
-/* The number of its first element under dropout. */
+/* Returns the number of the op's first element under dropout. */
 static vpps_cell_number dropout_of(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     vpps_cell_number e = {.kind = VPPS_NUMBER_ELEMENT, .word = word_of(c, VPPS_WORD_DROPOUT, 0)};
@@ -112,7 +112,7 @@ static vpps_cell_number dropout_of(const lowering *l) {
     return e;
 }
 
-/* An op that is one instruction: operands by the letters of its row in ops.def. */
+/* Makes an op that is one instruction, with operands by the letters of its row in ops.def. */
 static uint32_t lower_run(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     const char *operands = vpps_ops[l->s->op].operands;
@@ -132,7 +132,7 @@ static uint32_t lower_run(const lowering *l) {
         default: break;
         }
     }
-    if (v.run.f.word == VPPS_NONE || v.run.u.word == VPPS_NONE) return VPPS_NONE; /* no room for a word */
+    if (v.run.f.word == VPPS_NONE || v.run.u.word == VPPS_NONE) return VPPS_NONE; /* no room for another word */
     const uint32_t y = vpps_cell_add(c, v);
     if (y == VPPS_NONE) return y;
     for (const char *letter = operands; *letter; letter++) {
@@ -170,7 +170,7 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
-    if (l->n_args && !l->c->values) return VPPS_NONE; /* the arguments are values */
+    if (l->n_args && !l->c->values) return VPPS_NONE; /* without values the arguments are missing: out of memory */
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
@@ -239,7 +239,8 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
     }
     for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
         const uint32_t otherwise =
-            cell->condition.there ? cell->otherwise[k] : VPPS_NONE; /* all are scattered, once each */
+            /* outputs of a cell with a condition are all scattered, once each */
+            cell->condition.there ? cell->otherwise[k] : VPPS_NONE;
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};
     }

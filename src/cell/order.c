@@ -1,14 +1,14 @@
-/* order.c - decides which stages of a cell wait for other VPs: at the same vertices, because stages read and overwrite each other's values;
- * and at other vertices, because they read these or contribute to them. A VP that reads only what it has made itself, its own rows or the
- * values of its own vertices, need not wait.
+/* order.c - decides which stages of a cell wait for other virtual processors (VPs): at the same vertices, because stages read and
+ * overwrite each other's values; and at other vertices, because they read these or contribute to them. A VP that reads only what it has
+ * made itself, its own rows or the values of its own vertices, need not wait.
  */
 #include "cell/cell.h"
 
-/* A VP's access to a value in a stage. */
+/* The part of a value that a VP accesses in a stage. */
 typedef enum extent {
-    EXTENT_ROWS,     /* the rows that it owns */
-    EXTENT_VERTICES, /* all, of its own vertices */
-    EXTENT_OTHERS    /* what other VPs have as well */
+    EXTENT_ROWS,     /* the rows that the VP owns */
+    EXTENT_VERTICES, /* all rows, of the VP's own vertices */
+    EXTENT_OTHERS    /* rows that other VPs access as well */
 } extent;
 
 static bool has_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x) {
@@ -20,7 +20,7 @@ static extent made(const vpps_compiled_cell *c, const vpps_cell_value *x) {
     return vpps_makes_shares(x) || !has_own_rows(c, x) ? EXTENT_OTHERS : EXTENT_ROWS;
 }
 
-/* Argument i of x. */
+/* Returns the part of argument i that x reads. */
 static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
     const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
     if (vpps_makes_shares(a)) return EXTENT_OTHERS;
@@ -30,13 +30,14 @@ static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32
 
 /* ---------------------------------------------------------------- the same vertices */
 
-/* A value as a stage has it. */
+/* A stage's access to a value. */
 typedef struct access {
     uint32_t value, stage;
     extent extent;
 } access;
 
-/* Puts access b after a, if b's stage is later. Stages over the same vertices share them out alike. */
+/* Puts access b after access a, if b's stage is later. Stages over the same vertices share them out alike, so that a VP alone needs no
+ * order. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
@@ -74,7 +75,8 @@ static void add(vpps_stage_set *set, extent e, uint32_t i) {
     *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* The inputs that a stage reads because it may be left out: the condition, and its outputs' values where the condition does not hold. */
+/* Adds the inputs that a stage reads because it may be skipped: the condition, and its outputs' values where the condition does not
+ * hold. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);

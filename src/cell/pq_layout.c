@@ -1,5 +1,5 @@
-/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: build a PQ tree of the sets of operands; impose the known order of one operand
- * on the others of its batch, until nothing changes; find the nodes of the tree that have the same order, by union-find with
+/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: build a PQ tree of the sets of operands; impose the known order of one
+ * operand on the others of its batch, until nothing changes; find the nodes of the tree that have the same order, by union-find with
  * transformations; traverse the tree. */
 #include "cell/pq_layout.h"
 
@@ -7,32 +7,32 @@
 
 #define NONE UINT32_MAX
 
-/* A node's order is that of another, its parent's, transformed: of a Q-node reversed or not; of a P-node by a permutation. */
+/* A node whose order is that of its parent in the union-find, transformed: a Q-node's reversed or not, a P-node's permuted. */
 typedef struct ordered {
     uint32_t parent;
-    bool flip;             /* Q: the other way round than the parent */
+    bool flip;             /* Q: its order is the reverse of the parent's */
     uint32_t *permutation; /* P: child i of the parent is child permutation[i] here; NULL: the same */
-    uint32_t *chosen;      /* of a class's decider, P: its order, when it has one */
-    uint8_t direction;     /* Q: 0 not chosen, 1 as they are, 2 the other way round */
+    uint32_t *chosen;      /* P, the root of a class: the chosen order; NULL: none yet */
+    uint8_t direction;     /* Q, the root of a class: 0 not chosen, 1 as they are, 2 reversed */
 } ordered;
 
 typedef struct planner {
     vpps_pq_tree tree;
     const vpps_layout_batch *batches;
     uint32_t n_batches;
-    uint64_t *dropped;     /* of each batch, bits of its operands */
-    uint32_t *member;      /* of each value: which of the operand at hand it is */
-    uint64_t *below;       /* of each node: members below it, of the operand at hand */
-    uint64_t *below_2;     /* the same of the other operand of a pair */
-    uint64_t *constraints; /* members that must be consecutive */
+    uint64_t *dropped;     /* for each batch: its operands that must be copied, as bits */
+    uint32_t *member;      /* for each value: its number in the present operand */
+    uint64_t *below;       /* for each node: members of the present operand in its subtree, as bits */
+    uint64_t *below_2;     /* for each node: members of the other operand of a pair in its subtree */
+    uint64_t *constraints; /* sets of members that must be consecutive */
     uint32_t n_constraints;
-    ordered *orders; /* of each node */
+    ordered *orders; /* for each node of the tree */
     bool ok;         /* false: out of memory */
 } planner;
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }
 
-/* Does an operand have a value twice? Then it is copied in any layout. */
+/* Returns whether an operand has a value twice; it is then copied in any layout. */
 static bool is_broadcast(const uint32_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -48,13 +48,13 @@ static bool is_constrained(const planner *p, uint32_t batch, uint32_t o) {
     return can_lie_together(&p->batches[batch], o) && !(p->dropped[batch] >> o & 1);
 }
 
-/* The operand must be copied: takes back its change to the tree. */
+/* Marks an operand as copied, and takes back its change to the tree. */
 static void drop(planner *p, uint32_t batch, uint32_t o, uint32_t root) {
     p->tree.root = root;
     p->dropped[batch] |= (uint64_t)1 << o;
 }
 
-/* Imposes that `members` of an operand are consecutive. */
+/* Makes `members` of an operand consecutive. */
 static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width, uint64_t members) {
     uint32_t set[VPPS_LAYOUT_WIDTH], n = 0;
     for (uint32_t i = 0; i < width; i++)
@@ -66,7 +66,7 @@ static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width,
 
 static uint64_t all_members(uint32_t width) { return width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
 
-/* Step 1: each operand is consecutive, or dropped. (The paper drops whole batches; the others' operands are worth having.) */
+/* Step 1: makes each operand consecutive, or drops it. (The paper drops whole batches; the others' operands are worth having.) */
 static void impose_adjacency(planner *p) {
     for (uint32_t i = 0; i < p->n_batches; i++) {
         const vpps_layout_batch *b = &p->batches[i];
@@ -80,7 +80,7 @@ static void impose_adjacency(planner *p) {
 
 /* ---------------------------------------------------------------- an operand's subtree */
 
-/* Children [first, first + n) of a node: an operand's values and no others are below them. */
+/* Children [first, first + n) of a node, whose subtrees have an operand's values and no others. */
 typedef struct subtree {
     uint32_t node, first, n;
 } subtree;
@@ -126,7 +126,7 @@ static void add_constraint(planner *p, uint64_t members) {
     if (p->ok) p->constraints[p->n_constraints++] = members;
 }
 
-/* Below a P-node all are consecutive, below a Q-node neighbours are. */
+/* Lists sets that are consecutive in a subtree: for a P-node all members, for a Q-node those of adjacent children. */
 static void list_constraints(planner *p, subtree s) {
     const uint32_t *children = vpps_pq_children(&p->tree, s.node) + s.first;
     uint64_t all = 0;
@@ -139,7 +139,7 @@ static void list_constraints(planner *p, subtree s) {
     for (uint32_t i = 0; i < s.n; i++) list_constraints(p, whole(&p->tree, children[i]));
 }
 
-/* Imposes the known order of an operand on the others. Did anything change? */
+/* Imposes the known order of an operand on the others; returns whether anything changed. */
 static bool broadcast(planner *p, uint32_t batch) {
     const vpps_layout_batch *b = &p->batches[batch];
     bool changed = false;
@@ -167,9 +167,10 @@ static void broadcast_all(planner *p) {
     }
 }
 
-/* ---------------------------------------------------------------- step 3: orders that are the same */
+/* ---------------------------------------------------------------- step 3: equal orders */
 
-/* The decider of a node's order; what is between them goes to *flip, or, composed, to `map` (child of the decider -> child). */
+/* Returns the node that decides a node's order (the root of its class), and gives the transformation between them: *flip, or `map`
+ * (child of the decider -> child). */
 static uint32_t find_decider(const planner *p, uint32_t node, bool *flip, uint32_t *map) {
     const uint32_t n = p->tree.nodes[node].n;
     *flip = false;
@@ -185,7 +186,7 @@ static uint32_t find_decider(const planner *p, uint32_t node, bool *flip, uint32
     return node;
 }
 
-/* Child i of a is to lie where child f[i] of b does. False: that is not compatible with what is known, or there is no memory. */
+/* Makes child i of a lie where child f[i] of b does. False: this contradicts earlier relations, or out of memory. */
 static bool unite_p(planner *p, uint32_t a, uint32_t b, const uint32_t *f) {
     uint32_t map_a[VPPS_LAYOUT_WIDTH], map_b[VPPS_LAYOUT_WIDTH], inverse[VPPS_LAYOUT_WIDTH];
     const uint32_t n = p->tree.nodes[a].n;
@@ -217,7 +218,7 @@ static bool unite_q(planner *p, uint32_t a, uint32_t b, bool flip) {
     return true;
 }
 
-/* Two operands of a batch, whose subtrees have the same form: nodes that hold the same members have the same order. */
+/* Relates two operands of a batch, whose subtrees have the same form: nodes that hold the same members get the same order. */
 static bool relate(planner *p, subtree a, subtree b) {
     const vpps_pq_tree *t = &p->tree;
     const uint8_t kind = t->nodes[a.node].kind;
@@ -248,7 +249,7 @@ static void relate_all(planner *p) {
             if (!is_constrained(p, i, o)) continue;
             const subtree y = find_subtree(p, operand(b, o), b->width, p->below_2);
             const subtree x = find_subtree(p, operand(b, first), b->width, p->below);
-            relate(p, x, y); /* what is not compatible is copied */
+            relate(p, x, y); /* operands that do not fit are copied */
         }
     }
 }
@@ -262,7 +263,7 @@ static uint32_t least_leaf(const vpps_pq_tree *t, uint32_t node) {
     return least;
 }
 
-/* The order of a P-node's children: the one that comes first in the cell comes first, where its class has none yet. */
+/* Returns the order of a P-node's children; if its class has none yet, in the order of the cell. */
 static const uint32_t *choose_p(planner *p, uint32_t node, const uint32_t *map, uint32_t decider) {
     const vpps_pq_tree *t = &p->tree;
     const uint32_t n = t->nodes[node].n;
@@ -290,7 +291,7 @@ static void traverse(planner *p, uint32_t node, uint32_t *order, uint32_t *n_ord
     }
     uint32_t map[VPPS_LAYOUT_WIDTH];
     bool flip = false;
-    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* larger ones are related to none */
+    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* larger nodes are related to no others */
     const uint32_t decider = small ? find_decider(p, node, &flip, map) : node;
     if (x->kind == VPPS_PQ_P) {
         const uint32_t *chosen = small ? choose_p(p, node, map, decider) : NULL;
@@ -327,7 +328,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 
 /* ---------------------------------------------------------------- copies */
 
-/* Do an operand's values lie one after the other, in the order in which `first` does? */
+/* Returns whether an operand's values are adjacent, in the order of the values in `first`. */
 static bool lies_as(const uint32_t *place, const uint32_t *values, const uint32_t *first, uint32_t width) {
     uint32_t least = NONE, least_of_first = NONE;
     for (uint32_t i = 0; i < width; i++) {
@@ -354,8 +355,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* The operand whose order the batch runs in: the one that most others lie like, and of these one that lies in the order in which
- * the batch is written down; NONE: none lies together. */
+/* Returns the operand whose order the batch runs in: the one that most others share, and of these one in the batch's own order; NONE: no
+ * operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {

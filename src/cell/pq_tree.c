@@ -1,5 +1,5 @@
-/* pq_tree.c - see pq_tree.h. Booth and Lueker's templates, by recursion from the root, in time linear in the tree rather than in
- * the set: cells are small. */
+/* pq_tree.c - see pq_tree.h. Booth and Lueker's templates, by recursion from the root, in time linear in the tree rather than in the
+ * set: cells are small. */
 #include "cell/pq_tree.h"
 
 #define NONE UINT32_MAX
@@ -11,7 +11,7 @@ static bool is_partial(const vpps_pq_tree *t, uint32_t node) { return !is_full(t
 
 /* ---------------------------------------------------------------- nodes */
 
-/* Makes a node over n children; with one child returns that one; NONE: out of memory. `children` may lie in scratch. */
+/* Makes a node over n children; with one child returns the child. NONE: out of memory. `children` may lie in scratch. */
 static uint32_t make(vpps_pq_tree *t, vpps_pq_kind kind, const uint32_t *children, uint32_t n) {
     if (n == 1) return children[0];
     if (!VPPS_RESERVE(t->nodes, t->n_nodes + 1u) || !VPPS_RESERVE(t->links, t->n_links + (size_t)n)) { return NONE; }
@@ -60,7 +60,7 @@ void vpps_pq_mark(vpps_pq_tree *t, const uint32_t *set, uint32_t n) {
 
 /* ---------------------------------------------------------------- templates
  *
- * Children are put together on the scratch stack; what is pushed is taken off again by who began. */
+ * Children of a new node are collected on the scratch stack; the function that pushed them takes them off again. */
 
 static bool push(vpps_pq_tree *t, uint32_t node) {
     if (node == NONE || !VPPS_RESERVE(t->scratch, t->n_scratch + 1u)) return false;
@@ -111,7 +111,7 @@ static outcome linear_p(vpps_pq_tree *t, uint32_t node) {
     return push_group(t, node, is_full) ? FITS : NO_MEMORY;
 }
 
-/* Of a child: 0 empty, 1 partial, 2 full. */
+/* Returns how much of a child is in the set: 0 nothing, 1 a part, 2 all. */
 static uint32_t fullness(const vpps_pq_tree *t, uint32_t node) {
     return is_full(t, node) ? 2 : is_empty(t, node) ? 0 : 1;
 }
@@ -131,13 +131,13 @@ static outcome linear_q(vpps_pq_tree *t, uint32_t node) {
     return FITS;
 }
 
-/* Pushes what is below a node as a sequence, first what is not in the set, then what is. */
+/* Pushes a node's subtree as a sequence: first elements that are not in the set, then elements that are. */
 static outcome push_linear(vpps_pq_tree *t, uint32_t node) {
     if (!is_partial(t, node)) return push(t, node) ? FITS : NO_MEMORY;
     return at(t, node)->kind == VPPS_PQ_P ? linear_p(t, node) : linear_q(t, node);
 }
 
-/* The same, the other way round. */
+/* Pushes a node's subtree as a sequence: first elements that are in the set, then elements that are not. */
 static outcome push_linear_back(vpps_pq_tree *t, uint32_t node) {
     const uint32_t base = t->n_scratch;
     const outcome o = push_linear(t, node);
@@ -145,7 +145,8 @@ static outcome push_linear_back(vpps_pq_tree *t, uint32_t node) {
     return o;
 }
 
-/* The pertinent root, a P-node: the full ones between at most two partial ones, as one more child beside the empty ones. */
+/* Reduces a P-node that is the root of the set: its full children, between at most two partial ones, become one child beside the empty
+ * ones. */
 static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n_partial = count_partial(t, node);
     if (n_partial > 2) return FAILS;
@@ -177,7 +178,7 @@ static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     return *out == NONE ? NO_MEMORY : FITS;
 }
 
-/* A Q-node: empty ones, at most one partial one, full ones, at most one partial one, empty ones. */
+/* Reduces a Q-node that is the root of the set: empty children, at most one partial one, full ones, at most one partial one, empty ones. */
 static outcome root_q(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n = at(t, node)->n;
     enum { BEFORE, INSIDE, AFTER } place = BEFORE;
@@ -195,12 +196,12 @@ static outcome root_q(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     return *out == NONE ? NO_MEMORY : FITS;
 }
 
-/* The node, reduced; itself where nothing changes. */
+/* Reduces a node; *out is the node itself if nothing changes. */
 static outcome reduce(vpps_pq_tree *t, uint32_t node, uint32_t n_set, uint32_t *out) {
     *out = node;
     if (is_full(t, node)) return FITS;
     const uint32_t n = at(t, node)->n;
-    for (uint32_t i = 0; i < n; i++) { /* does one child hold all of the set? */
+    for (uint32_t i = 0; i < n; i++) { /* finds a child that holds all of the set */
         const uint32_t child = vpps_pq_children(t, node)[i];
         if (at(t, child)->marked != n_set) continue;
         uint32_t other;
@@ -218,7 +219,7 @@ static outcome reduce(vpps_pq_tree *t, uint32_t node, uint32_t n_set, uint32_t *
     const bool same = count_partial(t, node) == 0;
     const outcome o = root_q(t, node, out);
     if (o != FITS || !same) return o;
-    t->n_nodes = before; /* the set was a run of the children already */
+    t->n_nodes = before; /* the set was consecutive among the children already */
     *out = node;
     return FITS;
 }

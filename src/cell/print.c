@@ -1,5 +1,4 @@
-/* print.c - a compiled cell as tables: what it reads, its stages and their operations, what is kept and contributed, what
- * it costs. */
+/* print.c - prints a compiled cell as tables: its inputs, its stages and their operations, kept values, contributions, and its cost. */
 #include "cell/print.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"
@@ -13,10 +12,10 @@ typedef struct printer {
     const vpps_model *model;
     const vpps_compiled_cell *c;
     FILE *file;
-    bool failed; /* no memory for a text */
+    bool failed; /* out of memory for a text */
 } printer;
 
-/* 1310720 as 1,310,720. */
+/* Writes a number with commas: 1310720 as 1,310,720. */
 static const char *grouped(uint64_t n, char *text) {
     char digits[24];
     const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
@@ -37,13 +36,13 @@ static void print_text(printer *p, char *text) {
 
 static void print_name(printer *p, uint32_t v) { print_text(p, vpps_value_name(p->model, p->c, v)); }
 
-/* " a vertex", " a member", or, of several lists, " a member of list 0". */
+/* Prints " a vertex", " a member", or, of several lists, " a member of list 0". */
 static void print_axis(printer *p, uint32_t axis) {
     fputs(axis ? " a member" : " a vertex", p->file);
     if (axis && p->c->n_lists > 1) fprintf(p->file, " of list %u", axis - 1);
 }
 
-/* "1,024 a vertex and 256 a member", with the second part where there is a list. */
+/* Prints "1,024 a vertex and 256 a member"; the second amount only if there is a list. */
 static void print_amount(printer *p, const uint64_t amounts[VPPS_AXES], const char *unit) {
     char text[32];
     bool any = false;
@@ -64,14 +63,14 @@ static void print_flops(printer *p, const vpps_cell_flops *f) {
     print_amount(p, all, " flops");
 }
 
-/* ---------------------------------------------------------------- what is read and given */
+/* ---------------------------------------------------------------- inputs and outputs */
 
 static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32_t i) {
     const bool gradient = gradients >> i & 1, recurs = recurrent >> i & 1;
     return gradient && recurs ? "gradient, recurrent" : gradient ? "gradient" : recurs ? "recurrent" : "";
 }
 
-/* Takes the text. */
+/* Prints an input's origin, and frees its text. */
 static void print_origin(printer *p, char *text, const char *words) {
     p->failed |= !text;
     fprintf(p->file, *words ? "%-28s %s\n" : "%s%s\n", text ? text : "", words);
@@ -169,7 +168,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     fputc('\n', p->file);
 }
 
-/* Widths of a stage's first two columns. */
+/* Gives the widths of a stage's first two columns. */
 static void measure(printer *p, const vpps_cell_stage *s, int *name_width, int *text_width) {
     *name_width = *text_width = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -202,9 +201,9 @@ static void print_stage(printer *p, uint32_t number) {
     vpps_print_steps(p->file, p->model, c, number);
 }
 
-/* ---------------------------------------------------------------- what lies in memory */
+/* ---------------------------------------------------------------- records */
 
-/* The values of one place of the record, in the order of their making. */
+/* Prints the values of one place of the record, in the order in which they are made. */
 static void print_place(printer *p, uint32_t record, uint32_t offset) {
     const vpps_compiled_cell *c = p->c;
     const char *between = "";
@@ -308,7 +307,7 @@ static void print_outers(printer *p) {
     }
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole cell */
 
 static void print_part(printer *p, const char *label, bool (*of)(const vpps_compiled_cell *c, uint32_t v)) {
     const vpps_compiled_cell *c = p->c;
@@ -337,7 +336,7 @@ static void print_cost(printer *p) {
     fputc('\n', p->file);
 }
 
-/* The text is made in memory and written at once, so that errno is the failed write's. */
+/* Prints a cell. The text is made in memory and written at once, so that errno is that of the failed write. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
     char *text = NULL;
     size_t size = 0;

@@ -1,13 +1,13 @@
-/* program.c - see program.h: makes steps of a stage's values, in their order. A value is loaded when it is first read, since a later one
- * may be stored in its place (split.c), and stored when it is made. */
+/* program.c - see program.h: makes the steps of a stage from its values, in their order. A value is loaded when it is first read, since
+ * a later one may be stored in its place (split.c), and stored when it is made. */
 #include "cell/program.h"
 
 typedef struct builder {
     const vpps_compiled_cell *c;
     vpps_program *p;
     uint32_t stage;
-    uint32_t *slot; /* of each value; VPPS_NONE: none now */
-    uint32_t *last; /* the last place in the stage's order where each value is read */
+    uint32_t *slot; /* for each value: its slot; VPPS_NONE: it has none now */
+    uint32_t *last; /* for each value: the last position in the stage's order that reads it */
     bool ok;
 } builder;
 
@@ -32,7 +32,7 @@ static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, u
 }
 static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
 
-/* Number of these rows among those that are dealt, + 1. */
+/* Returns 1 + the index of this number of rows among those that are shared out. */
 static uint16_t deal(builder *b, uint32_t rows) {
     vpps_program *p = b->p;
     uint32_t i = 0;
@@ -44,7 +44,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
     return (uint16_t)p->n_dealt;
 }
 
-/* An operand without a place. */
+/* Returns an operand without a place. */
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
@@ -70,7 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* The value's place outside of the tile. Data are read from the script by the stage that makes the value, and from the record by others. */
+/* Returns an operand that is the value in memory. Data are read from the script by the stage that makes the value, and from the record
+ * by others. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -109,7 +110,7 @@ static vpps_program_step *add_step(builder *b, vpps_step_kind kind, vpps_operand
     return &p->steps[p->n++];
 }
 
-/* Of the step that was added last. */
+/* Adds an operand to the step that was added last. */
 static void add_operand(builder *b, vpps_operand o) {
     vpps_program *p = b->p;
     b->ok = b->ok && VPPS_RESERVE(p->operands, p->n_operands + 1u);
@@ -129,11 +130,11 @@ static void take_slot(builder *b, uint32_t v) {
     b->ok = b->slot[v] != VPPS_NONE;
 }
 
-/* Releases the slot of a value that is not read after this place. */
+/* Releases the slot of a value that is not read after this position. */
 static void release(builder *b, uint32_t v, uint32_t place) {
     if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
     vpps_release_slot(&b->p->slots, b->slot[v]);
-    b->last[v] = VPPS_NONE; /* once */
+    b->last[v] = VPPS_NONE; /* released only once */
 }
 
 static void load(builder *b, uint32_t v) {
@@ -144,7 +145,7 @@ static void load(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* How an argument of this letter is read. */
+/* Returns how an instruction reads an argument of this letter. */
 static vpps_access access_of(const vpps_cell_value *x, const vpps_cell_value *y, char letter) {
     const vpps_form form = vpps_instructions[x->run.opcode].form;
     if (letter == 's') return form == VPPS_FORM_ROW && x->cols > 1 ? VPPS_ACCESS_COLUMN : VPPS_ACCESS_SCALAR;
@@ -193,14 +194,14 @@ static void add_run(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-/* The first contribution from number j on that is value v; the number of all: there is none. */
+/* Returns the first contribution of value v from number j on; the number of all contributions: there is none. */
 static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
     return j;
 }
 
-/* The place in which a product is made. A product that its stage does not read is made in its place in the record, unless its operands lie
- * there; a transposed one in its only contribution. All others are made in a slot. */
+/* Returns the destination of a product. A product that its stage does not read goes to its place in the record, unless its operands lie
+ * there; a transposed one to its only contribution. All others go to a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -214,8 +215,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Is the value that a product starts from read from memory, without a slot? It is if nothing else in the stage reads it, and it is itself a
- * product, so that its vectors lie at equal distances. */
+/* Returns whether the value that a product adds is read from memory, without a slot: if nothing else in the stage reads it, and it is a
+ * product itself, so that its vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -262,7 +263,7 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
-/* Stores a value from its slot to its place in the record and its contributions. */
+/* Stores a value from its slot to its place in the record and to its contributions. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
@@ -289,7 +290,7 @@ static void add_value(builder *b, uint32_t place) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* made with the value before it, which took its slot */
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* made with the preceding value, which took its slot */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);
@@ -303,7 +304,7 @@ static void add_value(builder *b, uint32_t place) {
     release(b, v, place);
 }
 
-/* The places in the order where values are read for the last time, or made. */
+/* Finds, for each value, the position in the order where it is read for the last time, or made. */
 static void mark_last(builder *b) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     memset(b->last, 0, b->c->n_values * sizeof *b->last);

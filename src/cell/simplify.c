@@ -12,7 +12,7 @@ static bool equal_runs(const vpps_cell_run *a, const vpps_cell_run *b) {
            a->table == b->table && equal_numbers(&a->f, &b->f) && equal_numbers(&a->u, &b->u);
 }
 
-/* Do values of one kind differ in nothing but their arguments? */
+/* Returns whether values of one kind differ in nothing but their arguments. */
 static bool equal_kind(const vpps_cell_value *a, const vpps_cell_value *b) {
     switch (a->kind) {
     case VPPS_VALUE_INPUT: return a->input == b->input;
@@ -38,7 +38,7 @@ static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const v
     return true;
 }
 
-/* Marks the values that marked values read. */
+/* Marks the values that are used: by the host, other vertices or parameters, or by values that are used. */
 static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) used[c->outputs[k].value] = 1;
@@ -51,14 +51,14 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     }
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* inputs are the first values, in order */
+        if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* inputs are always kept, as the first values, in order */
         for (uint32_t i = 0; used[v] && i < x->n_args; i++) used[c->args[x->first_arg + i].value] = 1;
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* positions follow what found them, which wants to store them */
+    for (uint32_t v = 1; v < c->n_values; v++) /* positions follow the instruction that finds and stores them */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) used[v] |= used[v - 1];
 }
 
-/* Writes the cell anew: value v becomes map[v]. `keep` NULL: all, with equal ones merged. */
+/* Rebuilds the cell: value v becomes map[v]. `keep` NULL: keeps all values, and merges equal ones. */
 static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     vpps_compiled_cell to = {0};
     uint32_t n_forward = 0;

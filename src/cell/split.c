@@ -1,18 +1,19 @@
-/* split.c - where and when a cell's values are made: parts (Cavs, section 3.4), stages, what is kept and where.
+/* split.c - decides where and when a cell's values are made: parts (Cavs, section 3.4), stages, and the places of kept values.
  *
- * A stage is the work of a VP that needs no result that another VP makes meanwhile. Where rows are shared out, a product reads whole
- * vectors, of which the VP has made its own rows only: so it begins a stage. A product with a transposed matrix, whose shares the VPs add
- * up later, ends one. Where vertices are shared out a part is one stage.
+ * A stage is the work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If rows are shared out, a
+ * product reads whole vectors, of which the VP has made its own rows only: so it begins a stage. A product with a transposed matrix,
+ * whose shares the VPs add up later, ends one. If vertices are shared out, a part is one stage.
  */
 #include "cell/cell.h"
 
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    uint8_t *recurrent; /* depends on a child of the recurrence (backward: on a gradient that comes through it) */
-    uint8_t *leads;     /* leads to one */
-    uint32_t *last;     /* kept values: last stage that reads them */
-    uint8_t *one_pass;  /* kept values: only their own vertex reads them, in the pass that makes them */
+    /* for each value: it depends on a child of the recurrence (backward: on a gradient that comes through it) */
+    uint8_t *recurrent;
+    uint8_t *leads;    /* for each value: a parent of the recurrence depends on it */
+    uint32_t *last;    /* for each kept value: the last stage that reads it */
+    uint8_t *one_pass; /* for each kept value: only its own vertex reads it, in the pass that makes it */
 } work;
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
@@ -48,7 +49,7 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Products and their operands are eager; elementwise work that needs no child stays with its readers. */
+/* Chooses parts: products and their operands are eager; elementwise work that needs no child stays with its readers. */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
@@ -72,7 +73,7 @@ static void choose_parts(work *w) {
             if (same && a->part > x->part) a->part = x->part;
         }
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* what found positions stores them */
+    for (uint32_t v = 1; v < c->n_values; v++) /* the instruction that finds positions also stores them */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].part = c->values[v - 1].part;
 }
 
@@ -98,7 +99,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     return VPPS_SPLIT_ROWS;
 }
 
-/* An elementwise instruction whose operands are rows alike, or scalars. */
+/* Returns whether an instruction is elementwise on the same rows of its operands, or scalars. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
     const char *types = vpps_instructions[x->run.opcode].operands;
     if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
@@ -108,7 +109,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Is v read from its place by a product, for a parameter's gradient or by the host? They would read shares of v, not the sum. */
+/* Returns whether a product, a parameter's gradient or the host reads v from its place. They would read shares of v, not the sum. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -142,13 +143,13 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* and so are all that follow */
+        if (*types == '*') return false; /* all further operands are tensors */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
 }
 
-/* A value whose split is not decided gets the split of a value that it reads. */
+/* Gives a value whose split is not decided the split of a value that it reads. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -159,7 +160,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Do values of v's part read v, all of them made by rows and reading only a VP's own rows? */
+/* Returns whether values of v's part read v, all of them made by rows and reading only a VP's own rows. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -184,10 +185,10 @@ static void choose_splits(work *w) {
         if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
-    for (uint32_t v = c->n_values; v-- > 0;) /* or by rows, as all that reads it */
+    for (uint32_t v = c->n_values; v-- > 0;) /* else by rows, if all readers are */
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    for (uint32_t v = c->n_values; v-- > 0;) { /* or as its readers are made */
+    for (uint32_t v = c->n_values; v-- > 0;) { /* else like a reader */
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -203,7 +204,7 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Numbers the stages of each part from 0; values get the number of theirs. A part has at most as many stages as values. */
+/* Numbers the stages of each part from 0, and gives values their stage. A part has at most as many stages as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     uint8_t *split_of = calloc(VPPS_PARTS, c->n_values + (size_t)1); /* stage s of part p: [p * n_values + s] */
@@ -231,7 +232,7 @@ static bool number_stages(work *w) {
     return true;
 }
 
-/* Lists the stages in the order of their running; values get the index of theirs. */
+/* Lists the stages in the order in which they run, and gives values their stage's index. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     uint32_t n_of[VPPS_PARTS] = {0};
@@ -271,7 +272,7 @@ static bool list_stages(work *w) {
     return true;
 }
 
-/* ---------------------------------------------------------------- what is kept, and where */
+/* ---------------------------------------------------------------- kept values and their places */
 
 static void keep(work *w, uint32_t v, uint32_t last) {
     vpps_cell_value *x = &w->c->values[v];
@@ -280,7 +281,7 @@ static void keep(work *w, uint32_t v, uint32_t last) {
     x->kept = true;
 }
 
-/* Does nothing but one contribution read v? */
+/* Returns whether one contribution is the only reader of v. */
 static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) n += c->contributions[j].value == v;
@@ -290,7 +291,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Scales contributions to members of lists. */
+/* Marks contributions to members of lists as scaled, where they are a vector times a scalar. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
@@ -343,8 +344,9 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Has a VP read all that it reads of u in v's stage before it stores v? A product reads memory while it runs. Where rows are shared out it
- * reads the whole vector, of which another VP may have stored its rows of v by then. All other readers load the VP's own rows once. */
+/* Returns whether a VP has read all that it reads of u in v's stage before it stores v. A product reads memory while it runs; if rows
+ * are shared out it reads the whole vector, of which another VP may have stored its rows of v by then. All other readers load the VP's
+ * own rows once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -365,9 +367,9 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     return true;
 }
 
-/* May v, made later, lie where u lies? u must have been read for the last time: in an earlier stage, or in v's own by the
- * same VP before v is stored; an operation's operands are read before its result is stored. Of values of as many rows a VP owns the same
- * words. */
+/* Returns whether v, made later, may take the place of u. u must have been read for the last time: in an earlier stage, or in v's own by
+ * the same VP before v is stored; an operation's operands are read before its result is stored. A VP owns the same words of values with
+ * equally many rows. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
@@ -388,7 +390,7 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds the places of kept values: `place` becomes the first value in each one's. A place is in a pass record if all its values may be. */
+/* Finds the places of kept values: place[v] becomes the first value in v's place. A place is in a pass record if all its values may be. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -406,7 +408,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Lists the places, in the order of their first values. */
+/* Assigns offsets to the places, in the order of their first values. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -432,7 +434,7 @@ static void place_in_records(work *w, const uint32_t *place) {
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
 }
 
-/* Stages that read a pass record. */
+/* Marks the stages that read a pass record. */
 static void mark_readers(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -446,7 +448,7 @@ static void mark_readers(work *w) {
 
 static bool place_kept(work *w) {
     const size_t n = w->c->n_values + (size_t)1;
-    uint32_t *follower = malloc(2 * n * sizeof *follower); /* who lies in a value's place now */
+    uint32_t *follower = malloc(2 * n * sizeof *follower); /* the value that is in each place now */
     if (!follower) return false;
     memset(follower, 0xff, 2 * n * sizeof *follower);
     find_one_pass(w);

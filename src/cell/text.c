@@ -1,9 +1,9 @@
-/* text.c - values and operations as text. See print.h. */
+/* text.c - writes values and operations as text. See print.h. */
 #include "cell/print.h"
 
 #include <ctype.h>
 
-/* How instructions read that are no call of a function: $0 to $9 are the operands, $f and $u the numbers. */
+/* Formulas of instructions that are not written as function calls: $0 to $9 are the operands, $f and $u the numbers. */
 static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_FILL] = "$f",
     [VPPS_I_COPY] = "$0",
@@ -83,7 +83,7 @@ static void write_name(const writer *w, uint32_t v) {
     }
 }
 
-/* All members of a list, where a vertex reads them all: "t3...". */
+/* Writes an argument; "t3..." if a vertex reads all members of a list. */
 static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps_cell_arg *a, bool scalar) {
     const vpps_cell_value *x = &w->c->values[a->value];
     write_name(w, a->value);
@@ -102,7 +102,7 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
     }
 }
 
-/* Is operand k of an instruction a scalar? Of one that goes over columns it is a vector. */
+/* Returns whether operand k of an instruction is a scalar; for an instruction that goes over columns it is a vector. */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
     for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)
@@ -119,7 +119,7 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
     }
 }
 
-/* "2 members + 1": what lists and the operands beside them come to; of several lists, "2 members of list 0". */
+/* Writes a count: "2 members + 1"; with several lists "2 members of list 0". */
 static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
     for (uint32_t d = 1; d < VPPS_AXES; d++) {
@@ -164,7 +164,7 @@ static void write_formula(const writer *w, const vpps_cell_value *x, const char 
     }
 }
 
-/* An instruction by its name: dropout(t3, 0.25). */
+/* Writes an instruction as a function call: dropout(t3, 0.25). */
 static void write_call(const writer *w, const vpps_cell_value *x) {
     uint32_t k = 0;
     const char *between = "";
@@ -199,7 +199,7 @@ static void write_sum(const writer *w, const vpps_cell_value *x) {
     if (scaled) fputc(')', w->out);
 }
 
-/* Rows of values: of one, of a stack of some. */
+/* Writes rows of a value, or a stack of values. */
 static void write_parts(const writer *w, const vpps_cell_value *x) {
     const uint32_t first = x->run.u.whole;
     const bool stack = x->run.opcode == VPPS_I_STACK;
@@ -282,7 +282,7 @@ static void write_outer(const writer *w, uint32_t i) {
 
 /* ---------------------------------------------------------------- */
 
-/* What `write` writes of something of the cell's, as a string; NULL: out of memory. */
+/* Returns what `write` writes of item i of the cell, as a string; NULL: out of memory. */
 static char *written(const vpps_model *model, const vpps_compiled_cell *c, void (*write)(const writer *w, uint32_t i),
                      uint32_t i) {
     char *text = NULL;

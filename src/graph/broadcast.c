@@ -17,7 +17,7 @@ vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t col
     return s.cols == 1 ? vpps_matmul(g, x, vpps_ones(g, 1, cols)) : vpps_matmul(g, vpps_ones(g, rows, 1), x);
 }
 
-/* The product with ones to the left, or to the right. */
+/* Returns x summed over its rows (a product with ones on the left) or its columns (ones on the right). */
 static vpps_node sum(vpps_graph *g, const char *call, vpps_node x, bool of_rows) {
     vpps_signature s;
     uint32_t axis;

@@ -1,4 +1,4 @@
-/* build.c - the op calls: each checks its operands' shapes by the rule of its row in ops.def and makes one node. */
+/* build.c - the op calls: each checks its operands' shapes by the rule in its row of ops.def and makes one node. */
 #include "graph/graph.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static vpps_node unequal_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps
                            vpps_ops[op].name, i, a->rows, a->cols, vpps_weighs(op), first->rows, first->cols);
 }
 
-/* One argument more for the result's shape in *s, by the op's rule. False: the graph has failed. */
+/* Applies the op's shape rule to argument i; *s becomes the result's shape so far. False: the graph has failed. */
 static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint32_t i, const vpps_signature *a,
                              vpps_signature *first) {
     vpps_op op = (vpps_op)s->op;
@@ -97,14 +97,14 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
-/* A node whose shape was found to fit. A sum of many vertices' losses takes mostly the same node of few cells. */
+/* An argument whose shape was checked already. A sum of many vertices' losses mostly repeats one output of few cells. */
 typedef struct seen_node {
-    uint32_t cell, number; /* number: the output, or the signature of a node that is of no cell; plus 1 */
+    uint32_t cell, number; /* 1 + number of the cell's output, or, without a cell, of the node's signature */
 } seen_node;
 
 enum { SEEN_NODES = 4 };
 
-/* Is the node known to fit? If not, notes it as known, since the caller checks it now. */
+/* Returns whether the argument was checked already; if not, remembers it, since the caller checks it now. */
 static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     if (g->recording || x >= g->n_nodes) return false;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -116,7 +116,7 @@ static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     return false;
 }
 
-/* Arguments' shapes into *s; false when an argument is missing or does not fit. */
+/* Sets *s to the result's shape for these arguments; false: an argument is missing or does not fit. */
 static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
     const vpps_op_row *row = &vpps_ops[s->op];
     if (!g) return vpps_fail(VPPS_ARGUMENT, "%s: g is NULL", row->name), false;
@@ -190,7 +190,7 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     return vpps_make_node(g, &s, NULL, 0, NULL, at, false);
 }
 
-/* An index below `limit`, or one pulled by the cell being recorded (which apply checks). */
+/* Checks that an index is less than `limit`, unless it is one that the recorded cell pulls (vpps_apply checks it). */
 static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32_t limit, bool *pulled) {
     *pulled = g->recording && vpps_is_pulled_index(g, *index, index);
     if (*pulled || *index < limit) return true;
@@ -317,9 +317,9 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
     return vpps_affine(g, bias, 2, (vpps_param[]){w0, w1}, (vpps_node[]){x0, x1});
 }
 
-/* ---------------------------------------------------------------- ops that their row describes wholly */
+/* ---------------------------------------------------------------- ops that ops.def describes completely */
 
-/* A list among the arguments of a call that is about lists. */
+/* Checks that x is a list of the cell being recorded, and gives its signature and axis. */
 static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {
@@ -334,7 +334,7 @@ static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars
     return false;
 }
 
-/* The op of a list of scalars, as of one vector. */
+/* Makes the op that treats a list of scalars as one vector. */
 static vpps_node over_scalars(vpps_graph *g, vpps_op op, const char *call, vpps_node xs) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(op), x;
@@ -427,7 +427,7 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
-    /* the arguments side by side: in the graph's word store's spare room, which is not in use yet */
+    /* puts the arguments side by side into spare room of the graph's words */
     if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1))) {
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
     }
@@ -485,7 +485,7 @@ vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_CROSS_ENTROPY, x, label, 0);
 }
-/* Is a share from 0 to 1? */
+/* Checks that the smoothing is 0 to 1. */
 static bool check_smoothing(vpps_graph *g, const char *call, float smoothing) {
     if (smoothing >= 0 && smoothing <= 1) return true;
     vpps_graph_fail(g, VPPS_ARGUMENT, "%s: the smoothing is %g; expected 0 to 1", call, (double)smoothing);
@@ -518,7 +518,7 @@ static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node
     return false;
 }
 
-/* Of weights alone -log softmax is taken of the label only, so that scores of -inf elsewhere do no harm. */
+/* Without smoothing, only the label's log softmax is used, so that scores of -inf elsewhere do no harm. */
 vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, float smoothing) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     uint32_t rows;

@@ -1,7 +1,7 @@
-/* cost.c - what one training step on a graph costs at least: operations and bytes, counted op by op, inside cells too.
+/* cost.c - the least cost of one training step on a graph: operations and bytes, counted op by op, inside cells too.
  *
- * The convention is in vpps.h, at vpps_cost. A product is counted where its result is asked for: the gradient of a
- * value only where a parameter that is trained is below it, the gradient of a matrix only where it is trained.
+ * vpps.h states the convention at vpps_cost. A product counts where its result is needed: a value's gradient only if it depends on a
+ * trained parameter, a matrix's gradient only if the matrix is trained.
  */
 #include "graph/graph.h"
 
@@ -9,26 +9,27 @@
 
 typedef struct count {
     const vpps_graph *g;
-    uint8_t *gradient; /* of every node: is a parameter that is trained below it? */
-    uint8_t *
-        inside; /* likewise, of the vertex at hand: what each input reads, then each op; of a list, member after member */
-    size_t *at;        /* where each input's, then each op's are */
-    uint8_t *operands; /* likewise, of the op at hand: has each of its operands one, or, of a list's members, any? */
-    uint8_t *used;     /* entry by entry, one parameter after the other: was it counted already? */
-    size_t *first;     /* each parameter's first entry in `used` */
+    uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
+    /* The same for the values of the present vertex: of each input, then of each op; of a list, member after member. */
+    uint8_t *inside;
+    size_t *at; /* position in `inside` of each input's, then each op's values */
+    /* for each operand of the present op: whether it (of a list: any member) depends on a trained parameter */
+    uint8_t *operands;
+    uint8_t *used; /* for each entry of each parameter: whether it was counted */
+    size_t *first; /* for each parameter: position of its first entry in `used` */
     vpps_cost cost;
 } count;
 
-/* An op of n operands, each a value or all members of a list: see count.operands. */
+/* An op of n operands; an operand is a value or all members of a list. */
 typedef struct op_view {
     const vpps_signature *s;
-    const vpps_param *matrices; /* of an affine one */
-    uint32_t entry;             /* of a lookup */
-    uint32_t n, members;        /* members: values that it goes over, if it goes over a list or any number */
-    uint32_t rows, cols;        /* of the first operand */
+    const vpps_param *matrices; /* affine: its matrices */
+    uint32_t entry;             /* lookup: its entry */
+    uint32_t n, members; /* members: number of values that the op goes over, if it goes over a list or any number */
+    uint32_t rows, cols; /* shape of the first operand */
 } op_view;
 
-/* An entry of a parameter is read once and, when it is trained, updated once, however often it is used. */
+/* Counts an entry of a parameter: read once and, if trained, updated once, however often it is used. */
 static void use_parameter(count *c, vpps_param param, uint32_t entry) {
     if (param == VPPS_NO_PARAM) return;
     const vpps_parameter_data *p = &c->g->model->params[param];
@@ -44,7 +45,7 @@ static bool trained(const count *c, vpps_param param) {
     return param != VPPS_NO_PARAM && !c->g->model->params[param].frozen;
 }
 
-/* The product itself, and as much again for each of its factors that has a gradient. */
+/* Counts a product, and as much again for each of its factors that has a gradient. */
 static void count_product(count *c, uint64_t multiply_adds, bool left_gradient, bool right_gradient) {
     c->cost.product_flops += 2 * multiply_adds * (1u + left_gradient + right_gradient);
 }
@@ -71,15 +72,14 @@ static void count_other(count *c, const op_view *op, bool gradient) {
     c->cost.other_flops += elems * (row->flops + (gradient ? row->backward_flops : 0u));
 }
 
-/* Counts an op. Has it a gradient? */
+/* Counts an op, and returns whether it has a gradient. */
 static bool count_op(count *c, const op_view *op) {
     const vpps_signature *s = op->s;
     bool gradient = s->op == VPPS_OP_MATRIX && trained(c, s->param);
     for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
     if (s->op == VPPS_OP_MATRIX) use_parameter(c, s->param, 0);
     const bool kept = s->op == VPPS_OP_LOOKUP && s->param == VPPS_NO_PARAM;
-    if ((s->op == VPPS_OP_LOOKUP && !kept) ||
-        s->op == VPPS_OP_PARAMETER) { /* the parameter itself, no value beside it */
+    if ((s->op == VPPS_OP_LOOKUP && !kept) || s->op == VPPS_OP_PARAMETER) { /* the value is the parameter itself */
         use_parameter(c, s->param, op->entry);
         return trained(c, s->param);
     }
@@ -115,10 +115,10 @@ static bool count_node(count *c, uint32_t r) {
     return true;
 }
 
-/* An applied cell. */
+/* A vertex: an applied cell with its arguments. */
 typedef struct vertex_view {
     const vpps_cell_data *cell;
-    const uint32_t *members; /* of its lists */
+    const uint32_t *members; /* members of each of its lists */
     const vpps_node *inputs;
     const uint32_t *indices;
 } vertex_view;
@@ -127,7 +127,7 @@ static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
     return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].axis : c->axis[a];
 }
 
-/* Finds where the values of a vertex are, and takes over what it reads. False: out of memory. */
+/* Sets the positions of a vertex's values, and takes over the gradients of its inputs. False: out of memory. */
 static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
@@ -143,18 +143,18 @@ static bool open_vertex(count *c, const vertex_view *v) {
     return true;
 }
 
-/* Where the gradients of an argument's values are. */
+/* Returns where the gradient flags of an argument's values begin. */
 static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint32_t a) {
     return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
 }
 
-/* Does each member's op t read its own member of an argument, and not all of them? */
+/* Returns whether each member's op t reads its own member of an argument, not all members. */
 static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }
 
-/* Op t of the vertex, of every member of the list that its values are, if they are one. An argument that all members read is looked at
- * once. False: out of memory. */
+/* Counts op t of the vertex, for every member if its values are a list. An argument that all members read counts once. False: out of
+ * memory. */
 static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];

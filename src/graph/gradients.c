@@ -11,7 +11,7 @@ vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient) {
     return VPPS_OK;
 }
 
-/* An entry, and which of the given ones it is. */
+/* A given entry's number in the table, with its position among the given ones. */
 typedef struct numbered_entry {
     uint32_t entry, number;
 } numbered_entry;
@@ -67,7 +67,7 @@ vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vpps_gradie
                 out);
 }
 
-/* Of what was read; 0 where nothing was. */
+/* Returns the sum of squares of a gradient's copy; 0: there is no copy. */
 static double sum_of_squares(const vpps_parameter_data *p) {
     const size_t n = p->kind == VPPS_LOOKUP ? p->n_entries * (size_t)p->rows * p->cols : vpps_param_elems(p);
     double sum = 0;

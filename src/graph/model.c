@@ -28,13 +28,13 @@ void vpps_model_destroy(vpps_model *model) {
     free(model);
 }
 
-/* Standard normal by Box and Muller (1958); one of the pair is enough here. */
+/* Draws a standard normal number by Box and Muller (1958), whose second number is not used. */
 static float random_normal(uint64_t *state) {
     double u = 1.0 - vpps_random_unit(state), v = vpps_random_unit(state);
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
-/* An initialiser's next value. */
+/* Returns an initialiser's next value. */
 static float next_value(const vpps_parameter_data *p, const vpps_init *init, float bound, uint64_t *random) {
     switch (init->kind) {
     case VPPS_INIT_GLOROT: return p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
@@ -44,7 +44,8 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* The stream of random numbers goes on over entries that are other processes', so that all tables are what they would be in one. */
+/* Initialises a parameter. The random stream also goes over entries that belong to other processes, so that tables have the values that
+ * they would have in one process. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));
@@ -94,7 +95,7 @@ vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out
     return VPPS_OK;
 }
 
-/* The parameter of this name, or VPPS_NO_PARAM. Sets no message. */
+/* Returns the parameter of this name, or VPPS_NO_PARAM without setting a message. */
 static vpps_param find_name(const vpps_model *model, const char *name) {
     for (size_t i = 0; i < model->n_params; i++) {
         if (!strcmp(model->params[i].name, name)) return (vpps_param)i;
@@ -102,7 +103,7 @@ static vpps_param find_name(const vpps_model *model, const char *name) {
     return VPPS_NO_PARAM;
 }
 
-/* Tensors of a checkpoint that are not parameters: its metadata, and optimizer.K/NAME. */
+/* Returns whether a name is that of a checkpoint's tensor that is no parameter: __metadata__ or optimizer.K/NAME. */
 static bool is_of_checkpoint(const char *name) {
     static const char state[] = "optimizer.";
     if (!strcmp(name, "__metadata__")) return true;
@@ -122,7 +123,7 @@ static bool is_utf8(const char *name) {
     return true;
 }
 
-/* U+0000 to U+001F, U+007F to U+009F. */
+/* Returns whether a character of UTF-8 is a control character: U+0000 to U+001F, U+007F to U+009F. */
 static bool is_control(const unsigned char *c) {
     return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* A gain or a bias: a vector of x's rows, or nothing. */
+/* Checks that a gain or bias is a vector with x's rows, or VPPS_NO_NODE. */
 static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps_node v, const vpps_signature *x) {
     vpps_signature s;
     uint32_t axis;
@@ -36,7 +36,7 @@ static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
     return vpps_make_node(g, &s, NULL, 1, &x, vpps_float_bits(epsilon), false);
 }
 
-/* The gain and the bias are the same for every column. */
+/* Applies gain and bias, which are the same for every column. */
 static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
     vpps_signature s;
     uint32_t axis;
@@ -51,7 +51,7 @@ vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilo
     return scaled(g, normalised(g, x, epsilon), gain, VPPS_NO_NODE);
 }
 
-/* The variance of x is the mean square of what is centred. */
+/* The variance of x is the mean square of centre(x). */
 vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!check(g, "layer_norm", x, gain, bias, epsilon)) return VPPS_NO_NODE;

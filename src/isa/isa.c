@@ -1,4 +1,4 @@
-/* isa.c - the tables, made from isa.def and ops.def. */
+/* isa.c - the tables of instructions, made from isa.def and ops.def. */
 #include "isa/isa.h"
 
 const vpps_instruction_row vpps_instructions[VPPS_I_COUNT] = {
