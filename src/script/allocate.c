@@ -1,9 +1,9 @@
-/* allocate.c - see allocate.h. Tensors that are made take the words of tensors that have died, as in NNC's allocation graph: a tensor takes
- * a part of a hole, the rest stays a hole, and adjacent holes are merged. A tensor is placed at the end of all words in use only where no
- * hole is large enough. That end is how many words all tensors take. */
+/* allocate.c - see allocate.h. New tensors take the words of dead ones, as in NNC's allocation graph: a tensor takes a part of a hole,
+ * the rest stays a hole, and adjacent holes are merged. A tensor is placed at the end of all words in use only if no hole is large
+ * enough. That end is the number of words that all tensors take. */
 #include "script/allocate.h"
 
-/* Words that nobody has. */
+/* A range of words that no live tensor has. */
 typedef struct hole {
     uint64_t at, words;
 } hole;
@@ -11,9 +11,9 @@ typedef struct hole {
 typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
-    uint32_t *by_first, *by_last; /* tensors in the order of their making, and of their end */
-    uint8_t *apart;               /* tensors that are not placed in the order of making */
-    hole *holes;                  /* by address; no two touch */
+    uint32_t *by_first, *by_last; /* tensors by their first phases, and by their last */
+    uint8_t *apart;               /* for each tensor: it is not placed in the order of making */
+    hole *holes;                  /* holes by address; no two are adjacent */
     uint32_t n_holes;
     uint64_t end;
 } sweep;
@@ -71,7 +71,7 @@ static uint64_t take(sweep *s, uint64_t words) {
 
 /* ---------------------------------------------------------------- orders */
 
-/* Numbers of the tensors by first or last phase, and as they come; those that live to the end after all others. */
+/* Sorts the tensors' numbers by first or last phase; tensors that live to the end come after all others. */
 static void sort_by_phase(const sweep *s, bool last, uint32_t n_phases, uint32_t *starts, uint32_t *order) {
     memset(starts, 0, (n_phases + (size_t)2) * sizeof *starts);
     for (uint32_t pass = 0; pass < 2; pass++) {
@@ -124,8 +124,8 @@ static uint64_t largest_live_set(const sweep *s) {
 
 /* ---------------------------------------------------------------- placing */
 
-/* Places the tensors in the order in which they are made, each into a hole that is large enough. Tensors that live to the end lie below all
- * others. */
+/* Places the tensors in the order in which they are made, each into a hole that is large enough. Tensors that live to the end come
+ * first, at the lowest words. */
 static uint64_t place_as_made(sweep *s) {
     s->n_holes = 0;
     s->end = 0;
@@ -147,7 +147,7 @@ static uint64_t place_as_made(sweep *s) {
     return s->end;
 }
 
-/* Places the given tensors, each as low as those placed before allow. */
+/* Places the given tensors in turn, each as low as the preceding ones allow. */
 static uint64_t place_lowest(vpps_tensor_life *all, const uint32_t *named, uint32_t n) {
     uint64_t end = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -168,7 +168,7 @@ static uint64_t place_lowest(vpps_tensor_life *all, const uint32_t *named, uint3
     return end;
 }
 
-/* Numbers of the largest tensors, by size. */
+/* Lists the largest tensors, by size. */
 static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -195,8 +195,8 @@ static uint64_t place_largest_first(sweep *s) {
     return below + above;
 }
 
-/* The order of making nearly always reaches the least possible number of words. Placing the largest first is tried where it does not, and
- * always where there are few tensors. */
+/* Places all tensors. The order of making nearly always reaches the least possible number of words. Placing the largest first is tried
+ * where it does not, and always if there are few tensors. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live) {
     enum { FEW = 48, NEAR = 16 };
     sweep s;

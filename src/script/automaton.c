@@ -22,13 +22,13 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* ---------------------------------------------------------------- states */
 
-/* A frontier as the words of a state. */
+/* A frontier (types with ready vertices) as the words of a state. */
 typedef struct frontier {
-    uint32_t *words; /* there is room for two a type, and one */
+    uint32_t *words; /* room for two words per type, and one */
     uint32_t n, n_words;
 } frontier;
 
-/* Types in their order, or, with an encoding that sorts, by how many vertices are ready. */
+/* Lists the frontier's types by number, or, if the encoding sorts, by how many vertices are ready. */
 static void list_types(bool sorted, const vpps_walk *w, frontier *f) {
     f->n = 0;
     for (uint32_t t = 0; t < w->graph->n_types; t++) {
@@ -66,7 +66,7 @@ static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
 
 #define NONE UINT32_MAX
 
-/* The number of the state; NONE: the state is unknown. */
+/* Returns the number of a frontier's state; NONE: the state is unknown. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
     const uint64_t hash = vpps_hash_words(f->words, f->n_words);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&a->numbers, hash, &at)) != UINT32_MAX;) {
@@ -81,7 +81,7 @@ static bool note_state(vpps_automaton *a, uint32_t i) {
     return vpps_index_add(&a->numbers, vpps_hash_words(a->words + s->first, s->n_words), i);
 }
 
-/* Appends a state; its values are not set. */
+/* Appends a state, without its values. */
 static bool append_state(vpps_automaton *a, const frontier *f) {
     const size_t end = a->n_values + (size_t)f->n_words;
     if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end)) {
@@ -94,7 +94,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     return note_state(a, a->n_states - 1);
 }
 
-/* Number of the best value of a state. */
+/* Returns the index of a state's best value. */
 static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -102,7 +102,7 @@ static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
     return best;
 }
 
-/* ---------------------------------------------------------------- what runs next */
+/* ---------------------------------------------------------------- the next type */
 
 uint32_t vpps_best_ratio(vpps_walk *w) {
     uint32_t best = UINT32_MAX;
@@ -128,7 +128,7 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
 
 /* ---------------------------------------------------------------- learning
  *
- * The paper does not give its constants; these are of the authors' program, but for alpha, which it calls otherwise. */
+ * The paper does not give its constants; these are those of the authors' program, except alpha, which it names differently. */
 
 static const double alpha = 1, discount = 0.9, rate = 0.2, explore_first = 0.8, explore_factor = 0.99,
                     explore_last = 0.05;
@@ -137,16 +137,16 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* of each batch of a trial: its state, the value that was followed */
-    uint32_t *followed;       /* of each state: the value that this trial follows, or NONE */
+    uint32_t *state, *chosen; /* for each batch of a trial: its state, and the value that was followed */
+    uint32_t *followed;       /* for each state: the value that this trial follows, or NONE */
     double *reward;
-    float *best_q; /* those of the fewest batches so far, and how many there were */
+    float *best_q; /* the values with the fewest batches so far, and the number of states and values then */
     uint32_t best_states, best_values;
-    uint64_t vertices; /* that have run */
+    uint64_t vertices; /* number of vertices that have run */
     uint64_t random;
 } learner;
 
-/* The state of the frontier. A new state is added; its values are the rewards of the next batch alone. */
+/* Gives the state of the frontier. A new state is added; its values are the rewards of the next batch alone. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -162,7 +162,8 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Copies the values, and raises those that this trial followed above all others of their states. */
+/* Copies the values as the best so far; with `followed`, the values that this trial followed are raised above all others of their
+ * states. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -177,8 +178,8 @@ static bool keep(learner *l, bool followed) {
     return true;
 }
 
-/* The choice of this trial in a state: random with the given probability, and then the same each time the state recurs. So a trial is the
- * run of one automaton, which is kept if it is the best so far. */
+/* Gives the choice of this trial in a state: random with the given probability, and the same each time the state recurs. So a trial is
+ * the run of one automaton, which is kept if it is the best so far. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
     const size_t known = vpps_capacity(l->followed);
     if (!VPPS_RESERVE(l->followed, state + (size_t)1)) return false;
@@ -208,7 +209,8 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* N-step bootstrapping, from a trial's end: the rewards of N batches count fully, and then the known value of the state reached. */
+/* Learns from a trial by N-step bootstrapping, from its end: the rewards of N batches count fully, and then the known value of the state
+ * reached. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;
@@ -233,7 +235,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* no state is known: by ratios */
+    bool ok = keep_best(l); /* no state is known yet: chooses by ratios */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);
@@ -283,10 +285,10 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
     return ok;
 }
 
-/* ---------------------------------------------------------------- kept */
+/* ---------------------------------------------------------------- automata as bytes */
 
-/* As words: encoding, types, trials, batches, bound, states; then of each state how many types and words it has, the words,
- * and the types' values. */
+/* Words: encoding, types, trials, batches, bound, states; then for each state its numbers of types and words, the words, and the types'
+ * values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {
@@ -314,7 +316,7 @@ void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes) {
     return words;
 }
 
-/* The next state of `left` words at `at`; how many words it has, 0: it is none. */
+/* Unpacks the next state from `left` words at `at`; returns its number of words, 0: these are no state. */
 static size_t unpack_state(vpps_automaton *a, uint32_t *at, size_t left) {
     if (left < PACKED_STATE) return 0;
     const frontier f = {.words = at + PACKED_STATE, .n = at[0], .n_words = at[1]};

@@ -1,12 +1,12 @@
-/* batching.c - see batching.h. Types of vertices and what they read form a graph; its strongly connected components (needs.h: parts) run
- * one after the other. A component without a cycle is one step, whatever the levels of its vertices: classifiers, embeddings and
- * everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
+/* batching.c - see batching.h. The types of a batch's vertices and their reads form a graph, whose strongly connected components
+ * (needs.h) run one after the other. A component without a cycle is one step, whatever the levels of its vertices: classifiers,
+ * embeddings and everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
 #include "script/batching.h"
 
 #include "script/heads.h"
 #include "script/scopes.h"
 
-/* A batching as it is made. */
+/* The state of vpps_choose_batching. */
 typedef struct chooser {
     const vpps_batch_needs *needs;
     vpps_types *all_types;
@@ -16,7 +16,7 @@ typedef struct chooser {
     vpps_batched_type *types;
 } chooser;
 
-/* How many vertices and members of lists there are of each type, and in how many levels. */
+/* Counts the vertices, members of lists and levels of each type. */
 static void count_vertices(chooser *c) {
     const vpps_reading *r = c->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) {
@@ -54,7 +54,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
         const vpps_batched_type *t = &c->types[i];
         for (uint32_t d = 0; d < VPPS_AXES && t->cell; d++)
             e.flops += (double)t->items[d] * (double)vpps_cost_of_item(t, d);
-        if (t->n_levels < 2) continue; /* no recurrence */
+        if (t->n_levels < 2) continue; /* not in a recurrence */
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }
@@ -64,9 +64,10 @@ static vpps_batch_extent extent_of(const chooser *c) {
     return e;
 }
 
-/* Another number of groups needs other compiled cells. Where a new compiled cell makes a new kernel, a batch that wants fewer groups than
- * other batches takes as many as they do, so that nothing is compiled for a data set's last, smaller batch alone. Fewer groups are taken
- * once VPPS_FEW_BATCHES such batches follow each other, as many as one of them wanted at most. */
+/* Returns the number of groups to use if a batch wants `groups`. Another number of groups needs other compiled cells. If a new compiled
+ * cell makes a new kernel, a batch that wants fewer groups than other batches takes as many as they do, so that nothing is compiled for
+ * a data set's last, smaller batch alone. Fewer groups are taken once VPPS_FEW_BATCHES such batches follow each other, as many as one of
+ * them wanted at most. */
 static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     if (groups >= usual->groups) {
         *usual = (vpps_usual_groups){.groups = groups};
@@ -77,16 +78,17 @@ static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     return usual->groups;
 }
 
-/* The number of groups that the machine chooses, up to `most`. */
+/* Returns the number of groups that the machine chooses, up to `most`. */
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
     return c->machine->choose_groups(&e, most);
 }
 
-/* The requested number of groups, if there are two components to share out or the request insists. Else the number that the machine
- * chooses, among those that leave each group enough components for an even deal. Four are enough: predicted for a GPU, Tree-LSTMs with
- * fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Cells are those of one group. */
+/* Chooses the number of groups: the requested number, if there are two components to share out or the request insists. Else the number
+ * that the machine chooses, among those that leave each group enough components for even loads. Four are enough: predicted for a GPU,
+ * Tree-LSTMs with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Costs are those of cells for
+ * one group. */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
@@ -108,8 +110,8 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Would the type's factors outlive its slice? What a head reads that is none sums up its gradient after all slices, and a block's kept
- * values all live as long as its factors: the slices' memory would add up. */
+/* Returns whether the factors of a type's parameters' gradients outlive its slice. A non-head that a head reads sums up its gradient
+ * after all slices, and a block's kept values live as long as its factors: the slices' memory would add up. */
 static bool outlive_slices(const chooser *c, uint32_t t) {
     const vpps_batch_needs *n = c->needs;
     if (!c->out->heads[t]) return false;

@@ -1,15 +1,16 @@
 /* contributions.c - see contributions.h. */
 #include "script/contributions.h"
 
-/* A block's contributions to what one of its inputs or lookups reads; `at` is that of the task at hand. */
+/* The contributions of a block's vertices to one of their inputs or lookups; `at` is that of the present task. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
-    const uint64_t *reads; /* see vpps_reached */
-    bool all;              /* every vertex makes it */
+    const uint64_t *reads; /* the type's reads_inputs or reads_lookups, for vpps_reached */
+    bool all;              /* every vertex makes the contribution */
     uint32_t number, stage, stride, shares;
-    uint32_t at, share_words; /* at: where the contribution of item 0 would lie; the task may begin at a later item */
+    /* `at`: the offset that the contribution of item 0 would have; the task may begin at a later item */
+    uint32_t at, share_words;
 } contribution;
 
 static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
@@ -33,15 +34,15 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* An item's shares: counted, where `words` is NULL, else written at the cursor. */
+/* Counts an item's shares, if `words` is NULL; else writes their offsets at the cursor. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
-    if (words && at == VPPS_NONE) return; /* nobody wants the gradient */
+    if (words && at == VPPS_NONE) return; /* the gradient is not needed */
     *cursor = at + x.shares;
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* The task that makes the contributions of a level's vertices of a block, and where they lie: then, the end of the task's
+/* Finds the task that makes the contributions of a level's vertices of a block, and sets their offset. Returns the end of the task's
  * vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
@@ -58,12 +59,12 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Does the vertex contribute: is an output of it that has a gradient made of the input or lookup? */
+/* Returns whether a vertex contributes: whether an output of it with a gradient depends on the input or lookup. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* The end of the vertices from p on that contribute and whose lists are those of p. */
+/* Returns the end of the vertices from p on that contribute and have the lists of p. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;
@@ -71,14 +72,14 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Contributions to other vertices' outputs, of vertices [first, end). Vertices with the same list are done together, member by member, so
- * that what a member gets is counted, and written, at once. */
+/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Vertices with the same list are handled
+ * together, member by member, so that a member's contributions are counted, and written, at once. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t *sources = s->reading->source_outputs + place.n[0];
-    if (x->all && !x->cell->n_lists) { /* nearly always */
+    if (x->all && !x->cell->n_lists) { /* the usual case */
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
@@ -96,7 +97,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* nobody wants the gradient */
+            if (words && *cursor == VPPS_NONE) continue; /* the gradient is not needed */
             uint32_t at = *cursor;
             *cursor += n_alike * shares;
             for (uint32_t k = 0; words && k < n_alike; k++, from += n * stride)
@@ -107,7 +108,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* The counts of contributions, while they are counted. */
+/* The state of vpps_count_contributions. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -120,7 +121,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Every block's tasks, by stage and level. */
+/* Lists every block's tasks, by stage and level. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -147,7 +148,7 @@ static bool open_tables(counter *c) {
     return VPPS_TAKE_ZEROS(c->arena, c->of_table, n);
 }
 
-/* Room for an entry that every vertex uses with every lookup. */
+/* Makes room for an entry that every vertex uses with every lookup. */
 static bool open_uses(counter *c) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
@@ -157,7 +158,7 @@ static bool open_uses(counter *c) {
     return VPPS_TAKE(c->arena, c->uses, n) && VPPS_TAKE(c->arena, c->entries, n);
 }
 
-/* Finds the entries that a block's lookups contribute to. */
+/* Finds the entries that a block's vertices contribute to by a lookup. */
 static bool find_entries_of(counter *c, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(c->s, x->block);
@@ -177,7 +178,7 @@ static bool find_entries_of(counter *c, const contribution *x) {
     return true;
 }
 
-/* The entries that get gradients, in the order of their first use. */
+/* Finds the entries that get gradients, in the order of their first use. */
 static bool find_entries(counter *c) {
     if (!open_tables(c) || !open_uses(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
@@ -234,7 +235,7 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes a block's contributions to an input, level by level. */
+/* Writes the offsets of a block's contributions to an input, level by level. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;
@@ -294,7 +295,7 @@ void vpps_write_pairs(const vpps_contributions *all, const vpps_block_memory *pl
     }
 }
 
-/* ---------------------------------------------------------------- entries, slice by slice */
+/* ---------------------------------------------------------------- entries of tables, slice by slice */
 
 /* Counts a use of an entry by a block of a slice. */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
@@ -308,8 +309,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* Counts what a block contributes to entries, where `words` is NULL; else writes it at the entries' cursors, in the order in which the
- * entries were found. */
+/* Counts a block's contributions to entries, if `words` is NULL; else writes their offsets at the entries' cursors, in the order in
+ * which the entries were found. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

@@ -1,4 +1,4 @@
-/* cost.c - see cost.h. A function for each name in the column of tasks.def. */
+/* cost.c - see cost.h. There is a function for each name in the cost column of tasks.def. */
 #include "script/cost.h"
 #include "cell/flops.h"
 #include "script/task.h"
@@ -15,11 +15,11 @@ static uint64_t elems_of(const costing *w, vpps_param p) {
     return (uint64_t)w->model->params[p].rows * w->model->params[p].cols;
 }
 
-/* The vertices of a task, first and count. */
+/* The vertices that a task runs over. */
 typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;
-    uint32_t first, n[VPPS_AXES]; /* n: vertices, members of each list */
+    uint32_t first, n[VPPS_AXES]; /* n: number of vertices, and of members of each list */
 } span;
 
 static span span_of(const costing *w, const vpps_task *t) {
@@ -47,7 +47,7 @@ static void add_value(const costing *w, const span *p, uint32_t v) {
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 
-/* Is argument i of the stage's k-th value the first that is this value, or has this matrix? */
+/* Returns whether argument i of the stage's k-th value is the first use of this value, or of this matrix, in the stage. */
 static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
     const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
     for (uint32_t at = 0; at <= k; at++) {
@@ -123,7 +123,7 @@ static void cost_ENTRIES(const costing *w, const vpps_task *t) {
     add_words(w, ((uint64_t)s.n + s.starts[s.n]) * elems_of(w, table->param));
 }
 
-/* Elements of everything that has a gradient. */
+/* Returns the number of elements that have a gradient. */
 static uint64_t gradient_elems(const costing *w) {
     const vpps_task_header *h = vpps_task_header_of(w->b->script);
     uint64_t elems = 0;
@@ -149,14 +149,14 @@ static void cost_NORM(const costing *w, const vpps_task *t) {
     add_words(w, gradient_elems(w));
 }
 
-/* Plain SGD, whatever the optimiser; a weight is read and written, its gradient read. */
+/* Counts plain SGD, whatever the optimizer; a weight is read and written, its gradient read. */
 static void cost_UPDATE(const costing *w, const vpps_task *t) {
     (void)t;
     w->sum->other_flops += 2 * gradient_elems(w);
     add_words(w, 3 * gradient_elems(w));
 }
 
-/* ---------------------------------------------------------------- the rest */
+/* ---------------------------------------------------------------- other tasks */
 
 static void cost_LOSS(const costing *w, const vpps_task *t) {
     w->sum->other_flops += 2 * (uint64_t)t->operands[1];

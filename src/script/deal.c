@@ -8,14 +8,14 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Sorts components by depth, the deepest first: a wave has as many levels as its deepest component. */
+/* Compares components by depth, the deepest first: a wave has as many levels as its deepest component. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The components in the batch's order; sizes by the flops of their vertices' cells. */
+/* Measures the components, in the batch's order: depth, and cost by the flops of their vertices' cells. */
 static void measure(const vpps_batching *b, const vpps_components *c, component *all) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t i = 0; i < c->n; i++) all[i].number = i;
@@ -29,8 +29,8 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Components go to waves of equal cost, and in each to the group with the least so far. `load`: of each group, zeros. A group has as many
- * levels as its deepest component, its first if there is a cost of a level. */
+/* Assigns components to waves of equal cost, and in each wave to the group with the least cost so far. `load`: a zero for each group. A
+ * group has as many levels as its deepest component, which is its first if there is a cost of a level. */
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;
@@ -82,7 +82,7 @@ static bool is_head(const vpps_batching *b, uint32_t vertex) {
     return b->needs->needed[vertex] && b->heads[b->needs->reading->vertices[vertex].type];
 }
 
-/* Words that a vertex keeps; at least one. */
+/* Returns the words that a vertex keeps; at least one. */
 static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     const vpps_reading *r = b->needs->reading;
     const vpps_compiled_cell *c = b->types[r->vertices[vertex].type].cell;
@@ -94,13 +94,13 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The heads' vertices of a wave of a group. */
+/* The heads' vertices of one group in a wave. */
 typedef struct share {
-    uint64_t words, before; /* that they keep; of those that have been dealt */
-    uint32_t n;             /* that are joined, as one */
+    uint64_t words, before; /* words that they keep; words of those that have a slice already */
+    uint32_t n;             /* number of sets of joined vertices */
 } share;
 
-/* first[v]: the first of the heads' vertices that v is joined with by reads. */
+/* Sets first[v] to the first of the heads' vertices that v is joined with by reads. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -113,8 +113,8 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Deals heads to slices in the batch's order; all other vertices belong to their wave's last slice. `words` and `shares` are zero
- * before. */
+/* Assigns heads' vertices to slices in the batch's order; all other vertices belong to their wave's last slice. `words` and `shares` are
+ * zero before. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;
@@ -137,7 +137,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            place[v] = place[first[v]]; /* which was dealt before */
+            place[v] = place[first[v]]; /* the first one has its slice already */
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;
         }

@@ -1,16 +1,16 @@
-/* encode.c - see encode.h; task.h has the layout. */
+/* encode.c - see encode.h; task.h describes the layout. */
 #include "script/encode.h"
 
 #include "script/update.h"
 #include "script/writer.h"
 
-/* The constants of a group: factors of its terms in the loss. Equal factors in a row share one constant. */
+/* The constants of a group, which are the factors of its terms in the loss. Equal factors in a row share one constant. */
 typedef struct group_constants {
-    uint32_t n, last;        /* last: the bits of the one made last */
-    uint32_t list, next, at; /* addresses of the first and of the next; offset in the pool of the next */
+    uint32_t n, last;        /* number of constants, and the bits of the latest one */
+    uint32_t list, next, at; /* addresses of the first constant and of the next; offset in the pool of the next */
 } group_constants;
 
-/* A script as it is written. */
+/* The state of vpps_encode_batch. */
 typedef struct encoder {
     const vpps_placement *placed;
     const vpps_contributions *contributions;
@@ -20,26 +20,26 @@ typedef struct encoder {
     const vpps_task_plan *machine;
     const vpps_batch_request *request;
     vpps_writer to;
-    uint32_t *output_at, *gradient_at; /* see vpps_script_places */
-    uint32_t *list_at;                 /* address of every output's next contribution; VPPS_NONE: it has no gradient */
-    uint32_t *pairs_at;                /* likewise, of its next pair; NULL: there are no pairs */
-    uint32_t *arrays;                  /* of each block: the address of its arrays */
-    group_constants *constants;        /* of each group */
+    uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
+    uint32_t *list_at;          /* for each output: address of its next contribution; VPPS_NONE: it has no gradient */
+    uint32_t *pairs_at;         /* for each output: address of its next pair; NULL: there are no pairs */
+    uint32_t *arrays;           /* for each block: the address of its arrays */
+    group_constants *constants; /* constants of each group */
     vpps_entry_lists entries;
-    uint32_t *losses; /* addresses of the slices' terms of the loss, and the last one's end */
-    uint32_t *sums;   /* of each slice and table, the address of its sums; 0: there are none */
+    uint32_t *losses; /* addresses of each slice's terms of the loss, and of the end of the last ones */
+    uint32_t *sums;   /* for each slice and table: the address of the list of its ENTRIES task; 0: there is none */
     uint32_t n_tables;
     vpps_given_array given;
 } encoder;
 
-/* ---------------------------------------------------------------- where values lie */
+/* ---------------------------------------------------------------- places of values */
 
 static uint32_t entry_words(const encoder *e, uint32_t table) {
     const vpps_parameter_data *p = &e->r->g->model->params[table];
     return p->rows * p->cols;
 }
 
-/* Where a table's entries lie: row r at first + r * words. A kept value's "row" is its offset. */
+/* The place of a table's entries: row r lies at first + r * words. A kept value's "row" is its offset. */
 typedef struct entry_places {
     uint32_t first, words;
 } entry_places;
@@ -49,21 +49,21 @@ static entry_places places_of(const encoder *e, const vpps_cell_lookup *l) {
     return (entry_places){e->machine->values[l->table], entry_words(e, l->table)};
 }
 
-/* Offsets of the entries that a block's vertices look up. */
+/* Writes the offsets of the entries that a block's vertices look up. */
 static void write_entries(const encoder *e, const vpps_step_block *b, const vpps_cell_lookup *l, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const entry_places places = places_of(e, l);
     for (uint32_t p = 0, n = b->n; p < n; p++) at[p] = places.first + vpps_row_of(e->s, &v[p], l) * places.words;
 }
 
-/* Every block's outputs: where their values lie, in the block's record or where the parameter that it is lies. */
+/* Finds the offsets of all outputs: in the block's record, or of the parameter that the output is. */
 static void place_outputs(encoder *e) {
     for (uint32_t i = 0; i < e->s->n_blocks; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
         const vpps_compiled_cell *c = vpps_cell_of_block(e->s, b);
         const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
         for (uint32_t k = 0; k < c->n_outputs; k++) {
-            if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads it */
+            if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads the output */
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
             uint32_t *output_at = e->output_at + k;
             if (x->kind == VPPS_VALUE_LOOKUP) {
@@ -81,7 +81,7 @@ static void place_outputs(encoder *e) {
     }
 }
 
-/* Where the gradients lie that the host reads. */
+/* Finds the offsets of the gradients that the host reads. */
 static void place_gradients(encoder *e) {
     for (uint32_t i = 0; i < e->s->n_blocks && e->r->n_asked; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
@@ -98,7 +98,7 @@ static void place_gradients(encoder *e) {
 
 /* ---------------------------------------------------------------- blocks */
 
-/* Word k of every vertex of a block. */
+/* Writes one word of the record of every vertex of a block. */
 static void write_words(const encoder *e, const vpps_step_block *b, const vpps_cell_word *word, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     for (uint32_t p = 0, n = b->n; p < n; p++)
@@ -106,7 +106,7 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* A list's starts, then the offsets of each of its inputs; the address after them. */
+/* Writes a list's starts, then the offsets of each of its inputs; returns the address after them. */
 static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vpps_compiled_cell *c, uint32_t list,
                             uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -155,7 +155,7 @@ static void encode_block(encoder *e, uint32_t i) {
     for (uint32_t l = 0; l < c->n_lists; l++) at = write_list(e, block, c, l, at);
 }
 
-/* Data of input ops, copied as they lie in the graph. */
+/* Writes the data of input ops, as they lie in the graph. */
 static void encode_data(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -171,7 +171,8 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* Starts of the lists of output k of a block's vertices, and room for these. counts: entries of each output, of so many words. */
+/* Writes the starts of the lists of output k of a block's vertices, and makes room for the lists. `counts`: for each output its number
+ * of entries, of `words` words each. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
@@ -191,7 +192,7 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* The lists of contributions to each output with a gradient, which follow the block's other arrays. */
+/* Makes the lists of contributions to each output with a gradient, which follow the block's other arrays. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -218,10 +219,10 @@ static void encode_blocks(encoder *e, uint32_t address) {
     }
 }
 
-/* ---------------------------------------------------------------- seeds: the loss's gradient, or those that the host gives */
+/* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Places what the host gives at the pause after all tensors; returns the first word after it. In `given.first` and `given.words` there is
- * room for what fits a pool. NULL in `gradients`: out of memory. */
+/* Places the gradients that the host gives at the pause after all tensors; returns the first word after them. `given.first` and
+ * `given.words` have room for numbers that fit a pool. NULL in `gradients`: out of memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -237,7 +238,7 @@ static uint64_t place_given(encoder *e, vpps_arena *arena) {
     return first + words;
 }
 
-/* Each is a contribution to its output's gradient. */
+/* Makes each given gradient a contribution to its output's gradient. */
 static void encode_given(encoder *e) {
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
         uint32_t *list_at = &e->list_at[e->r->seeds[i].to.output];
@@ -245,7 +246,7 @@ static void encode_given(encoder *e) {
     }
 }
 
-/* How many constants there are, of all groups. */
+/* Counts the constants of all groups. */
 static uint32_t count_constants(encoder *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
@@ -286,7 +287,7 @@ static void encode_seeds(encoder *e) {
 
 /* ---------------------------------------------------------------- tables */
 
-/* One description a table, its entries in the order of their first use; the address of the first. */
+/* Writes a description of each table, with its entries in the order of their first use; returns the address of the first. */
 static uint32_t encode_tables(encoder *e) {
     const vpps_model *model = e->r->g->model;
     const vpps_contributions *all = e->contributions;
@@ -308,7 +309,7 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* Writes what a slice's ENTRIES of a table adds up, and leaves room for the offsets of the slice's contributions. Returns its address, or
+/* Writes the list of a slice's ENTRIES task for a table, with room for the offsets of the slice's contributions. Returns its address, or
  * 0: the slice contributes nothing to the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
@@ -339,7 +340,7 @@ static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     return address;
 }
 
-/* Of every slice, each table's sums. */
+/* Writes the lists of the ENTRIES tasks for every slice and table. */
 static void encode_entries(encoder *e, uint32_t tables) {
     for (uint32_t slice = 0; slice < vpps_all_slices(e->s) && e->n_tables && !e->to.failed; slice++) {
         vpps_touch_entries(e->contributions, slice, &e->entries);
@@ -355,27 +356,27 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* The barriers at which all VPs meet at a slice's end: before, or after, the parameters' gradients. They are numbered after the groups'
- * barriers. */
+/* Returns the barrier at which all VPs meet at a slice's end: before, or after, the parameters' gradients. Common barriers have higher
+ * numbers than the groups' barriers. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
     return first + 2 * slice + after;
 }
 
-/* All VPs meet. */
+/* Makes all VPs meet. */
 static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* Are all factors of the gradients of the cell's parameters computed when a level's main part is done? */
+/* Returns whether all factors of the gradients of the cell's parameters are computed when a level's main part is done. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < c->n_outers; i++)
         if (c->values[c->outers[i].dy].part != VPPS_PART_BACK_MAIN) return false;
     return c->n_outers > 0;
 }
 
-/* With VPPS_GRADIENTS_ACCUMULATE and a single group, gradients are added after every level. */
+/* Returns whether a block's parameters' gradients are added up after every level: with VPPS_GRADIENTS_ACCUMULATE and a single group. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -386,7 +387,7 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].part != VPPS_PART_BACK_MAIN);
 }
 
-/* The gradients of parameters from tasks [first, end), which ended the preceding phase. */
+/* Writes tasks for parameters' gradients from tasks [first, end), which ended the preceding phase. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -395,8 +396,8 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of a slice of a group, from *task on, and the gradients of parameters that are made between them. All VPs meet at the
- * slice's end. */
+/* Writes the tasks of a slice of a group, from *task on, and between them tasks for parameters' gradients. All VPs meet at the slice's
+ * end. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -434,13 +435,13 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* The barrier before the norm, where there are several slices: the VPs that added an entry's gradient up in the last slice are not those
- * that own the entry. It is numbered after the barriers of slices. */
+/* Returns whether there is a barrier before the norm: if there are several slices, since the VPs that added up an entry's gradient in
+ * the last slice are not those that own the entry. Its number follows the slices' barriers. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
-/* What a group runs, each VP for its own rows and entries. */
+/* Writes the tasks of a group, which each VP runs for its own rows and entries. */
 static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const uint32_t n = vpps_all_slices(e->s);
     const bool training = e->r->training;
@@ -457,15 +458,15 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->part == VPPS_STEP_WHOLE) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* the VPs' shares of the norm are needed; and parameters may not change while gradients read them, as a lookup's entry that a
-         * matrix is multiplied with */
+        /* The VPs' shares of the norm are needed; and parameters may not change while gradients read them, as a lookup's entry that is
+         * multiplied by a matrix. */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* The loss's terms, slice after slice. In halves it is one word, which the host writes. */
+/* Writes the loss's terms, slice after slice. In a step in two halves the loss is one word, which the host writes. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
     e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);
@@ -479,14 +480,15 @@ static void encode_losses(encoder *e) {
         e->losses[slice + 1] = e->losses[slice];
         for (uint32_t i = 0; i < e->r->n_seeds; i++) {
             const vpps_seed *seed = &e->r->seeds[i];
-            if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue; /* of another slice */
+            /* the term belongs to another slice */
+            if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue;
             e->to.words[e->losses[slice + 1]++] = e->output_at[seed->to.output];
             e->to.words[e->losses[slice + 1]++] = vpps_float_bits(seed->factor);
         }
     }
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- the whole script */
 
 static void write_header(encoder *e, vpps_task_header h) {
     const vpps_batch_request *request = e->request;

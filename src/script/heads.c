@@ -1,8 +1,8 @@
 /* heads.c - see heads.h. */
 #include "script/heads.h"
 
-/* A recurrence is no head, since it runs level by level. Nor is a type that reads nothing, as an input: all heads may read its vertex,
- * which would tie them together. */
+/* Returns whether a type may be a head. A recurrence is no head, since it runs level by level. Nor is a type that reads nothing, as an
+ * input: all heads may read its vertex, which would tie them together. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);
@@ -11,7 +11,8 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
 
 void vpps_find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    for (uint32_t part = n->n_parts; part-- > 0;) { /* a reader's part has a higher number than the parts it reads */
+    /* a reader's strongly connected component has a higher number than those that it reads */
+    for (uint32_t part = n->n_parts; part-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].part != part) continue;
             bool head = may_be_head(n, t);

@@ -1,20 +1,20 @@
-/* memory.c - see memory.h. A tensor lives from the phase that first writes it to the last that reads
- * it, and two lie in the same words only if their lives do not meet (allocate.c). Tensors are
+/* memory.c - see memory.h. A tensor lives from the phase that first writes it to the last one that reads it, and two tensors share words
+ * only if their lives do not meet (allocate.c). Tensors are
  *
  *   the records of a block's kept values, of every axis: they live until the block, its readers and the parameters'
  *     gradients have read them
  *   the pass records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
  *     last one
- *   what a task contributes: a level's contributions live until the vertices that they go to have added them up, or, where
+ *   a task's contributions: a level's contributions live until the vertices that they go to have added them up, or, if
  *     some go to tables' entries, until the slice's end
  *   the gradients of tables' entries: from the first slice's end on
  *
- * Groups have phases of their own, and the phases of two groups may overlap in any way: so each group has a part of the pool for itself. */
+ * Groups have phases of their own, and the phases of two groups may overlap in any way: so each group has its own part of the pool. */
 #include "script/memory.h"
 
 #include "script/allocate.h"
 
-/* A placement as it is made. */
+/* The state of vpps_place_tensors. */
 typedef struct placer {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -22,17 +22,17 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* the offsets of vpps_placement, for each task */
-    vpps_tensor_life *lives;             /* of the group at hand */
+    uint32_t *pass_record, *contributed; /* offsets of vpps_placement, for each task */
+    vpps_tensor_life *lives;             /* tensors of the present group */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: do the pass records of all its levels lie in one array? */
-    bool *requested;       /* of each block: the host reads a value or a gradient of one of its vertices */
-    uint32_t *level_ends;  /* like level_starts: the last phase of a level's backward pass */
-    uint32_t *last_reads;  /* likewise: the last phase that reads what a level contributes */
-    /* For each level and pass: the offset of its pass records, and their index in `lives`. Where all levels are in one array, these are
+    bool (*all_levels)[2]; /* for each block and pass: whether the pass records of all its levels lie in one array */
+    bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
+    uint32_t *level_ends;  /* for each level, as in level_starts: the last phase of its backward pass */
+    uint32_t *last_reads;  /* for each level, as in level_starts: the last phase that reads its contributions */
+    /* For each level and pass: the offset of its pass records, and their index in `lives`. If all levels are in one array, these are
      * level 0's. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* in level_ends, of the blocks beside one */
+    const uint32_t **ends_of_type; /* for each type: where its block's levels are in level_ends */
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -52,7 +52,7 @@ static const vpps_cell_stage *stage_of(const placer *p, const vpps_stage_task *t
 
 /* ---------------------------------------------------------------- kept values */
 
-/* Notes the blocks that hold something the host reads. */
+/* Notes the blocks with values or gradients that the host reads. */
 static void find_requested(placer *p) {
     const vpps_reading *r = p->s->reading;
     for (uint32_t i = 0; i < r->n_requested + r->n_asked; i++) {
@@ -67,19 +67,19 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* The number of a type's block in a slice, beside b. */
+/* Returns the number of a type's block in a slice, in the wave and group of block b. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* The block of another type, which b's type reads, in the same wave and group; and slice, if it has slices. */
+/* Returns the number of another type's block that block b reads, in the same wave and group; in the same slice if the type is a head. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* The last phase of a type's block in the same wave and group; in the same slice, where both types are heads. */
+/* Returns the last phase of a type's blocks in the wave and group of b; in the same slice if both types are heads. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -88,7 +88,7 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* The last phase in which what a block reads sums up scaled contributions of it. */
+/* Returns the last phase in which the readers of a block's scaled contributions sum them up. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -99,8 +99,8 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* The last phase that reads a block's kept values. With a single slice the update may read the factors of parameters' gradients. Terms of
- * the loss are read at a slice's end. */
+/* Returns the last phase that reads a block's kept values. With a single slice the update may read the factors of parameters' gradients.
+ * Terms of the loss are read at a slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -131,7 +131,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Does a stage that runs over all levels need pass records? */
+/* Finds, for each pass, whether a stage that runs over all levels needs the block's pass records. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -139,7 +139,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].part);
 }
 
-/* The index of the task's pass records in the placer's lists. */
+/* Returns the index of the task's pass records in the placer's arrays. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -171,7 +171,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Does the block's cell sum up a gradient in a stage that runs over all levels at once? */
+/* Returns whether the cell sums up a gradient in a stage that runs over all levels at once. */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
@@ -179,7 +179,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Of every level of every block, the phase that ends its backward pass. `level_ends`: zeros. */
+/* Notes, for every level of every block, the phase that ends its backward pass. `level_ends` is zero before. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
@@ -195,7 +195,7 @@ static void note_ends(placer *p) {
     }
 }
 
-/* Inputs that a block's levels contribute to. */
+/* Returns the inputs that a cell's level-by-level backward stages contribute to, as bits. */
 static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     uint64_t inputs = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) {
@@ -205,7 +205,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* For every type, of the block beside one: the phases that end its levels. The last of all. */
+/* Finds, for every type that b reads, the level ends of its block; returns the latest one. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -218,7 +218,7 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* The last phase in which the sources that vertices [first, end) of a block read by an input sum up their gradients; `last`, if that is
+/* Returns the last phase in which the sources that vertices [first, end) read by an input sum up their gradients, or `last` if that is
  * later. `latest`: no phase is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
@@ -233,8 +233,8 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* For every level of a block, the last phase that reads its contributions: input by input, until the latest possible phase is found.
- * `last_reads` is zero before. */
+/* Notes, for every level of a block, the last phase that reads its contributions: input by input, until the latest possible phase is
+ * found. `last_reads` is zero before. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -254,8 +254,8 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* The last phase that reads a task's contributions: those to entries are read at the slice's end, those to vertices maybe in a later
- * slice. */
+/* Returns the last phase that reads a task's contributions: those to entries are read at the slice's end, those to vertices maybe in a
+ * later slice. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -280,7 +280,7 @@ static void add_contributions(placer *p, const vpps_stage_task *t, uint32_t *off
     if (words) add_life(p, words, t->phase, last_of_contributions(p, t), offset);
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- all tensors */
 
 static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c) {
     uint64_t words = 0;
@@ -289,7 +289,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* The phase of the first group that ends the first slice. */
+/* Returns the phase of the first group that ends the first slice. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)
@@ -297,7 +297,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group after those of the groups before it. *task: the group's first task; then, the next group's. False:
+/* Places the tensors of a group after those of the preceding groups. *task: the group's first task; it becomes the next group's. False:
  * out of memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;

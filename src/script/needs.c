@@ -1,17 +1,17 @@
 /* needs.c - see needs.h. */
 #include "script/needs.h"
 
-/* The reads of a type's input are noted in several sets, by the number, modulo this, of the type that is read. */
+/* Number of sets in which the reads of a type's input are noted; the type that is read, modulo this number, chooses the set. */
 enum { NOTED_TYPES = 4 };
 
-/* The last read that was noted: most reads are like it. */
+/* The latest read that was noted in a set: most reads are equal to it. */
 typedef struct noted_read {
-    uint64_t gradients;    /* of the reader */
+    uint64_t gradients;    /* gradients of the reader */
     uint64_t gives;        /* gradients of the vertex that is read */
-    uint32_t type, output; /* of that vertex */
+    uint32_t type, output; /* type and output of the vertex that is read */
 } noted_read;
 
-/* Needs as they are found. */
+/* The state of vpps_find_needs. */
 typedef struct finder {
     const vpps_reading *r;
     vpps_arena *arena;
@@ -19,15 +19,16 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out;       /* its edges are these */
-    uint64_t *differentiable;    /* of each type: outputs whose gradient somebody can use */
-    uint64_t *differentiable_in; /* inputs that are such outputs, where some parameters are frozen */
-    noted_read *noted;           /* of each type's inputs, type after type */
+    vpps_batch_needs *out;       /* its edges are `edges` */
+    uint64_t *differentiable;    /* for each type: outputs whose gradient can be used, as bits */
+    uint64_t *differentiable_in; /* for each type: inputs that read such outputs, if some parameters are frozen */
+    noted_read *noted;           /* for each type's inputs, type after type */
 } finder;
 
 /* ---------------------------------------------------------------- types */
 
-/* Tarjan (1972), with a stack of its own: what is read comes first, so parts come out in topological order. */
+/* Finds strongly connected components by Tarjan (1972), with a stack of its own: types that are read come first, so components come out
+ * in topological order. */
 static bool find_parts(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
@@ -77,7 +78,7 @@ static bool find_parts(finder *f) {
     return true;
 }
 
-/* With no parameter frozen: all outputs of types that have a parameter, or read, directly or not, types that have one. */
+/* Without frozen parameters: marks all outputs of types that have a parameter, or that read, directly or not, types that have one. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -94,7 +95,7 @@ static void spread_by_type(finder *f) {
     }
 }
 
-/* The input of a vertex with lists that its source number i belongs to. */
+/* Returns the input of a vertex with lists that its source number i belongs to. */
 static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
     uint32_t input = 0;
     for (uint32_t end = 0; input < c->n_inputs; input++) {
@@ -104,7 +105,7 @@ static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, u
     return input;
 }
 
-/* The number of the reader's input that source number s belongs to. */
+/* Returns the number of the reader's input that source number s belongs to. */
 static inline uint32_t input_of_source(const vpps_reading *r, size_t s) {
     const vpps_read *x = &r->sources[s];
     const vpps_read_vertex *v = &r->vertices[x->reader];
@@ -113,15 +114,15 @@ static inline uint32_t input_of_source(const vpps_reading *r, size_t s) {
     return reader->n_lists ? input_of(reader->base, r->lists[x->reader].members, i) : i;
 }
 
-/* The outputs of a type that are made of an input. */
+/* Returns the outputs of a type that depend on an input, as bits. */
 static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     uint64_t outputs = 0;
     for (uint32_t k = 0; k < type->base->n_outputs; k++) outputs |= (type->reads_inputs[k] >> input & 1) << k;
     return outputs;
 }
 
-/* With some parameters frozen: only outputs that are made of a parameter that is trained. Sources are in their readers' order, so that only
- * types that read themselves, directly or not, take more than one turn. */
+/* With frozen parameters: marks only outputs that depend on a trained parameter. Sources are in their readers' order, so that only types
+ * that read themselves, directly or not, take more than one turn. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
@@ -142,8 +143,8 @@ static void spread_by_output(finder *f) {
     }
 }
 
-/* Outputs whose gradients are of use: they are made, directly or not, of a parameter that is trained or of an output whose gradient is
- * asked for. A cell's other outputs may be made of such an output. */
+/* Finds the outputs whose gradients can be used: those that depend, directly or not, on a trained parameter or on an output whose
+ * gradient is asked for. A cell's other outputs may depend on such an output. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
         f->differentiable[t] = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;
@@ -154,7 +155,8 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Are the parts, and the outputs that have gradients, the same as in the preceding batch? Keeps them as the guess for the next batch. */
+/* Returns whether the strongly connected components, and the outputs that have gradients, are those of the preceding batch, and keeps
+ * them as the guess for the next batch. */
 static bool guessed_types(const finder *f) {
     bool same = true;
     for (uint32_t t = 0; t < f->r->n_types; t++) {
@@ -168,7 +170,7 @@ static bool guessed_types(const finder *f) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes an output that the request or a needed vertex reads; `read`: the type's set of those. */
+/* Notes an output that the request or a needed vertex reads; `read` is the type's set of such outputs. */
 static inline void need_output(finder *f, uint32_t vertex, uint64_t *read, uint64_t output) {
     f->needed[vertex] = true;
     f->types[f->r->vertices[vertex].type].needed = true;
@@ -200,7 +202,7 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
     }
 }
 
-/* A needed vertex reads a source as one of its inputs; `noted`: the notes of that input of the reader's type. */
+/* Notes that a needed vertex reads a source as one of its inputs; `noted`: the notes of that input of the reader's type. */
 static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *noted) {
     const vpps_read *x = &f->r->sources[s];
     const vpps_read_vertex *read = &f->r->vertices[x->vertex];
@@ -214,12 +216,12 @@ static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *no
     }
 }
 
-/* Did the vertex after this one read the same lists for the same gradients? */
+/* Returns whether the vertex after this one has noted the same lists for the same gradients. */
 static bool noted_lists(const finder *f, uint32_t reader) {
     return vpps_next_repeats(f->r, reader) && f->needed[reader + 1] && f->gradients[reader + 1] == f->gradients[reader];
 }
 
-/* What a needed vertex with lists reads, input by input. */
+/* Notes the reads of a needed vertex with lists, input by input. */
 static void note_lists(finder *f, uint32_t reader) {
     const vpps_reading *r = f->r;
     const vpps_read_type *type = &r->types[r->vertices[reader].type];
@@ -234,7 +236,7 @@ static void note_lists(finder *f, uint32_t reader) {
     }
 }
 
-/* What the loss and the request read. */
+/* Notes the outputs that the loss and the request read. */
 static void note_outside(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
@@ -255,8 +257,8 @@ static void note_outside(finder *f) {
     }
 }
 
-/* Goes from the loss down: readers have higher numbers than the vertices that they read. A vertex's output has a gradient when it is a term
- * of the loss, or when a vertex reads it for an output that has one. */
+/* Goes from the loss down: readers have higher numbers than the vertices that they read. A vertex's output has a gradient if it is a
+ * term of the loss, or if a vertex reads it for an output that has a gradient. */
 static void note_reads(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < NOTED_TYPES * r->n_inputs; i++) f->noted[i].type = VPPS_NONE;
@@ -295,7 +297,7 @@ static const uint32_t *find_levels(const finder *f) {
     return levels;
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- all needs */
 
 static bool open_finder(finder *f) {
     const vpps_reading *r = f->r;
@@ -317,8 +319,8 @@ static bool open_finder(finder *f) {
     return true;
 }
 
-/* The types' graph is known only after all reads have been noted, and what is noted depends on it. It is guessed to be that of the
- * preceding batch, as it is for the reading's levels; where the guess was wrong, all vertices are gone over once more. */
+/* Finds the needs. The types' graph is known only after all reads have been noted, but the notes depend on it. It is guessed to be that
+ * of the preceding batch, as it is for the reading's levels; if the guess was wrong, all vertices are gone over once more. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
     finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;

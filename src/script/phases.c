@@ -1,22 +1,22 @@
 /* phases.c - see phases.h.
  *
- * Forward goes through the strongly connected components (needs.h: parts) in order, backward in reverse. A task runs in the first phase
- * that is late enough for all that it reads or overwrites: later than the phase in which other VPs work on that, and not before the phase
- * in which the VP itself does (cell/order.c). The tasks of a phase run in the order in which they were added.
+ * Forward goes through the strongly connected components (called parts, see needs.h) in order, backward in reverse. A task runs in the
+ * first phase that is late enough for all that it reads or overwrites: later than the phase in which other virtual processors (VPs) access
+ * it, and not before the phase in which the VP itself does (cell/order.c). The tasks of a phase run in the order in which they were added.
  *
- * Slices of a wave run one after the other: heads forward and backward in each, everything else forward in the first and
- * backward in the last. In halves there is one slice, and no phase has both forward and backward tasks.
+ * Slices of a wave run one after the other: heads run forward and backward in each, everything else forward in the first and backward in
+ * the last. In a step in two halves there is one slice, and no phase has both forward and backward tasks.
  */
 #include "script/phases.h"
 
-/* The first phases in which a value may be read: the rows that the reading VP made itself, and the rows of others. */
+/* The first phases in which a value may be read: for rows that the reading VP made itself, and for rows of others. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* What vertices make for others: outputs, and contributions to gradients. */
+/* The first phases in which a type's outputs, and its contributions to gradients, may be read. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -25,22 +25,22 @@ static links latest(links a, links b) {
     return (links){later(a.outputs, b.outputs), later(a.contributions, b.contributions)};
 }
 
-/* A type in the slice and group at hand. */
+/* The progress of a type in the present slice and group. */
 typedef struct progress {
     links made;
-    links other_parts; /* of the types that it reads, and that read it */
-    uint32_t *stages;  /* last phase of each */
+    links other_parts; /* the links of the types that it reads, and that read it */
+    uint32_t *stages;  /* last phase of each stage */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_part, n_of_part; /* types of the part at hand */
-    uint32_t begin;               /* of the slice */
-    vpps_stage_task *tasks;       /* those of a group in the order in which they are added */
+    uint32_t *of_part, n_of_part; /* types of the present strongly connected component */
+    uint32_t begin;               /* first phase of the slice */
+    vpps_stage_task *tasks;       /* tasks of a group, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    uint32_t *pauses; /* see vpps_tasks */
+    uint32_t *pauses; /* as in vpps_tasks */
     vpps_block_phases *blocks;
 } phases;
 
@@ -54,7 +54,7 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* The phase of a stage of type t; `part`: what the preceding levels have made. */
+/* Returns the phase of a stage of type t; `part`: the links of the preceding levels. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *part) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
@@ -97,7 +97,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks of the eager, main or lazy stages of the types at hand, over one level or over all levels at once (VPPS_NONE). */
+/* Adds tasks of the eager, main or lazy stages of the present types, over one level or over all levels at once (VPPS_NONE). */
 static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_part; i++) made = latest(made, p->types[p->of_part[i]].made);
@@ -109,7 +109,7 @@ static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level
     }
 }
 
-/* Takes over what the types of other parts have made for those of this part. */
+/* Takes over the links of types of other strongly connected components for the present types. */
 static void find_others(phases *p, uint32_t part) {
     const vpps_batch_needs *needs = p->s->needs;
     for (uint32_t i = 0; i < p->n_of_part; i++) {
@@ -124,7 +124,7 @@ static void find_others(phases *p, uint32_t part) {
     }
 }
 
-/* Adds the forward or the backward pass over a part, for a slice of a group. */
+/* Adds the forward or the backward pass over a strongly connected component, for a slice of a group. */
 static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -138,7 +138,7 @@ static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_part && p->s->batching->heads[p->of_part[0]]; }
 
-/* One slice of a group. */
+/* Adds the tasks of one slice of a group. */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,
@@ -173,9 +173,9 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
     return true;
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- all tasks */
 
-/* The most tasks that there can be. */
+/* Returns the largest possible number of tasks. */
 static size_t most_tasks(const vpps_steps *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -185,7 +185,7 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* Finds in which phases each block has tasks. */
+/* Finds the phases in which each block has tasks. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {
@@ -201,7 +201,7 @@ static void note_phases(const phases *p) {
     }
 }
 
-/* Sorts tasks by group and phase; tasks of one phase stay in the order of the parts. */
+/* Sorts tasks by group and phase; tasks of one phase stay in the order in which they were added. */
 static const vpps_stage_task *sort_tasks(const phases *p, vpps_arena *arena) {
     const uint32_t n_groups = p->s->batching->n_groups;
     uint32_t slots = 1, *starts, *base;

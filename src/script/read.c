@@ -1,20 +1,20 @@
 /* read.c - see read.h. */
 #include "script/read.h"
 
-/* A sum in the loss, and which of its terms is the next. */
+/* A sum in the loss, and its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    float first, others; /* factors of its terms in the loss */
+    float first, others; /* factors of its first and other terms in the loss */
 } loss_sum;
 
-/* A depth in the graph, and a level in a part (needs.h). */
+/* A depth in the graph, and a level in a strongly connected component (needs.h). */
 typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
 
-enum { FIRST_TYPES = 16 }; /* that there is room for from the beginning */
+enum { FIRST_TYPES = 16 }; /* types that there is room for from the beginning */
 
-/* A reading as it is made. */
+/* The state of vpps_read_graph. */
 typedef struct reader {
     vpps_arena *arena;
     vpps_types *all_types;
@@ -27,17 +27,17 @@ typedef struct reader {
     vpps_node *source_outputs;
     size_t sources_capacity;
     vpps_read_type *types;
-    uint32_t *parts; /* of types, in the preceding batch */
+    uint32_t *parts; /* for each type: its strongly connected component in the preceding batch */
     size_t types_capacity, parts_capacity;
-    uint32_t *type_of_cell; /* of the model's cells; VPPS_NONE: not met yet */
-    uint32_t *shapes;       /* of an op's arguments */
+    uint32_t *type_of_cell; /* for each of the model's cells: its type; VPPS_NONE: not met yet */
+    uint32_t *shapes;       /* shapes of an op's arguments */
     size_t shapes_capacity;
-    uint64_t dropout;   /* elements so far */
-    vertex_at lists_at; /* of the last vertex with lists: the depth and level that its lists alone give it */
+    uint64_t dropout;   /* number of dropout elements so far */
+    vertex_at lists_at; /* for the latest vertex with lists: the depth and level that its lists alone give it */
     vpps_seed *seeds;
-    loss_sum *sums; /* that are being taken apart */
+    loss_sum *sums; /* sums whose terms are being read */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* of each vertex, if the request has gradients of nodes: is the loss not taken apart beyond it? */
+    bool *whole; /* for each vertex, if the request has gradients of nodes: whether it is one term of the loss */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -70,7 +70,8 @@ static uint32_t use_type(reader *r, uint32_t index) {
 
 static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node *args, uint32_t *index) {
     const vpps_graph *g = r->out->g;
-    const bool equal = vpps_ops[g->signatures[op->signature].op].shape == VPPS_SHAPE_EQUAL; /* all arguments are */
+    /* all arguments have one shape */
+    const bool equal = vpps_ops[g->signatures[op->signature].op].shape == VPPS_SHAPE_EQUAL;
     if (!VPPS_TAKE_MORE(r->arena, r->shapes, r->shapes_capacity, 2 * (size_t)op->n_args + 2)) return vpps_no_memory();
     for (uint32_t i = 0; i < op->n_args; i++) {
         const vpps_signature *s = vpps_plain_signature(g, args[equal ? 0 : i]);
@@ -80,7 +81,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
     return vpps_type_of_op(r->all_types, g, op, r->shapes, index);
 }
 
-/* The number of a record's type. */
+/* Gives the number of a record's type. */
 static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
     const vpps_graph *g = r->out->g;
     uint32_t index;
@@ -94,8 +95,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes nodes that a vertex reads, and moves *at after all of them: the vertex's depth is greater than theirs, and so is its level. Parts
- * are those of the preceding batch. */
+/* Notes nodes that a vertex reads, and moves *at after all of them: the vertex's depth is greater than theirs, and so is its level.
+ * Strongly connected components are those of the preceding batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -123,7 +124,7 @@ static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
     r->out->n_sources += n;
 }
 
-/* Are a vertex's lists those of the preceding vertex? */
+/* Returns whether a vertex's lists are those of the preceding vertex. */
 static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes) {
     const vpps_vertex_lists *lists = &r->lists[vertex];
     const vpps_read_vertex *v = &r->vertices[vertex];
@@ -139,7 +140,7 @@ static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *
     return true;
 }
 
-/* What a vertex with lists reads, input by input. */
+/* Notes the nodes that a vertex with lists reads, input by input. */
 static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->repeats = repeats(r, vertex, c, nodes);
@@ -157,7 +158,7 @@ static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, 
     at->level = vpps_max_u32(at->level, r->lists_at.level);
 }
 
-/* Is there room for n more sources? There is, as long as vertices read only what is in the graph's words. */
+/* Checks that there is room for n more sources. There is, as long as vertices read only values in the graph's words. */
 static vpps_status check_sources(const reader *r, uint32_t n) {
     VPPS_TRY(vpps_need_count(r->out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
     if (r->out->n_sources + n <= r->sources_capacity) return VPPS_OK;
@@ -200,7 +201,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* The graph has a word for every value that is read. */
+/* Reads all vertices. The graph has a word for every value that is read. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
@@ -222,7 +223,7 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Is a record a sum of its arguments? If so: the factor of the first, and of the others. */
+/* Returns whether a record is a sum of its arguments, and gives the factors of the first and of the others. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];
@@ -238,8 +239,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* How many records are vertices. In training, sums at the end of the graph that the request does not name are none: the loss is taken apart
- * into terms of what they read, and nothing else that is needed reads them. */
+/* Returns the number of records that are vertices. In training, sums at the end of the graph that the request does not name are not: the
+ * loss is taken apart into terms of their arguments, and nothing else that is needed reads them. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
@@ -261,7 +262,7 @@ static bool is_whole(const reader *r, uint32_t record) {
     return r->whole && record < r->out->n_vertices && r->whole[record];
 }
 
-/* A term of the loss: a sum is taken apart next, everything else is a seed. */
+/* Adds a term of the loss: a sum is taken apart next, everything else is a seed. */
 static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth) {
     const vpps_graph *g = r->out->g;
     float first, others;
@@ -276,8 +277,8 @@ static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth)
     return VPPS_OK;
 }
 
-/* Takes the loss apart into terms with constant factors, each an output of another vertex. So the sum that joins the inputs' graphs is no
- * vertex: each input's graph stays a component of its own, and nothing waits for all of them. */
+/* Takes the loss apart into terms with constant factors, each an output of another vertex. So the sum that joins the inputs' graphs is
+ * no vertex: each input's graph stays a component of its own, and nothing waits for all of them. */
 static vpps_status read_loss(reader *r) {
     const vpps_graph *g = r->out->g;
     size_t depth = 0;
@@ -296,7 +297,7 @@ static vpps_status read_loss(reader *r) {
     return VPPS_OK;
 }
 
-/* In halves, the outputs whose gradients are given are seeds. */
+/* Makes the outputs whose gradients the host gives the seeds, for a step in two halves. */
 static vpps_status read_given(reader *r) {
     vpps_reading *out = r->out;
     const uint32_t n = r->request->n_given;
@@ -319,7 +320,7 @@ static vpps_status check_loss(const vpps_graph *g, vpps_node x) {
     return source ? vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name) : VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- what the request names */
+/* ---------------------------------------------------------------- the nodes of the request */
 
 static vpps_status add_requested(const reader *r, uint32_t n, const vpps_node *nodes, vpps_output_ref *to) {
     const vpps_graph *g = r->out->g;
@@ -346,7 +347,7 @@ static vpps_status read_request(reader *r) {
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- the whole graph */
 
 static vpps_status read_all(reader *r) {
     vpps_reading *out = r->out;

@@ -1,4 +1,4 @@
-/* schedule.c - the steps from a graph to a script, one after the other. */
+/* schedule.c - runs the steps from a graph to a script, one after the other. */
 #include "script/schedule.h"
 
 #include <inttypes.h>
@@ -26,9 +26,9 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* For a batch that does not fit the pool: are more slices of heads better than more waves? Slices do not make the tasks of other vertices
- * smaller, and cost two barriers each; a wave costs the barriers of all its levels. So slices are added first, until a slice keeps no more
- * than a quarter of the words that the rest of its wave keeps: then twice as many slices would save a tenth at most. */
+/* Returns whether, for a batch that does not fit the pool, more slices of heads are better than more waves. Slices do not make the tasks
+ * of other vertices smaller, and cost two barriers each; a wave costs the barriers of all its levels. So slices are added first, until a
+ * slice keeps no more than a quarter of the words that the rest of its wave keeps: then twice as many slices would save a tenth at most. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
 }
@@ -38,10 +38,10 @@ typedef struct search {
     vpps_batch *b;
     const vpps_task_plan *machine;
     const vpps_batch_request *request;
-    bool waves, slices; /* may the batch be taken apart into more of these? */
+    bool waves, slices; /* whether the batch may be divided into more waves, into more slices */
 } search;
 
-/* Splits the batch further, into twice as many slices or waves, or as many as possible. *more: did their number grow? */
+/* Divides the batch further, into twice as many slices or waves, or as many as possible. *more: whether their number grew. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -57,7 +57,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* The script for the steps at hand. POOL: see vpps_encode_batch. */
+/* Makes the script for the present steps. Fails with POOL, without a message, as vpps_encode_batch does. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
@@ -76,7 +76,7 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Waves whose memory stays in the machine's caches, if their steps are not too narrow then; of the steps at hand. */
+/* Returns the number of waves whose memory stays in the machine's caches; 0: their steps would be too narrow. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->machine->waves;
@@ -89,7 +89,7 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* The batch's steps, before it is known whether the pool has room for them. False: out of memory. */
+/* Makes the batch's steps, before it is known whether the pool has room for them. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
@@ -102,7 +102,7 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Schedules in one wave, or in as many as the machine asks for; and in more where the pool is too small. */
+/* Makes a script in one wave, or in as many as the machine asks for; and in more if the pool is too small. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;
@@ -135,7 +135,7 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Lists the cells that the batch's blocks are of, by their numbers. */
+/* Lists the cells of the batch's blocks, by their numbers. */
 static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
     b->n_groups = batching->n_groups;
     b->n_cells = 0;
@@ -148,7 +148,7 @@ static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
     return VPPS_OK;
 }
 
-/* Questions about a batch that has a script. */
+/* Sets the batch's numbers of levels, phases, steps and choices. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

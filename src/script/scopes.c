@@ -8,11 +8,11 @@ void vpps_scope_free(vpps_scope *s) {
     *s = (vpps_scope){0};
 }
 
-/* ---------------------------------------------------------------- classifiers that lie in cells */
+/* ---------------------------------------------------------------- classifiers inside cells */
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
 
-/* Marks what an output is made of. */
+/* Marks the values that an output depends on. */
 static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     made[c->outputs[output].value] = 1;
     for (uint32_t v = c->outputs[output].value + 1; v-- > 0;) {
@@ -21,7 +21,8 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     }
 }
 
-/* The outputs of a cell that take operations of their own and that no other vertex reads; `read`: those that other vertices read. */
+/* Finds the outputs of a cell that take operations of their own and that no other vertex reads; `read`: outputs that other vertices
+ * read. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -42,7 +43,7 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* heads[v]: vertex v computes something for the loss alone, as a classifier. */
+/* Sets heads[v] if vertex v computes something for the loss alone, as a classifier. */
 static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
@@ -66,8 +67,8 @@ static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
 typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
-    uint32_t *numbers; /* of the batch's vertices in the scope, or VPPS_NONE */
-    uint32_t *of_type; /* the scope's numbers of types, or VPPS_NONE */
+    uint32_t *numbers; /* for each of the batch's vertices: its number in the scope, or VPPS_NONE */
+    uint32_t *of_type; /* for each type: its number in the scope, or VPPS_NONE */
 } maker;
 
 static uint32_t add_type(maker *m, uint32_t type) {
@@ -83,14 +84,15 @@ static const char *name_of(const vpps_reading *r, uint32_t type) {
     return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
-/* Ops of several shapes are types of one name. Of two such types the one that the model had first comes first. */
+/* Returns whether type a comes before b, by name. Ops of several shapes are types of one name: of these the one that the model had first
+ * comes first. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     const int order = strcmp(name_of(r, a), name_of(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
     return r->types[a].index < r->types[b].index;
 }
 
-/* Types in the order of their names, which is the same for every batch. */
+/* Sorts the types by their names, an order that is the same for every batch. */
 static void sort_types(maker *m) {
     vpps_scope *s = m->out;
     for (uint32_t t = 1; t < s->graph.n_types; t++) {
@@ -107,7 +109,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     if (add_type(m, type) == VPPS_NONE) return false;
-    g->types[v] = type; /* until types are sorted */
+    g->types[v] = type; /* the final number is set when types are sorted */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -115,7 +117,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex with its reads in the scope; what it computes for the loss alone becomes another vertex. */
+/* Adds a vertex with its reads in the scope; its work for the loss alone becomes another vertex. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -147,7 +149,7 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
     return true;
 }
 
-/* Makes the names, and the key: the names and which type reads which. */
+/* Makes the names, and the key: the names, and which type reads which. */
 static bool describe(maker *m) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
@@ -191,7 +193,7 @@ vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_sc
     return close_maker(&m, ok);
 }
 
-/* Does a vertex compute anything, or does it only say where a value lies? */
+/* Returns whether a vertex computes nothing, and only says where a value lies. */
 static bool does_nothing(const vpps_reading *r, const vpps_read_vertex *v) {
     const vpps_compiled_cell *c = r->types[v->type].base;
     if (c->is_data) return false;
@@ -213,7 +215,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* A step's level: the first after all levels that it reads from, so that steps that do not need each other share a level. */
+/* Gives each step a level: the first after all levels that it reads from, so that steps that do not need each other share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);

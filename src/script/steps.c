@@ -3,13 +3,13 @@
 
 #include "script/deal.h"
 
-/* Steps as they are made. */
+/* The state of vpps_choose_steps. */
 typedef struct maker {
     const vpps_batching *b;
     vpps_arena *arena;
     vpps_steps *out;
     vpps_step_block *blocks;
-    vpps_ordered_vertex *order, *unsorted; /* unsorted: of the block at hand */
+    vpps_ordered_vertex *order, *unsorted; /* unsorted: vertices of the present block */
     uint32_t *level_starts;
     vpps_first_members *first_members;
 } maker;
@@ -35,7 +35,7 @@ static bool open_blocks(maker *m) {
     return true;
 }
 
-/* Puts every block's vertices into the graph's order. */
+/* Lists every block's vertices, in the graph's order. */
 static bool fill_blocks(maker *m) {
     const vpps_batch_needs *needs = m->b->needs;
     const vpps_reading *r = needs->reading;
@@ -62,7 +62,7 @@ static bool fill_blocks(maker *m) {
     return true;
 }
 
-/* Room for the starts of all blocks' levels, two more than each has, and for the vertices of the largest block. */
+/* Makes room for the starts of all blocks' levels, two more than each has, and for the vertices of the largest block. */
 static bool open_levels(maker *m) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < m->out->n_blocks; i++) {
@@ -86,7 +86,7 @@ static void sort_block(maker *m, const vpps_step_block *b) {
     memcpy(m->unsorted, order, b->n * sizeof *order);
     for (uint32_t p = 0; p < b->n; p++) starts[levels[order[p].vertex] + 2]++;
     for (uint32_t l = 2; l < b->n_levels + 2; l++) starts[l] += starts[l - 1];
-    for (uint32_t p = 0; p < b->n; p++) /* starts[l + 1] runs from level l's start to its end */
+    for (uint32_t p = 0; p < b->n; p++) /* starts[l + 1] moves from level l's start to its end */
         order[starts[levels[m->unsorted[p].vertex] + 1]++] = m->unsorted[p];
 }
 

@@ -7,7 +7,7 @@ const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {
 #undef TASK
 };
 
-/* The script's next n words; NULL where it has fewer. */
+/* Returns the script's next n words; NULL: it has fewer. */
 static const uint32_t *take(const uint32_t *script, uint64_t *at, uint64_t n) {
     const uint64_t first = *at;
     *at += n;

@@ -2,8 +2,8 @@
 #include "script/types.h"
 
 enum {
-    FEW_ARGUMENTS = 8, /* sums of more are compiled once, for any number */
-    MOST_KEPT = 1024   /* types and compiled cells */
+    FEW_ARGUMENTS = 8, /* sums with more arguments are compiled once, for any number */
+    MOST_KEPT = 1024   /* most types and compiled cells */
 };
 
 static void free_type(vpps_type *type) {
@@ -43,7 +43,7 @@ static uint32_t most_kept(const vpps_types *t) { return t->most ? t->most : MOST
 
 bool vpps_types_are_full(const vpps_types *t) { return t->n_types + t->n_compiled > most_kept(t); }
 
-/* The median, over all types and compiled cells, of the number of the batch that used them last; 0: out of memory. */
+/* Returns the median, over all types and compiled cells, of the number of the latest batch that used them; 0: out of memory. */
 static uint64_t median_use(const vpps_types *t) {
     uint64_t n = 0, *uses = malloc((t->n_types + (size_t)t->n_compiled + 1) * sizeof *uses);
     if (!uses) return 0;
@@ -108,7 +108,7 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
-/* The outputs that are made of a parameter; of_it: scratch, a flag for each value. */
+/* Returns the outputs that depend on a parameter, as bits; of_it: scratch, a flag for each value. */
 static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
     uint64_t reached = 0;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -131,7 +131,7 @@ static bool find_params_reach(vpps_type *type) {
     return ok;
 }
 
-/* Which inputs and lookups each output is made of. */
+/* Finds the inputs and lookups that each output depends on. */
 static bool find_reads(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     uint64_t *inputs = calloc(2 * (size_t)c->n_values + 1, sizeof *inputs), *lookups = inputs + c->n_values;
@@ -153,7 +153,7 @@ static bool find_reads(vpps_type *type) {
     return true;
 }
 
-/* Takes over `base`. */
+/* Adds a type, which takes over `base`. */
 static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_cell_data *cell, const uint32_t *key,
                             uint32_t words, uint32_t *out) {
     vpps_type *type = calloc(1, sizeof *type);
@@ -229,7 +229,7 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds the outputs that a batch reads of a cell, and the gradients among `outputs` that it has. */
+/* Adds the outputs that a batch reads of a cell, and its gradients among `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -238,8 +238,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Outputs whose gradients reach only parameters that the gradients of `own` reach, too. A parameter that a batch's loss does not depend on
- * must not count as trained by the batch, whatever else the cell was compiled for. */
+/* Returns the outputs whose gradients reach only parameters that the gradients of `own` reach, too. A parameter that a batch's loss does
+ * not depend on must not count as trained by the batch, whatever else the cell was compiled for. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)
