@@ -197,7 +197,7 @@ VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);           
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* a scalar: |a - b|^2 */
 VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* a scalar */
 
-VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x); /* of a vector, or of each column */
+VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x); /* softmax of a vector, or of each column */
 VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
 
 /* Losses, each a scalar. `label`, the number of the right class, must be less than x's rows; inside a cell it may come from
@@ -246,13 +246,13 @@ typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
     uint32_t n_children;
-    const vpps_vertex *children; /* in the order of their numbers in vpps_gather */
+    const vpps_vertex *children; /* child vertices in the order of their numbers in vpps_gather */
     uint32_t n_pulls;
-    const vpps_node *pulls; /* in the order of the vpps_pull calls */
+    const vpps_node *pulls; /* pulled nodes in the order of the vpps_pull calls */
     uint32_t n_indices;
-    const uint32_t *indices; /* in the order of the vpps_pull_index calls */
+    const uint32_t *indices; /* pulled indices in the order of the vpps_pull_index calls */
     uint32_t n_pull_lists, n_members;
-    const vpps_node *const *pull_lists; /* in the order of the vpps_pull_list calls, n_members nodes each */
+    const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls, n_members nodes each */
     /* Members of each list; n_members is ignored. 0 lists: the cell's one list has the remaining children, or n_members pulled nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
@@ -284,7 +284,7 @@ typedef enum vpps_optimizer_kind {
 #undef X
 } vpps_optimizer_kind;
 #define VPPS_DEFAULT_LR (-3e38f)                          /* as vpps_optimizer.lr: the learning rate of the table */
-VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* that of the table; NaN for an unknown optimizer */
+VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default of the table; NaN for an unknown optimizer */
 
 /* The optimizer's step, for a gradient g of weight w. First g is scaled by min(1, clip / |all gradients|_2) if clip > 0 (Pascanu et al.
  * 2013). Then, except in adamw, weight_decay * w is added to g.
@@ -637,8 +637,8 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *
  * vpps_backward and vpps_update give the bits of vpps_fb, which is faster: one launch. Four graphs of eight inputs each, added up, train
  * as one graph of 32 does. */
-/* Values of nodes, and gradients of the call's loss with respect to nodes, that a training call returns. Parameters are as before the
- * update; gradients of several calls do not add up. */
+/* Values of nodes, and gradients of the call's loss with respect to nodes, that a training call returns, with dropout unless no_dropout.
+ * Parameters are as before the update; gradients of several calls do not add up. */
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;

@@ -10,7 +10,7 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* The same for the values of the present vertex: of each input, then of each op; of a list, member after member. */
+    /* For each value of the present vertex, whether it depends on a trained parameter: inputs, then ops; a list member after member. */
     uint8_t *inside;
     size_t *at; /* position in `inside` of each input's, then each op's values */
     /* for each operand of the present op: whether it (of a list: any member) depends on a trained parameter */

@@ -7,12 +7,11 @@
  *   blocks, lists, tables
  *   tasks (vpps_task), group after group
  *
- * A block is the vertices of one cell that one group runs: of one strongly connected component of the cells' graph, sorted by
- * level. They are numbered from 0, and so are the members of all their lists 0, of all their lists 1, and so on. Word arrays of
- * a block follow each other:
+ * A block is the vertices of one cell that one group of virtual processors (VPs) runs, sorted by level. Its vertices are numbered from
+ * 0, and so are the members of all their lists 0, of all their lists 1, and so on. Word arrays of a block follow each other:
  *
- *   vertices[n]                      the record of the graph that each is, for printing and checking
- *   for each input that is no list:  offsets[n] of what it reads
+ *   vertices[n]                      the graph's record of each vertex, for printing and checking
+ *   for each input that is no list:  offsets[n] of the values that it reads
  *   for each lookup:                 offsets[n] of the entry
  *   for each word of the cell:       words[n]
  *   data:                            addresses[n] of an input op's data
