@@ -129,7 +129,7 @@ typedef uint32_t vpps_node;
 /* Creates an empty graph over a model's parameters. Building a graph allocates only while it grows beyond its largest size so far. */
 VPPS_API vpps_status vpps_graph_create(vpps_graph **out, vpps_model *model);
 VPPS_API void vpps_graph_destroy(vpps_graph *g);
-VPPS_API void vpps_graph_clear(vpps_graph *g); /* drops nodes, vertices and error, keeps memory */
+VPPS_API void vpps_graph_clear(vpps_graph *g); /* drops the graph's nodes, vertices and error, and keeps its memory */
 /* Returns OK, or the graph's first failure since the last clear (whose message becomes vpps_error_message()). */
 VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
 
@@ -180,7 +180,7 @@ VPPS_API vpps_node vpps_tanh(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);             /* gradient 0 at 0 */
 VPPS_API vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha); /* x > 0 ? x : alpha (e^x - 1); alpha > 0 */
 VPPS_API vpps_node vpps_gelu(vpps_graph *g, vpps_node x);     /* x Phi(x) in tanh form (Hendrycks and Gimpel 2016) */
-VPPS_API vpps_node vpps_gelu_erf(vpps_graph *g, vpps_node x); /* x Phi(x) itself, with Phi by erf to 1e-7 */
+VPPS_API vpps_node vpps_gelu_erf(vpps_graph *g, vpps_node x); /* x Phi(x) exactly, with Phi by erf to 1e-7 */
 VPPS_API vpps_node vpps_exp(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_log(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x);
@@ -190,8 +190,8 @@ VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* gradient 0 at 0 */
 /* Training: zero with probability p, 0 <= p < 1, else x / (1 - p); the mask follows from the handle's seed, the batch's number and the
  * element's position in the graph. In vpps_forward: the identity. */
 VPPS_API vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p);
-VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs); /* on top of each other, equal cols */
-VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* rows from first on */
+VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs); /* nodes of equal cols, stacked */
+VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* x from row first on */
 
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* a scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* a scalar: |a - b|^2 */
@@ -308,7 +308,7 @@ typedef enum vpps_gradients {
     VPPS_GRADIENTS_ACCUMULATE,
     VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, by cuBLAS between two launches; without cuBLAS no handle is made */
     VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS where the profile finds it faster than DEFERRED. CPU: DEFERRED */
-    VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS; fp32 operands are rounded to TF32, 11 significant bits */
+    VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
 } vpps_gradients;
 /* What a batch does whose loss, or norm of all gradients, is NaN or infinite. (The norm's square, a float32, is infinite for norms of
  * about 1.8e19 and more.) "No update": parameters and optimizer state stay. */
@@ -492,8 +492,8 @@ VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
 /* Choices by a scalar, which gets no gradient. */
-VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* scalar > 0 ? x : 0 */
-VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* scalar > 0 ? 0 : x */
+VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
+VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
 /* condition > 0 ? a : b, for a scalar condition. Value and gradient are those of the chosen operand, even if the other is infinite or
  * NaN; the other's operands get a gradient of 0, which an infinite derivative turns into NaN (log at 0). */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
@@ -597,18 +597,18 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
  * arrays. The graph equals, bit by bit, one whose vertices and nodes are made by single calls in the order of the arrays. */
 /* The members of a list at each vertex: vertex i has members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
-    const uint32_t *first;       /* n + 1 numbers, from 0, never decreasing */
+    const uint32_t *first;       /* n + 1 numbers of members, from 0, never decreasing */
     const vpps_vertex *children; /* first[n] vertices; NULL for a list that the cell does not gather */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
-    uint32_t n;                              /* vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* per vertex; n_children counts children gathered by number only */
-    const vpps_vertex *children;             /* n x n_children, row after row */
-    const vpps_node *pulls;                  /* n x n_pulls, row after row */
-    const uint32_t *indices;                 /* n x n_indices, row after row */
+    uint32_t n;                              /* number of vertices; may be 0 */
+    uint32_t n_children, n_pulls, n_indices; /* counts per vertex; n_children without those in lists */
+    const vpps_vertex *children;             /* n x n_children vertices, a row for each vertex */
+    const vpps_node *pulls;                  /* n x n_pulls nodes, a row for each vertex */
+    const uint32_t *indices;                 /* n x n_indices numbers, a row for each vertex */
     uint32_t n_lists;
     const vpps_members_of *lists; /* one for each of the cell's lists */
     uint32_t n_pull_lists;
@@ -621,7 +621,7 @@ typedef struct vpps_applications {
 VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
 /* Returns the number of vertices so far, which is the next vertex's number. */
 VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
-/* Makes n inputs of rows x cols from n * rows * cols floats, which are copied, with consecutive numbers; returns the first. Sticky. */
+/* Makes n inputs of rows x cols from n * rows * cols copied floats; returns the first of consecutive nodes. Fails as vpps_input. */
 VPPS_API vpps_node vpps_input_many(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols, const float *data);
 /* Set out[i] to the node of output k that vertices[i] pushed, or scattered. Fail (sticky) with ARGUMENT (no such vertex or output). */
 VPPS_API vpps_status vpps_pushed_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
@@ -822,11 +822,11 @@ typedef struct vpps_stats {
     uint64_t batches;        /* training batches finished since the model began; checkpoints carry the number on */
     uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
-    uint64_t levels, phases; /* a phase is what runs between two barriers of the VPs */
+    uint64_t levels, phases; /* levels of the graph; phases, which end at a barrier of the VPs */
     uint64_t steps;          /* forward: groups of vertices of one cell that run together */
     uint64_t instructions;   /* tasks of the script; one that all VPs share counts once */
     uint64_t script_bytes;
-    uint64_t pool_bytes; /* parameters and the batch's tensors */
+    uint64_t pool_bytes; /* memory of parameters and of the batch's tensors */
     uint64_t live_bytes; /* parameters and tensors that are live at once: with so many waves no pool can be smaller */
     uint64_t host_ns, device_ns;                          /* time to make the script; time to run it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
@@ -839,7 +839,7 @@ typedef struct vpps_stats {
     const char *precision_unit; /* CPU: "generic", "avx2", "avx512", "neon", "avx512bf16", "amx"; GPU: "fp32", "mma" */
     const char *device;         /* "cpu", "cuda", "simt" */
     const char *policy;
-    uint32_t rank, processes; /* with a communicator; else 0 and 1 */
+    uint32_t rank, processes; /* number of this process, and of all processes */
     /* With a communicator, over all batches: time to exchange gradients and entries, waiting included; bytes that this process sent. */
     uint64_t total_exchange_ns, total_sent_bytes;
     /* How much longer than the mean the slowest process of a batch takes until it has its gradients, as a fraction of the mean. */
@@ -855,7 +855,7 @@ typedef struct vpps_stats {
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
-    X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
+    X(REJECTED, "rejected") /* kernel spills registers, or could not be made */                                        \
     X(MEASURED, "measured")                                                                                            \
     X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
     X(REMEMBERED, "remembered") /* in use: chosen by an earlier run */
@@ -879,7 +879,7 @@ typedef struct vpps_trial {
     const char *precision; /* trial of products: "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
     bool far;              /* trial of products: the matrices do not fit the core's own cache */
-    double ns_per_vector;  /* trial of products: time per vector; of "copy": time */
+    double ns_per_vector;  /* trial of products: time per vector; for "copy": time of one copy */
     uint32_t rpw, threads; /* GPU: see vpps_options */
     vpps_trial_state state;
     uint32_t batches;         /* number of measured batches */
@@ -934,7 +934,7 @@ typedef struct vpps_c_export {
     const char *header_name; /* with a header: the name by which the C file includes it */
     FILE *weights;           /* receives the weights; NULL: they are in the C file itself */
     vpps_c_precision precision;
-    bool losses; /* keep losses and their labels */
+    bool losses; /* also write the cells' losses, which need labels */
 } vpps_c_export;
 
 /* Writes the model's cells with the host's copy of the parameters (call vpps_read_parameters before). With `weights`, functions have a

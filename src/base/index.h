@@ -7,7 +7,7 @@
  * the upper half of a hash, where the search also begins, and the number + 1. */
 typedef struct vpps_index {
     uint64_t *slots;
-    uint32_t n, size; /* numbers stored; slots, 0 or a power of two */
+    uint32_t n, size; /* count of stored numbers; count of slots, 0 or a power of two */
 } vpps_index;
 
 /* Return the numbers stored under this hash, one per call, then UINT32_MAX. `*at` is vpps_index_first before the first call. */

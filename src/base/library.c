@@ -28,7 +28,7 @@ static void look_in(const vpps_library *library, const char *folder, int wanted,
         if (!handle) continue;
         const int far = wanted ? distance(library->major(handle), wanted) : 0;
         if (best->handle && far >= best->distance) {
-            dlclose(handle); /* only its version was needed */
+            dlclose(handle); /* the library was opened for its version only */
             continue;
         }
         if (best->handle) dlclose(best->handle);

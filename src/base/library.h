@@ -12,7 +12,7 @@ typedef struct vpps_library {
     int (*major)(void *handle);            /* returns the version of an open library; 0: unknown */
     /* Finds the needed functions in the open library. */
     vpps_status (*take)(const struct vpps_library *library, void *handle);
-    /* What the first vpps_library_open of the process found. */
+    /* Result of the process's first vpps_library_open. */
     bool tried;
     vpps_status found;
     char message[VPPS_MESSAGE_BYTES];

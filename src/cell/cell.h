@@ -18,7 +18,7 @@
 
 #define VPPS_NONE UINT32_MAX
 
-/* What makes a value of a compiled cell. */
+/* The kind of a compiled cell's value: its source, or the operation that makes it. */
 typedef enum vpps_cell_kind {
     VPPS_VALUE_INPUT,     /* gathered or pulled: the vertex's record tells where it lies */
     VPPS_VALUE_LOOKUP,    /* an entry of a table: the vertex's record tells which */
@@ -27,7 +27,8 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of its readers' contributions */
     VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
     VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
-    /* a sum of transposed matrices times values. Computed by rows it is a partial sum of the VP's rows, unless by_columns */
+    /* A sum of transposed matrices times values. If VPs share out rows, each VP's result is a partial sum of its rows, unless
+     * by_columns. */
     VPPS_VALUE_PRODUCT_T,
     VPPS_VALUE_POSITIONS /* the positions that a MAX_OF or MIN_OF found; that is its argument and the preceding value */
 } vpps_cell_kind;
@@ -37,7 +38,7 @@ typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* not decided yet, while compiling */
     VPPS_SPLIT_ROWS,     /* every VP computes the rows that it owns, for all vertices */
     VPPS_SPLIT_VERTICES, /* every VP computes whole vertices */
-    VPPS_SPLIT_OFF       /* for a value that no stage makes */
+    VPPS_SPLIT_OFF       /* the value is not made by a stage */
 } vpps_split;
 
 /* Numbers of records, which hold a vertex's kept values in memory: one record for each axis, and two pass records, forward and backward,
@@ -52,9 +53,9 @@ static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_recor
 /* The parts of a cell, in the order in which they run. The two main parts run level by level; the others run once, over all vertices of
  * the cell in its strongly connected component of cells. */
 typedef enum vpps_part {
-    VPPS_PART_EAGER, /* forward work that needs no child */
+    VPPS_PART_EAGER, /* forward work that needs no child vertex: once, before the levels */
     VPPS_PART_MAIN,
-    VPPS_PART_LAZY, /* forward work that no parent needs */
+    VPPS_PART_LAZY, /* forward work that no parent vertex needs: once, after the levels */
     VPPS_PART_BACK_EAGER,
     VPPS_PART_BACK_MAIN,
     VPPS_PART_BACK_LAZY,
@@ -67,7 +68,7 @@ static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN
 /* An operand: a value, or one element of it where the instruction takes a scalar. */
 typedef struct vpps_cell_arg {
     uint32_t value;
-    uint32_t element;  /* operand letter s: the element of the value; list weights: 0 */
+    uint32_t element;  /* number of the value's element, for a scalar operand (letter s) */
     vpps_param matrix; /* PRODUCT, PRODUCT_T: the matrix that multiplies the value; VPPS_NO_PARAM: the value is added */
 } vpps_cell_arg;
 
@@ -109,15 +110,15 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 
 /* The instruction that makes a value, without its arguments. */
 typedef struct vpps_cell_run {
-    uint8_t opcode; /* an instruction of isa.def */
-    uint8_t op;     /* in forward: the vpps_op that it computes */
+    uint8_t opcode; /* the instruction, a row of isa.def */
+    uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
     /* Whether the instruction goes over all members of a list: SOFTMAX and its gradient over the members' scalars, each member getting
      * its own result; WEIGHTED_SUM of all members with a weight each; STACK of all members, with zeros below; SLICE of a member's rows
      * of such a stack. */
     bool over_list;
     bool recompute;        /* backward computes it a second time, so that forward's result need not be kept */
     vpps_param table;      /* ENTRY: the table; MATRIX: the matrix */
-    vpps_cell_number f, u; /* numbers for the letters f, and u or e */
+    vpps_cell_number f, u; /* the instruction's float (letter f) and integer (letter u or e) */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
@@ -130,7 +131,7 @@ typedef struct vpps_cell_value {
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* arguments, in `args`; of a RUN in the order of its instruction's letters t s v * */
     uint32_t stage;             /* the stage that makes it; VPPS_NONE: no stage does */
-    uint32_t offset;            /* kept: first word in the record */
+    uint32_t offset;            /* a kept value's first word in its record */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
@@ -147,7 +148,7 @@ typedef struct vpps_cell_contribution {
     bool lookup;
     uint32_t index; /* number of the input or lookup */
     uint32_t value;
-    bool partial; /* every VP of the group contributes a share */
+    bool partial; /* every virtual processor of the group contributes a share, to be summed */
     /* The value is `vector`, of the vertex, times `scalar`, of the list's member. Both are kept, and the task that sums the gradient
      * multiplies them; the product itself is not stored. */
     bool scaled;
@@ -170,7 +171,7 @@ typedef struct vpps_cell_stage {
     uint8_t part, split;
     bool backward;
     bool uses_pass_record; /* the stage reads or makes values in its pass record */
-    uint32_t first, n;     /* range in order[] */
+    uint32_t first, n;     /* the stage's values: n, from `first` on in order[] */
     /* The last stage that all VPs must have run at the vertex before this stage; VPPS_NONE: there is none. */
     uint32_t after;
     vpps_stage_set inputs, outputs; /* inputs that the stage reads; outputs that it makes */
@@ -192,7 +193,7 @@ typedef struct vpps_cell_needs {
     bool training;
     bool drops;            /* dropout is on */
     uint64_t frozen;       /* hash of the set of the cell's frozen parameters */
-    uint64_t gradient_in;  /* bit i: the producer of input i can use a gradient */
+    uint64_t gradient_in;  /* bit i: the vertex that makes input i can use its gradient */
     uint64_t gradient_out; /* bit k: readers of output k contribute to its gradient */
     uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are left out */
     uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this one, directly or not */
@@ -242,7 +243,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* as recorded; of an op, `pulled` is set and `child` is the argument's number */
+    /* inputs of the recorded cell; for an op, `pulled` is set and `child` is the argument's number */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     uint32_t gradient_of[VPPS_CELL_MOST]; /* the value that is output k's gradient for the host; VPPS_NONE: none */
@@ -250,15 +251,15 @@ typedef struct vpps_compiled_cell {
     uint32_t n_lists;
     vpps_condition_data condition;
     uint32_t inputs_of[VPPS_AXES];     /* number of inputs of each axis */
-    bool is_data;                      /* an input op: its one value is given with the batch */
+    bool is_data;                      /* the cell is an input op, whose value is data of the batch */
     uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each member of its lists */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* in the order of the parts; a part's stages begin at first_stage[part] */
+    vpps_cell_stage *stages; /* stages, part after part; a part's begin at first_stage[part] */
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
-    uint32_t *order;                   /* values, stage after stage */
+    uint32_t *order;                   /* numbers of the values, stage after stage */
     uint64_t flops[VPPS_AXES];         /* flops of forward and backward: of a vertex, and of each member of its lists */
     uint32_t kept_words[VPPS_RECORDS]; /* words of each record: of a vertex or member, and of a vertex's pass records */
     uint64_t last_used;                /* number of the latest batch that used it: types.h */
@@ -292,7 +293,7 @@ static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
-/* Returns whether any contribution of the cell is scaled. */
+/* Returns whether the cell contributes any gradient as a vector and a scalar factor (scaled). */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions; j++)
         if (c->contributions[j].scaled) return true;

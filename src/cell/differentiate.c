@@ -6,7 +6,7 @@
 /* A term of a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
-    vpps_param matrix; /* the term is matrix^T value; VPPS_NO_PARAM: value itself */
+    vpps_param matrix; /* the term is this matrix, transposed, times `value`; VPPS_NO_PARAM: `value` itself */
 } part;
 
 typedef struct work {

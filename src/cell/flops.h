@@ -12,13 +12,13 @@ typedef struct vpps_cell_flops {
 /* The cost of a whole cell. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
-    vpps_cell_flops parameters; /* the parameters' deferred gradients */
+    vpps_cell_flops parameters; /* flops of the parameters' gradients */
 } vpps_cell_cost;
 
 /* A stack: products of one stage with the same operands, which the machine runs as one product with their matrices on top of each other.
  * A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
-    uint32_t first, n; /* the first value, and the number of values */
+    uint32_t first, n; /* first value of the stack, and number of its values */
     uint32_t rows, cols;
 } vpps_cell_stack;
 

@@ -22,7 +22,7 @@ typedef struct lowering {
     vpps_compiled_cell *c;
     const vpps_signature *s;
     const vpps_param *matrices; /* matrices of an affine op */
-    const uint32_t *args;       /* values of the arguments; a list is one value */
+    const uint32_t *args;       /* numbers of the arguments' values; a list is one value */
     uint32_t n_args;
     uint32_t axis;
     bool over_list, drops;

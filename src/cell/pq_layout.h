@@ -20,7 +20,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 typedef struct vpps_layout_copies {
     uint32_t gathers, scatters; /* operands, and results, that are not adjacent or not in their batch's order */
     uint32_t broadcasts;        /* operands that hold a value twice, which no order avoids */
-    uint64_t gathered, scattered, broadcast; /* words that these copy */
+    uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 
 /* Counts copies; words[v] is the size of value v. False: out of memory. */

@@ -9,7 +9,7 @@
 
 #include "cell/cell.h"
 
-/* The place of an operand. */
+/* The place where an operand's value lies. */
 typedef enum vpps_place {
     VPPS_PLACE_NONE,        /* the step has no such operand */
     VPPS_PLACE_SLOT,        /* slot `at` */
@@ -33,13 +33,13 @@ typedef enum vpps_access {
 typedef struct vpps_operand {
     uint8_t place, access; /* vpps_place, vpps_access */
     uint8_t axis;          /* 0: one value for the vertex; d: one for each member of its list d - 1 */
-    uint8_t record;        /* RECORD: number of the record */
+    uint8_t record;        /* number of the record that holds the value, for RECORD */
     bool shares;           /* RECORD, CONTRIBUTION: every VP of the group has one share; reading takes their sum */
     /* Where only the VP's own rows are read, made or in the slot: 1 + the index in the program's `dealt` of the value's number of rows.
      * 0: all rows. */
     uint16_t dealt;
     uint32_t at;
-    uint32_t element; /* SCALAR: number of the element */
+    uint32_t element; /* number of the element that a scalar operand reads */
     uint32_t rows, cols;
     uint32_t value;    /* the cell's value */
     vpps_param matrix; /* operand of a PRODUCT: the matrix that multiplies it */
@@ -58,16 +58,16 @@ typedef struct vpps_program_step {
     uint8_t kind;      /* vpps_step_kind */
     uint8_t axis;      /* axis of the step's items */
     vpps_operand to;   /* the result, with access OWN */
-    uint32_t first, n; /* operands, in the program's list */
+    uint32_t first, n; /* the step's operands: n, from `first` on in the program's list */
     union {
-        uint32_t output; /* GRADIENT: number of the output */
+        uint32_t output; /* number of the output whose gradient is summed */
         struct {
             vpps_cell_run of;
             /* numbers of operands of letters t, s and v, in this order; the rest are of letter * */
             uint8_t tensors, scalars, weights;
             /* all operands have access OWN and nothing else differs between items, so that one call can do all items */
             bool uniform;
-            vpps_operand positions; /* operand letter i: a slot */
+            vpps_operand positions; /* slot of the positions that max_of and min_of find */
         } run;
         struct {
             bool transposed;    /* the matrices are transposed */
@@ -79,8 +79,8 @@ typedef struct vpps_program_step {
 typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
-    bool taken;     /* in use, while slots are assigned */
-    uint32_t words; /* words of a whole value */
+    bool taken;     /* the slot is in use, while slots are assigned */
+    uint32_t words; /* number of words of the slot's value */
 } vpps_slot;
 
 typedef struct vpps_slots {
@@ -94,7 +94,7 @@ typedef struct vpps_program {
     uint32_t n, n_operands;
     vpps_slots slots;
     bool rows;       /* A VP computes the rows that it owns, of all vertices; else all rows of its own vertices. */
-    uint32_t *dealt; /* numbers of rows that are shared out to the VPs of a group */
+    uint32_t *dealt; /* different numbers of rows that values share out to VPs */
     uint32_t n_dealt;
 } vpps_program;
 

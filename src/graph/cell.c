@@ -573,7 +573,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     vpps_application own;
-    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* a struct of another version */
+    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* the caller's struct is of another version */
         if (!vpps_take_application(g, "apply", a, &own)) return VPPS_NO_VERTEX;
         a = &own;
     }

@@ -43,15 +43,15 @@ typedef enum vpps_shape_rule {
 
 /* What an op's flops are multiplied by. */
 typedef enum vpps_flops_per {
-    VPPS_PER_RESULT,   /* the elements of the result */
-    VPPS_PER_ARGUMENT, /* the elements of the first argument */
+    VPPS_PER_RESULT,   /* number of elements of the result */
+    VPPS_PER_ARGUMENT, /* number of elements of the first argument */
     VPPS_PER_MEMBER    /* the elements of the result, times the list's members (without weights of weighted_sum) */
 } vpps_flops_per;
 
 enum {
     VPPS_MANY = 1 << 20,
     VPPS_MANY_PAIRS = 32,      /* the most products of one affine node */
-    VPPS_MANY_ELEMS = 1 << 22, /* a value has fewer elements */
+    VPPS_MANY_ELEMS = 1 << 22, /* limit of a value's elements, which must be fewer */
     VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and used numbers of a cell: sets of them have 64 bits */
     VPPS_CELL_LISTS = 4,       /* most lists of one cell */
     /* number of axes. A value of axis 0 exists once for a vertex, one of axis l + 1 once for each member of the vertex's list l */
@@ -91,7 +91,7 @@ typedef struct vpps_signature {
     /* affine: number of matrices, one per argument, from first_matrix on in the table's matrices */
     uint32_t n_matrices;
     uint32_t first_matrix;
-    float p; /* dropout: probability; hinge: margin */
+    float p; /* probability of dropout; margin of hinge */
 } vpps_signature;
 
 typedef struct vpps_op_node {
@@ -137,14 +137,14 @@ typedef struct vpps_cell_data {
     uint32_t n_signatures;
     /* the cell's nodes; their `args` point into `args`, and `imm` of a lookup or a loss may be a pulled index */
     vpps_op_node *nodes;
-    uint8_t *axis; /* axis of each node */
+    uint8_t *axis; /* for each node: its axis (0, or 1 + the list that it goes over) */
     /* For each node, whether it takes a whole list: a softmax of a list of scalars, WEIGHTED_SUM of a list by a list of scalars, CONCAT
      * of a list. */
     uint8_t *over_list;
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* the cell's nodes, or VPPS_CELL_INPUT | input */
+    uint32_t *scattered, *pushed; /* numbers of scattered and of pushed nodes, or VPPS_CELL_INPUT | input */
     /* Set when recording ends: `outputs`, the nodes that are scattered or pushed, each once and in that order; `offers`, for each
      * scattered and then each pushed value its output. */
     uint32_t *outputs;
@@ -154,7 +154,7 @@ typedef struct vpps_cell_data {
     /* With a condition, for each scattered value: the input that is scattered where the condition does not hold; VPPS_NO_NODE: zeros. */
     uint32_t *otherwise;
     bool decides;           /* the cell has an operation of class DECIDED (argmax, lookup_at) */
-    uint32_t *index_limits; /* for each pulled index: its value must be less */
+    uint32_t *index_limits; /* limit of each pulled index, which must be less */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* number of nodes of each axis */
     uint32_t min_children;         /* largest child number that is gathered + 1 */

@@ -39,10 +39,10 @@ struct vpps_model {
     uint64_t random;               /* state of the initialisers' random stream */
     uint64_t batches;              /* training batches so far; the number of a batch in messages and dropout masks */
     vpps_optimizer_kind optimizer; /* the optimizer whose state the parameters have */
-    atomic_uint handles;           /* number of handles; and of handles that train, at most one */
+    atomic_uint handles;           /* number of handles that exist */
     atomic_uint trainers;
     uint32_t rank, shards;         /* rank and number of processes for lookup tables declared later */
-    struct vpps_cell_data **cells; /* the cells, see graph.h */
+    struct vpps_cell_data **cells; /* recorded cells: graph.h */
     size_t n_cells;
 };
 

@@ -28,7 +28,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 
 /* A state: the types on the frontier in the encoding's order, each with its value Q, and the further words of the encoding. */
 typedef struct vpps_state {
-    uint32_t first, n; /* position in `words` and in `q`; number of types */
+    uint32_t first, n; /* position in `words` and in `q`; number of types on the frontier */
     uint32_t n_words;  /* words of the state; the first n are types */
 } vpps_state;
 
@@ -42,7 +42,7 @@ typedef struct vpps_automaton {
     uint32_t n_states;
     uint32_t *words;
     float *q;
-    uint32_t n_values;  /* words of all states together */
+    uint32_t n_values;  /* number of words of all states */
     vpps_index numbers; /* numbers of the states, by their words */
 } vpps_automaton;
 

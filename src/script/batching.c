@@ -6,7 +6,7 @@
 #include "script/heads.h"
 #include "script/scopes.h"
 
-/* The state of vpps_choose_batching. */
+/* The state while levels, cells and groups are chosen. */
 typedef struct chooser {
     const vpps_batch_needs *needs;
     vpps_types *all_types;

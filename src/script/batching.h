@@ -15,8 +15,8 @@ typedef struct vpps_batching {
     const vpps_batch_needs *needs;
     const uint32_t *levels; /* level of each vertex, chosen by the policy */
     const vpps_batched_type *types;
-    const bool *heads;          /* whether each type is a head: heads.h */
-    vpps_components components; /* n 0: not found yet; whoever needs the components finds them */
+    const bool *heads;          /* for each type: whether only the loss reads it (a head, heads.h) */
+    vpps_components components; /* connected components of the graph; found when first needed (n 0: not yet) */
     uint32_t n_groups, group_size, n_vps;
     /* number of groups of recent batches, this one included; vpps_schedule_batch keeps it for the next batch */
     vpps_usual_groups usual;

@@ -6,7 +6,7 @@ typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
-    const uint64_t *reads; /* the type's reads_inputs or reads_lookups, for vpps_reached */
+    const uint64_t *reads; /* for each output: the inputs (or lookups) that it depends on, as bits */
     bool all;              /* every vertex makes the contribution */
     uint32_t number, stage, stride, shares;
     /* `at`: the offset that the contribution of item 0 would have; the task may begin at a later item */
@@ -108,7 +108,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* The state of vpps_count_contributions. */
+/* The state while contributions are counted. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;

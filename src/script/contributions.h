@@ -45,7 +45,7 @@ typedef struct vpps_contributions {
     const vpps_entry *entries; /* trained entries of tables, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter: the number of its entries, if it is a table */
     const uint32_t *uses;      /* entries that vertices contribute to, block after block, by contribution */
-    const uint32_t *runs;      /* numbers of the blocks' tasks */
+    const uint32_t *runs;      /* numbers of the tasks that make contributions, block after block */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
 } vpps_contributions;
@@ -70,11 +70,11 @@ typedef struct vpps_entry_list {
     uint32_t slice; /* latest slice that contributes to the entry; VPPS_NONE: none yet */
     uint32_t count; /* number of contributions in this slice, plus one for the sum of earlier slices */
     uint32_t at;    /* address in the script of the next contribution */
-    bool made;      /* an earlier slice has made the entry's gradient */
+    bool made;      /* an earlier slice has summed a gradient for the entry */
 } vpps_entry_list;
 
 typedef struct vpps_entry_lists {
-    vpps_entry_list *of; /* a list for each entry */
+    vpps_entry_list *of; /* the list of each entry */
     uint32_t *touched;   /* entries that the slice contributes to, in the order of their first use */
     uint32_t n_touched;
 } vpps_entry_lists;

@@ -10,7 +10,7 @@ typedef struct group_constants {
     uint32_t list, next, at; /* addresses of the first constant and of the next; offset in the pool of the next */
 } group_constants;
 
-/* The state of vpps_encode_batch. */
+/* The state while a script is written. */
 typedef struct encoder {
     const vpps_placement *placed;
     const vpps_contributions *contributions;

@@ -9,7 +9,7 @@ typedef struct vpps_script_places {
     /* offset of every gradient that the request names, else VPPS_NONE; NULL: it names none */
     const uint32_t *gradient_at;
     vpps_given_array given; /* a step in two halves: where the host writes gradients */
-    uint64_t pool_words;    /* size of the pool that the script needs */
+    uint64_t pool_words;    /* words of memory (the pool) that the script needs */
 } vpps_script_places;
 
 /* Makes b->script, and sets its n_tasks. Fails with MEMORY, and with POOL (without a message: the pool has fewer than out->pool_words

@@ -7,18 +7,19 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    unsigned n_vps, n_groups; /* virtual processors (VPs); groups of equally many consecutive VPs */
+    /* number of virtual processors (VPs); number of groups, of equally many consecutive VPs */
+    unsigned n_vps, n_groups;
     unsigned n_barriers;
-    unsigned pool_words;       /* highest offset used + 1 */
+    unsigned pool_words;       /* words of memory that the script uses: highest offset + 1 */
     unsigned blocks, n_blocks; /* address and number of the blocks (vpps_block) */
     unsigned tables, n_tables; /* address and number of the tables (vpps_table) */
-    unsigned update;           /* optimizer kind + 1; 0: inference */
+    unsigned update;           /* kind of the optimizer + 1; 0: inference */
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
     /* Non-zero: the factors of gradients stay until the update, which may compute the gradients itself. */
     unsigned lasting;
-    unsigned pairs;          /* non-zero: blocks have pairs of scaled contributions */
+    unsigned pairs;          /* non-zero: blocks list gradients as pairs of a vector and a scalar factor */
     unsigned step;           /* number of this update, from 1 */
-    unsigned dropout_key[2]; /* low word, high word */
+    unsigned dropout_key[2]; /* key of dropout: low word, high word */
     /* Adam's bias corrections: zero in a script; a device fills them in, since it knows how often each state was updated. */
     float corrections[2];
     unsigned steps; /* address of a vpps_param_step for each parameter; 0: all parameters step by the numbers below */
@@ -34,7 +35,7 @@ typedef struct vpps_param_step {
 } vpps_param_step;
 
 typedef struct vpps_block {
-    unsigned cell; /* number in the batch's list of compiled cells */
+    unsigned cell; /* number of the block's cell in the batch's list of compiled cells */
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
@@ -53,7 +54,7 @@ typedef struct vpps_task {
     unsigned signal; /* when the task is done, each VP adds one to this barrier's counter; VPPS_NO_BARRIER: to none */
     /* STAGE: number of the stage of the block's cell; offsets of the vertices' pass records and of the gradients that they contribute. */
     unsigned stage, pass_record, contributions;
-    unsigned address; /* address in the host's script, for messages */
+    unsigned address; /* the task's address in the host's script, for messages */
     unsigned unused;
 } vpps_task;
 

@@ -28,7 +28,7 @@ typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
     const vpps_policy_store *store; /* where automata are stored; NULL: nowhere */
-    uint64_t learn_ns;              /* time that learning took */
+    uint64_t learn_ns;              /* nanoseconds that learning took */
 } vpps_learned;
 
 /* Returns the automaton for the graph: the handle's, one from the store, or one that is learned on this graph now. NULL: out of memory.

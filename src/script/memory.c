@@ -14,7 +14,7 @@
 
 #include "script/allocate.h"
 
-/* The state of vpps_place_tensors. */
+/* The state while tensors are placed. */
 typedef struct placer {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -29,8 +29,8 @@ typedef struct placer {
     bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
     uint32_t *level_ends;  /* for each level, as in level_starts: the last phase of its backward pass */
     uint32_t *last_reads;  /* for each level, as in level_starts: the last phase that reads its contributions */
-    /* For each level and pass: the offset of its pass records, and their index in `lives`. If all levels are in one array, these are
-     * level 0's. */
+    /* For each level and pass (forward, backward): the offset of its pass records, and their index in `lives`. If all levels share one
+     * array, only level 0's are set. */
     uint32_t *pass_record_at, *pass_record_life;
     const uint32_t **ends_of_type; /* for each type: where its block's levels are in level_ends */
 } placer;

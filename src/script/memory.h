@@ -9,7 +9,7 @@ typedef struct vpps_placement {
     /* For each task: offsets of its vertices' pass records and of its contributions. */
     const uint32_t *pass_record, *contributions;
     uint32_t entry_gradients; /* offset of the gradients of tables' entries */
-    uint64_t end;             /* the first word after all tensors */
+    uint64_t end;             /* offset of the first word after all tensors */
     uint64_t live_words;      /* the most words of tensors that are live at once, see vpps_batch */
 } vpps_placement;
 

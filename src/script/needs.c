@@ -11,7 +11,7 @@ typedef struct noted_read {
     uint32_t type, output; /* type and output of the vertex that is read */
 } noted_read;
 
-/* The state of vpps_find_needs. */
+/* The state while needs are found. */
 typedef struct finder {
     const vpps_reading *r;
     vpps_arena *arena;

@@ -23,7 +23,7 @@ typedef struct vpps_tasks {
     const uint32_t *group_phases; /* number of phases of each group, the ends of slices included */
     const uint32_t *pauses;       /* a step in two halves: each group's first phase of backward; else NULL */
     uint32_t n;
-    uint32_t n_phases; /* phases of the group with most, without the ends of slices */
+    uint32_t n_phases; /* most phases of a group, without the ends of slices */
 } vpps_tasks;
 
 /* Assigns stages of blocks to phases. False: out of memory. */

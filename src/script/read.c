@@ -14,7 +14,7 @@ typedef struct vertex_at {
 
 enum { FIRST_TYPES = 16 }; /* types that there is room for from the beginning */
 
-/* The state of vpps_read_graph. */
+/* The state while a graph is read. */
 typedef struct reader {
     vpps_arena *arena;
     vpps_types *all_types;

@@ -7,11 +7,11 @@
 /* A vertex: a record of the graph. Passes over a batch's vertices are limited by memory bandwidth, so this struct has only what most of
  * them read. */
 typedef struct vpps_read_vertex {
-    uint32_t type; /* index in the reading's types */
+    uint32_t type; /* index of the vertex's type in the reading's types */
     /* index in `sources` of the nodes that it reads, input by input, up to the next vertex's first_source */
     uint32_t first_source;
-    uint32_t first_output; /* number of its first node */
-    uint32_t depth;        /* depth in the graph */
+    uint32_t first_output; /* number of the vertex's first node */
+    uint32_t depth;        /* the vertex's depth in the graph */
     uint32_t words;        /* cell: position of its indices in the graph's words; op: its integer */
 } vpps_read_vertex;
 
@@ -61,11 +61,11 @@ typedef struct vpps_reading {
     bool halves;
     bool fixed;                       /* no parameter gets a gradient */
     bool drops;                       /* dropout is on */
-    const vpps_read_vertex *vertices; /* the vertices, and one after the last */
-    const vpps_vertex_lists *lists;   /* for each vertex; set only if its cell has lists or dropout */
+    const vpps_read_vertex *vertices; /* the graph's vertices, and one more that ends the last one's arrays */
+    const vpps_vertex_lists *lists;   /* for each vertex: its lists; set only if its cell has lists or dropout */
     /* level of each vertex, valid if the strongly connected components of types are those of the preceding batch */
     const uint32_t *levels;
-    const vpps_read *sources; /* all reads, reader after reader */
+    const vpps_read *sources; /* all reads of vertices, reader after reader */
     /* The node of each read, in an array of its own, since passes over blocks read nothing else. */
     const vpps_node *source_outputs;
     const vpps_output_ref *requested; /* outputs whose values the request reads */
@@ -74,9 +74,9 @@ typedef struct vpps_reading {
     const vpps_read_type *types;
     size_t n_sources;
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
-    uint32_t n_inputs;  /* inputs of all types together */
-    uint32_t n_outputs; /* nodes of these vertices, the graph's first ones */
-    bool some_frozen;   /* the types have frozen parameters */
+    uint32_t n_inputs;  /* number of inputs of all types together */
+    uint32_t n_outputs; /* number of these vertices' nodes, which are the graph's first ones */
+    bool some_frozen;   /* some parameter of the types is frozen */
 } vpps_reading;
 
 /* Reads a graph into arrays of the arena. Fails with ARGUMENT, SHAPE, MEMORY. */
@@ -92,7 +92,7 @@ static inline bool vpps_next_repeats(const vpps_reading *r, uint32_t v) {
     return v + 1 < r->n_vertices && r->vertices[v + 1].type == r->vertices[v].type && r->lists[v + 1].repeats;
 }
 
-/* Returns bit k for output k of its vertex. */
+/* Returns a set of one output of its vertex, as bits. */
 static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x) {
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }

@@ -61,7 +61,7 @@ typedef struct vpps_batch_request {
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
     bool no_dropout;        /* training with dropout off */
-    uint32_t groups, waves; /* 0: chosen by cost */
+    uint32_t groups, waves; /* number of groups of VPs, and of waves; 0: chosen by cost */
     bool keeps_groups; /* keep the number of groups even for a batch of one component, which else runs in one group */
     uint32_t slices;   /* least slices of a wave; 0: 1 */
     const vpps_policy *policy; /* policy for recurrences of several cells; NULL: the default */
@@ -73,11 +73,11 @@ static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->
 /* The properties of a batch on which the choice of its groups of VPs depends. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
-    double flops;   /* flops of each VP */
-    double vectors; /* vectors in a level of the recurrences */
+    double flops;   /* floating-point operations of each virtual processor (VP) */
+    double vectors; /* mean number of vectors in a level of the recurrences */
     double levels;  /* levels that all VPs of a group run together, forward and backward */
-    double elems;   /* elements of all matrices */
-    double rows;    /* rows of the largest matrix */
+    double elems;   /* number of elements of all matrices */
+    double rows;    /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
 /* Returns the number of groups in which a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is at least 1. */
@@ -93,10 +93,10 @@ typedef struct vpps_wave_rule {
 /* The properties of a device for the scheduler. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
-    const uint32_t *values; /* for each vector and lookup table: the offset of its values */
-    uint32_t batch;         /* first offset of a batch's tensors */
-    uint32_t pool_words;    /* size of the pool */
-    vpps_row_rule rows;     /* how rows are shared out, for the compiler of cells */
+    const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool */
+    uint32_t batch;         /* first offset in the pool for a batch's tensors */
+    uint32_t pool_words;    /* words of the pool, the device's memory */
+    vpps_row_rule rows;     /* the rule by which the compiler of cells shares out rows */
     bool scales;            /* the device supports scaled contributions (cell.h) */
     bool recompiles;        /* a new compiled cell needs a new kernel, so that cells and numbers of groups are reused */
     uint32_t most_groups;   /* most groups of a batch, unless its request gives their number */
@@ -108,7 +108,7 @@ typedef struct vpps_task_plan {
 struct vpps_schedule;
 
 typedef struct vpps_batch {
-    uint32_t *script; /* the script */
+    uint32_t *script; /* the script's words, the result */
     size_t script_words;
     vpps_compiled_cell **cells; /* compiled cells of the script's blocks, by number */
     uint32_t n_cells;
@@ -117,9 +117,9 @@ typedef struct vpps_batch {
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes;   /* vertices and nodes of the graph */
     uint32_t n_steps;               /* forward: groups of vertices of one cell that run together */
-    uint32_t parameter_words;       /* words of the pool that parameters take */
+    uint32_t parameter_words;       /* number of words that parameters take in the pool */
     uint64_t live_words;            /* the most words of other tensors that are live at once */
-    uint32_t n_choices;             /* recurrences of several cells, where policies differ */
+    uint32_t n_choices;             /* number of recurrences of several cells, where batching policies differ */
     struct vpps_schedule *schedule; /* the scheduler's values: schedule.h */
 } vpps_batch;
 

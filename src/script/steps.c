@@ -3,7 +3,7 @@
 
 #include "script/deal.h"
 
-/* The state of vpps_choose_steps. */
+/* The state while blocks of vertices are made. */
 typedef struct maker {
     const vpps_batching *b;
     vpps_arena *arena;

@@ -32,9 +32,10 @@ typedef struct vpps_steps {
     const uint32_t *place;
     const vpps_step_block *blocks; /* by strongly connected component and type; of one type, in the order of `place` */
     const uint32_t *first_block;   /* first block of each type; VPPS_NONE: no vertex of it is needed */
-    const vpps_ordered_vertex *order; /* the vertices, by block and level */
+    const vpps_ordered_vertex *order; /* all vertices, sorted by block and level */
     const uint32_t *level_starts;
-    const vpps_first_members *first_members; /* for each vertex; set only if it has lists */
+    /* for each vertex: the first members of its lists; set only if it has lists */
+    const vpps_first_members *first_members;
     size_t n_level_starts;
     uint32_t n_waves, n_slices; /* waves, and slices of each wave */
     uint32_t n_blocks;

@@ -70,12 +70,13 @@ typedef struct vpps_block_view {
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    const uint32_t *lists[VPPS_AXES]; /* for each list, the first member of each vertex; lists[0] is not used */
+    /* for each list: the number of each vertex's first member; lists[0] is not used */
+    const uint32_t *lists[VPPS_AXES];
     const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* arrays for each output */
     const uint32_t *gradients[VPPS_CELL_MOST];
     const uint32_t *pair_starts[VPPS_CELL_MOST]; /* arrays for each output; NULL: there are no pairs */
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint64_t end; /* address after the arrays; beyond the script's end: arrays are missing */
+    uint64_t end; /* address after the arrays; an address beyond the script's end tells that arrays are missing */
 } vpps_block_view;
 
 static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script) {

@@ -9,7 +9,7 @@ typedef struct vpps_type {
     uint64_t hash;
     uint64_t last_used; /* number of the latest batch that used it */
     uint32_t place;     /* index among that batch's types */
-    uint32_t *key;      /* words that identify the type */
+    uint32_t *key;      /* key: words that identify the type */
     uint32_t key_words;
     vpps_compiled_cell *base; /* the cell after lowering, not compiled, for its inputs and outputs */
     /* For each output: the inputs and lookups that it depends on, as bits. */
@@ -35,15 +35,15 @@ typedef struct vpps_usual_groups {
 typedef struct vpps_types {
     vpps_type **types;
     uint32_t n_types;
-    vpps_index indices; /* types, by the hashes of their keys */
+    vpps_index indices; /* index of the types, by the hashes of their keys */
     uint32_t *of_cell;  /* for each of the model's cells: its type, or VPPS_NONE */
     size_t n_of_cell;
-    uint64_t n_batches;  /* batches scheduled so far */
-    uint32_t n_compiled; /* compiled cells of all types */
+    uint64_t n_batches;  /* number of batches scheduled so far */
+    uint32_t n_compiled; /* number of compiled cells of all types */
     uint32_t most;       /* most types and compiled cells together; 0: the usual limit */
     uint32_t *key;
     uint64_t compile_ns;
-    vpps_usual_groups usual[2]; /* for inference; for training */
+    vpps_usual_groups usual[2]; /* numbers of groups of recent batches, for inference and for training */
 } vpps_types;
 
 void vpps_types_free(vpps_types *t);

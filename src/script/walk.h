@@ -7,7 +7,7 @@
 
 typedef struct vpps_typed_graph {
     uint32_t n, n_types;
-    uint32_t *types;   /* type of each vertex */
+    uint32_t *types;   /* for each vertex: its type */
     uint32_t *first;   /* [n + 1]: vertex v reads sources[first[v]] up to sources[first[v + 1]] */
     uint32_t *sources; /* the vertices that are read; they precede their readers */
 } vpps_typed_graph;

@@ -23,7 +23,7 @@ typedef struct vpps_stage_read {
 } vpps_stage_read;
 
 typedef struct vpps_stage_info {
-    uint32_t first, n; /* range in cell->reads */
+    uint32_t first, n; /* the stage's reads: n, from `first` on in cell->reads */
     bool rows;         /* the stage's rows are shared out over the VPs */
 } vpps_stage_info;
 
@@ -53,17 +53,17 @@ typedef enum vpps_tensor_kind {
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
     VPPS_TENSOR_GIVEN, /* Words that the host writes at the pause: the step's loss, and gradients of outputs. */
-    VPPS_TENSOR_ENTRY, /* gradients of a table's entries */
+    VPPS_TENSOR_ENTRY, /* gradients of a lookup table's entries */
     VPPS_TENSOR_SPENT  /* parameters after their update */
 } vpps_tensor_kind;
 
 typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
-    uint32_t first; /* number of the item at `offset` */
+    uint32_t first; /* number of the item that lies at `offset` */
     /* index: number of the value, contribution or table; CONSTANT: bits of the number; GIVEN: the output, or VPPS_NONE for the loss. */
     uint32_t block, index, share;
-    uint64_t first_bit; /* CONTRIBUTION: the bit of the block's item 0 in `taken` */
+    uint64_t first_bit; /* a contribution's first bit in the set `taken`, that of the block's item 0 */
 } vpps_tensor;
 
 typedef struct vpps_checked_block {
@@ -119,8 +119,8 @@ typedef struct vpps_term_of_loss {
     float factor;
     uint32_t output;
     uint32_t given; /* a step in halves: number of the output whose gradient the host gives */
-    bool taken;     /* used in the output's gradient */
-    bool added;     /* added to the loss */
+    bool taken;     /* the term is used in the output's gradient */
+    bool added;     /* the term is added to the loss */
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
@@ -181,7 +181,7 @@ typedef struct vpps_checker {
 
     /* the machine that executes the script */
     vpps_stream *streams;
-    bool goes_on; /* the tasks after the pause run */
+    bool goes_on; /* the pause is over: the tasks after it run */
     /* For each group and other group: number of the other's tasks that come before the group's next one. */
     uint32_t *known;
     uint32_t *carried; /* For each barrier and group: number of the group's tasks that come before its latest signal. */
@@ -189,7 +189,7 @@ typedef struct vpps_checker {
     uint64_t *outer_done; /* Bits, for each group and record: the parameters' gradients include the record's vertex. */
     uint8_t **entries_made; /* for each entry of each table: whether it has a gradient from the waves so far */
     uint32_t *matrix_read;  /* For each parameter and group: 1 + the place of the latest task that reads it. */
-    uint8_t *matrix_spent;  /* for each parameter: whether it was updated */
+    uint8_t *matrix_spent;  /* for each parameter: whether the update has changed it already */
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;

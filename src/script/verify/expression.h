@@ -23,7 +23,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_AVERAGE,   /* a term divided by a[0] + a[d] for each member of list d */
     VPPS_X_PRODUCT,   /* matrix a[0] times the term */
     VPPS_X_PRODUCT_T, /* the transpose of matrix a[0] times the term */
-    VPPS_X_RUN,       /* an instruction; a: see vpps_run */
+    VPPS_X_RUN,       /* an instruction with its operands and numbers, see vpps_run */
     VPPS_X_POSITIONS, /* the positions that the term, a MAX_OF or MIN_OF, found */
     VPPS_X_ARGMAX,
     VPPS_X_ENTRY, /* the entry of table a[0] whose number is the term */
@@ -49,7 +49,7 @@ typedef struct vpps_expression {
     uint8_t axis; /* not 0: the expression has a value for each member of this list of the vertex */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
-    uint32_t first, n; /* range in `terms` */
+    uint32_t first, n; /* the expression's terms: n, from `first` on in `terms` */
 } vpps_expression;
 
 typedef struct vpps_expressions {
@@ -76,7 +76,7 @@ typedef struct vpps_run {
     float f;
     uint32_t u;
     uint32_t e_add;            /* DROPOUT: elements before it: this number + lists[d] for each member of list d */
-    uint32_t lists[VPPS_AXES]; /* lists[0] is not used */
+    uint32_t lists[VPPS_AXES]; /* numbers for each list's members (lists[0] is not used) */
     bool average;              /* SUM, SCALE: f is 1 / (u + lists[d] for each member of list d) */
     uint8_t axis;              /* the axis, for DROPOUT and positions, whose operands do not tell it */
     uint32_t rows, cols;

@@ -9,9 +9,9 @@ typedef struct vpps_function_input {
 
 typedef struct vpps_function_node {
     const vpps_signature *s;
-    uint32_t first, n; /* range in `args` */
+    uint32_t first, n; /* the node's arguments: n, from `first` on in `args` */
     uint32_t imm;
-    uint8_t imm_source; /* vpps_operand_source: STATIC, INDEX, OWN */
+    uint8_t imm_source; /* source of `imm` (vpps_operand_source): STATIC, INDEX or OWN */
     uint8_t axis;       /* as in vpps_cell_data */
     bool over_list;
 } vpps_function_node;
@@ -24,7 +24,7 @@ typedef struct vpps_function {
     uint32_t n_inputs, n_nodes;
     vpps_function_node *nodes;
     uint32_t *args;     /* numbers of nodes, or VPPS_CELL_INPUT | input */
-    uint32_t *value;    /* for each node: its expression */
+    uint32_t *value;    /* for each node: the number of its expression (expression.h) */
     uint64_t *reads;    /* for each node: the inputs that it depends on, as bits */
     uint8_t *trained;   /* for each node: whether it depends on a trained parameter, inputs aside */
     uint32_t *gradient; /* for each node: its gradient's expression; VPPS_NONE: it has none */

@@ -13,7 +13,7 @@ typedef struct vpps_proof {
     uint64_t *gradients;  /* for each value, bit k: it depends on output k's gradient */
     uint8_t *stays;       /* for each value: it is read after its vertex is done */
     uint8_t *stored;      /* for each value: a step has stored it in its record */
-    uint8_t *listed;      /* for each value: its stage lists it */
+    uint8_t *listed;      /* for each value: its stage's list of values names it */
     uint8_t *contributed; /* for each contribution: a step has made it */
     /* For each value: 1 + the number of the stage's last step that reads it from its record; 0: none. */
     uint32_t *read_until;
