@@ -14,7 +14,7 @@ TEST(a_share_is_taken_for_the_sum) {
     memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
     cells[cell] = changed;
     b.job.subject.cells = cells;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its shares are contributed as a whole");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "shares contributed as a whole value");
 }
 
 /* Scheduled while parameters were frozen that no longer are. */
@@ -36,7 +36,7 @@ TEST(a_parameter_gets_no_gradient) {
             TEST_OK(verify_edited(&b));
         } else {
             TEST_FAILS(verify_edited(&b), VPPS_SCRIPT,
-                       n_frozen == 1 ? "made of parameters that are trained, but gets no gradient"
+                       n_frozen == 1 ? "depends on trained parameters, but gets no gradient"
                                      : "a term of the loss gets no gradient");
         }
         close_batch(&b);
@@ -56,10 +56,10 @@ TEST(a_matrix_is_read_as_a_value) {
     vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "matrix", &number)->cell];
     ck_assert_uint_eq(c->n_outers, 1);
     c->outers[0].param = other;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is no vector's, and no matrix's");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is neither a vector's nor a matrix's");
     c->outers[0].param = w;
     c->programs[0].steps[0].run.of.table = other;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is no matrix of the model");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "not a matrix of the model");
     c->programs[0].steps[0].run.of.table = w;
     TEST_OK(verify_edited(&b));
 }
@@ -91,9 +91,9 @@ TEST(a_gradient_that_is_asked_for_is_another) {
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t right = at[i];
         at[i] = right + 1;
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is not at the offset where the host reads it");
         at[i] = VPPS_NONE;
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is read where it does not lie");
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "is not at the offset where the host reads it");
         at[i] = right;
     }
     at[2] = at[1];
@@ -107,12 +107,12 @@ TEST(a_gradient_that_is_asked_for_is_another) {
         const uint32_t d = cell->gradient_of[0];
         if (d == VPPS_NONE) continue;
         cell->gradient_of[0] = VPPS_NONE;
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient differs from the vertex's derivative");
         cell->gradient_of[0] = cell->outputs[0].value;
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient is not what the vertex's derivative asks for");
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "output 0's gradient differs from the vertex's derivative");
         cell->gradient_of[0] = d;
         cell->needs.asked_gradients = 0;
-        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "or nobody asks for it");
+        TEST_FAILS(VERIFY(), VPPS_SCRIPT, "or not asked for");
         cell->gradient_of[0] = VPPS_NONE;
         if (!strcmp(cell->name, "tanh")) TEST_FAILS(VERIFY(), VPPS_SCRIPT, "compiled without output 0's gradient");
         cell->gradient_of[0] = d;
@@ -163,7 +163,7 @@ TEST(a_block_is_of_a_like_cell) {
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, 16, 1, data), y = vpps_input(b.g, 32, 1, data);
     open_alike(&b, "sum_elements", vpps_sum_elements(b.g, x), vpps_sum_elements(b.g, y));
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "what it reads has another shape");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "shape mismatch");
     close_batch(&b);
     for (uint32_t fewer = 0; fewer < 2; fewer++) {
         TEST_OK(vpps_model_create(&b.model, 1));
@@ -172,7 +172,8 @@ TEST(a_block_is_of_a_like_cell) {
         for (uint32_t i = 0; i < 4; i++) terms[i] = vpps_input(b.g, 16, 1, data);
         for (uint32_t i = 0; i < 2; i++) sums[i] = vpps_sum(b.g, i == fewer ? 4 : 3, terms);
         open_alike(&b, "sum", sums[0], sums[1]);
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, fewer ? "it has more inputs" : "it has fewer inputs");
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT,
+                   fewer ? "the graph gives the vertex more inputs" : "the graph gives the vertex fewer inputs");
         close_batch(&b);
     }
 }
@@ -190,7 +191,7 @@ TEST(rows_are_shared_out_of_a_softmax) {
     TEST_OK(vpps_make_programs(changed));
     cells[block_of(&b, "softmax", &number)->cell] = changed;
     b.job.subject.cells = cells;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its rows are shared out, but it wants more than rows");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "rows are shared out, but the instruction needs whole vectors");
     vpps_compiled_cell_free(changed);
 }
 
@@ -229,8 +230,8 @@ TEST(a_stage_does_not_wait_for_rows) {
         c->stages[s].n = 0;
         TEST_OK(vpps_make_programs(c));
         if (verify_edited(&b) != VPPS_OK) {
-            rows |= strstr(vpps_error_message(), "it reads rows that other VPs make in the same stage") != NULL;
-            shares |= strstr(vpps_error_message(), "it reads a share where it wants the sum") != NULL;
+            rows |= strstr(vpps_error_message(), "reads rows that other VPs make in the same stage") != NULL;
+            shares |= strstr(vpps_error_message(), "reads a share instead of the sum of shares") != NULL;
         }
         vpps_compiled_cell_free(c);
     }
@@ -274,7 +275,7 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
         order[i + 1] = first;
         TEST_OK(vpps_make_programs(c));
         if (verify_edited(&b) != VPPS_OK)
-            seen |= strstr(vpps_error_message(), "it is kept in the place of what is still read") != NULL;
+            seen |= strstr(vpps_error_message(), "stored over a value that the stage still reads") != NULL;
         order[i + 1] = order[i];
         order[i] = first;
     }
@@ -309,13 +310,13 @@ TEST(a_condition_is_another) {
     b.job.subject.cells = cells;
     cells[number] = c;
     ck_assert(c->condition.there && c->outputs[0].otherwise == 0 && c->outputs[2].otherwise == VPPS_NONE);
-    const char *const wrong = "is not what it should be where the condition does not hold";
+    const char *const wrong = "is wrong where the condition does not hold";
     c->condition.input = 1;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
     c->condition = (vpps_condition_data){.there = true, .is = true};
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
     c->condition = (vpps_condition_data){.there = true, .input = 2};
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its condition is no scalar input");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the condition is no scalar input");
     c->condition = (vpps_condition_data){.there = true};
     TEST_OK(verify_edited(&b));
     const uint32_t others[] = {1, VPPS_NONE, 2};
@@ -379,7 +380,7 @@ TEST(a_product_starts_from_fewer_columns) {
             if (step->kind != VPPS_STEP_PRODUCT || step->product.start.place != VPPS_PLACE_RECORD) continue;
             step->to.cols = 2;
             c->values[step->to.value].cols = 2;
-            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the value that the product starts from does not fit");
+            TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "value to add to the product does not fit");
             step->to.cols = 1;
             c->values[step->to.value].cols = 1;
             found++;

@@ -8,7 +8,7 @@ TEST(a_wait_is_missing) {
     open_recurrent(&b);
     editor_task(&b.e, find_wait(&b, 1))->wait = VPPS_NO_BARRIER;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "(rnn)");
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier in between");
 }
 
 TEST(a_wait_is_for_too_few_or_too_many) {
@@ -16,7 +16,7 @@ TEST(a_wait_is_for_too_few_or_too_many) {
     open_recurrent(&b);
     vpps_task *t = editor_task(&b.e, find_wait(&b, 1));
     t->signals = 1; /* a signal comes, but whose? */
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier in between");
     t->signals = 3;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "waits for 3 signals, barrier 1 gets 2");
 }
@@ -28,7 +28,7 @@ TEST(a_deadlock) {
     ck_assert(waits->wait == 1 && waits[-1].signal == 1);
     waits[-1].signal = VPPS_NO_BARRIER; /* it signals after it has waited */
     waits->signal = 1;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a deadlock: barrier 1 has 0 signals");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "deadlock: barrier 1 has 0 signals");
 }
 
 /* A value lies where another lay that is read meanwhile by the other VP: with a barrier between it is right. */
@@ -55,8 +55,8 @@ TEST(a_write_after_a_read) {
     for (uint32_t i = 0; i < 4; i++)
         if (i / 2 == !exchanged) b.job.offsets[i] += read->kept[0] - written->kept[0];
     written->kept[0] = read->kept[0];
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it writes word");
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "which is read without a barrier between");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "writes word");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "which is read without a barrier in between");
 
     const uint32_t barrier = editor_header(&b.e)->n_barriers++;
     vpps_task *t = editor_task(&b.e, stage_of(&b, writer));
@@ -111,7 +111,7 @@ TEST(every_barrier_is_needed) {
         open_classified(&b);
         TEST_OK(verify_edited(&b));
         editor_task(&b.e, find_wait(&b, i))->wait = VPPS_NO_BARRIER;
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier between");
+        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier in between");
         close_batch(&b);
     }
 }
@@ -128,7 +128,7 @@ TEST(the_loss_is_late) {
     loss->kind = VPPS_TASK_NOTHING;
     update->wait = VPPS_NO_BARRIER;
     ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it reads the loss without a barrier between");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "reads the loss without a barrier in between");
 }
 
 TEST(an_output_is_overwritten) {
@@ -141,7 +141,7 @@ TEST(an_output_is_overwritten) {
     out[1] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
     open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
     b.job.offsets[1]++;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "output 1 is read where it does not lie");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "output 1 is not at the offset where the host reads it");
     uint32_t number;
     vpps_block *first = block_of(&b, "tanh", &number), *second = block_of(&b, "abs", &number);
     second->kept[0] = first->kept[0];
@@ -167,7 +167,7 @@ TEST(a_contribution_is_taken_twice) {
     uint32_t *shares = shares_of(&b, 1);
     shares[1] = shares[0];
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "contribution 0 (share 0) of rnn");
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is taken twice");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "duplicate contribution: ");
 }
 
 /* The list has one part less, and is right otherwise. */
@@ -181,21 +181,21 @@ TEST(a_contribution_is_missing) {
     uint32_t *starts = b.e.script + (view.gradient_starts[0] - b.e.script), *list = starts + block->n + 1;
     memmove(list + 1, list + 2, (starts[block->n] - 2) * sizeof *list);
     for (uint32_t p = 1; p <= block->n; p++) starts[p]--;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient number 0 is the sum of 1 parts; expected 2");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is the sum of 1 contributions; expected 2");
 }
 
 TEST(the_losss_gradient_is_not_loaded) {
     AT_END(close_batch) batch b;
     open_recurrent(&b);
     editor_task(&b.e, find(&b, VPPS_TASK_CONSTANTS, 0))->kind = VPPS_TASK_NOTHING;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds what nobody wrote");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds a value that was never written");
 }
 
 TEST(a_share_is_anothers) {
     AT_END(close_batch) batch b;
     open_recurrent(&b);
     shares_of(&b, 2)[1] += ROWS; /* of the vertex after the one that reads it */
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "a gradient is the sum of what does not belong to it");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "foreign contribution in a gradient");
 }
 
 /* ---------------------------------------------------------------- work */
@@ -235,7 +235,7 @@ TEST(a_vertex_is_there_twice) {
     ck_assert_uint_gt(block->n, 1);
     uint32_t *vertices = b.e.script + block->arrays;
     vertices[1] = vertices[0];
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "it is there twice");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "duplicate vertex");
 }
 
 TEST(the_header_is_anothers) {
@@ -243,7 +243,7 @@ TEST(the_header_is_anothers) {
     open_recurrent(&b);
     vpps_task_header *h = editor_header(&b.e);
     h->lr *= 2;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the header's optimiser is not the one asked for");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the header has the wrong optimizer");
     h->lr /= 2;
     h->dropout_key[1]++;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "dropout key");
@@ -251,7 +251,7 @@ TEST(the_header_is_anothers) {
     TEST_OK(verify_edited(&b));
     subject nothing = b.job.subject;
     nothing.words = VPPS_TASK_HEADER_WORDS - 1;
-    TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "it has no whole header");
+    TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "incomplete header");
     for (size_t n = 0; n < b.job.subject.words; n++) { /* cut off anywhere */
         uint32_t *cut = malloc((n + 1) * sizeof *cut);
         subject s = b.job.subject;
@@ -281,7 +281,7 @@ TEST(a_request_is_for_something_else) {
     const vpps_node large = vpps_sum(b.g, TERMS, terms);
     open_batch(&b, small, (way){.n_vps = 1, .groups = 1});
     b.job.request.loss = none;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss is made of node");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss depends on node");
     b.job.request.loss = large;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the loss has more terms than the script has words");
     b.job.request.loss = small;
@@ -317,11 +317,11 @@ TEST(kept_gradients) {
     entries->kind = VPPS_TASK_ENTRIES;
     TEST_OK(verify_edited(&b));
     ck_assert(editor_insert(&b.e, end, &update));
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "an update that nobody asks for");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "unexpected update");
     ck_assert(editor_remove(&b.e, end));
     TEST_OK(verify_edited(&b));
     editor_task(&b.e, find(&b, VPPS_TASK_OUTER, 0))->kind = VPPS_TASK_NOTHING;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is not in the parameters' gradients yet");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is missing in the parameters' gradients");
 }
 
 TEST(kept_gradients_are_not_left_to_an_update) {
@@ -334,7 +334,7 @@ TEST(kept_gradients_are_not_left_to_an_update) {
     const vpps_node x = vpps_input(b.g, ROWS, 1, data);
     open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});
     editor_header(&b.e)->lasting = 1;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update that does not come");
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update, but there is none");
 }
 
 int main(void) { return test_main("faults"); }

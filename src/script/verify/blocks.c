@@ -59,7 +59,7 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
         for (uint32_t p = 0; at.ok && p < n; p++)
             if (b->gradient_starts[k][p] > b->gradient_starts[k][p + 1] ||
                 (b->pairs[k] && b->pair_starts[k][p] > b->pair_starts[k][p + 1]))
-                return vpps_refuse_vertex(c, b, p, "its list of contributions has a negative length");
+                return vpps_refuse_vertex(c, b, p, "contribution list of negative length");
     }
     return at.ok;
 }
@@ -70,8 +70,8 @@ uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) 
     const uint64_t end = t.items ? offset + (uint64_t)(t.items - 1) * t.stride + t.words : 0;
     t.offset = (uint32_t)offset;
     if (t.items && (offset < c->plan->batch || end > c->pool_words)) {
-        vpps_check_record(c, "words %" PRIu64 " to %" PRIu64 " of the pool are asked for; the batch has %u to %u",
-                          offset, end, c->plan->batch, c->pool_words);
+        vpps_check_record(c, "pool words %" PRIu64 " to %" PRIu64 " are used; the batch has words %u to %u", offset,
+                          end, c->plan->batch, c->pool_words);
         return VPPS_NONE;
     }
     if (!VPPS_RESERVE(c->tensors, c->n_tensors + 1u)) {
@@ -146,13 +146,12 @@ static bool open_vertices(vpps_checker *c, vpps_checked_block *b, uint32_t numbe
     for (uint32_t p = 0; p < b->block->n; p++) {
         const uint32_t r = b->vertices[p];
         if (r >= c->n_records || !c->needed[r])
-            return vpps_refuse_vertex(c, b, p, "it is no vertex that the request needs");
-        if (c->block_of[r] != VPPS_NONE) return vpps_refuse_vertex(c, b, p, "it is there twice");
+            return vpps_refuse_vertex(c, b, p, "vertex that the request does not need");
+        if (c->block_of[r] != VPPS_NONE) return vpps_refuse_vertex(c, b, p, "duplicate vertex");
         c->block_of[r] = number;
         c->position_of[r] = p;
         if (b->cell->record == VPPS_NONE && !vpps_check_cell(c, b->cell, r)) return false;
-        if (!vpps_check_alike(c->g, r, b->cell->record))
-            return vpps_refuse_vertex(c, b, p, "it is a vertex of another cell");
+        if (!vpps_check_alike(c->g, r, b->cell->record)) return vpps_refuse_vertex(c, b, p, "vertex of another cell");
     }
     return true;
 }
@@ -161,14 +160,14 @@ static bool open_block(vpps_checker *c, uint32_t number) {
     vpps_checked_block *b = &c->blocks[number];
     b->block = (const vpps_block *)(const void *)(c->script + c->header->blocks) + number;
     if (b->block->cell >= c->n_cells || b->block->group >= c->n_groups)
-        return VPPS_REFUSE(c, "block %u is of cell %u and group %u; there are %u and %u", number, b->block->cell,
+        return VPPS_REFUSE(c, "block %u: cell %u, group %u; the script has %u cells, %u groups", number, b->block->cell,
                            b->block->group, c->n_cells, c->n_groups);
     b->cell = &c->checked[b->block->cell];
     b->first_output = c->n_outputs;
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t l = 0; l < VPPS_CELL_LISTS; l++)
         if (b->block->members[l] && (l >= cell->n_lists || !b->block->n))
-            return VPPS_REFUSE(c, "block %u: members, but no lists", number);
+            return VPPS_REFUSE(c, "block %u: list members in a cell without lists", number);
     if (!b->block->n) return find_arrays(c, b);
     if (cell->needs.training != c->training || cell->needs.drops != (c->training && !c->request->no_dropout) ||
         cell->needs.group != c->group_size)
@@ -209,15 +208,14 @@ bool vpps_check_blocks(vpps_checker *c) {
             lists = lists && cell->input_axis[k] <= cell->n_lists;
         if (!lists || cell->n_inputs > VPPS_CELL_MOST || cell->n_outputs > VPPS_CELL_MOST ||
             cell->n_lookups > VPPS_CELL_MOST || cell->n_words > VPPS_CELL_MOST) {
-            return VPPS_REFUSE(c, "cell %s: its counts make no sense", cell->name);
+            return VPPS_REFUSE(c, "cell %s: counts out of range", cell->name);
         }
     }
     memset(c->block_of, 0xff, c->n_records * sizeof *c->block_of);
     for (uint32_t i = 0; i < n; i++)
         if (!open_block(c, i)) return false;
     for (uint32_t r = 0; r < c->n_records; r++)
-        if (c->needed[r] && c->block_of[r] == VPPS_NONE)
-            return VPPS_REFUSE(c, "vertex %u is needed, but in no block", r);
+        if (c->needed[r] && c->block_of[r] == VPPS_NONE) return VPPS_REFUSE(c, "needed vertex %u is in no block", r);
     c->ran = vpps_check_zeros(c, vpps_bit_words(c->n_ran), sizeof *c->ran);
     c->taken = vpps_check_zeros(c, vpps_bit_words(c->n_taken), sizeof *c->taken);
     return c->ran && c->taken && number_outputs(c);
@@ -240,7 +238,7 @@ uint32_t vpps_check_output(vpps_checker *c, vpps_node x) {
             if (b->cell->c->outputs[k].node == node && vpps_offers(b->cell->c, k))
                 return b->first_output + k * b->block->n + c->position_of[record];
     }
-    vpps_check_record(c, "node %u is no output that its vertex's cell was compiled to offer", x);
+    vpps_check_record(c, "node %u: its vertex's cell was compiled without this output", x);
     return VPPS_NONE;
 }
 

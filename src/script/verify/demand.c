@@ -106,8 +106,7 @@ static bool find_whole(vpps_checker *c) {
 /* Makes the outputs whose gradients the host gives the terms of the loss, for a step in two halves. */
 static bool find_given(vpps_checker *c) {
     const uint32_t n = c->request->n_given;
-    if (n > c->request->n_outputs)
-        return VPPS_REFUSE(c, "%u gradients are given of %u outputs", n, c->request->n_outputs);
+    if (n > c->request->n_outputs) return VPPS_REFUSE(c, "%u given gradients for %u outputs", n, c->request->n_outputs);
     if (!VPPS_RESERVE(c->terms, n + 1u)) return c->status = VPPS_MEMORY, false;
     for (; c->n_terms < n; c->n_terms++)
         c->terms[c->n_terms] = (vpps_term_of_loss){.node = c->request->outputs[c->n_terms], .given = c->n_terms};
@@ -127,7 +126,7 @@ static bool find_terms(vpps_checker *c) {
         float first, others;
         if (!vpps_check_resolve(c->g, top.node, &record, &node)) {
             VPPS_FREE_ARRAYS(stack);
-            return VPPS_REFUSE(c, "the loss is made of node %u, which is none", top.node);
+            return VPPS_REFUSE(c, "the loss depends on node %u, which does not exist", top.node);
         }
         const vpps_record_view view = vpps_check_view(c->g, record);
         if (!c->whole[record] && factors_of(&view, &first, &others)) {
@@ -169,7 +168,8 @@ bool vpps_check_demands(vpps_checker *c) {
         c->dropout[r] = (uint32_t)elems;
         elems += dropout_elems(&view);
     }
-    if (elems > UINT32_MAX) return VPPS_REFUSE(c, "the graph has %" PRIu64 " elements under dropout", elems);
+    if (elems > UINT32_MAX)
+        return VPPS_REFUSE(c, "the graph has %" PRIu64 " dropout elements; expected less than 2^32", elems);
     if (c->training && (!find_whole(c) || !(c->request->halves ? find_given(c) : find_terms(c)))) return false;
     for (uint32_t i = 0; i < c->n_terms; i++)
         if (!mark(c, c->terms[i].node)) return false;
@@ -220,8 +220,7 @@ static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p
     uint32_t k, position;
     const vpps_checked_block *from = &c->blocks[vpps_check_block_of(c, source, &k, &position)];
     if (c->trainable[source] && through && (!(cell->needs.gradient_in >> i & 1) || !has_gradient(from, k)))
-        return VPPS_REFUSE(c, "cell %s: input %u is made of parameters that are trained, but gets no gradient",
-                           cell->name, i);
+        return VPPS_REFUSE(c, "cell %s: input %u depends on trained parameters, but gets no gradient", cell->name, i);
     if (!(cell->needs.gradient_in >> i & 1) || !has_gradient(from, k) || !(b->cell->into_input[i] & live)) return true;
     c->live[source] = true;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
@@ -300,7 +299,7 @@ static bool find_asked(vpps_checker *c) {
         if (output == VPPS_NONE) return false;
         const vpps_checked_block *b = &c->blocks[vpps_check_block_of(c, output, &k, &position)];
         if (!(b->cell->c->needs.asked_gradients >> k & 1))
-            return VPPS_REFUSE(c, "cell %s: it was compiled without output %u's gradient", b->cell->c->name, k);
+            return VPPS_REFUSE(c, "cell %s: compiled without output %u's gradient", b->cell->c->name, k);
         c->asked[output] = true;
     }
     return true;

@@ -179,7 +179,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     const uint32_t is = ok ? vpps_express_run(p->s, &run) : VPPS_NONE;
     if (!operands) p->s->failed = true;
     free(operands);
-    return ok || p->s->failed ? is : vpps_proof_none(p, "its operands do not fit its instruction");
+    return ok || p->s->failed ? is : vpps_proof_none(p, "operands do not fit the instruction");
 }
 
 /* Returns the stack of a list's members, or a member's rows of such a stack. */
@@ -190,7 +190,7 @@ static uint32_t express_members(const vpps_proof *p) {
     const uint32_t list = stack ? a->axis : x->axis, access = stack ? VPPS_ACCESS_MEMBERS : VPPS_ACCESS_WHOLE;
     if (s->n != 1 || !list || s->run.of.opcode == VPPS_I_PLACE || (stack ? x->axis : a->axis) || a->cols != x->cols ||
         a->access != access || (stack ? x->rows % a->rows : a->rows % x->rows) || s->run.of.u.whole)
-        return vpps_proof_none(p, "it is no stack of members, nor a member's part of one");
+        return vpps_proof_none(p, "neither a stack of members nor a member's rows of one");
     const uint32_t of = p->is[a->value];
     return stack ? vpps_express_members(p->s, x->rows, x->cols, of, list)
                  : vpps_express_member(p->s, x->rows, x->cols, of, list);
@@ -207,7 +207,7 @@ static uint32_t express_parts(const vpps_proof *p) {
     for (uint32_t i = 0; i < s->n; i++) {
         const vpps_operand *a = vpps_proof_operand(p, i);
         if ((a->axis && a->axis != x->axis) || a->cols != x->cols || a->access != VPPS_ACCESS_WHOLE || a->dealt)
-            return vpps_proof_none(p, "a part does not fit");
+            return vpps_proof_none(p, "stacked or sliced operand of wrong shape");
         terms[i] = (vpps_term){p->is[a->value], 0};
         rows += a->rows;
     }
@@ -218,7 +218,7 @@ static uint32_t express_parts(const vpps_proof *p) {
     const bool place = opcode == VPPS_I_PLACE;
     const uint32_t large = place ? x->rows : (uint32_t)rows, small = place ? (uint32_t)rows : x->rows;
     if (s->run.of.u.kind != VPPS_NUMBER_CONSTANT || first > large || small > large - first)
-        return vpps_proof_none(p, "its part is outside");
+        return vpps_proof_none(p, "slice outside of its operand");
     if (!place) return vpps_express_slice(p->s, x->rows, x->cols, terms[0].x, first);
     if (large == small) return terms[0].x;
     return vpps_express_of(p->s, VPPS_X_PLACE, x->rows, x->cols, terms[0].x, first, 0);
@@ -231,11 +231,11 @@ static uint32_t express_decided(const vpps_proof *p) {
     const uint32_t access = argmax ? VPPS_ACCESS_WHOLE : VPPS_ACCESS_SCALAR;
     if (s->n != 1 || a->axis != s->axis || a->cols != 1 || a->element || a->access != access || a->dealt ||
         p->c->needs.training)
-        return vpps_proof_none(p, "what it is decided by does not fit");
+        return vpps_proof_none(p, "operand of argmax or lookup_at does not fit");
     const uint32_t of = p->is[a->value];
     if (argmax) return vpps_express_of(p->s, VPPS_X_ARGMAX, 2, 1, of, 0, 0);
     const vpps_parameter_data *table = vpps_proof_parameter(p, s->run.of.table, VPPS_LOOKUP);
-    if (!table || a->rows != 1) return vpps_proof_none(p, "it is no entry of a table, by a number");
+    if (!table || a->rows != 1) return vpps_proof_none(p, "not a table entry chosen by a scalar");
     return vpps_express_of(p->s, VPPS_X_ENTRY, table->rows, table->cols, of, s->run.of.table, 0);
 }
 
@@ -243,7 +243,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_parameter_data *m = vpps_proof_parameter(p, s->run.of.table, VPPS_MATRIX);
     if (!m || m->rows != s->to.rows || m->cols != s->to.cols || s->n)
-        return vpps_proof_none(p, "it is no matrix of the model");
+        return vpps_proof_none(p, "not a matrix of the model");
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
@@ -251,19 +251,19 @@ static uint32_t express_weights(const vpps_proof *p) {
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
-           vpps_proof_refuse(p, "its rows are shared out, but it wants more than rows");
+           vpps_proof_refuse(p, "rows are shared out, but the instruction needs whole vectors");
 }
 
 uint32_t vpps_proof_run_formula(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
-    if (opcode >= VPPS_I_COUNT) return vpps_proof_none(p, "it is no instruction");
+    if (opcode >= VPPS_I_COUNT) return vpps_proof_none(p, "unknown instruction");
     if (!rows_fit(p)) return VPPS_NONE;
     for (uint32_t i = 0; i < s->n; i++)
         if (!vpps_proof_holds(p, vpps_proof_operand(p, i))) return VPPS_NONE;
-    if (s->to.place != VPPS_PLACE_SLOT) return vpps_proof_none(p, "an instruction's result is in no slot");
+    if (s->to.place != VPPS_PLACE_SLOT) return vpps_proof_none(p, "an instruction's result must be in a slot");
     if (!counts_fit(p, vpps_instructions[opcode].operands))
-        return vpps_proof_none(p, "its operands do not fit its instruction");
+        return vpps_proof_none(p, "operands do not fit the instruction");
     switch (vpps_instructions[opcode].form) {
     case VPPS_FORM_PARTS: return express_parts(p);
     case VPPS_FORM_DECIDED: return express_decided(p);
@@ -279,20 +279,20 @@ static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     const bool slot = a->place == VPPS_PLACE_SLOT;
     if (slot ? !vpps_proof_holds(p, a) : !vpps_proof_reads(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)
-        return vpps_proof_refuse(p, "it reads rows that other VPs make in the same stage");
-    if (a->shares) return vpps_proof_refuse(p, "it reads a share where it wants the sum");
+        return vpps_proof_refuse(p, "reads rows that other VPs make in the same stage");
+    if (a->shares) return vpps_proof_refuse(p, "reads a share instead of the sum of shares");
     const bool dealt = p->program->rows && vpps_rows_dealt(&p->c->needs, a->rows);
     return a->access == VPPS_ACCESS_WHOLE || (a->access == VPPS_ACCESS_OWN && dealt == (a->dealt > 0)) ||
-           vpps_proof_refuse(p, "a factor of the product is read in another way");
+           vpps_proof_refuse(p, "wrong access to a factor of a product");
 }
 
 /* Returns the value to which a product is added; VPPS_NONE, with nothing refused: zero. */
 static uint32_t express_start(vpps_proof *p) {
     const vpps_operand *start = &p->step->product.start, *x = &p->step->to;
     if (start->place == VPPS_PLACE_NONE) return VPPS_NONE;
-    if (p->step->product.transposed) return vpps_proof_none(p, "a transposed product starts from something");
+    if (p->step->product.transposed) return vpps_proof_none(p, "transposed product with a value to add");
     if (start->rows != x->rows || start->dealt != x->dealt)
-        return vpps_proof_none(p, "what the product starts from does not fit");
+        return vpps_proof_none(p, "value to add has other rows than the product");
     if (start->place == VPPS_PLACE_PARAMETER && start->value == x->value) {
         const vpps_parameter_data *bias = vpps_proof_parameter(p, start->at, VPPS_VECTOR);
         if (!bias || bias->rows != x->rows || start->axis) return vpps_proof_none(p, "the product's bias does not fit");
@@ -301,9 +301,9 @@ static uint32_t express_start(vpps_proof *p) {
     const bool slot = start->place == VPPS_PLACE_SLOT;
     if (slot ? !vpps_proof_holds(p, start) : !vpps_proof_reads(p, start)) return VPPS_NONE;
     if (start->axis != x->axis || start->cols != x->cols || start->shares)
-        return vpps_proof_none(p, "the value that the product starts from does not fit");
+        return vpps_proof_none(p, "value to add to the product does not fit");
     if (!slot && (start->place != VPPS_PLACE_RECORD || start->cols != 1))
-        return vpps_proof_none(p, "the vectors that it starts from are not at equal distances");
+        return vpps_proof_none(p, "vectors to add to the product are not at equal distances");
     return p->is[start->value];
 }
 
@@ -330,5 +330,5 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         terms[n++] = vpps_plus(vpps_express_of(p->s, transposed ? VPPS_X_PRODUCT_T : VPPS_X_PRODUCT, x->rows, x->cols,
                                                p->is[a->value], a->matrix, 0));
     }
-    return n ? vpps_express_sum(p->s, x->rows, x->cols, n, terms) : vpps_proof_none(p, "a product of nothing");
+    return n ? vpps_express_sum(p->s, x->rows, x->cols, n, terms) : vpps_proof_none(p, "product without operands");
 }

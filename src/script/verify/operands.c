@@ -15,10 +15,10 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
     static const uint8_t sources[] = {[VPPS_WORD_INDEX] = VPPS_OPERAND_INDEX,
                                       [VPPS_WORD_IMM] = VPPS_OPERAND_OWN,
                                       [VPPS_WORD_DROPOUT] = VPPS_OPERAND_STATIC};
-    if (index >= p->c->n_lookups) return vpps_proof_none(p, "there is no such lookup");
+    if (index >= p->c->n_lookups) return vpps_proof_none(p, "no such lookup");
     const vpps_cell_lookup *l = &p->c->lookups[index];
     const vpps_parameter_data *table = vpps_proof_parameter(p, l->table, VPPS_LOOKUP);
-    if (!table || l->kind > VPPS_WORD_DROPOUT) return vpps_proof_none(p, "it is no lookup of a table");
+    if (!table || l->kind > VPPS_WORD_DROPOUT) return vpps_proof_none(p, "not a lookup of a table");
     const uint32_t source = sources[l->kind];
     return vpps_express(p->s, VPPS_X_LOOKUP, table->rows, table->cols, 0, l->table, source,
                         source == VPPS_OPERAND_OWN ? 0 : l->value);
@@ -28,23 +28,23 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
 
 /* Checks that the operand names a value of the cell, has its shape, and shares out its rows as it must. */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
-    if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "it is made of a value that there is not");
+    if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "operand is no value of the cell");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     if (o->rows != x->rows || o->cols != x->cols || o->axis != x->axis || o->dealt > p->program->n_dealt ||
         (o->dealt && (!p->program->rows || p->program->dealt[o->dealt - 1] != o->rows)))
-        return vpps_proof_refuse(p, "an operand is not as its value");
-    return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "rows are shared out of what has columns");
+        return vpps_proof_refuse(p, "operand differs from its value in shape, axis or rows");
+    return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "shared-out rows of a value with several columns");
 }
 
 /* Checks that the slot holds the operand's value, with the operand's rows. */
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     if (o->place != VPPS_PLACE_SLOT || o->at >= p->program->slots.n || p->held[o->at] != o->value)
-        return vpps_proof_refuse(p, "it reads a slot that does not hold what it is made of");
+        return vpps_proof_refuse(p, "reads a slot that does not hold the operand");
     const vpps_slot *slot = &p->program->slots.at[o->at];
-    if (slot->dealt != o->dealt) return vpps_proof_refuse(p, "it reads other rows than the slot has");
+    if (slot->dealt != o->dealt) return vpps_proof_refuse(p, "reads other rows than the slot holds");
     return !vpps_proof_is_share(p, o->value) || p->step->kind == VPPS_STEP_STORE ||
-           p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "it reads a share where it wants the sum");
+           p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "reads a share instead of the sum of shares");
 }
 
 /* Returns whether the operand's place is that of its value: in the record, or in the source of its kind of value. */
@@ -80,10 +80,10 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
-    if (!is_its_place(p, o)) return vpps_proof_refuse(p, "it reads what is not there");
+    if (!is_its_place(p, o)) return vpps_proof_refuse(p, "operand is not at its place");
     if (vpps_is_made(x) && x->stage >= p->stage)
-        return vpps_proof_refuse(p, "it reads what its stage, or a later one, makes");
-    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "it reads a share where it wants the sum");
+        return vpps_proof_refuse(p, "reads a value that this stage or a later one makes");
+    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "reads a share instead of the sum of shares");
     const bool whole = p->program->rows && !o->dealt && vpps_rows_dealt(&p->c->needs, o->rows);
     return vpps_proof_add_read(p, o->value,
                                o->shares ? VPPS_EXTENT_SHARES

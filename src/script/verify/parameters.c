@@ -41,14 +41,14 @@ static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t 
 
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n) {
     if (!c->training || c->streams[c->group].normed || c->streams[c->group].updated)
-        return VPPS_REFUSE(c, "gradients after their norm or update");
-    if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "there is no block %u", block);
+        return VPPS_REFUSE(c, "gradients added after their norm or update");
+    if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "no block %u", block);
     const vpps_checked_block *b = &c->blocks[block];
     if (first > b->block->n || n > b->block->n - first)
-        return VPPS_REFUSE(c, "block %u has %u vertices", block, b->block->n);
+        return VPPS_REFUSE(c, "block %u has only %u vertices", block, b->block->n);
     for (uint32_t p = first; p < first + n; p++) {
         const uint64_t bit = outer_bit(c, b, p);
-        if (vpps_bit(c->outer_done, bit)) return VPPS_REFUSE(c, "vertex %u of block %u is added twice", p, block);
+        if (vpps_bit(c->outer_done, bit)) return VPPS_REFUSE(c, "duplicate gradient: vertex %u of block %u", p, block);
         vpps_set_bit(c->outer_done, bit);
     }
     act_together(c);
@@ -70,14 +70,13 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint8_t *made = &c->entries_made[number][entry];
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
-        return VPPS_REFUSE(c, "table %u, entry %u: what earlier waves added up is lost", number, row);
+        return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
     for (uint32_t e = 0; e < words && *made; e++) /* its writer comes before, since the words are written here */
         if (c->pool[to + e].tensor != tensor)
-            return VPPS_REFUSE(c, "table %u, entry %u: what earlier waves added up is no longer there", number, row);
+            return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
     if (k == n || n - k > *due)
-        return VPPS_REFUSE(c, "table %u, entry %u: its gradient gets %u contributions; expected 1 to %u", number, row,
-                           n - k, *due);
+        return VPPS_REFUSE(c, "table %u, entry %u: %u contributions; expected 1 to %u", number, row, n - k, *due);
     *due -= n - k;
     *made = 1;
     for (; k < n; k++) {
@@ -89,8 +88,8 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
 
 bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
     if (!c->training || c->streams[c->group].normed || c->streams[c->group].updated)
-        return VPPS_REFUSE(c, "gradients after their norm or update");
-    if (number >= c->header->n_tables) return VPPS_REFUSE(c, "there is no table %u", number);
+        return VPPS_REFUSE(c, "gradients added after their norm or update");
+    if (number >= c->header->n_tables) return VPPS_REFUSE(c, "no table %u", number);
     const uint32_t *n = vpps_check_words(c, address, 1, "a number of entries"),
                    entries = vpps_table_at(c->script, number)->n;
     const uint32_t *entry =
@@ -101,8 +100,9 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
         return false;
     for (uint32_t i = 0; i < *n; i++)
         if (entry[i] >= entries || starts[i] > starts[i + 1] || starts[i + 1] > starts[*n])
-            return VPPS_REFUSE(c, "table %u: sum %u is of entry %u, words %u to %u; it has %u entries, %u words",
-                               number, i, entry[i], starts[i], starts[i + 1], entries, starts[*n]);
+            return VPPS_REFUSE(
+                c, "table %u: sum %u has entry %u, words %u to %u; the table has %u entries, the list %u words", number,
+                i, entry[i], starts[i], starts[i + 1], entries, starts[*n]);
     for (uint32_t m = 0; m < c->group_size; m++) {
         const vpps_rows own = own_entries(c, *n, vp_of(c, m));
         vpps_check_act(c, vp_of(c, m));
@@ -151,7 +151,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
         const uint32_t offset = words[2 * i];
         const pair key = {offset, offset < c->pool_words ? c->pool[offset].tensor : 0, words[2 * i + 1], 0};
         const pair *found = find_term(c, &key, want, n_want);
-        if (!found) return VPPS_REFUSE(c, "the loss is the sum of other terms");
+        if (!found) return VPPS_REFUSE(c, "wrong term of the loss");
         c->terms[found->term].added = true;
         c->n_added++;
         if (!vpps_check_read(c, offset, 1, found->tensor)) return false;
@@ -166,7 +166,7 @@ static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
     const uint32_t offset = words[0], tensor = offset < c->pool_words ? c->pool[offset].tensor : 0;
     if (c->tensors[tensor].kind != VPPS_TENSOR_GIVEN || c->tensors[tensor].index != VPPS_NONE ||
         words[1] != vpps_float_bits(1))
-        return VPPS_REFUSE(c, "the loss is not what the host gives");
+        return VPPS_REFUSE(c, "the loss is not the host's value");
     c->n_added++;
     return vpps_check_read(c, offset, 1, tensor);
 }
@@ -176,7 +176,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
     if (!c->training || c->group || n > terms_of_loss(c) - c->n_added)
-        return VPPS_REFUSE(c, "%u terms of the loss; expected at most %u, in the first group's instructions", n,
+        return VPPS_REFUSE(c, "%u terms of the loss; expected at most %u, in the first group's tasks", n,
                            terms_of_loss(c) - c->n_added);
     c->streams[0].loss_place = c->streams[0].place;
     if (c->request->halves && n) {
@@ -205,14 +205,14 @@ static bool gradients_done(vpps_checker *c) {
         const vpps_checked_block *b = &c->blocks[i];
         for (uint32_t p = 0; p < b->block->n && b->cell->c->n_outers; p++)
             if (!vpps_bit(c->outer_done, outer_bit(c, b, p)))
-                return VPPS_REFUSE(c, "vertex %u of block %u is not in the parameters' gradients yet", p, i);
+                return VPPS_REFUSE(c, "vertex %u of block %u is missing in the parameters' gradients", p, i);
     }
     return true;
 }
 
 static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
     const uint32_t due = c->due_entries[vpps_table_at(c->script, table)->param][row];
-    return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are not added up yet", table, row, due);
+    return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are missing", table, row, due);
 }
 
 /* Reads the gradients of the entries that each VP of the group owns; with `update` also writes the entries. */
@@ -239,7 +239,7 @@ static bool steps(const vpps_checker *c) { return c->training && c->request->par
 
 bool vpps_check_norm(vpps_checker *c) {
     vpps_stream *stream = &c->streams[c->group];
-    if (!steps(c) || stream->normed || stream->updated) return VPPS_REFUSE(c, "a norm that nobody asks for");
+    if (!steps(c) || stream->normed || stream->updated) return VPPS_REFUSE(c, "unexpected norm");
     stream->normed = true;
     stream->norm_place = stream->place;
     return gradients_done(c) && each_entry(c, false);
@@ -255,9 +255,9 @@ static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
         if (!c->streams[g].normed || !is_known(c, g, c->streams[g].norm_place))
-            return VPPS_REFUSE(c, "it reads the norm of group %u's gradients without a barrier between", g);
+            return VPPS_REFUSE(c, "reads the norm of group %u's gradients without a barrier in between", g);
     if (h->guard && (c->n_added < c->n_terms || !is_known(c, 0, c->streams[0].loss_place)))
-        return VPPS_REFUSE(c, "it reads the loss without a barrier between");
+        return VPPS_REFUSE(c, "reads the loss without a barrier in between");
     return true;
 }
 
@@ -267,7 +267,7 @@ static bool update_parameter(vpps_checker *c, vpps_param p) {
         for (uint32_t g = 0; g < c->n_groups; g++) {
             const uint32_t read = c->matrix_read[(size_t)p * c->n_groups + g];
             if (read && !is_known(c, g, read - 1))
-                return VPPS_REFUSE(c, "it updates %s, which group %u reads without a barrier between", data->name, g);
+                return VPPS_REFUSE(c, "updates %s, which group %u reads without a barrier in between", data->name, g);
         }
         c->matrix_spent[p] = true;
         return true;
@@ -282,7 +282,7 @@ static bool update_parameter(vpps_checker *c, vpps_param p) {
 
 bool vpps_check_update(vpps_checker *c) {
     vpps_stream *stream = &c->streams[c->group];
-    if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "an update that nobody asks for");
+    if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "unexpected update");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
     act_together(c); /* a device may leave a gradient to the update */
@@ -309,7 +309,7 @@ bool vpps_check_outputs(vpps_checker *c) {
         if (output == VPPS_NONE) return false;
         const vpps_location at = vpps_check_location(c, output);
         if (!c->outputs || c->outputs[i] != at.offset)
-            return VPPS_REFUSE(c, "output %u is read where it does not lie", i);
+            return VPPS_REFUSE(c, "output %u is not at the offset where the host reads it", i);
         if (!is_there(c, at)) return VPPS_REFUSE(c, "output %u is overwritten before it is read", i);
     }
     return true;
@@ -329,7 +329,7 @@ static bool check_asked(vpps_checker *c) {
         if (offset == VPPS_NONE && (d == VPPS_NONE || !vpps_check_live(c, b, p))) continue;
         const vpps_location at = d == VPPS_NONE ? (vpps_location){.offset = VPPS_NONE} : vpps_check_operand(c, b, d, p);
         if (offset == VPPS_NONE || offset != at.offset)
-            return VPPS_REFUSE(c, "gradient %u is read where it does not lie", i);
+            return VPPS_REFUSE(c, "gradient %u is not at the offset where the host reads it", i);
         if (!is_there(c, at)) return VPPS_REFUSE(c, "gradient %u is overwritten before it is read", i);
     }
     return true;
@@ -360,7 +360,7 @@ bool vpps_check_end(vpps_checker *c) {
     if (!c->training) return true;
     if (!check_asked(c)) return false;
     if (c->n_added < terms_of_loss(c))
-        return VPPS_REFUSE(c, "%u of the loss's %u terms are added up", c->n_added, terms_of_loss(c));
+        return VPPS_REFUSE(c, "only %u of the loss's %u terms are added up", c->n_added, terms_of_loss(c));
     if (!steps(c)) return check_kept_gradients(c);
     for (uint32_t g = 0; g < c->n_groups; g++)
         if (!c->streams[g].updated) return VPPS_REFUSE(c, "group %u never updates its parameters", g);

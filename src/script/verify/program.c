@@ -15,10 +15,10 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     if (p->check->status != VPPS_OK || p->s->failed) return false;
     if (!vpps_is_made(x) || x->stage != p->stage || x->split != p->c->stages[p->stage].split ||
         p->is[to->value] != VPPS_NONE)
-        return vpps_proof_refuse(p, "it is made in another stage, or twice");
+        return vpps_proof_refuse(p, "made in the wrong stage, or twice");
     const vpps_expression *e = &p->s->at[is];
     if (e->rows * e->cols != vpps_value_words(x) || e->rows != x->rows)
-        return vpps_proof_refuse(p, "it is made in another shape");
+        return vpps_proof_refuse_shape(p, "result", e->rows, e->cols, x->rows, x->cols);
     p->is[to->value] = is;
     p->n_made++;
     return true;
@@ -33,7 +33,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     const vpps_slot *slot = there ? &p->program->slots.at[to->at] : NULL;
     if (!slot || dealt != (to->dealt > 0) || slot->axis != to->axis || slot->dealt != to->dealt ||
         slot->words != vpps_operand_words(to))
-        return vpps_proof_refuse(p, "its slot is not like it");
+        return vpps_proof_refuse(p, "slot of wrong size, axis or rows");
     p->held[to->at] = to->value;
     return true;
 }
@@ -43,24 +43,24 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
-        return vpps_proof_refuse(p, "it is kept in another place, or twice");
+        return vpps_proof_refuse(p, "stored in the wrong place, or twice");
     if (to->shares != vpps_makes_shares(x))
-        return vpps_proof_refuse(p, "its shares are kept as a whole, or the reverse");
+        return vpps_proof_refuse(p, "shares stored as a whole value, or the reverse");
     if (x->record >= VPPS_RECORDS || vpps_axis_of(x->record) != x->axis)
-        return vpps_proof_refuse(p, "it is kept in another list's record");
+        return vpps_proof_refuse(p, "stored in the record of another axis");
     const uint64_t end = (uint64_t)x->offset + vpps_place_words(p->c, x);
-    if (end > p->c->kept_words[x->record]) return vpps_proof_refuse(p, "it is kept outside the record");
+    if (end > p->c->kept_words[x->record]) return vpps_proof_refuse(p, "stored outside the record");
     if (vpps_is_pass_record(x->record) && (p->stays[to->value] || x->record != vpps_pass_record(p->c, p->stage)))
-        return vpps_proof_refuse(p, "it is in the record of a pass, but is read after it");
+        return vpps_proof_refuse(p, "stored in a pass record, but read after the pass");
     for (uint32_t u = 0; u < p->c->n_values; u++) {
         const vpps_cell_value *y = vpps_proof_value(p, u);
         if (u == to->value || !y->kept || y->record != x->record ||
             x->offset >= y->offset + (uint64_t)vpps_place_words(p->c, y) || y->offset >= end)
             continue;
-        if (p->stays[u] && y->stage < p->stage) return vpps_proof_refuse(p, "it is kept in the place of what stays");
-        if (y->stage == p->stage) return vpps_proof_refuse(p, "a stage keeps two values in one place");
+        if (p->stays[u] && y->stage < p->stage) return vpps_proof_refuse(p, "stored over a value that is read later");
+        if (y->stage == p->stage) return vpps_proof_refuse(p, "two values of one stage stored in one place");
         if (p->read_until[u] > p->number + (p->step->kind != VPPS_STEP_PRODUCT))
-            return vpps_proof_refuse(p, "it is kept in the place of what is still read");
+            return vpps_proof_refuse(p, "stored over a value that the stage still reads");
     }
     return true;
 }
@@ -68,8 +68,8 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
 static bool contribute(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_contribution *c = to->at < p->c->n_contributions ? &p->c->contributions[to->at] : NULL;
     if (!c || c->value != to->value || vpps_proof_value(p, to->value)->stage != p->stage || p->contributed[to->at]++)
-        return vpps_proof_refuse(p, "it is contributed to something else, or twice");
-    return to->shares == c->partial || vpps_proof_refuse(p, "its shares are contributed as a whole, or the reverse");
+        return vpps_proof_refuse(p, "wrong or duplicate contribution");
+    return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
 /* Checks the destination of a product: a slot, or, if its stage does not read the product, a record or a contribution. */
@@ -78,10 +78,10 @@ static bool place_product(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
         p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
-    if (dealt != (to->dealt > 0)) return vpps_proof_refuse(p, "its rows are not dealt as they are made");
+    if (dealt != (to->dealt > 0)) return vpps_proof_refuse(p, "rows shared out in another way than they are made");
     if (to->place == VPPS_PLACE_RECORD && !p->step->product.transposed && to->cols == 1) return keep(p, to);
     if (to->place == VPPS_PLACE_CONTRIBUTION && p->step->product.transposed) return contribute(p, to);
-    return vpps_proof_refuse(p, "a product goes nowhere");
+    return vpps_proof_refuse(p, "product without a destination");
 }
 
 /* Checks a STORE or CONTRIBUTE step, which copies all rows that the slot has. */
@@ -89,23 +89,23 @@ static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
     if (s->n != 1 || from->value != s->to.value || from->dealt != s->to.dealt || !vpps_proof_is_sound(p, &s->to))
-        return vpps_proof_refuse(p, "it stores another value");
+        return vpps_proof_refuse(p, "stores another value than its operand");
     if (!vpps_proof_holds(p, from)) return false;
     if (s->kind == VPPS_STEP_STORE)
-        return s->to.place == VPPS_PLACE_RECORD ? keep(p, &s->to) : vpps_proof_refuse(p, "it is kept nowhere");
+        return s->to.place == VPPS_PLACE_RECORD ? keep(p, &s->to) : vpps_proof_refuse(p, "store without a destination");
     return s->to.place == VPPS_PLACE_CONTRIBUTION ? contribute(p, &s->to)
-                                                  : vpps_proof_refuse(p, "it is contributed to nothing");
+                                                  : vpps_proof_refuse(p, "contribution without a destination");
 }
 
 static bool load(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
     if (s->n != 1 || from->value != s->to.value || from->dealt != s->to.dealt)
-        return vpps_proof_refuse(p, "it loads another value");
+        return vpps_proof_refuse(p, "loads another value than its operand");
     if (!vpps_proof_is_sound(p, from) || !fill(p, &s->to)) return false;
     if (from->place != VPPS_PLACE_DATA) return vpps_proof_reads(p, from);
     if (!p->c->is_data || s->axis || from->shares || vpps_proof_value(p, from->value)->kind != VPPS_VALUE_DATA)
-        return vpps_proof_refuse(p, "data without any");
+        return vpps_proof_refuse(p, "load of data in a cell without data");
     return make(p, &s->to, vpps_express(p->s, VPPS_X_DATA, s->to.rows, s->to.cols, 0, 0, 0, 0));
 }
 
@@ -114,7 +114,7 @@ static bool sum_gradient(vpps_proof *p) {
     if (s->output >= p->c->n_outputs || !p->c->needs.training || !(p->c->needs.gradient_out >> s->output & 1) || s->n ||
         s->axis || vpps_proof_value(p, s->to.value)->kind != VPPS_VALUE_GRADIENT ||
         vpps_proof_value(p, s->to.value)->output != s->output)
-        return vpps_proof_refuse(p, "there is no such gradient");
+        return vpps_proof_refuse(p, "no such gradient");
     p->gradients[s->to.value] |= (uint64_t)1 << s->output;
     return make(p, &s->to, vpps_express(p->s, VPPS_X_GRADIENT, s->to.rows, s->to.cols, 0, s->output, 0, 0)) &&
            fill(p, &s->to);
@@ -124,10 +124,11 @@ static bool sum_gradient(vpps_proof *p) {
 static bool find_positions(vpps_proof *p) {
     const vpps_operand *to = &p->step->run.positions, *of = &p->step->to;
     const bool finds = strchr(vpps_instructions[p->step->run.of.opcode].operands, 'i');
-    if (!finds) return to->place == VPPS_PLACE_NONE || vpps_proof_refuse(p, "positions of what finds none");
+    if (!finds)
+        return to->place == VPPS_PLACE_NONE || vpps_proof_refuse(p, "positions of an instruction that finds none");
     if (!vpps_proof_is_sound(p, to) || vpps_proof_value(p, to->value)->kind != VPPS_VALUE_POSITIONS ||
         to->rows != of->rows || to->cols != of->cols || to->axis != of->axis)
-        return vpps_proof_refuse(p, "positions do not follow what found them");
+        return vpps_proof_refuse(p, "positions do not belong to their instruction");
     p->gradients[to->value] = p->gradients[of->value];
     return make(p, to, vpps_express_of(p->s, VPPS_X_POSITIONS, to->rows, to->cols, p->is[of->value], 0, 0)) &&
            fill(p, to);
@@ -136,12 +137,11 @@ static bool find_positions(vpps_proof *p) {
 static bool run_instruction(vpps_proof *p) {
     const vpps_operand *to = &p->step->to;
     if (vpps_proof_value(p, to->value)->kind != VPPS_VALUE_RUN)
-        return vpps_proof_refuse(p, "it is made by an instruction");
+        return vpps_proof_refuse(p, "instruction for a value of another kind");
     const uint32_t is = vpps_proof_run_formula(p);
     if (!make(p, to, is)) return false;
     for (uint32_t i = 0; i < p->step->n; i++)
-        if (vpps_proof_operand(p, i)->at == to->at)
-            return vpps_proof_refuse(p, "it is made in the slot of what it is made of");
+        if (vpps_proof_operand(p, i)->at == to->at) return vpps_proof_refuse(p, "result in the slot of an operand");
     return fill(p, to) && find_positions(p);
 }
 
@@ -149,19 +149,19 @@ static bool multiply(vpps_proof *p) {
     const vpps_operand *to = &p->step->to;
     if (vpps_proof_value(p, to->value)->kind !=
         (p->step->product.transposed ? VPPS_VALUE_PRODUCT_T : VPPS_VALUE_PRODUCT))
-        return vpps_proof_refuse(p, "it is made by a product");
+        return vpps_proof_refuse(p, "product for a value of another kind");
     const uint32_t is = vpps_proof_product_formula(p);
     for (uint32_t i = 0; i < p->step->n && p->check->status == VPPS_OK; i++)
         if (vpps_proof_operand(p, i)->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT &&
             vpps_proof_operand(p, i)->at == to->at)
-            return vpps_proof_refuse(p, "a product is made in the slot of its factor");
+            return vpps_proof_refuse(p, "product in the slot of a factor");
     return make(p, to, is) && place_product(p, to);
 }
 
 /* Adds the operand's gradients to those that the step's result depends on. */
 static bool follow(vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values || o->value == p->step->to.value || o->place == VPPS_PLACE_NONE) return true;
-    if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "it is made before what it is made of");
+    if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "made before its operands");
     p->gradients[p->step->to.value] |= p->gradients[o->value];
     return true;
 }
@@ -170,7 +170,7 @@ static bool run_step(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     p->v = s->to.value;
     if (s->first > p->program->n_operands || s->n > p->program->n_operands - s->first || s->axis != s->to.axis)
-        return vpps_proof_refuse(p, "its step makes no sense");
+        return vpps_proof_refuse(p, "invalid step");
     if (!vpps_proof_is_sound(p, &s->to)) return false;
     for (uint32_t i = 0; i < s->n; i++)
         if (!follow(p, vpps_proof_operand(p, i))) return false;
@@ -181,7 +181,7 @@ static bool run_step(vpps_proof *p) {
     case VPPS_STEP_LOAD: return load(p);
     case VPPS_STEP_STORE:
     case VPPS_STEP_CONTRIBUTE: return copy_out(p);
-    default: return vpps_proof_refuse(p, "its step is unknown");
+    default: return vpps_proof_refuse(p, "unknown kind of step");
     }
 }
 
@@ -230,7 +230,7 @@ static bool check_list(vpps_proof *p) {
              !p->listed[v]++;
         if (ok && vpps_proof_value(p, v)->kept && !p->stored[v]) {
             p->v = v;
-            return vpps_proof_refuse(p, "it is kept, but not stored");
+            return vpps_proof_refuse(p, "kept value is not stored");
         }
     }
     return ok || VPPS_REFUSE(p->check, "cell %s: stage %u lists other values than it makes", c->name, p->stage);
@@ -263,7 +263,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     const vpps_cell_value *x = vpps_proof_value(p, v);
     p->v = v;
     if (vpps_is_made(x) && !x->kept) return vpps_proof_refuse(p, what);
-    return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read where the sum is wanted");
+    return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
 /* Marks the values that are read after their vertex is done: outputs, gradients that are asked for, and the factors of parameters'
@@ -275,21 +275,21 @@ static bool find_stays(vpps_proof *p) {
         if (!vpps_offers(c, k) || v >= c->n_values) continue;
         p->stays[v] = true;
         p->v = v;
-        if (vpps_proof_value(p, v)->kind == VPPS_VALUE_INPUT) return vpps_proof_refuse(p, "an input is no output");
-        if (!is_kept(p, v, "it is an output, but not kept")) return false;
+        if (vpps_proof_value(p, v)->kind == VPPS_VALUE_INPUT) return vpps_proof_refuse(p, "input used as an output");
+        if (!is_kept(p, v, "output is not kept")) return false;
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
         if (d >= c->n_values) continue; /* there is no such value (check_asked refuses a wrong number) */
         p->stays[d] = true;
-        if (!is_kept(p, d, "the host reads it, but it is not kept")) return false;
+        if (!is_kept(p, d, "gradient for the host is not kept")) return false;
     }
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t both[] = {c->outers[i].dy, c->outers[i].x};
         for (uint32_t k = 0; k < 2; k++) {
             if (both[k] >= c->n_values) continue; /* there is no such value (collect_owed refuses a wrong number) */
             p->stays[both[k]] = true;
-            if (!is_kept(p, both[k], "a parameter's gradient wants it, but it is not kept")) return false;
+            if (!is_kept(p, both[k], "factor of a parameter's gradient is not kept")) return false;
         }
     }
     for (uint32_t j = 0; j < c->n_contributions; j++) {
@@ -298,7 +298,7 @@ static bool find_stays(vpps_proof *p) {
             if (both[k] >= c->n_values)
                 return VPPS_REFUSE(p->check, "cell %s: contribution %u has no factors", c->name, j);
             p->stays[both[k]] = true;
-            if (!is_kept(p, both[k], "it is a contribution's factor, but not kept")) return false;
+            if (!is_kept(p, both[k], "factor of a contribution is not kept")) return false;
         }
     }
     return true;
@@ -319,13 +319,13 @@ static bool check_contributions(vpps_proof *p) {
     for (uint32_t i = 0; i < c->n_contributions; i++) {
         const vpps_cell_contribution *to = &c->contributions[i];
         if (to->value >= c->n_values || to->index >= (to->lookup ? c->n_lookups : c->n_inputs))
-            return VPPS_REFUSE(p->check, "cell %s: contribution %u is to nothing", c->name, i);
+            return VPPS_REFUSE(p->check, "cell %s: contribution %u goes nowhere", c->name, i);
         p->v = to->value;
-        if (!p->contributed[i]) return vpps_proof_refuse(p, "it is contributed, but by no step");
+        if (!p->contributed[i]) return vpps_proof_refuse(p, "no step makes the contribution");
         if (to->scaled && !is_scaled(p, to))
-            return vpps_proof_refuse(p, "it is contributed as factors of something else");
+            return vpps_proof_refuse(p, "factors of a scaled contribution do not give its value");
         if (vpps_proof_value(p, to->value)->axis != (to->lookup ? 0 : c->input_axis[to->index]))
-            return vpps_proof_refuse(p, "it is contributed to a list, but is none, or the reverse");
+            return vpps_proof_refuse(p, "axis of a contribution differs from its destination's");
     }
     return true;
 }
@@ -335,18 +335,18 @@ static bool check_contributions(vpps_proof *p) {
 /* Returns the expression of a value that no stage makes. */
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
-    if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes what is there");
+    if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes a value that is given");
     if (x->kind == VPPS_VALUE_LOOKUP) {
         const vpps_cell_lookup *l = x->lookup < p->c->n_lookups ? &p->c->lookups[x->lookup] : NULL;
         if (!l || l->table != VPPS_NO_PARAM || l->kind != VPPS_WORD_IMM) return vpps_proof_lookup(p, x->lookup);
         return vpps_express(p->s, VPPS_X_LOOKUP, x->rows, x->cols, 0, VPPS_NO_PARAM, VPPS_OPERAND_OWN, 0);
     }
     if (x->kind == VPPS_VALUE_INPUT) {
-        if (x->input >= p->c->n_inputs) return vpps_proof_none(p, "there is no such input");
+        if (x->input >= p->c->n_inputs) return vpps_proof_none(p, "no such input");
         return vpps_express(p->s, VPPS_X_INPUT, x->rows, x->cols, x->axis, x->input, 0, 0);
     }
     const vpps_parameter_data *vector = vpps_proof_parameter(p, x->vector, VPPS_VECTOR);
-    if (!vector) return vpps_proof_none(p, "it is no vector of the model");
+    if (!vector) return vpps_proof_none(p, "not a vector of the model");
     return vpps_express(p->s, VPPS_X_PARAMETER, vector->rows, 1, 0, x->vector, 0, 0);
 }
 
@@ -355,12 +355,12 @@ static bool express_all_given(vpps_proof *p) {
         const vpps_cell_value *x = vpps_proof_value(p, p->v);
         p->is[p->v] = VPPS_NONE;
         if (x->axis > p->c->n_lists || !x->rows || !x->cols || x->kind > VPPS_VALUE_POSITIONS)
-            return vpps_proof_refuse(p, "its description makes no sense");
+            return vpps_proof_refuse(p, "invalid description of a value");
         if (vpps_is_made(x)) continue;
         const uint32_t is = p->is[p->v] = express_given(p);
         if (p->check->status != VPPS_OK || p->s->failed) return false;
         if (p->s->at[is].rows != x->rows || p->s->at[is].cols != x->cols)
-            return vpps_proof_refuse(p, "its shape is another");
+            return vpps_proof_refuse_shape(p, "given", p->s->at[is].rows, p->s->at[is].cols, x->rows, x->cols);
     }
     return true;
 }
@@ -370,7 +370,7 @@ static bool run_program(vpps_proof *p) {
     for (p->stage = 0; p->stage < p->c->n_stages; p->stage++)
         if (!run_stage(p)) return false;
     for (p->v = 0; p->v < p->c->n_values; p->v++)
-        if (p->is[p->v] == VPPS_NONE) return vpps_proof_refuse(p, "no stage makes it");
+        if (p->is[p->v] == VPPS_NONE) return vpps_proof_refuse(p, "no stage makes the value");
     return check_contributions(p);
 }
 

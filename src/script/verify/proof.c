@@ -9,7 +9,7 @@ static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
     const bool list = cell->n_inputs == 1 && cell->input_axis[0] == 1;
     if (list ? !vpps_takes_members(view.signature->op) : view.n_args != cell->n_inputs)
-        return VPPS_REFUSE(c, "cell %s: it has as many inputs as another op", cell->name);
+        return VPPS_REFUSE(c, "cell %s: number of inputs differs from the op's", cell->name);
     f->n_inputs = cell->n_inputs;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const vpps_signature *s = vpps_check_signature(c->g, view.args[i]);
@@ -28,14 +28,14 @@ static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
         inputs_of[f->inputs[i].axis]++;
     }
     return (same && n_lists == c->n_lists && !memcmp(inputs_of, c->inputs_of, sizeof inputs_of)) ||
-           VPPS_REFUSE(p->check, "cell %s: its inputs are others", c->name);
+           VPPS_REFUSE(p->check, "cell %s: wrong inputs", c->name);
 }
 
 /* Checks all lookups, also those that no value needs, since devices look them up all the same. */
 static bool check_lookups(const vpps_proof *p) {
     for (uint32_t i = 0; i < p->c->n_lookups; i++)
         if (p->c->lookups[i].table != VPPS_NO_PARAM && !vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
-            return VPPS_REFUSE(p->check, "cell %s: lookup %u is of no table", p->c->name, i);
+            return VPPS_REFUSE(p->check, "cell %s: lookup %u has no table", p->c->name, i);
     return true;
 }
 
@@ -47,14 +47,14 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
             return VPPS_REFUSE(p->check, "cell %s: output %u is no node of the vertex", c->name, k);
         for (uint32_t i = 0; i < k; i++)
             if (c->outputs[i].node == o->node)
-                return VPPS_REFUSE(p->check, "cell %s: output %u is of the same node as another", c->name, k);
+                return VPPS_REFUSE(p->check, "cell %s: output %u: duplicate node", c->name, k);
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
         if (o->value == VPPS_NONE) continue; /* not compiled; vpps_check_output refuses its readers */
         if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
         if (p->is[o->value] != f->value[o->node]) {
-            return VPPS_REFUSE(p->check, "cell %s: output %u, value %u, is not what node %u (%s) asks for", c->name, k,
+            return VPPS_REFUSE(p->check, "cell %s: output %u, value %u, does not compute node %u (%s)", c->name, k,
                                o->value, o->node, vpps_ops[f->nodes[o->node].s->op].name);
         }
     }
@@ -139,7 +139,7 @@ static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
     const uint32_t condition = express_condition(p);
-    if (condition == VPPS_NONE) return VPPS_REFUSE(p->check, "cell %s: its condition is no scalar input", c->name);
+    if (condition == VPPS_NONE) return VPPS_REFUSE(p->check, "cell %s: the condition is no scalar input", c->name);
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
         if (o->value == VPPS_NONE) continue;
@@ -148,12 +148,13 @@ static bool check_condition(const vpps_proof *p) {
         if (o->otherwise != VPPS_NONE) {
             const uint32_t otherwise = input_of(p, o->otherwise, &rows, &cols);
             if (otherwise == VPPS_NONE || rows != x->rows || cols != x->cols)
-                return VPPS_REFUSE(p->check, "cell %s: output %u is otherwise no input of its shape", c->name, k);
+                return VPPS_REFUSE(p->check, "cell %s: output %u: its other value is no input of its shape", c->name,
+                                   k);
             unless = run_of(p, VPPS_I_UNLESS, rows, cols, otherwise, condition);
         }
         if (!p->s->failed && !is_otherwise(p, p->is[o->value], condition, unless))
             return VPPS_REFUSE(p->check,
-                               "cell %s: output %u, value %u, is not what it should be where the condition "
+                               "cell %s: output %u, value %u, is wrong where the condition "
                                "does not hold",
                                c->name, k, o->value);
     }
@@ -174,13 +175,13 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
         if (o->dy >= c->n_values || (o->x != VPPS_NONE && o->x >= c->n_values))
-            return VPPS_REFUSE(p->check, "cell %s: outer product %u is of nothing", c->name, i);
+            return VPPS_REFUSE(p->check, "cell %s: outer product %u without factors", c->name, i);
         const vpps_cell_value *dy = &c->values[o->dy];
         if (o->x == VPPS_NONE) {
             const vpps_parameter_data *matrix = vpps_proof_parameter(p, o->param, VPPS_MATRIX);
             const vpps_parameter_data *is_of = matrix ? matrix : vpps_proof_parameter(p, o->param, VPPS_VECTOR);
             if (!is_of || is_of->rows != dy->rows || (matrix && matrix->cols != dy->cols))
-                return VPPS_REFUSE(p->check, "cell %s: gradient %u is no vector's, and no matrix's", c->name, i);
+                return VPPS_REFUSE(p->check, "cell %s: gradient %u is neither a vector's nor a matrix's", c->name, i);
             const uint32_t is = vpps_express_over_list(p->s, p->is[o->dy], dy->axis);
             vpps_owe(p->s, owed, VPPS_OWED_SUM, o->param, is);
             continue;
@@ -208,12 +209,11 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
         if (d != VPPS_NONE && (d >= c->n_values || !(c->needs.asked_gradients >> k & 1)))
-            return VPPS_REFUSE(p->check, "cell %s: output %u's gradient is no value, or nobody asks for it", c->name,
-                               k);
+            return VPPS_REFUSE(p->check, "cell %s: output %u's gradient is no value, or not asked for", c->name, k);
         if (!(c->needs.asked_gradients >> k & 1)) continue;
         if ((d == VPPS_NONE ? VPPS_NONE : p->is[d]) != f->gradient[c->outputs[k].node])
-            return VPPS_REFUSE(p->check, "cell %s: output %u's gradient is not what the vertex's derivative asks for",
-                               c->name, k);
+            return VPPS_REFUSE(p->check, "cell %s: output %u's gradient differs from the vertex's derivative", c->name,
+                               k);
     }
     return true;
 }
@@ -238,8 +238,8 @@ static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *
         while (i < want.n && i < have.n && !memcmp(&want.at[i], &have.at[i], sizeof *want.at)) i++;
         if (i < want.n || i < have.n) {
             char text[128];
-            ok = VPPS_REFUSE(p->check, "cell %s: the gradient of %s is not what the vertex's derivative asks for",
-                             c->name, owed_name(p, i < want.n ? &want.at[i] : &have.at[i], text, sizeof text));
+            ok = VPPS_REFUSE(p->check, "cell %s: the gradient of %s differs from the vertex's derivative", c->name,
+                             owed_name(p, i < want.n ? &want.at[i] : &have.at[i], text, sizeof text));
         }
     }
     if (want.failed || have.failed) p->s->failed = true;

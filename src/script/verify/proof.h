@@ -36,6 +36,11 @@ static inline const vpps_operand *vpps_proof_operand(const vpps_proof *p, uint32
 static inline bool vpps_proof_refuse(const vpps_proof *p, const char *what) {
     return VPPS_REFUSE(p->check, "cell %s, value %u: %s", p->c->name, p->v, what);
 }
+static inline bool vpps_proof_refuse_shape(const vpps_proof *p, const char *what, uint32_t rows, uint32_t cols,
+                                           uint32_t expected_rows, uint32_t expected_cols) {
+    return VPPS_REFUSE(p->check, "cell %s, value %u, %s: shape mismatch: %u x %u, expected %u x %u", p->c->name, p->v,
+                       what, rows, cols, expected_rows, expected_cols);
+}
 static inline uint32_t vpps_proof_none(const vpps_proof *p, const char *what) {
     vpps_proof_refuse(p, what);
     return VPPS_NONE;

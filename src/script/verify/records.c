@@ -8,7 +8,9 @@
 static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t item, vpps_node x) {
     const vpps_signature *s = vpps_check_signature(c->g, x);
     if (s->rows != b->cell->input_rows[i] || s->cols != b->cell->input_cols[i])
-        return vpps_refuse_vertex(c, b, p, "what it reads has another shape");
+        return VPPS_REFUSE(c, "block %u (cell %s), vertex %u, input %u: shape mismatch: %u x %u, expected %u x %u",
+                           (uint32_t)(b - c->blocks), b->cell->c->name, p, i, s->rows, s->cols, b->cell->input_rows[i],
+                           b->cell->input_cols[i]);
     const uint32_t output = vpps_check_output(c, x);
     if (output == VPPS_NONE) return false;
     b->sources[i][item] = output;
@@ -24,17 +26,18 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         const uint32_t first = b->lists[d][p], end = b->lists[d][p + 1];
         if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
-            return vpps_refuse_vertex(c, b, p, "its list has another length");
+            return vpps_refuse_vertex(c, b, p, "wrong number of list members");
     }
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const uint32_t axis = cell->input_axis[i];
         const uint32_t n = vpps_members(view->members, axis), first = axis ? b->lists[axis][p] : p;
-        if (at + (uint64_t)n > view->n_args) return vpps_refuse_vertex(c, b, p, "it has fewer inputs");
+        if (at + (uint64_t)n > view->n_args)
+            return vpps_refuse_vertex(c, b, p, "the graph gives the vertex fewer inputs");
         for (uint32_t m = 0; m < n; m++)
             if (!check_source(c, b, p, i, first + m, view->args[at + m])) return false;
         at += n;
     }
-    return at == view->n_args || vpps_refuse_vertex(c, b, p, "it has more inputs");
+    return at == view->n_args || vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
 /* Gives the record's word of this kind and number; false: it has none. */
@@ -51,17 +54,17 @@ static bool check_lookups(vpps_checker *c, vpps_checked_block *b, uint32_t p, co
         const vpps_cell_lookup *l = &b->cell->c->lookups[i];
         if (l->table == VPPS_NO_PARAM) {
             if (!view->op || b->lookups[i][p] != view->op->imm)
-                return vpps_refuse_vertex(c, b, p, "it reads another kept value");
+                return vpps_refuse_vertex(c, b, p, "reads another kept value");
             continue;
         }
         const vpps_parameter_data *table = &c->g->model->params[l->table];
         uint32_t row = l->value;
         if (l->kind != VPPS_WORD_DROPOUT && !word_of(c, b->vertices[p], view, l->kind, l->value, &row))
-            return vpps_refuse_vertex(c, b, p, "it has no such index");
-        if (row >= table->count) return vpps_refuse_vertex(c, b, p, "it looks up an entry that its table has not");
+            return vpps_refuse_vertex(c, b, p, "no such index");
+        if (row >= table->count) return vpps_refuse_vertex(c, b, p, "lookup of an entry beyond the table");
         b->rows[i][p] = row;
         if (b->lookups[i][p] != c->plan->values[l->table] + (uint64_t)row * table->rows * table->cols)
-            return vpps_refuse_vertex(c, b, p, "it looks up another entry");
+            return vpps_refuse_vertex(c, b, p, "lookup of another entry");
     }
     return true;
 }
@@ -71,14 +74,14 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
         const vpps_cell_word *w = &b->cell->c->words[i];
         uint32_t word;
         if (!word_of(c, b->vertices[p], view, w->kind, w->value, &word) || word != b->words[i][p])
-            return vpps_refuse_vertex(c, b, p, "a word of its record is another");
+            return vpps_refuse_vertex(c, b, p, "wrong word in the record");
     }
     if (!b->data) return true;
     const uint32_t n = view->op && view->signature->op == VPPS_OP_INPUT ? vpps_words(view->signature) : 0;
     const uint32_t *data = vpps_check_words(c, b->data[p], n, "an input's data");
     if (!data) return false;
     return (n && !memcmp(data, c->g->data + view->op->imm, n * sizeof *data)) ||
-           vpps_refuse_vertex(c, b, p, "its data are others");
+           vpps_refuse_vertex(c, b, p, "wrong data");
 }
 
 /* Returns an array for each of n inputs or lookups; `axes` are those of inputs. */
@@ -102,7 +105,7 @@ bool vpps_check_arrays(vpps_checker *c) {
         if (!b->sources || !b->rows) return false;
         for (uint32_t d = 1; d <= cell->n_lists; d++)
             if (b->lists[d][0] || b->lists[d][b->block->n] != b->block->members[d - 1])
-                return vpps_refuse_vertex(c, b, 0, "its list does not begin, or not end, where the block says");
+                return vpps_refuse_vertex(c, b, 0, "list does not begin or end with the block's members");
         for (uint32_t p = 0; p < b->block->n; p++) {
             const vpps_record_view view = vpps_check_view(c->g, b->vertices[p]);
             if (!check_inputs(c, b, p, &view) || !check_lookups(c, b, p, &view) || !check_words(c, b, p, &view))
@@ -120,7 +123,7 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
         return VPPS_REFUSE(c, "table %u: parameter %u gets no gradients of entries", number, t->param);
     for (uint32_t i = 0; i < number; i++)
         if (vpps_table_at(c->script, i)->param == t->param)
-            return VPPS_REFUSE(c, "table %u is of the same parameter as another", number);
+            return VPPS_REFUSE(c, "table %u: duplicate parameter", number);
     const uint32_t *rows = vpps_check_words(c, t->rows, t->n, "a table's entries");
     if (!rows) return false;
     uint32_t *due = c->due_entries[t->param];
@@ -129,11 +132,11 @@ static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
     if (!seen) return false;
     for (uint32_t i = 0; i < t->n; i++) {
         if (rows[i] >= table->count || seen[rows[i]] || !due[rows[i]])
-            return VPPS_REFUSE(c, "table %u: entry %u is there twice, or gets no gradient", number, rows[i]);
+            return VPPS_REFUSE(c, "table %u: entry %u is duplicate, or gets no gradient", number, rows[i]);
         seen[rows[i]] = 1;
     }
     for (uint32_t row = 0; row < table->count; row++) n += due[row] != 0;
-    if (n != t->n) return VPPS_REFUSE(c, "table %u: %u entries; %u get gradients", number, t->n, n);
+    if (n != t->n) return VPPS_REFUSE(c, "table %u: %u entries; expected %u with gradients", number, t->n, n);
     const vpps_tensor gradients = {.kind = VPPS_TENSOR_ENTRY,
                                    .stride = table->rows * table->cols,
                                    .words = table->rows * table->cols,
@@ -155,5 +158,5 @@ bool vpps_check_tables(vpps_checker *c) {
     for (uint32_t i = 0; i < n; i++)
         if (!check_table(c, i, vpps_table_at(c->script, i))) return false;
     for (uint32_t p = 0; c->training && p < c->g->model->n_params; p++) due += c->due_entries[p] != NULL;
-    return due == n || VPPS_REFUSE(c, "%u tables; %u get gradients", n, due);
+    return due == n || VPPS_REFUSE(c, "%u tables; expected %u with gradients", n, due);
 }

@@ -82,7 +82,7 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
 
 /* Notes the read of a matrix; only the latest read is remembered. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
-    if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "it reads a matrix after its update");
+    if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
     return true;
 }
@@ -105,7 +105,7 @@ static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t
     const uint32_t first = b->pairs[k] ? b->pair_starts[k][p] : 0, end = b->pairs[k] ? b->pair_starts[k][p + 1] : 0;
     const uint64_t n = (uint64_t)starts[p + 1] - starts[p] + end - first;
     if (n != c->due[output])
-        return VPPS_REFUSE(c, "vertex %u's gradient number %u is the sum of %" PRIu64 " parts; expected %u", p, k, n,
+        return VPPS_REFUSE(c, "vertex %u: gradient %u is the sum of %" PRIu64 " contributions; expected %u", p, k, n,
                            c->due[output]);
     for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
         if (vpps_check_take(c, b->gradients[k][i], words, output, 0, 0) == VPPS_NONE) return false;
@@ -190,7 +190,8 @@ static bool write_stage(vpps_checker *c, const share *s) {
 
 static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stage, uint32_t first, uint32_t n) {
     for (uint32_t p = first; p < first + n; p++) {
-        if (vpps_bit(c->ran, b->stage_bits[stage] + p)) return VPPS_REFUSE(c, "vertex %u has run this stage", p);
+        if (vpps_bit(c->ran, b->stage_bits[stage] + p))
+            return VPPS_REFUSE(c, "duplicate task: vertex %u has run this stage", p);
         vpps_set_bit(c->ran, b->stage_bits[stage] + p);
     }
     return true;
@@ -254,11 +255,11 @@ static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const 
 
 bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     const uint32_t block = t->operands[0], stage = t->stage, first = t->operands[1], n = t->operands[2];
-    if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "there is no block %u", block);
+    if (block >= c->header->n_blocks) return VPPS_REFUSE(c, "no block %u", block);
     vpps_checked_block *b = &c->blocks[block];
-    if (b->block->group != c->group) return VPPS_REFUSE(c, "block %u is of group %u", block, b->block->group);
+    if (b->block->group != c->group) return VPPS_REFUSE(c, "block %u belongs to group %u", block, b->block->group);
     if (first > b->block->n || n > b->block->n - first || !n || stage >= b->cell->c->n_stages)
-        return VPPS_REFUSE(c, "block %u has no such stage, or not so many vertices", block);
+        return VPPS_REFUSE(c, "block %u has no such stage, or fewer vertices", block);
     if (!run_once(c, b, stage, first, n) || !add_pass_record(c, b, t) || !add_contributions(c, b, t)) return false;
     for (uint32_t write = 0; write < 2; write++) {
         for (uint32_t m = 0; m < c->group_size; m++) {
@@ -296,8 +297,7 @@ static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t inde
 bool vpps_check_pause(vpps_checker *c) {
     const vpps_given_array *given = c->given;
     if (!given || given->n != c->request->n_given)
-        return VPPS_REFUSE(c, "gradients of %u outputs are given at a pause that has no place for them",
-                           c->request->n_given);
+        return VPPS_REFUSE(c, "the pause has no place for the gradients of %u outputs", c->request->n_given);
     for (uint32_t g = 0; g < c->n_groups; g++)
         for (uint32_t other = 0; other < c->n_groups; other++)
             c->known[(size_t)g * c->n_groups + other] = c->streams[other].place;
@@ -305,7 +305,7 @@ bool vpps_check_pause(vpps_checker *c) {
     for (uint32_t i = 0; i < given->n; i++) {
         const vpps_signature *s = vpps_check_signature(c->g, c->request->outputs[i]);
         if (given->gradients[i].words != vpps_words(s))
-            return VPPS_REFUSE(c, "the gradient of output %u is given as %u words; it has %u", i,
+            return VPPS_REFUSE(c, "the given gradient of output %u has %u words; expected %u", i,
                                given->gradients[i].words, vpps_words(s));
         if (!give(c, given->first + (uint64_t)given->gradients[i].at, vpps_words(s), i)) return false;
     }
@@ -318,7 +318,7 @@ bool vpps_check_pause(vpps_checker *c) {
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
-    return VPPS_REFUSE(c, "what the host gives of output %u is added to another gradient, or twice", i);
+    return VPPS_REFUSE(c, "the host's gradient of output %u is added to another gradient, or twice", i);
 }
 
 /* Takes a term of the loss with this factor that was not taken before. */
@@ -327,8 +327,7 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
         if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;
         return c->terms[i].taken = true;
     }
-    return VPPS_REFUSE(c, "%g is added to the gradient of what is no such term of the loss",
-                       (double)vpps_bits_float(bits));
+    return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
 /* Returns the vertex that member `item` of one of a block's lists belongs to. */
@@ -367,7 +366,7 @@ static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, u
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row) {
     if ((uint64_t)offset + words > c->pool_words) {
-        vpps_check_record(c, "a contribution at %u is outside the pool", offset);
+        vpps_check_record(c, "contribution at %u is outside the pool", offset);
         return VPPS_NONE;
     }
     const uint32_t tensor = c->pool[offset].tensor;
@@ -383,11 +382,11 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     vpps_check_describe(c, tensor, offset, text, sizeof text);
     if (t->kind != VPPS_TENSOR_CONTRIBUTION || t->offset + at * t->stride != offset || t->words != words ||
         !is_for(c, t, item, output, table, row)) {
-        vpps_check_record(c, "a gradient is the sum of what does not belong to it: word %u holds %s", offset, text);
+        vpps_check_record(c, "foreign contribution in a gradient: word %u holds %s", offset, text);
         return VPPS_NONE;
     }
     if (vpps_bit(c->taken, t->first_bit + item)) {
-        vpps_check_record(c, "%s is taken twice", text);
+        vpps_check_record(c, "duplicate contribution: %s", text);
         return VPPS_NONE;
     }
     vpps_set_bit(c->taken, t->first_bit + item);
@@ -403,7 +402,7 @@ static uint32_t item_at(const vpps_tensor *t, uint32_t offset) {
 
 bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output) {
     if (pair[0] >= c->pool_words || (uint64_t)pair[1] + words > c->pool_words)
-        return VPPS_REFUSE(c, "a pair at %u and %u is outside the pool", pair[0], pair[1]);
+        return VPPS_REFUSE(c, "pair at %u and %u is outside the pool", pair[0], pair[1]);
     const vpps_tensor *by = &c->tensors[c->pool[pair[0]].tensor], *of = &c->tensors[c->pool[pair[1]].tensor];
     const uint32_t member = item_at(by, pair[0]), vertex = item_at(of, pair[1]);
     const bool kept = member != VPPS_NONE && vertex != VPPS_NONE && by->block == of->block && of->words == words;
@@ -419,6 +418,6 @@ bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words,
         vpps_set_bit(c->taken, bit);
         return true;
     }
-    return VPPS_REFUSE(c, "a gradient is the sum of what does not belong to it: words %u and %u hold no factors of its",
-                       pair[0], pair[1]);
+    return VPPS_REFUSE(c, "foreign contribution in a gradient: words %u and %u hold none of its factors", pair[0],
+                       pair[1]);
 }

@@ -41,36 +41,37 @@ static bool check_optimizer(vpps_checker *c) {
     const vpps_optimizer *o = c->request->optimizer;
     if (h->step != c->request->step || h->dropout_key[0] != (uint32_t)c->request->dropout_key ||
         h->dropout_key[1] != (uint32_t)(c->request->dropout_key >> 32)) {
-        return VPPS_REFUSE(c, "the header's step or dropout key is not the one asked for");
+        return VPPS_REFUSE(c, "the header has the wrong step or dropout key");
     }
-    if (!c->training) return !h->update || VPPS_REFUSE(c, "the header asks for an update");
+    if (!c->training) return !h->update || VPPS_REFUSE(c, "the header has an update in inference");
 #define X(name) &&same(h->name, o->name)
     const bool all = h->update == (uint32_t)o->kind + 1 VPPS_OPTIMIZER_NUMBERS(X) && same(h->corrections[0], 0) &&
                      same(h->corrections[1], 0);
 #undef X
-    if (!all) return VPPS_REFUSE(c, "the header's optimiser is not the one asked for");
+    if (!all) return VPPS_REFUSE(c, "the header has the wrong optimizer");
     if (h->lasting && c->request->part != VPPS_STEP_WHOLE)
-        return VPPS_REFUSE(c, "gradients are left to an update that does not come");
+        return VPPS_REFUSE(c, "gradients are left to an update, but there is none");
     const size_t steps = !vpps_part_updates(c->request->part) || !c->request->steps
                              ? 0
                              : c->g->model->n_params * sizeof *c->request->steps;
     const uint32_t *given = steps ? vpps_check_words(c, h->steps, steps / sizeof(uint32_t), "parameters' steps") : NULL;
     if (!steps != !h->steps || (given && memcmp(given, c->request->steps, steps) != 0) || (steps && !given))
-        return VPPS_REFUSE(c, "what parameters step by is not what is asked for");
-    return !h->guard == !c->request->guard || VPPS_REFUSE(c, "the header's guard is not as asked for");
+        return VPPS_REFUSE(c, "wrong numbers for the parameters' steps");
+    return !h->guard == !c->request->guard || VPPS_REFUSE(c, "the header has the wrong guard");
 }
 
 static bool check_header(vpps_checker *c) {
-    if (c->words < VPPS_TASK_HEADER_WORDS) return VPPS_REFUSE(c, "it has no whole header");
+    if (c->words < VPPS_TASK_HEADER_WORDS) return VPPS_REFUSE(c, "incomplete header");
     const vpps_task_header *h = c->header = vpps_task_header_of(c->script);
-    if (h->magic != VPPS_TASK_MAGIC) return VPPS_REFUSE(c, "the magic word is wrong");
-    if (h->words != c->words) return VPPS_REFUSE(c, "the header says %u words, there are %zu", h->words, c->words);
+    if (h->magic != VPPS_TASK_MAGIC) return VPPS_REFUSE(c, "wrong magic word");
+    if (h->words != c->words)
+        return VPPS_REFUSE(c, "the header counts %u words, the script has %zu", h->words, c->words);
     if (h->n_vps != c->plan->n_vps || !h->n_vps || !h->n_groups || h->n_vps % h->n_groups)
-        return VPPS_REFUSE(c, "it is for %u VPs in %u groups, the machine has %u", h->n_vps, h->n_groups,
+        return VPPS_REFUSE(c, "script for %u VPs in %u groups, the machine has %u VPs", h->n_vps, h->n_groups,
                            c->plan->n_vps);
     if (h->pool_words > c->plan->pool_words || h->pool_words < c->plan->batch)
-        return VPPS_REFUSE(c, "it uses %u words of a pool of %u", h->pool_words, c->plan->pool_words);
-    if (h->n_barriers > c->words) return VPPS_REFUSE(c, "it has more barriers than words");
+        return VPPS_REFUSE(c, "script uses %u words of a pool of %u", h->pool_words, c->plan->pool_words);
+    if (h->n_barriers > c->words) return VPPS_REFUSE(c, "more barriers than words");
     c->n_vps = h->n_vps;
     c->n_groups = h->n_groups;
     c->group_size = h->n_vps / h->n_groups;
@@ -84,7 +85,7 @@ static bool check_header(vpps_checker *c) {
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
-        vpps_check_record(c, s->at < s->end ? "it is no whole task" : "the group's tasks do not end");
+        vpps_check_record(c, s->at < s->end ? "incomplete task" : "the group's tasks have no END");
         return NULL;
     }
     const vpps_task *t = vpps_task_at(c->script, s->at);
@@ -93,7 +94,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     if (ends)
         vpps_check_record(c, "%s signals", vpps_task_rows[t->kind].name);
     else
-        vpps_check_record(c, "there is no barrier %u", t->signal);
+        vpps_check_record(c, "no barrier %u", t->signal);
     return NULL;
 }
 
@@ -131,7 +132,7 @@ static bool open_streams(vpps_checker *c) {
     }
     for (uint32_t g = 0; g < c->n_groups; g++) {
         if (starts[g] > starts[g + 1] || starts[g + 1] > c->words)
-            return VPPS_REFUSE(c, "group %u's tasks are words %u to %u", g, starts[g], starts[g + 1]);
+            return VPPS_REFUSE(c, "group %u: invalid range of tasks, words %u to %u", g, starts[g], starts[g + 1]);
         c->streams[g] = (vpps_stream){.at = starts[g], .end = starts[g + 1]};
     }
     return count_signals(c);
@@ -153,9 +154,9 @@ static void signal(vpps_checker *c, uint32_t barrier) {
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
-    if (barrier >= c->header->n_barriers) return VPPS_REFUSE(c, "there is no barrier %u", barrier);
+    if (barrier >= c->header->n_barriers) return VPPS_REFUSE(c, "no barrier %u", barrier);
     if (signals > c->totals[barrier])
-        return VPPS_REFUSE(c, "it waits for %u signals, barrier %u gets %u", signals, barrier, c->totals[barrier]);
+        return VPPS_REFUSE(c, "waits for %u signals, barrier %u gets %u", signals, barrier, c->totals[barrier]);
     c->streams[c->group].waiting = c->signals[barrier] < signals;
     if (c->streams[c->group].waiting || signals != c->totals[barrier]) return true;
     uint32_t *known = c->known + (size_t)c->group * c->n_groups;
@@ -174,7 +175,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
         s->ended = true;
         return s->paused == c->request->halves || VPPS_REFUSE(c, "the group ends without a pause");
     case VPPS_TASK_PAUSE:
-        if (!c->request->halves || s->paused) return VPPS_REFUSE(c, "a pause that nobody asks for");
+        if (!c->request->halves || s->paused) return VPPS_REFUSE(c, "unexpected pause");
         return s->paused = true;
     case VPPS_TASK_NOTHING: return true;
     case VPPS_TASK_STAGE: return vpps_check_stage(c, t);
@@ -184,7 +185,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     case VPPS_TASK_LOSS: return vpps_check_loss(c, o[0], o[1]);
     case VPPS_TASK_NORM: return vpps_check_norm(c);
     case VPPS_TASK_UPDATE: return vpps_check_update(c);
-    default: return VPPS_REFUSE(c, "task %u is unknown", t->kind);
+    default: return VPPS_REFUSE(c, "unknown task %u", t->kind);
     }
 }
 
@@ -226,7 +227,7 @@ static bool run(vpps_checker *c) {
         c->at = s->at;
         const uint32_t barrier = s->ended ? 0 : vpps_task_at(c->script, s->at)->wait;
         if (!s->ended)
-            return VPPS_REFUSE(c, "a deadlock: barrier %u has %u signals, and no more come", barrier,
+            return VPPS_REFUSE(c, "deadlock: barrier %u has %u signals, and no more come", barrier,
                                c->signals[barrier]);
     }
     c->running = false;

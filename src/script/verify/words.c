@@ -110,7 +110,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
     const uint32_t item = t->stride && offset >= t->offset ? t->first + (offset - t->offset) / t->stride : 0;
     switch (t->kind) {
     case VPPS_TENSOR_INITIAL:
-        snprintf(text, size, "%s", offset < c->plan->batch ? "a parameter" : "what nobody wrote");
+        snprintf(text, size, "%s", offset < c->plan->batch ? "a parameter" : "a value that was never written");
         break;
     case VPPS_TENSOR_KEPT:
         snprintf(text, size, "value %u of %s, block %u, item %u", t->index, b->cell->c->name, t->block, item);
@@ -141,7 +141,7 @@ static bool refuse_content(vpps_checker *c, uint32_t offset, uint32_t want) {
 static bool refuse_order(vpps_checker *c, uint32_t offset, const char *what, const char *other) {
     char text[160];
     vpps_check_describe(c, c->pool[offset].tensor, offset, text, sizeof text);
-    return VPPS_REFUSE(c, "it %s word %u (%s), which is %s without a barrier between", what, offset, text, other);
+    return VPPS_REFUSE(c, "%s word %u (%s), which is %s without a barrier in between", what, offset, text, other);
 }
 
 /* ---------------------------------------------------------------- accesses */
