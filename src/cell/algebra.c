@@ -32,8 +32,7 @@ static vpps_cell_arg below(const operation *o, uint32_t k) {
     return a;
 }
 
-/* Makes v another instruction over the first n of its arguments, with f if the instruction has such an operand. Returns true, for
- * callers to return. */
+/* Makes v another instruction over the first n of its arguments, with f if it has such an operand. Returns true, for callers to return. */
 static bool become(const operation *o, uint32_t opcode, uint32_t n, float f) {
     o->v->run = (vpps_cell_run){
         .opcode = (uint8_t)opcode, .op = o->v->run.op, .recompute = o->v->run.recompute, .table = VPPS_NO_PARAM};

@@ -27,8 +27,7 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of its readers' contributions */
     VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
     VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If VPs share out rows, each VP's result is a partial sum of its rows, unless
-     * by_columns. */
+    /* A sum of transposed matrices times values. If VPs share out rows, a VP's result is the partial sum of its rows, unless by_columns. */
     VPPS_VALUE_PRODUCT_T,
     VPPS_VALUE_POSITIONS /* the positions that a MAX_OF or MIN_OF found; that is its argument and the preceding value */
 } vpps_cell_kind;
@@ -112,9 +111,8 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
-    /* Whether the instruction goes over all members of a list: SOFTMAX and its gradient over the members' scalars, each member getting
-     * its own result; WEIGHTED_SUM of all members with a weight each; STACK of all members, with zeros below; SLICE of a member's rows
-     * of such a stack. */
+    /* Whether the instruction goes over all members of a list: SOFTMAX and its gradient over the members' scalars; WEIGHTED_SUM of all
+     * members with a weight each; STACK of all members, with zeros below; SLICE of a member's rows of such a stack. */
     bool over_list;
     bool recompute;        /* backward computes it a second time, so that forward's result need not be kept */
     vpps_param table;      /* ENTRY: the table; MATRIX: the matrix */
@@ -155,8 +153,7 @@ typedef struct vpps_cell_contribution {
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, computed after the vertices: matrix += dy x^T; or, if x is VPPS_NONE, vector += every column of dy, and matrix
- * += dy. */
+/* A parameter's gradient, computed after the vertices: matrix += dy x^T; with x VPPS_NONE, vector += every column of dy, matrix += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -315,9 +312,9 @@ static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) 
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* Returns whether a device may skip a stage at vertices where the condition does not hold, and only give the stage's outputs their
- * values for that case. Not in training, since backward needs all that forward keeps; nor in an eager part, which may run before the
- * condition is known. */
+/* Returns whether a device may skip a stage at vertices where the condition does not hold, and only give its outputs their values for
+ * that case. Not in training, where backward needs all that forward keeps, nor in an eager part, which may run before the condition is
+ * known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->part == VPPS_PART_MAIN || s->part == VPPS_PART_LAZY);
 }
@@ -388,8 +385,7 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c);
 /* Append a value, and then its arguments. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* Returns the value of c that equals v, whose arguments are values of c; VPPS_NONE: there is none. v and its arguments may be
- * simplified. */
+/* Returns the value of c that equals v, whose arguments are c's; VPPS_NONE: there is none. v and its arguments may be simplified. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);

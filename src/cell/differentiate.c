@@ -88,8 +88,7 @@ static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *va
     return sum;
 }
 
-/* Gives the terms of v's gradient as values: one product with transposed matrices, and the sum of the others; VPPS_NONE if there is
- * none. */
+/* Gives the terms of v's gradient as values: one product with transposed matrices, and the sum of the others; VPPS_NONE: none. */
 static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value shape = c->values[v];

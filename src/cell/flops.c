@@ -1,5 +1,4 @@
-/* flops.c - the cost of a compiled cell, by the convention of vpps_cost: additions, multiplications, comparisons and function calls
- * count one each. */
+/* flops.c - the cost of a compiled cell by the convention of vpps_cost: every addition, multiplication, comparison and call counts one. */
 #include "cell/flops.h"
 
 static uint64_t columns_of(const vpps_model *model, vpps_param p) { return model->params[p].cols; }

@@ -36,8 +36,7 @@ typedef struct access {
     extent extent;
 } access;
 
-/* Puts access b after access a, if b's stage is later. Stages over the same vertices share them out alike, so that a VP alone needs no
- * order. */
+/* Puts access b after access a, if b's stage is later. Stages over the same vertices share them out alike, so a VP alone needs no order. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
@@ -75,8 +74,7 @@ static void add(vpps_stage_set *set, extent e, uint32_t i) {
     *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a stage reads because it may be skipped: the condition, and its outputs' values where the condition does not
- * hold. */
+/* Adds the inputs that a stage reads because it may be skipped: the condition, and its outputs' values where that does not hold. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);

@@ -1,6 +1,6 @@
-/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: build a PQ tree of the sets of operands; impose the known order of one
- * operand on the others of its batch, until nothing changes; find the nodes of the tree that have the same order, by union-find with
- * transformations; traverse the tree. */
+/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: build a PQ tree of the sets of operands; impose the known order of an operand
+ * on the others of its batch, until nothing changes; find nodes of the same order, by union-find with transformations; traverse the
+ * tree. */
 #include "cell/pq_layout.h"
 
 #include "cell/pq_tree.h"

@@ -1,5 +1,4 @@
-/* pq_tree.c - see pq_tree.h. Booth and Lueker's templates, by recursion from the root, in time linear in the tree rather than in the
- * set: cells are small. */
+/* pq_tree.c - see pq_tree.h. Booth and Lueker's templates, by recursion from the root, in time linear in the tree: cells are small. */
 #include "cell/pq_tree.h"
 
 #define NONE UINT32_MAX
@@ -145,8 +144,7 @@ static outcome push_linear_back(vpps_pq_tree *t, uint32_t node) {
     return o;
 }
 
-/* Reduces a P-node that is the root of the set: its full children, between at most two partial ones, become one child beside the empty
- * ones. */
+/* Reduces a P-node, the root of the set: full children, between at most two partial ones, become one child beside the empty ones. */
 static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n_partial = count_partial(t, node);
     if (n_partial > 2) return FAILS;

@@ -70,8 +70,7 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that is the value in memory. Data are read from the script by the stage that makes the value, and from the record
- * by others. */
+/* Returns an operand for the value in memory. Data are read from the script by the stage that makes the value, else from the record. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);

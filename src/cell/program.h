@@ -35,8 +35,8 @@ typedef struct vpps_operand {
     uint8_t axis;          /* 0: one value for the vertex; d: one for each member of its list d - 1 */
     uint8_t record;        /* number of the record that holds the value, for RECORD */
     bool shares;           /* RECORD, CONTRIBUTION: every VP of the group has one share; reading takes their sum */
-    /* Where only the VP's own rows are read, made or in the slot: 1 + the index in the program's `dealt` of the value's number of rows.
-     * 0: all rows. */
+    /* If only the VP's own rows are read, made or in the slot: 1 + index in the program's `dealt` of the value's number of rows. 0: all
+     * rows. */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* number of the element that a scalar operand reads */
@@ -102,8 +102,7 @@ typedef struct vpps_program {
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
-/* Take and release a slot, as registers are assigned: the next value of the same size and axis takes a released slot. VPPS_NONE: out of
- * memory. */
+/* Take and release a slot, as registers are assigned: the next value of the same size and axis takes it. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
@@ -117,8 +116,7 @@ static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns the number of columns that the step's instruction treats one by one: those of a ROW's result; the elements of a REDUCE's
- * result; else 1. */
+/* Returns the number of columns that an instruction treats one by one: those of a ROW's result; the elements of a REDUCE's; else 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

@@ -1,5 +1,4 @@
-/* simplify.c - merges equal values, removes operations by constants and algebra (algebra.c), and removes values that nothing reads, in
- * forward and backward together. */
+/* simplify.c - merges equal values, removes operations by constants and algebra (algebra.c), and removes values that nothing reads. */
 #include "cell/cell.h"
 
 static bool equal_numbers(const vpps_cell_number *a, const vpps_cell_number *b) {

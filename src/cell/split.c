@@ -345,8 +345,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
 }
 
 /* Returns whether a VP has read all that it reads of u in v's stage before it stores v. A product reads memory while it runs; if rows
- * are shared out it reads the whole vector, of which another VP may have stored its rows of v by then. All other readers load the VP's
- * own rows once. */
+ * are shared out it reads the whole vector, of which another VP may have stored its rows of v. All other readers load the VP's own rows
+ * once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);

@@ -418,8 +418,7 @@ static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps
     return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
-/* Gives the nodes that the children of a list offer to an input. A function of its own, so that cells without lists need no stack frame
- * for it. */
+/* Gives the nodes that the children of a list offer to an input. A separate function, so that cells without lists need no stack frame. */
 static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
                                                     const vpps_vertex *children, uint32_t first, uint32_t n,
                                                     uint32_t *to) {

@@ -153,8 +153,7 @@ static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }
 
-/* Counts op t of the vertex, for every member if its values are a list. An argument that all members read counts once. False: out of
- * memory. */
+/* Counts op t of the vertex, for every member if its values are a list; an argument of all members counts once. False: out of memory. */
 static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];

@@ -122,8 +122,7 @@ typedef struct vpps_cell_offer {
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* A cell's condition: its vertices run where input `input`, a scalar, is greater than 0, or, with `is`, differs from `value` by less
- * than 0.5. */
+/* A cell's condition: its vertices run where the scalar input `input` is greater than 0, or, with `is`, within 0.5 of `value`. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;
@@ -138,8 +137,7 @@ typedef struct vpps_cell_data {
     /* the cell's nodes; their `args` point into `args`, and `imm` of a lookup or a loss may be a pulled index */
     vpps_op_node *nodes;
     uint8_t *axis; /* for each node: its axis (0, or 1 + the list that it goes over) */
-    /* For each node, whether it takes a whole list: a softmax of a list of scalars, WEIGHTED_SUM of a list by a list of scalars, CONCAT
-     * of a list. */
+    /* For each node, whether it takes a whole list: softmax of a list of scalars, WEIGHTED_SUM of a list, CONCAT of a list. */
     uint8_t *over_list;
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
@@ -262,8 +260,7 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* Makes a node that takes a whole list of this axis, in the cell being recorded (see over_list of vpps_cell_data). `most`: the most
- * members of a concat. */
+/* Makes a node that takes a whole list of this axis, in the cell being recorded. `most`: the most members of a concat. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 

@@ -44,8 +44,7 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. The random stream also goes over entries that belong to other processes, so that tables have the values that
- * they would have in one process. */
+/* Initialises a parameter. The random stream also passes entries of other processes, so that tables are those of one process. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));

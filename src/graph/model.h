@@ -66,8 +66,7 @@ static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
 /* Copies, of an array of n entries from entry `first` on, those that this process has to their places in `held`. */
 void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
 
-/* Makes room for the gradient of a matrix or vector, which the caller writes if has_gradient, else fills it with zeros. Fails with
- * MEMORY. */
+/* Makes room for a matrix's or vector's gradient, which the caller writes if has_gradient; else it is zeros. Fails with MEMORY. */
 vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
 
 /* Copies the gradients of n entries of a lookup table, in the order of the entries. Fails with MEMORY. */

@@ -124,8 +124,8 @@ static uint64_t largest_live_set(const sweep *s) {
 
 /* ---------------------------------------------------------------- placing */
 
-/* Places the tensors in the order in which they are made, each into a hole that is large enough. Tensors that live to the end come
- * first, at the lowest words. */
+/* Places the tensors in the order in which they are made, each into a large enough hole; those that live to the end get the lowest
+ * words. */
 static uint64_t place_as_made(sweep *s) {
     s->n_holes = 0;
     s->end = 0;

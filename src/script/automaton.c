@@ -162,8 +162,7 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Copies the values as the best so far; with `followed`, the values that this trial followed are raised above all others of their
- * states. */
+/* Copies the values as the best so far; with `followed`, raises the values that this trial followed above all others of their states. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -209,8 +208,7 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* Learns from a trial by N-step bootstrapping, from its end: the rewards of N batches count fully, and then the known value of the state
- * reached. */
+/* Learns from a trial by N-step bootstrapping, from its end: the rewards of N batches, and then the known value of the state reached. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;
@@ -287,8 +285,7 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* Words: encoding, types, trials, batches, bound, states; then for each state its numbers of types and words, the words, and the types'
- * values. */
+/* Words: encoding, types, trials, batches, bound, states; then for each state its numbers of types and words, the words, the values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {

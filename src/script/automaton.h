@@ -48,8 +48,7 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* trials from one evaluation of the learned policy to the next */
-    /* The most vertices that run in each trial on average: larger graphs get fewer trials. So 1,000 trials take about a second of one
-     * core. */
+    /* The most vertices that run in each trial on average: larger graphs get fewer trials. 1,000 trials take about a second of one core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 

@@ -85,10 +85,9 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
     return c->machine->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups: the requested number, if there are two components to share out or the request insists. Else the number
- * that the machine chooses, among those that leave each group enough components for even loads. Four are enough: predicted for a GPU,
- * Tree-LSTMs with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Costs are those of cells for
- * one group. */
+/* Chooses the number of groups: the requested number, if there are two components to share out or the request insists. Else the
+ * machine's choice among the numbers that leave each group enough components for even loads: four, since predicted for a GPU, Tree-LSTMs
+ * with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Costs are those of cells for one group. */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;

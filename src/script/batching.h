@@ -1,5 +1,4 @@
-/* batching.h - how a batch can run: the level of each vertex, the compiled cell of each type, and the groups of virtual processors
- * (VPs). */
+/* batching.h - how a batch can run: levels of vertices, compiled cells of types, and groups of virtual processors (VPs). */
 #pragma once
 
 #include "script/components.h"

@@ -1,8 +1,7 @@
 /* components.c - see components.h. */
 #include "script/components.h"
 
-/* Joins the two vertices of a read. Reads are taken from the last one on: then most vertices that are read have no parent yet, and paths
- * stay short. */
+/* Joins the vertices of a read. Reads are taken from the last one on: then most vertices have no parent yet, and paths stay short. */
 static void join(uint32_t *parent, const vpps_read *x) {
     const uint32_t a = parent[x->reader], b = parent[x->vertex];
     uint32_t root = vpps_find_root(parent, a);

@@ -42,8 +42,7 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that makes the contributions of a level's vertices of a block, and sets their offset. Returns the end of the task's
- * vertices. */
+/* Finds the task that makes the contributions of a level's vertices, and sets their offset. Returns the end of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -309,8 +308,7 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* Counts a block's contributions to entries, if `words` is NULL; else writes their offsets at the entries' cursors, in the order in
- * which the entries were found. */
+/* Counts a block's contributions to entries, if `words` is NULL; else writes their offsets, in the order in which entries were found. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

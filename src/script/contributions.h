@@ -1,5 +1,4 @@
-/* contributions.h - the gradients that a batch's vertices contribute: how many to each output and to each entry of a table, and the
- * lists of the contributions' offsets. */
+/* contributions.h - the gradients that vertices contribute: numbers for each output and table entry, and lists of their offsets. */
 #pragma once
 
 #include "script/phases.h"

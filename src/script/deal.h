@@ -8,9 +8,8 @@
  * False: out of memory. */
 bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n_waves, uint32_t *place);
 
-/* Assigns the heads' vertices of each wave to at most *n_slices slices that keep equally many words; *n_slices becomes the number of
- * slices. A wave's heads run slice by slice, forward and backward, between the forward and the backward of its other vertices. A slice's
- * records take the memory of the preceding slice's; its contributions to the other vertices stay until their backward. place[v] is the
- * result of vpps_deal_components, and becomes the slice, numbered through all waves, times the number of groups, plus the group. False:
- * out of memory. */
+/* Assigns the heads' vertices of each wave to at most *n_slices slices that keep equally many words; *n_slices becomes their number. A
+ * wave's heads run slice by slice, forward and backward, between the forward and the backward of its other vertices. A slice's records
+ * take the memory of the preceding slice's; its contributions to the other vertices stay until their backward. place[v], from
+ * vpps_deal_components, becomes the slice, numbered through all waves, times the number of groups, plus the group. False: out of memory. */
 bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place);

@@ -171,8 +171,7 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* Writes the starts of the lists of output k of a block's vertices, and makes room for the lists. `counts`: for each output its number
- * of entries, of `words` words each. */
+/* Writes the starts of the lists of output k of a block's vertices, and makes room for the lists: counts[output] times `words` words. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
@@ -260,8 +259,7 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* Makes the factor of each term of the loss a constant in the pool, after all tensors. The factor is a contribution to the term's
- * gradient. */
+/* Makes the factor of each term of the loss a constant in the pool, after all tensors, that contributes to the term's gradient. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {
@@ -356,8 +354,7 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Returns the barrier at which all VPs meet at a slice's end: before, or after, the parameters' gradients. Common barriers have higher
- * numbers than the groups' barriers. */
+/* Returns the barrier, with a number above the groups' own, at which all VPs meet before or after the parameters' gradients of a slice. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
@@ -396,8 +393,7 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of a slice of a group, from *task on, and between them tasks for parameters' gradients. All VPs meet at the slice's
- * end. */
+/* Writes the tasks of a slice of a group, from *task on, with tasks for parameters' gradients. All VPs meet at the slice's end. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -458,8 +454,7 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->part == VPPS_STEP_WHOLE) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* The VPs' shares of the norm are needed; and parameters may not change while gradients read them, as a lookup's entry that is
-         * multiplied by a matrix. */
+        /* The VPs' shares of the norm are needed; and parameters may not change while gradients read them (a lookup times a matrix). */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }

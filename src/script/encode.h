@@ -12,8 +12,7 @@ typedef struct vpps_script_places {
     uint64_t pool_words;    /* words of memory (the pool) that the script needs */
 } vpps_script_places;
 
-/* Makes b->script, and sets its n_tasks. Fails with MEMORY, and with POOL (without a message: the pool has fewer than out->pool_words
- * words). */
+/* Makes b->script, and sets its n_tasks. Fails with MEMORY, and POOL (without a message: it has fewer than out->pool_words words). */
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
                               const vpps_task_plan *machine, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out);

@@ -43,8 +43,8 @@ typedef struct vpps_block {
     unsigned arrays;  /* address of the block's arrays */
 } vpps_block;
 
-/* A task of a group: its VPs wait for a barrier, run the task, and signal a barrier. Tasks lie at multiples of four words, which a GPU
- * loads at once. */
+/* A task of a group: its VPs wait for a barrier, run the task, signal a barrier. A GPU loads four words at once: tasks are aligned to
+ * it. */
 typedef struct vpps_task {
     /* A row of tasks.def. In a GPU's copy, the kinds of stages and gradients are those of the kernel: runtime/gpu/script.c. */
     unsigned kind;

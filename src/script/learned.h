@@ -31,7 +31,6 @@ typedef struct vpps_learned {
     uint64_t learn_ns;              /* nanoseconds that learning took */
 } vpps_learned;
 
-/* Returns the automaton for the graph: the handle's, one from the store, or one that is learned on this graph now. NULL: out of memory.
- * Valid until the next call. */
+/* Returns the automaton for the graph: the handle's, the store's, or one learned now. NULL: out of memory. Valid until the next call. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

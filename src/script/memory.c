@@ -29,8 +29,8 @@ typedef struct placer {
     bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
     uint32_t *level_ends;  /* for each level, as in level_starts: the last phase of its backward pass */
     uint32_t *last_reads;  /* for each level, as in level_starts: the last phase that reads its contributions */
-    /* For each level and pass (forward, backward): the offset of its pass records, and their index in `lives`. If all levels share one
-     * array, only level 0's are set. */
+    /* For each level and pass: offset of its pass records, and their index in `lives`. If all levels share one array, only level 0's are
+     * set. */
     uint32_t *pass_record_at, *pass_record_life;
     const uint32_t **ends_of_type; /* for each type: where its block's levels are in level_ends */
 } placer;
@@ -218,8 +218,8 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase in which the sources that vertices [first, end) read by an input sum up their gradients, or `last` if that is
- * later. `latest`: no phase is later. */
+/* Returns the last phase in which the sources of vertices [first, end) by an input sum up their gradients, at least `last`, at most
+ * `latest`. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
@@ -233,8 +233,7 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Notes, for every level of a block, the last phase that reads its contributions: input by input, until the latest possible phase is
- * found. `last_reads` is zero before. */
+/* Notes, for every level of a block, the last phase that reads its contributions, input by input. `last_reads` is zero before. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -254,8 +253,7 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase that reads a task's contributions: those to entries are read at the slice's end, those to vertices maybe in a
- * later slice. */
+/* Returns the last phase that reads a task's contributions: to entries at the slice's end, to vertices maybe in a later slice. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -297,8 +295,8 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group after those of the preceding groups. *task: the group's first task; it becomes the next group's. False:
- * out of memory. */
+/* Places the tensors of a group after the preceding groups'. *task: the group's first task; it becomes the next group's. False: no
+ * memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

@@ -27,8 +27,7 @@ typedef struct finder {
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds strongly connected components by Tarjan (1972), with a stack of its own: types that are read come first, so components come out
- * in topological order. */
+/* Finds strongly connected components by Tarjan (1972), with an own stack: types that are read come first, in topological order. */
 static bool find_parts(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;

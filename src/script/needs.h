@@ -23,8 +23,7 @@ typedef struct vpps_batch_needs {
     uint32_t n_parts;
 } vpps_batch_needs;
 
-/* Finds the needs of a graph that was read. Types remember their strongly connected components as the guess for the next batch. False:
- * out of memory. */
+/* Finds the needs of a reading. Types remember their strongly connected components for the next batch. False: out of memory. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
 /* Returns whether a type reads another. */

@@ -4,8 +4,7 @@
 #include "base/arena.h"
 #include "script/script.h"
 
-/* A vertex: a record of the graph. Passes over a batch's vertices are limited by memory bandwidth, so this struct has only what most of
- * them read. */
+/* A vertex: a record of the graph. Passes over vertices are limited by memory bandwidth, so this struct has only what most of them read. */
 typedef struct vpps_read_vertex {
     uint32_t type; /* index of the vertex's type in the reading's types */
     /* index in `sources` of the nodes that it reads, input by input, up to the next vertex's first_source */
@@ -19,8 +18,7 @@ typedef struct vpps_read_vertex {
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout; /* number of the vertex's first element under dropout */
-    /* The vertex has the lists of the preceding vertex, which has the same type: e.g. the words of a sentence all attend to the same
-     * list. */
+    /* The vertex has the lists of the preceding vertex of its type, as when the words of a sentence attend to the same list. */
     bool repeats;
 } vpps_vertex_lists;
 

@@ -21,8 +21,7 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     }
 }
 
-/* Finds the outputs of a cell that take operations of their own and that no other vertex reads; `read`: outputs that other vertices
- * read. */
+/* Finds the outputs of a cell that take operations of their own and that no vertex reads; `read`: outputs that vertices read. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -84,8 +83,7 @@ static const char *name_of(const vpps_reading *r, uint32_t type) {
     return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
-/* Returns whether type a comes before b, by name. Ops of several shapes are types of one name: of these the one that the model had first
- * comes first. */
+/* Returns whether type a comes before b: by name, or, for ops of several shapes, in the model's order. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     const int order = strcmp(name_of(r, a), name_of(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;

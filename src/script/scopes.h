@@ -13,13 +13,11 @@ typedef struct vpps_scope {
     uint8_t *key;
 } vpps_scope;
 
-/* Makes the graph of the needed vertices of a strongly connected component of types (called part), with several types; with one type
- * there is nothing to choose. */
+/* Makes the graph of the needed vertices of a strongly connected component (part) of several types; with one there is no choice. */
 vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out);
 
-/* Makes the graph of all needed vertices that compute something in forward; entries of tables and inputs are read where they lie. The
- * work of a cell that only the loss needs, as a classifier, counts as a vertex of its own, of one type for all cells, since it is
- * postponed. */
+/* Makes the graph of all needed vertices that compute something in forward, without entries of tables and inputs. A cell's work for the
+ * loss alone, as a classifier, counts as a vertex of its own, of one type for all cells, since it is postponed. */
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
 void vpps_scope_free(vpps_scope *s);
 

@@ -131,13 +131,11 @@ void vpps_batch_destroy(vpps_batch *b);
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups, without a script. The batch does not count where later
- * batches choose their groups. */
+/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches' choice of groups does not count it. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Chooses compiled cells and groups for the likely inference after a training batch: of all outputs of the vertices that training
- * needed. */
+/* Chooses compiled cells and groups for likely inference after a training batch: of all outputs of its needed vertices. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
                                         const vpps_task_plan *machine, vpps_graph *g,
                                         const vpps_batch_request *request);

@@ -69,8 +69,7 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place; /* nearly always `place`, which needs no division */
 }
 
-/* Returns the first member of an axis's list that belongs to vertex number `at` of a block; after the last vertex: the number of
- * members. */
+/* Returns the first member of an axis's list that belongs to vertex `at` of a block; after the last vertex: the number of members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];

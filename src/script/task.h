@@ -151,8 +151,7 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Returns the words of contribution j of a STAGE task over so many items of its value's axis: the values, times the VPs of a group if
- * each makes a share. */
+/* Returns the words of contribution j of a STAGE over so many items of its value's axis, times the group's VPs if each makes a share. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);

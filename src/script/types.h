@@ -48,9 +48,8 @@ typedef struct vpps_types {
 
 void vpps_types_free(vpps_types *t);
 
-/* Return whether there are more types and compiled cells than may be kept, and drop half of them: the least recently used, but none of
- * the latest batch's, nor types of the model's cells. Dropping invalidates indices of types and pointers to compiled cells of earlier
- * batches. */
+/* Return whether there are more types and compiled cells than may be kept; drop half of them, the least recently used, but none of the
+ * latest batch's or of the model's cells. Invalidates types' indices, and pointers to compiled cells of earlier batches. */
 bool vpps_types_are_full(const vpps_types *t);
 void vpps_types_drop(vpps_types *t);
 

@@ -10,8 +10,7 @@ uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *mo
 /* Writes the optimizer, its numbers and the guard of a training request into a script's header. */
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);
 
-/* Gives Adam's bias corrections, 1 / (1 - beta^updates) for both betas; `updates` is the state's number of updates, the present step's
- * included. */
+/* Gives Adam's bias corrections, 1 / (1 - beta^updates) for both betas, after `updates` updates of the state with the present one. */
 void vpps_correct_means(const vpps_task_header *h, uint64_t updates, float corrections[2]);
 
 /* Returns whether an optimizer's step is corrected by how often its state was updated. */

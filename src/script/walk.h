@@ -17,8 +17,7 @@ void vpps_typed_graph_free(vpps_typed_graph *g);
 /* Computes the depth of every vertex: 0 if it reads nothing. */
 void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths);
 
-/* Computes a lower bound on any policy's number of batches: the sum over types a of the depth of G^a (ED-Batch, equation 2). False: out
- * of memory. */
+/* Computes a lower bound on any policy's batches: the sum over types a of the depth of G^a (ED-Batch, equation 2). False: out of memory. */
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
@@ -48,6 +47,5 @@ void vpps_walk_close(vpps_walk *w);
 /* Runs the frontier's vertices of a type and returns their number. If `steps` is not NULL, it gets the batch's number for each of them. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
-/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1). The type must be on the
- * frontier. */
+/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1), which must be ready. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);

@@ -228,8 +228,7 @@ uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, 
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
-/* Returns the part of a stack that contains `rows` rows from row *first on, and makes *first the row inside that part; VPPS_NONE: the
- * rows belong to two parts. */
+/* Returns the part of a stack with rows [*first, *first + rows), and makes *first a row of the part; VPPS_NONE: they are in two parts. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;

@@ -34,8 +34,7 @@ typedef enum vpps_expression_kind {
     VPPS_X_MEMBER /* a member's rows of the term, a stack of members */
 } vpps_expression_kind;
 
-/* A term of a sum, marked by the bits of its factor; or an operand, marked by the element that is read, or by VPPS_ALL_MEMBERS and a
- * list's axis. */
+/* A term of a sum, marked by its factor's bits; or an operand, marked by the element that is read, or by VPPS_ALL_MEMBERS and an axis. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;

@@ -322,8 +322,7 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* A VP makes as many rows of the result as it owns of each matrix. It makes all rows of a share, and then reads its own rows of
-         * the factors. */
+        /* A VP makes as many rows of the result as it owns of each matrix; or all rows of a share, from its own rows of the factors. */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

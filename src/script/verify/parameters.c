@@ -61,8 +61,7 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up contributions, from the first word of the list on, to an entry's gradient; if an earlier wave has made a gradient, it comes
- * first. */
+/* Adds up the contributions of a list to an entry's gradient; if an earlier wave has made a gradient, it must come first. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -124,9 +123,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the term that a pair of words (offset, factor) stands for. Waves may leave terms in the same place one after the other: the
- * pair then stands for the term whose value is there now, or, if there is none, for the first that should be. NULL: there is no such
- * term. */
+/* Returns the term that a pair of words (offset, factor) stands for; NULL: none. Waves may leave terms in the same place one after the
+ * other: the pair then stands for the term whose value is there now, or, if none is, for the first that should be. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;

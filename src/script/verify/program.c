@@ -8,8 +8,7 @@
 
 /* ---------------------------------------------------------------- steps */
 
-/* Sets the expression `is` of the value that a step makes. Refuses a value that belongs to another stage, was made before, or has
- * another shape. */
+/* Sets the expression `is` of the value that a step makes. Refuses a value of another stage or shape, or one that was made before. */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -38,8 +37,8 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value in its record. All reads of the words' old value must be over, and the words must hold no value that stays or that the
- * same stage makes. */
+/* Stores a value in its record. Reads of the words' old value must be over, and the words must hold no value that stays or is of this
+ * stage. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -266,8 +265,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
-/* Marks the values that are read after their vertex is done: outputs, gradients that are asked for, and the factors of parameters'
- * gradients. */
+/* Marks the values that are read after their vertex is done: outputs, gradients for the host, and factors of parameters' gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {

@@ -133,8 +133,7 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* Checks the cell's condition: where it does not hold, a stage may be skipped only if its outputs then get the values that it would have
- * made. */
+/* Checks the condition: where it does not hold, a skipped stage's outputs must get the values that the stage would have made. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;

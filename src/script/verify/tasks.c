@@ -197,8 +197,7 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds tensors for the task's contributions, which lie one after the other: each a list of its items' values, rounded up, share after
- * share. */
+/* Adds tensors for the task's contributions, one after the other: each a list of its items' values, rounded up, share after share. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
