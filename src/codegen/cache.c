@@ -1,8 +1,8 @@
-/* cache.c - the folder of compiled kernels: finding it, reading and writing entries, keeping it small.
+/* cache.c - the folder of compiled kernels: finds it, reads and writes entries, and limits its size.
  *
- * Processes read and write the folder without locks. A reader has an open file, which stays whole when its name goes to another
- * entry or to none; a writer's file has its final name only when it is complete. Entries are told apart by their names
- * alone, so that other files are never touched. */
+ * Processes read and write the folder without locks. A reader has an open file, whose contents stay when its name is given to another entry
+ * or removed; a writer's file gets its final name only when it is complete. Entries are recognised by their names alone, so other files are
+ * never touched. */
 #include "codegen/cache.h"
 
 #include "codegen/cache_entry.h"
@@ -29,7 +29,7 @@ static vpps_status name_folder(char path[PATH_MAX]) {
     int n;
     if (own) {
         n = snprintf(path, PATH_MAX, "%s", own);
-    } else if (base && *base == '/') { /* XDG Base Directory Specification: a relative path is to be ignored */
+    } else if (base && *base == '/') { /* XDG Base Directory Specification: a relative path is ignored */
         n = snprintf(path, PATH_MAX, "%s/vpps", base);
     } else if (home) {
         n = snprintf(path, PATH_MAX, "%s/.cache/vpps", home);
@@ -45,7 +45,7 @@ static vpps_status fail_io(const char *path, const char *step) {
     return vpps_fail(VPPS_IO, "kernel cache %s%s: %s: %s", VPPS_PATH_ARGS(path), step, strerror(error));
 }
 
-/* The folder and those above it; others need not look into the user's (XDG Base Directory Specification: 0700). */
+/* Creates the folder and its parents, accessible only to the user (XDG Base Directory Specification: 0700). */
 static vpps_status make_folder(const char *path) {
     char part[PATH_MAX];
     snprintf(part, sizeof part, "%s", path);
@@ -58,12 +58,12 @@ static vpps_status make_folder(const char *path) {
     return VPPS_OK;
 }
 
-/* May a user other than this one and root change the file? The cache holds code that will run. */
+/* Returns whether a user other than this one and root can change the file; the cache holds code that will run. */
 static bool is_foreign(const struct stat *info) {
     return (info->st_uid != geteuid() && info->st_uid != 0) || (info->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* *fd is -1 when there is no folder yet. */
+/* Opens the folder. *fd is -1 if it does not exist yet. */
 static vpps_status open_folder(const char *path, int *fd) {
     struct stat info;
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -90,7 +90,7 @@ typedef struct file_list {
     size_t n;
 } file_list;
 
-/* Last used first; names decide where clocks are too coarse. */
+/* Orders entries, the most recently used first; names decide if the times are equal. */
 static int compare_files(const void *left, const void *right) {
     const cached_file *a = left, *b = right;
     if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec > b->used.tv_sec ? -1 : 1;
@@ -103,7 +103,7 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
     const bool temporary = vpps_entry_is_temporary_name(name);
     if (!temporary && !vpps_entry_is_name(name)) return VPPS_OK;
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) return VPPS_OK;
-    if (temporary) { /* of a writer that is at work, or of one that was killed */
+    if (temporary) { /* the temporary file of a writer at work, or of one that was killed */
         if (tidy && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS) unlinkat(folder, name, 0);
         return VPPS_OK;
     }
@@ -116,10 +116,10 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
     return VPPS_OK;
 }
 
-/* Lists all entries, last used first; `tidy`: removes temporary files that no process writes any more. Free list->files in any case. */
+/* Lists all entries, the most recently used first. `tidy`: removes temporary files that no process writes. Free list->files in any case. */
 static vpps_status list_files(file_list *list, int folder, const char *path, bool tidy) {
     *list = (file_list){0};
-    const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
+    const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closed by closedir */
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     if (!dir) {
         const vpps_status status = fail_io(path, "cannot be listed");
@@ -135,8 +135,7 @@ static vpps_status list_files(file_list *list, int folder, const char *path, boo
     return status;
 }
 
-/* A whole file; *bytes NULL and *damage set when it cannot be read, both NULL when it is not there. *fd stays open
- * unless it is -1. */
+/* Reads a whole file. *bytes is NULL and *damage set if it cannot be read; both are NULL if it does not exist. *fd stays open. */
 static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, const char **damage) {
     struct stat info;
     *bytes = NULL;
@@ -178,7 +177,7 @@ static vpps_status read_entry(int folder, const char *digits, void **bytes, size
         memmove(file, entry.payload, entry.payload_bytes);
         *bytes = file;
         *size = entry.payload_bytes;
-        futimens(fd, NULL); /* a reader that may not set the time ignores that */
+        futimens(fd, NULL); /* fails without effect for a reader who may not set the time */
     } else {
         free(file);
     }
@@ -222,7 +221,7 @@ static bool write_all(int fd, const void *bytes, size_t n) {
     while (n > 0) {
         const ssize_t written = write(fd, at, n);
         if (written < 0 && errno == EINTR) continue;
-        if (written == 0) errno = ENOSPC; /* a file that takes nothing: retrying may go on forever */
+        if (written == 0) errno = ENOSPC; /* the file accepts no data, and retrying might never end */
         if (written <= 0) return false;
         at += written;
         n -= (size_t)written;
@@ -234,7 +233,7 @@ static int open_temporary(int folder, const char *digits, char *name, size_t nam
     static atomic_uint counter;
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         snprintf(name, name_bytes, ".%s.%ld-%u.tmp", digits, (long)getpid(), atomic_fetch_add(&counter, 1));
-        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* others write not */
+        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* only the owner writes */
         if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
     }
     return -1;
@@ -256,7 +255,7 @@ static vpps_status write_entry(int folder, const char *path, const char *digits,
     return status;
 }
 
-/* Removes the entries that were used longest ago, until at most `limit` bytes are left. */
+/* Removes the least recently used entries until at most `limit` bytes are left. */
 static vpps_status prune(int folder, const char *path, uint64_t limit) {
     file_list list;
     vpps_status status = list_files(&list, folder, path, true);
@@ -299,7 +298,7 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
 
 /* ---------------------------------------------------------------- lock */
 
-/* Of the folder itself. The system gives it back when the process ends. */
+/* Locks the folder itself. The system releases the lock when the process ends. */
 int vpps_cache_lock(uint64_t most_ms) {
     const struct timespec wait = {.tv_nsec = 1000 * 1000};
     char path[PATH_MAX];
@@ -321,7 +320,7 @@ void vpps_cache_unlock(int lock) {
 
 /* ---------------------------------------------------------------- list, clear */
 
-/* One entry for see(); *more is its answer. */
+/* Passes one entry to see(); *more is the result. */
 static vpps_status show_file(int folder, const cached_file *file, bool (*see)(const vpps_cache_entry *, void *),
                              void *context, bool *more) {
     vpps_cache_entry shown = {
@@ -334,7 +333,7 @@ static vpps_status show_file(int folder, const cached_file *file, bool (*see)(co
     vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &damage);
     if (fd >= 0) close(fd);
     if (status == VPPS_OK && bytes) vpps_entry_decode(bytes, n, &entry, &damage);
-    if (status == VPPS_OK && (bytes || damage)) { /* else it was removed meanwhile */
+    if (status == VPPS_OK && (bytes || damage)) { /* otherwise the entry was removed meanwhile */
         shown.damaged = damage || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
         if (!shown.damaged) {
             shown.kind = entry.kind;

@@ -1,43 +1,41 @@
 /* cache.h - compiled kernels on disk, in $VPPS_CACHE_DIR, else $XDG_CACHE_HOME/vpps, else ~/.cache/vpps.
  *
- * An entry is one file, named by a hash of everything that shaped it. It describes itself (what the key was made of, as
- * text), and carries a checksum: a damaged entry is as good as none, and is replaced. Files are written under another
- * name and renamed, so concurrent processes see whole entries only. The folder is kept below $VPPS_CACHE_BYTES (512 MiB
- * without) by removing what was used longest ago.
- */
+ * An entry is one file, named by a hash of its key. It contains a description of the key as text, and a checksum. A damaged entry counts as
+ * missing and is replaced. Files are written under a temporary name and renamed, so concurrent processes see only whole entries. While the
+ * folder is larger than $VPPS_CACHE_BYTES (default: 512 MiB), the least recently used entries are removed. */
 #pragma once
 
 #include "codegen/cache_key.h"
 
-/* Reads an entry into *bytes (malloc'd, the caller's; *size bytes). OK with *bytes NULL: there is none, or it is
- * damaged (then `why`, of at least VPPS_MESSAGE_BYTES if not NULL, says how; else it is empty). Marks it as used. Fails
- * with MEMORY. */
+/* Reads an entry into *bytes (malloc'd, owned by the caller; *size bytes) and marks the entry as used. Returns OK with
+ * *bytes NULL if the entry is missing or damaged. `why` (NULL, or at least VPPS_MESSAGE_BYTES) then says how it is
+ * damaged; otherwise `why` is empty. Fails with MEMORY. */
 vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size, char *why);
 
-/* Writes an entry, and removes old ones and temporary files that killed processes left. Fails with IO (the message names
- * the path; also where the entry is larger than the whole cache may be), ARGUMENT: VPPS_CACHE_BYTES is no number, MEMORY:
- * a caller may go on without. */
+/* Writes an entry. Removes old entries, and temporary files of killed processes. Fails with IO (the message names the path; also if the
+ * entry is larger than the whole cache may be), ARGUMENT if VPPS_CACHE_BYTES is no number, or MEMORY; a caller may ignore the failure. */
 vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_t size);
 
-/* Makes other processes, and other threads, that call this wait until vpps_cache_unlock, for so many ms at most: two that lack the
- * same entry should not both make it. Returns what to unlock; -1: another one still has the lock, or there can be none, and a
- * caller goes on without. */
+/* Takes the lock on the cache, so that two processes or threads do not compile the same missing entry twice. Waits at
+ * most most_ms for another holder. Returns the lock for vpps_cache_unlock, or -1 if the lock is still held or cannot
+ * exist; the caller then goes on without it. */
 int vpps_cache_lock(uint64_t most_ms);
 void vpps_cache_unlock(int lock);
 
 typedef struct vpps_cache_entry {
-    char file[64];                              /* name in the folder */
-    const char *kind, *description, *toolchain; /* "" when it is damaged */
-    uint64_t bytes;                             /* of the file */
-    int64_t used;                               /* when last, in seconds since 1970 */
+    char file[64];                              /* file name within the folder */
+    const char *kind, *description, *toolchain; /* as in vpps_cache_key; "" if the entry is damaged */
+    uint64_t bytes;                             /* size of the file */
+    int64_t used;                               /* time of the last use, in seconds since 1970 */
     bool damaged;
 } vpps_cache_entry;
 
-/* Calls see() for every entry, the one used last first; stops when it returns false; NULL: only the folder is wanted.
- * *folder, if not NULL, is set to the folder's path, which need not exist (static memory of the module, valid until the
- * next call of the thread). Fails with IO, MEMORY. */
+/* Calls see() for every entry, the most recently used first, until see() returns false. see() may be NULL if only the
+ * folder is wanted. If `folder` is not NULL, *folder is set to the folder's path, which need not exist (static memory,
+ * valid until the thread's next call). Fails with IO, MEMORY. */
 vpps_status vpps_cache_list(bool (*see)(const vpps_cache_entry *entry, void *context), void *context,
                             const char **folder);
 
-/* Removes all entries; *removed and *bytes say how much. Other files in the folder are left alone. Fails with IO, MEMORY. */
+/* Removes all entries and sets *removed and *bytes to their number and total size. Other files in the folder stay.
+ * Fails with IO, MEMORY. */
 vpps_status vpps_cache_clear(uint32_t *removed, uint64_t *bytes);

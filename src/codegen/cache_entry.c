@@ -1,4 +1,4 @@
-/* cache_entry.c - see cache_entry.h. */
+/* cache_entry.c - writes and parses the files of the kernel cache. */
 #include "codegen/cache_entry.h"
 #include "base/hash.h"
 
@@ -19,7 +19,7 @@ static void write_digits(const vpps_hash *h, char digits[VPPS_ENTRY_DIGITS + 1])
              vpps_hash_digest(h, 1));
 }
 
-/* The length goes first, so that no two keys are the same bytes. */
+/* Hashes a member of the key. Its length goes first, so that different keys never yield the same bytes. */
 static void hash_member(vpps_hash *h, const void *bytes, size_t n) {
     const uint64_t length = n;
     vpps_hash_add(h, &length, sizeof length);
@@ -83,7 +83,7 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
 
 /* ---------------------------------------------------------------- reading */
 
-/* The value of each line, and its bytes. Gives what is after the last line, NULL when the lines are not these. */
+/* Finds the value of each line and its length. Returns what follows the last line, or NULL if the lines are not as expected. */
 static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t lengths[N_LINES]) {
     char *at = file;
     const char *end = file + n;

@@ -1,12 +1,12 @@
-/* cache_key.h - what tells one compiled kernel from another. */
+/* cache_key.h - the key by which a compiled kernel is found in the cache. */
 #pragma once
 
 #include "base/base.h"
 
-/* What identifies an entry. All text and bytes are hashed; `description` is kept readable in the entry. */
+/* The key of a cache entry. All its text and bytes are hashed; the entry also keeps `description` as readable text. */
 typedef struct vpps_cache_key {
-    const char *kind;        /* "cubin", "simt", "tuning" */
-    const char *description; /* one line for people: what the kernel is made of */
+    const char *kind;        /* kind of artifact: "cubin", "simt" or "tuning" */
+    const char *description; /* one readable line that describes the kernel */
     const char *toolchain;   /* compiler, version, architecture, options */
     const void *source;
     size_t source_bytes;

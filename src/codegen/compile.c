@@ -1,25 +1,25 @@
-/* compile.c - kernel source to CUBIN, by way of the disk cache.
+/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache.
  *
- * A cached payload is one line, "spill-bytes N", and the CUBIN: what the compiler's log said is not in the CUBIN itself.
- * Whatever comes from the cache is inspected like what comes from the compiler. */
+ * A cached payload is one line, "spill-bytes N", and the CUBIN, which itself does not contain that number from the compiler's log. CUBINs
+ * from the cache are inspected like those from the compiler. */
 #include "codegen/compile.h"
 
 #include "codegen/cache.h"
 #include "codegen/nvrtc.h"
 
-/* After the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log count
- * registers and spills. The last one makes one jump table of a switch, however many cases it has not (nvcc's documentation,
- * --jump-table-density): a task's code is then found in fewer steps. An NVRTC that does not know it does without. Not here: -G and
- * --Ofast-compile, which put register arrays into local memory. */
+/* Options after the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log count registers
+ * and spills. The last option makes one jump table of a switch with any number of missing cases (nvcc's documentation,
+ * --jump-table-density), so that a task's code is found in fewer steps; an NVRTC that does not know the option works without it. -G and
+ * --Ofast-compile must not be used: they put register arrays into local memory. */
 static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptxas", "-v", "--jump-table-density=0"};
 enum {
     N_COMMON = VPPS_COUNT(common_options),
     N_OPTIONS = N_COMMON + 1,
-    N_KNOWN = N_OPTIONS - 1, /* to every NVRTC */
+    N_KNOWN = N_OPTIONS - 1, /* options that every NVRTC knows */
     N_TERSE = N_KNOWN - 2
 };
 
-#define SOURCE_NAME "kernel.cu" /* in messages */
+#define SOURCE_NAME "kernel.cu" /* the file name in compiler messages */
 
 typedef struct compile_job {
     const vpps_nvrtc *nvrtc;
@@ -37,7 +37,7 @@ static vpps_status fail_nvrtc(const compile_job *job, const char *step, int resu
     return vpps_fail(VPPS_DEVICE, "NVRTC: %s: %s", step, job->nvrtc->nvrtcGetErrorString(result));
 }
 
-/* The log, malloc'd; NULL: none, or no memory. */
+/* Returns the compiler's log (malloc'd), or NULL if there is none, or no memory. */
 static char *read_log(const vpps_nvrtc *nvrtc, vpps_nvrtc_program program) {
     size_t bytes;
     if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) != VPPS_NVRTC_SUCCESS) return NULL;
@@ -47,8 +47,8 @@ static char *read_log(const vpps_nvrtc *nvrtc, vpps_nvrtc_program program) {
     return NULL;
 }
 
-/* Where the log's first error begins: "kernel.cu(3): error: ...", "nvrtc: error: ...", "ptxas error   : ...", "ptxas
- * application ptx input, line 24; error   : ...", "ptxas fatal   : ...". NULL: it has none. */
+/* Returns where the log's first error begins, or NULL: "kernel.cu(3): error: ...", "nvrtc: error: ...", "ptxas error   : ...", "ptxas
+ * application ptx input, line 24; error   : ...", "ptxas fatal   : ...". */
 static const char *find_error(const char *log) {
     static const char *const marks[] = {" error:", "ptxas error", "; error", "ptxas fatal"};
     const char *first = NULL;
@@ -66,7 +66,7 @@ static vpps_status fail_refused(const compile_job *job, const char *log, int res
     return vpps_fail(VPPS_DEVICE, "NVRTC: the source was refused: %.*s", (int)strcspn(error, "\n"), error);
 }
 
-/* In some logs (of too much shared memory) the output of -v has displaced the error: compiles again without it. */
+/* Reports why the source was refused. In some logs the output of -v has replaced the error, so the source is compiled again without -v. */
 static vpps_status explain_refused(const compile_job *job, const char *log, int result) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     vpps_nvrtc_program program;
@@ -84,7 +84,7 @@ static vpps_status explain_refused(const compile_job *job, const char *log, int 
     return status;
 }
 
-/* The sum over all functions: "... 808 bytes spill stores, 824 bytes spill loads". */
+/* Returns the spilled bytes of all functions: "... 808 bytes spill stores, 824 bytes spill loads". */
 static uint32_t count_spills(const char *log) {
     static const char *const marks[] = {" bytes spill stores", " bytes spill loads"};
     uint64_t spills = 0;
@@ -98,7 +98,7 @@ static uint32_t count_spills(const char *log) {
     return spills > UINT32_MAX ? UINT32_MAX : (uint32_t)spills;
 }
 
-/* The CUBIN, or the PTX with its zero at the end. */
+/* Fetches the CUBIN, or the zero-terminated PTX. */
 static vpps_status fetch_code(const compile_job *job, vpps_nvrtc_program program, void **code, size_t *bytes) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     const char *what = job->ptx ? "PTX" : "CUBIN";
@@ -139,7 +139,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
 
 #define SPILL_WORD "spill-bytes "
 
-/* Takes the line off the payload; false when it has none. */
+/* Removes the first line from the payload. Returns false if there is none. */
 static bool unwrap(char *payload, size_t *bytes, uint32_t *spill_bytes) {
     const size_t word = strlen(SPILL_WORD);
     const char *line_end = memchr(payload, '\n', *bytes);
@@ -156,7 +156,7 @@ static bool unwrap(char *payload, size_t *bytes, uint32_t *spill_bytes) {
     return true;
 }
 
-/* *cubin stays NULL when the cache has none that is good. */
+/* Takes a CUBIN from the cache; *cubin stays NULL if there is no valid one. */
 static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
     void *payload;
     VPPS_TRY(vpps_cache_read(&job->key, &payload, bytes, NULL));
@@ -171,7 +171,7 @@ static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t 
     return VPPS_OK;
 }
 
-/* A failure to keep a kernel is ignored: it will be compiled again next time. */
+/* Stores the CUBIN. A failure is ignored: the kernel is then compiled again next time. */
 static void put_into_cache(const compile_job *job, const void *cubin, size_t bytes, uint32_t spill_bytes) {
     char line[sizeof SPILL_WORD + 16];
     const size_t line_bytes = (size_t)snprintf(line, sizeof line, SPILL_WORD "%u\n", spill_bytes);

@@ -1,40 +1,40 @@
 /* cubin.c - reads a kernel's registers, local and shared memory and code size from a CUBIN.
  *
- * A CUBIN is an ELF file (System V ABI, chapters "Object Files" and "Sections"; /usr/include/elf.h has its records). Of
- * the kernel K it has the code in section .text.K, the static shared memory's size in .nv.shared.K, and facts of all
- * functions in .nv.info, a list of records
+ * A CUBIN is an ELF file (System V ABI, chapters "Object Files" and "Sections"; /usr/include/elf.h declares its records). For kernel K,
+ * section .text.K has the code, section .nv.shared.K has the size of the static shared memory, and .nv.info has facts about all functions,
+ * as a list of records
  *
  *     u8 format, u8 attribute, u16 size or value; with format 4 the payload, `size` bytes, follows
  *
- * where payloads of 8 bytes are {u32 symbol, u32 value}. NVIDIA does not document them; the numbers below are what
- * CUDA 11 to 13 write. The file may be damaged: every offset is checked before it is followed, and records are copied
- * out, so that none needs to be aligned. */
+ * where payloads of 8 bytes are {u32 symbol, u32 value}. NVIDIA does not document the records; the numbers here are those that CUDA 11 to
+ * 13 write. The file may be damaged: every offset is checked before it is followed, and records are copied, so that they need not be
+ * aligned. */
 #include "codegen/compile.h"
 
 #include <elf.h>
 
 enum {
-    CUDA_MACHINE = 190, /* EM_CUDA */
+    CUDA_MACHINE = 190, /* ELF's number of the machine (EM_CUDA) */
     INFO_FORMAT_SIZED = 4,
     INFO_FRAME_SIZE = 0x11,
-    INFO_STACK_SIZE = 0x12, /* the deepest chain of calls */
+    INFO_STACK_SIZE = 0x12, /* number for the stack size of the deepest chain of calls */
     INFO_REGISTERS = 0x2f,
-    RESERVED_SHARED_BYTES = 1024 /* of every CTA, for the system: CUDA C++ Programming Guide, "Shared Memory" of 9.x */
+    RESERVED_SHARED_BYTES = 1024 /* reserved by the system: CUDA C++ Programming Guide, "Shared Memory" of 9.x */
 };
 #define INFO_SECTION_TYPE 0x70000000u
 
-/* The file, and what of it is found first. */
+/* An ELF file, and the tables that are found first. */
 typedef struct elf {
     const unsigned char *bytes;
     uint64_t size;
-    uint64_t sections; /* where their table begins */
+    uint64_t sections; /* offset of the section table */
     uint32_t n_sections;
     Elf64_Shdr names, symbols, symbol_names;
 } elf;
 
 /* ---------------------------------------------------------------- records */
 
-/* Copies a record out; false when it is not wholly in the file. */
+/* Copies a record. Returns false if it is not entirely inside the file. */
 static bool fetch(const elf *e, uint64_t at, void *record, size_t bytes) {
     if (at > e->size || e->size - at < bytes) return false;
     memcpy(record, e->bytes + at, bytes);
@@ -45,12 +45,12 @@ static bool fetch_section(const elf *e, uint32_t i, Elf64_Shdr *s) {
     return i < e->n_sections && fetch(e, e->sections + (uint64_t)i * sizeof *s, s, sizeof *s);
 }
 
-/* Does a section's content lie in the file? */
+/* Returns whether a section's content is inside the file. */
 static bool lies_inside(const elf *e, const Elf64_Shdr *s) {
     return s->sh_offset <= e->size && s->sh_size <= e->size - s->sh_offset;
 }
 
-/* Is the zero-terminated text at `at` of a string table `prefix` and then `rest`? */
+/* Returns whether the zero-terminated text at `at` of a string table is `prefix` followed by `rest`. */
 static bool text_is(const elf *e, const Elf64_Shdr *table, uint64_t at, const char *prefix, const char *rest) {
     const size_t first = strlen(prefix), second = strlen(rest);
     if (at > table->sh_size || table->sh_size - at <= first + second) return false;
@@ -58,7 +58,7 @@ static bool text_is(const elf *e, const Elf64_Shdr *table, uint64_t at, const ch
     return memcmp(text, prefix, first) == 0 && memcmp(text + first, rest, second) == 0 && text[first + second] == 0;
 }
 
-/* The section of that name and type (0: any); false: there is none. */
+/* Finds the section of that name and type (0: any). Returns false if there is none. */
 static bool find_section(const elf *e, const char *prefix, const char *rest, uint32_t type, Elf64_Shdr *s) {
     for (uint32_t i = 0; fetch_section(e, i, s); i++) {
         if ((type == 0 || s->sh_type == type) && text_is(e, &e->names, s->sh_name, prefix, rest)) return true;
@@ -94,7 +94,7 @@ static vpps_status open_elf(elf *e, const void *bytes, size_t size) {
     return VPPS_OK;
 }
 
-/* The number of the function's symbol, and its section. */
+/* Finds the number of the function's symbol, and its code section. */
 static vpps_status find_function(const elf *e, const char *name, uint32_t *symbol, Elf64_Shdr *code) {
     const uint64_t n = e->symbols.sh_size / sizeof(Elf64_Sym);
     for (uint64_t i = 0; i < n && i <= UINT32_MAX; i++) {
@@ -142,7 +142,7 @@ static vpps_status read_info(const elf *e, uint32_t symbol, vpps_cubin_report *r
     return counted ? VPPS_OK : fail_format("does not say how many registers the function needs");
 }
 
-/* From sm_90 on the section counts the system's share, too, and another one of this name says so. */
+/* Reads the static shared memory. From sm_90 on the section includes the system's part, if a section for reserved memory exists. */
 static vpps_status read_shared(const elf *e, const char *entry, vpps_cubin_report *report) {
     Elf64_Shdr s, reserved;
     report->shared_bytes = 0;
@@ -159,7 +159,7 @@ vpps_status vpps_cubin_inspect(const void *cubin, size_t bytes, const char *entr
     elf e;
     uint32_t symbol = 0;
     Elf64_Shdr code = {0};
-    vpps_cubin_report found = *report; /* changed only by a whole success */
+    vpps_cubin_report found = *report; /* *report changes only on success */
     found.registers = found.frame_bytes = 0;
     VPPS_TRY(open_elf(&e, cubin, bytes));
     VPPS_TRY(find_function(&e, entry, &symbol, &code));

@@ -1,4 +1,4 @@
-/* formulas.c - see formulas.h. */
+/* formulas.c - prints a kernel's elementwise functions. */
 #include "codegen/formulas.h"
 
 void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers) {

@@ -1,4 +1,4 @@
-/* fragments.c - see fragments.h. */
+/* fragments.c - groups weights into operands of the tensor-core instruction mma. */
 #include "codegen/fragments.h"
 
 static const vpps_product_row no_row = {VPPS_NONE, 0};
@@ -40,7 +40,7 @@ bool vpps_fragment_of(const vpps_compiled_cell *c, const vpps_product_tile *tile
     return any;
 }
 
-/* Does value `reader` read v from its record other than by products of dealt rows? */
+/* Returns whether value `reader` reads v from its record other than by products of dealt rows. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

@@ -1,9 +1,9 @@
-/* generate.c - see generate.h. */
+/* generate.c - generates the source text of the kernel for a set of compiled cells. */
 #include "codegen/generate.h"
 #include "codegen/formulas.h"
 #include "codegen/generate_outer.h"
 
-/* The embedded files, in the order in which the kernel's text has them; see templates.S. */
+/* The embedded template files, in the order in which the kernel's text contains them (templates.S). */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
 #define TEMPLATES_AFTER(X)                                                                                             \
     X(device) X(common) X(mma) X(whole) X(whole_rows) X(products) X(loads) X(stage) X(parameters) X(outer) X(packing)
@@ -20,7 +20,7 @@ void vpps_generate_name(FILE *out, const char *name) {
     for (; *name; name++) fputc(*name == '*' ? '_' : *name, out);
 }
 
-/* A comment that names a parameter. */
+/* Writes a comment that names a parameter. */
 static void put_parameter_name(FILE *out, const vpps_parameter_data *p, bool transposed) {
     fputs("/* ", out);
     vpps_generate_name(out, p->name);
@@ -49,7 +49,7 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
 
 /* ---------------------------------------------------------------- constants */
 
-/* Blocks of columns of the widest low matrix, each with a VP that has nothing of the tables. 0: too many of the VPs would have nothing. */
+/* Returns the blocks of columns of the widest matrix with few rows. Each goes to a VP, which gets no table entries; 0: too many VPs. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;
@@ -115,7 +115,7 @@ static void put_entries(const vpps_generation *g) {
 
 /* ---------------------------------------------------------------- weights */
 
-/* Backward's weights in fp32 may be loaded late. Those for registers go through shared memory, if it has room for them. */
+/* Returns whether a matrix for backward, in fp32, goes through shared memory to registers, because it is loaded late. */
 static bool is_staged(const vpps_kernel_plan *p, const vpps_resident *m) {
     return p->staged_words && m->transposed && m->level == VPPS_RESIDENT_REGISTERS;
 }
@@ -140,7 +140,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
             g->matrix_at[matrix], transposed ? 1 : p->cols, transposed ? p->cols : 1);
 }
 
-/* The thread's words of a matrix: loads.cuh has what is done with them. */
+/* Writes the thread's words of a matrix as a type of loads.cuh. */
 static void put_resident(const vpps_generation *g, const vpps_resident *m) {
     put_parameter_name(g->out, &g->model->params[m->matrix], m->transposed);
     fprintf(g->out, "\nvpps_resident_matrix<");
@@ -153,7 +153,7 @@ static void put_copy_to_shared(const vpps_generation *g, const vpps_resident *m)
     fprintf(g->out, ".copy_to(shared + %uu);\n", m->at * g->plan->threads);
 }
 
-/* Loads the VP's elements of the vectors that products start from. */
+/* Writes code that loads the VP's elements of vectors to which products are added. */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (!r->n_vectors) return;
@@ -191,7 +191,8 @@ static void put_weight_rows(const vpps_generation *g) {
 
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    uint32_t height = VPPS_NONE, words = VPPS_NONE; /* of all rows' matrices; 0: they differ */
+    /* The number of rows of the matrices, and the words between elements; 0: they differ. */
+    uint32_t height = VPPS_NONE, words = VPPS_NONE;
     bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
         const vpps_weight_row *x = &f->rows[k];
@@ -210,7 +211,7 @@ void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f) {
     fprintf(g->out, "vpps_fragment_words<%u, %s>", f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
 }
 
-/* Loads the words of all fragments, those of some steps at a time. */
+/* Writes code that loads the words of all fragments, several steps at a time. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
@@ -252,8 +253,8 @@ static void put_loads(const vpps_generation *g) {
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
-/* Loads backward's weights late. Columns lie far apart, so that most of each memory sector read belongs to other VPs. So the weights are
- * copied to shared memory while forward begins, and later to registers by vpps_take_late_weights. */
+/* Writes code that loads backward's weights late. Columns lie far apart, so that most of each memory sector read belongs to other VPs. So
+ * the weights are copied to shared memory while forward begins, and vpps_take_late_weights moves them to registers. */
 static void put_late_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t at = 0;
@@ -324,8 +325,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* The number of teams. A VP reads its part of each vector that gradients are made of, so more teams are better, until a VP has more rows of
- * the largest matrix than a tile of mma, or fewer columns than a warp takes. */
+/* Returns the number of teams of VPs. A VP reads its part of each vector that gradients are made of, so more teams are better, until a VP
+ * has more rows of the largest matrix than a tile of mma, or fewer columns than a warp takes. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
     enum { MOST = 8, COLUMNS = 32 };
     const vpps_parameter_data *largest = NULL;

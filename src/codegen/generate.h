@@ -1,12 +1,12 @@
-/* generate.h - the kernel of a set of compiled cells, as text: a function for every stage and every cell's gradients, straight-line
- * code with weights in registers, and what is the same for all kernels, the files of interp_templates. */
+/* generate.h - generates the source text of the kernel for a set of compiled cells: one function per stage, one per
+ * cell's gradients, and the template files of interp_templates. */
 #pragma once
 
 #include "codegen/kernel_plan.h"
 
-/* Plans and writes the kernel. `pool`: where vectors and tables lie. matrix_at: first word of every matrix in the buffers of
- * matrices. `room`: for weights. *source is the caller's to free, the plan's arrays vpps_kernel_plan_free's, in any case. Fails
- * with MEMORY. */
+/* Fills in the kernel's plan and writes its source. `pool` has the places of vectors and tables, matrix_at the first
+ * word of every matrix in the buffers of matrices, `room` the space for weights. The caller frees *source, and the
+ * plan's arrays with vpps_kernel_plan_free, also after a failure. Fails with MEMORY. */
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source);
 void vpps_kernel_plan_free(vpps_kernel_plan *plan);

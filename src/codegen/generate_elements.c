@@ -1,11 +1,11 @@
-/* generate_elements.c - values of a stage that are made element by element: a line for each step. See generate_stage.h. */
+/* generate_elements.c - writes the elementwise steps of a stage, one line per step. See generate_stage.h. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
 /* ---------------------------------------------------------------- operands */
 
-/* The operand's element that belongs to the current one, or the one that is wanted always. */
+/* Writes the operand's element that belongs to the current element, or a fixed element. */
 static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = vpps_step_operand(w, s, i);
     const char *item = vpps_item_for(s->axis, o);
@@ -28,7 +28,7 @@ static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
     return vpps_step_operand(w, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
-/* Begins a statement about a listed operand; where it is a list, about each member m. */
+/* Begins a statement that is repeated for each member m if operand i is a list. */
 static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
     const uint32_t axis = vpps_step_operand(w, s, i)->axis;
     if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
@@ -45,7 +45,7 @@ static void end_listed(const work *w, const vpps_program_step *s, uint32_t i) {
 
 /* ---------------------------------------------------------------- steps */
 
-/* x, y, z, s, f, u, random of the formula. */
+/* Writes a formula's call, with arguments x, y, z, s, f, u and random. */
 static void make_formula(const work *w, const vpps_program_step *s) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     uint32_t i = 0;
@@ -79,7 +79,7 @@ static void make_formula(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ");\n");
 }
 
-/* The weights of a list are a vector of the vertex, or a member's scalar each. */
+/* Writes a fold over a list, such as a weighted sum. Weights are a vector of the vertex, or one scalar per member. */
 static void make_fold(const work *w, const vpps_program_step *s) {
     const char *name = vpps_instructions[s->run.of.opcode].name;
     const vpps_operand *weights = vpps_step_operand(w, s, 0);
@@ -137,7 +137,7 @@ static void make_matmul(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* An element of a matrix, in another place. */
+/* Writes a copy of a matrix's element from another place. */
 static void make_moved(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
@@ -147,7 +147,7 @@ static void make_moved(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* An element of the row that a number selects; backward, the sum of the elements whose number selects the element's row. */
+/* Writes an element of the row that a number selects; backward, the sum of the elements whose number selects this element's row. */
 static void make_selected(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
@@ -160,7 +160,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Rows of an operand; of a list's stack the member's own. */
+/* Writes an element of some rows of an operand; for a list's stack, of the member's own rows. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
     const bool list = s->run.of.over_list;
@@ -176,7 +176,7 @@ static void make_slice(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Operands one below the other, or a list's members. */
+/* Writes an element of operands, or a list's members, that are stacked. */
 static void make_stack(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
@@ -203,7 +203,7 @@ static void make_stack(const work *w, const vpps_program_step *s) {
 static void make_element(const work *w, const vpps_program_step *s) {
     if (s->kind == VPPS_STEP_GRADIENT) {
         fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, element);\n", s->to.value, s->to.value, s->output);
-    } else if (s->kind == VPPS_STEP_LOAD) { /* data */
+    } else if (s->kind == VPPS_STEP_LOAD) { /* an input's data */
         fprintf(w->out, "const float v%u = ", s->to.value);
         vpps_put_memory(w, s->to.value, "item", "element");
         fprintf(w->out, ";\n");
@@ -223,11 +223,11 @@ static void make_element(const work *w, const vpps_program_step *s) {
     }
 }
 
-/* ---------------------------------------------------------------- what is loaded before anything is made
+/* ---------------------------------------------------------------- loads before computations
  *
- * What is far is loaded after all that tells where it is, or one would wait for the other. */
+ * Values are loaded after all the numbers that say where they lie, so that no load waits for another one's place. */
 
-/* Calls `put` for each value that the segment's instructions read alike from memory. */
+/* Calls `put` for each value that the segment's instructions read from memory at the thread's own item and element. */
 static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
     memset(loaded, 0, w->c->n_values);
     for (uint32_t k = 0; k < g->n; k++) {
@@ -242,7 +242,7 @@ static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, v
     }
 }
 
-/* The array of the script that says where the value is; NULL: none does. */
+/* Returns the name of the script's array that has the value's place, or NULL. */
 static const char *array_of(const work *w, uint32_t v) {
     const uint8_t place = w->s.memory[v]->place;
     return place == VPPS_PLACE_INPUT ? "in" : place == VPPS_PLACE_ENTRY ? "lk" : NULL;
@@ -292,14 +292,14 @@ static void load_gradient(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- segments */
 
-/* How often a thread comes to an element of a tile of vertices; 0: not known, or too often to matter. */
+/* Returns how many elements of a tile of vertices a thread processes; 0: unknown, or too many to matter. */
 static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) {
-    enum { FEW = 4 /* a compiler would make as many copies of a loop */ };
+    enum { FEW = 4 /* number of rounds up to which compilers unroll the loop */ };
     const uint32_t threads = w->g->plan->threads, rounds = (w->tile * width + threads - 1) / threads;
     return g->axis || rounds > FEW ? 0 : rounds;
 }
 
-/* Begins the loop over items and elements. A brace and a bracket close it. */
+/* Begins the loop over items and elements, which end_elements ends. */
 static const char *const end_elements = "});\n";
 static void begin_elements(const work *w, const vpps_segment *g) {
     const uint32_t v = vpps_step_of(w, g, 0)->value, width = vpps_segment_width(&w->s, v);
@@ -320,7 +320,7 @@ bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded)
     return true;
 }
 
-/* What the steps read, and make. */
+/* Writes code for the segment's steps: loads, then results. */
 static void put_makes(const work *w, const vpps_segment *g) {
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_segment_step *step = vpps_step_of(w, g, k);
@@ -360,7 +360,7 @@ static void put_stores(const work *w, const vpps_segment *g) {
     }
 }
 
-/* All is read, then all is stored. */
+/* Writes a segment: all reads come before all stores. */
 void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     begin_elements(w, g);
     each_gradient(w, g, find_gradient);

@@ -1,11 +1,11 @@
-/* generate_outer.c - gradients of a cell's parameters, of some of its vertices, as a struct of the kernel: its types and functions, which
- * call outer.cuh, and the function that makes one. */
+/* generate_outer.c - writes the gradients of a cell's parameters, over some of its vertices, as a struct of the kernel: types and functions
+ * that call outer.cuh, and the function that computes a gradient. */
 #include "codegen/generate_outer.h"
 #include "codegen/packing.h"
 
 typedef vpps_outer_work work;
 
-/* Sums that are not of products come before these. */
+/* Returns whether the outer (one sum of a gradient) comes first for its parameter. Sums without products come before products. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     for (uint32_t j = 0; j < w->c->n_outers; j++) {
@@ -20,7 +20,7 @@ uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
     return is_first(w, outer) ? w->c->outers[outer].param : VPPS_NONE;
 }
 
-/* Is it the gradient of a matrix that is read as a value? */
+/* Returns whether the outer is the gradient of a matrix that is read as a value. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     return o->x == VPPS_NONE && w->g->model->params[o->param].kind == VPPS_MATRIX;
@@ -47,7 +47,7 @@ uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
 
 /* ---------------------------------------------------------------- where vectors lie */
 
-/* Where vectors of the outers' values lie: a type vV for each value V. */
+/* Writes a type vV for each value V of the outers, which says where its vectors lie. */
 static void put_values(const work *w) {
     const vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -68,7 +68,7 @@ static void put_values(const work *w) {
     }
 }
 
-/* What a task's vectors are found with: see vpps_sum_task. */
+/* Writes the function that finds a task's vectors (vpps_sum_task). */
 static void put_task(const work *w) {
     const vpps_compiled_cell *c = w->c;
     fprintf(w->out,
@@ -91,7 +91,7 @@ static void put_task(const work *w) {
 
 /* ---------------------------------------------------------------- vectors */
 
-/* Do both lie alike, but for the words before their first rows? */
+/* Returns whether both values lie in memory alike, except for their first word. */
 static bool lie_alike(const work *w, uint32_t v, uint32_t other) {
     const vpps_cell_value *x = &w->c->values[v], *y = &w->c->values[other];
     if (v == other) return true;
@@ -110,12 +110,12 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return w->c->outers[outer].x == VPPS_NONE && !is_whole_matrix(w, outer);
 }
 
-/* Sums that the same instructions make, by the outers they begin with. */
+/* Sums that the same instructions compute, each known by its first outer. */
 typedef struct vectors {
     uint32_t firsts[VPPS_MOST_OUTERS], n;
 } vectors;
 
-/* False: it is made otherwise than those that are there, or there are too many. */
+/* Adds a sum. Returns false if it needs other instructions, or if there are too many sums. */
 static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     const vpps_cell_outer *const outers = w->c->outers;
     if (all->n == VPPS_MOST_OUTERS) return false;
@@ -124,7 +124,7 @@ static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     return true;
 }
 
-/* The sums, and where their terms lie. `before`: rows of other vectors. Returns how many there are. */
+/* Writes the sums and where their terms lie. `before`: rows of vectors written earlier. Returns the number of rows. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
     const vpps_cell_outer *const outers = w->c->outers;
     const uint32_t dy = outers[all->firsts[0]].dy, most = most_rows(w, w->c->values[dy].rows, 1);
@@ -164,19 +164,20 @@ static void put_vectors(const work *w) {
 
 /* ---------------------------------------------------------------- matrices */
 
-/* Matrices whose gradients are summed up at once. */
+/* Matrices whose gradients are summed together. */
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;
 
-/* False: it does not fit. */
+/* Adds a matrix's outer to the group. Returns false if it does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
     if (dy->cols != 1 || x->cols != 1 || dy->axis != x->axis || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && w->c->values[w->c->outers[g->outers[0]].dy].axis != dy->axis) return false;
+    /* The group already has an outer of this gradient. */
     for (uint32_t i = 0; i < g->n; i++)
-        if (w->c->outers[g->outers[i]].param == o->param) return false; /* it adds to what is there */
+        if (w->c->outers[g->outers[i]].param == o->param) return false;
     g->outers[g->n++] = outer;
     return true;
 }
@@ -197,7 +198,7 @@ static void end_group(work *w, group *g) {
     *g = (group){0};
 }
 
-/* As many at once as fit, in their order; what does not fit at all, by blocks. */
+/* Writes matrices in groups as large as fit, in their order; those that fit into no group are written by blocks. */
 static void put_matrices(work *w) {
     group g = {0};
     for (uint32_t i = 0; i < w->c->n_outers; i++) {
@@ -215,8 +216,8 @@ static void put_whole_matrices(const work *w) {
                     w->g->matrix_at[w->c->outers[i].param], vpps_outer_added_to(w, i));
 }
 
-/* Copies the factors of the matrices' gradients for cuBLAS, which makes these (packing.h). A task's word `pass_record` is an address in the
- * script, where a word for each of the cell's operands says where the operand's vectors go. */
+/* Writes code that copies the factors of the matrices' gradients for cuBLAS (packing.h). A task's word `pass_record` is an address in the
+ * script, where one word for each operand of the cell says where the operand's vectors go. */
 static void put_packing(const work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
         const uint32_t v = vpps_packed_value(w->c, number);
@@ -226,7 +227,7 @@ static void put_packing(const work *w) {
     }
 }
 
-/* All gradients, one after the other. */
+/* Writes the function that computes all gradients, one after the other. */
 static void put_run(work *w) {
     const bool packs = w->g->plan->packs;
     const char *before = "";

@@ -1,34 +1,38 @@
-/* generate_outer.h - what the files share that write gradients of parameters: see interp_templates/outer.cuh. */
+/* generate_outer.h - interfaces between the files that generate code for gradients of parameters (interp_templates/outer.cuh). An "outer"
+ * is one sum of outer products dy x^T, or of vectors dy, that is added to a parameter's gradient. */
 #pragma once
 
 #include "codegen/generate_work.h"
 
 enum {
-    VPPS_MOST_OUTERS = 32,   /* whose sums are made at once */
-    VPPS_OUTER_COLUMNS = 32, /* in blocks of so many, the columns of matrices are dealt to teams */
+    VPPS_MOST_OUTERS = 32,   /* most "outers" (sums of dy x^T or dy) that are computed together */
+    VPPS_OUTER_COLUMNS = 32, /* columns of a block: blocks of a matrix's columns are dealt to teams of VPs */
 };
 
-/* A function being written. The cell's outers are numbered as in its list. */
+/* State while the gradient function of a cell is generated. Outers are numbered as in the cell's list. */
 typedef struct vpps_outer_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;
     FILE *out;
-    bool vectors_due;      /* the gradients of vectors are not written yet */
-    uint32_t shared_words; /* that are needed */
+    bool vectors_due;      /* code for the gradients of vectors is still to be written */
+    uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 
-/* The parameter to whose gradient the outer adds, if there is one; VPPS_NONE: it adds in any case, for another outer was before it. */
+/* Returns the parameter if this outer is the first one of its gradient: the kernel then adds only if the parameter
+ * already has a gradient. Returns VPPS_NONE for later outers, which always add. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Is the outer's matrix low: vpps_is_low in the kernel. */
+/* Returns whether the outer's matrix has so few rows that its columns are dealt to all VPs (vpps_low_rows). */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Rows of the outer's matrix that a VP has at most, as vpps_matrix_rows in the kernel says; blocks of columns likewise. */
+/* Returns the most rows of the outer's matrix that any VP has. The kernel's vpps_matrix_rows agrees. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
+/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the outer's matrix that any VP has. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Write the gradients of outers list[0..n), VPPS_MOST_OUTERS at most, of different matrices and of values with one column and the same
- * axis: in fp32 by tiles, in bf16 by strips. False: they have more rows than a warp has lanes, or more parts than fit, and nothing was
- * written. */
+/* Writes code for the gradients of outers list[0..n), n <= VPPS_MOST_OUTERS, in fp32. The outers have different
+ * matrices; their values have one column and the same list axis. Returns false, without output, if there are more rows
+ * than lanes in a warp or the work does not fit. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
+/* Writes code for the gradients of outers list[0..n) in bf16, by strips of 32 columns. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

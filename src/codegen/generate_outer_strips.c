@@ -1,29 +1,29 @@
-/* generate_outer_strips.c - gradients of a cell's matrices in bf16: sums of dy x^T, of the rows and columns that the VP has.
+/* generate_outer_strips.c - writes the gradients of a cell's matrices in bf16: sums of dy x^T, for the rows and columns that the VP has.
  *
- * A warp multiplies a block of an x's columns with some tiles of rows, of all dys that are multiplied with this x; low matrices have tiles
- * apart. A strip is such tiles and all of the VP's blocks of columns: so many warps have it, its slots. */
+ * A warp multiplies a block of an x's columns with several tiles of eight rows, from all dys that are multiplied with this x; low matrices
+ * (with few rows) have separate tiles. A "strip" consists of these tiles and all of the VP's blocks of columns. It needs as many warps as
+ * it has blocks; they are its slots. */
 #include "codegen/generate_outer.h"
 
 enum {
-    TILE = 8,           /* of mma: rows of dy */
-    TILE_THREADS = 1536 /* of a CTA, times tiles of these at a time: what there are registers for */
+    TILE = 8,           /* rows of dy that one mma instruction multiplies */
+    TILE_THREADS = 1536 /* limit of (threads of a CTA) * (tiles at a time), set by the number of registers */
 };
 
-/* Outers are known by their numbers here, an x by that of its first outer, or of its first low one. Of strips of as many tiles as are summed
- * up at a time: so many tiles; slots first to end, for which there are warps at the same time. Warps that are left share out the vectors
- * with these: each strip has so many parts. */
+/* Strips with the same number of tiles. Outers are known by their numbers, an x by that of its first outer or first low outer. `tiles`:
+ * tiles of each strip. first, end: slots for which there are warps at the same time. parts: warps that share the vectors of a slot. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* Tiles first to end of those of x. */
+/* A strip for x: tiles [first, end) of those that are multiplied with x. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
 
-/* A tile of rows of an outer. */
+/* A tile of eight rows of an outer's gradient. */
 typedef struct row_tile {
     uint32_t outer, number;
 } row_tile;
@@ -31,13 +31,13 @@ typedef struct row_tile {
 static const vpps_cell_outer *outer_of(const strips *all, uint32_t i) { return &all->w->c->outers[all->outers[i]]; }
 static const vpps_cell_value *x_of(const strips *all, uint32_t i) { return &all->w->c->values[outer_of(all, i)->x]; }
 
-/* Are both outers' tiles multiplied with the same columns of one x? */
+/* Returns whether both outers' tiles are multiplied with the same columns of one x. */
 static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
     return outer_of(all, i)->x == outer_of(all, j)->x &&
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
-/* Number k of the tiles that are multiplied with x; false: there are not so many. */
+/* Finds number k of the tiles that are multiplied with x. Returns false if there are fewer. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
@@ -51,7 +51,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Steps to the x after this one; false: there is none. */
+/* Moves to the next value x that gradients are made of. Returns false if there is none. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
@@ -62,7 +62,7 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Steps to the next strip of so many tiles, from {0} to the first. False: there is none. */
+/* Moves to the next strip with all->tiles tiles; {0} stands before the first. Returns false if there is none. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;
@@ -79,7 +79,7 @@ static bool is_among(const strips *all, const strip *s) {
     return s->slot < all->end && s->slot + s->slots > all->first;
 }
 
-/* Do warps of both do the same, but for where x is? */
+/* Returns whether warps of both strips run the same code, except for the place of x. */
 static bool are_alike(const strips *all, const strip *a, const strip *b) {
     const vpps_cell_value *x = x_of(all, a->x), *other_x = x_of(all, b->x);
     if (x->rows != other_x->rows || vpps_has_quads(x) != vpps_has_quads(other_x) ||
@@ -97,7 +97,7 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
 
 /* ---------------------------------------------------------------- text */
 
-/* A strip, and where the gradients of its tiles begin. */
+/* Writes a strip's type, with the places of its tiles' gradients. */
 static void put_strip(const strips *all, const strip *s) {
     const vpps_outer_work *w = all->w;
     row_tile t;
@@ -117,7 +117,7 @@ static void put_tiles(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-/* The strips alike of which s is the first; nothing, if it is not. */
+/* Writes the strips that run the same code, if s is the first of them; otherwise nothing. */
 static void put_alike(const strips *all, const strip *s) {
     bool begun = false;
     for (strip a = {0}; next_strip(all, &a);) {
@@ -131,7 +131,7 @@ static void put_alike(const strips *all, const strip *s) {
 }
 
 static void put_sums(const strips *all) {
-    enum { LANES = 32, SUMS = 8 /* of a lane and tile */ };
+    enum { LANES = 32, SUMS = 8 /* sums of each lane for each tile */ };
     vpps_outer_work *w = all->w;
     const uint32_t busy = all->end - all->first;
     fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts, x_of(all, 0)->axis);
@@ -141,7 +141,7 @@ static void put_sums(const strips *all) {
     w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
 }
 
-/* Strips of as many tiles at a time, so that warps have as much to do. */
+/* Writes strips with equally many tiles together, so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     const uint32_t warps = w->g->plan->threads / 32;
     strips all = {.w = w, .outers = list, .n = n};

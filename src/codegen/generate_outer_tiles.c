@@ -1,43 +1,45 @@
-/* generate_outer_tiles.c - gradients of a cell's matrices in fp32: sums of dy x^T, of the rows and columns that the VP has.
+/* generate_outer_tiles.c - writes the gradients of a cell's matrices in fp32: sums of dy x^T, for the rows and columns that the VP has.
  *
- * Vectors come to shared memory some at a time, by asynchronous copies, while those before them are added up: columns of every x, and
- * the VP's rows of every dy, called slots. Eight, 16 or 32 lanes have a unit: columns of an x, four a lane, and some slots. With twelve
- * of them four loads bring what a thread needs for 48 multiply-adds. All vectors pass by once for as many units as a CTA has lanes for.
- */
+ * Vectors are copied to shared memory a few at a time, asynchronously, while the preceding ones are added: columns of every x, and the VP's
+ * rows of every dy, called slots. Eight, 16 or 32 lanes have one "unit": columns of an x, four per lane, and some slots. With twelve slots,
+ * four loads provide a thread's operands for 48 multiply-adds. A pass goes over all vectors for as many units as a CTA has lanes for. */
 #include "codegen/generate_outer.h"
 
 enum {
     MOST_UNITS = 256,
-    MOST_SLOTS = 12, /* of a unit: a thread has four sums of each */
-    AT_ONCE = 4,     /* vectors whose loads overlap. After the last, dy is zero: no loop is needed for what is left */
+    MOST_SLOTS = 12, /* most rows of dy per unit of lanes; a thread has four sums for each */
+    /* Vectors whose loads overlap. After the last vector, dy is zero, so no loop is needed for a remainder. */
+    AT_ONCE = 4,
     MOST_VECTORS = 16,
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,
     LEAST_LANES = 8,
-    PASS_COST = 4 /* of bringing a vector and of waiting for it, in slots */
+    PASS_COST = 4 /* cost of copying and awaiting a vector, in units of one row of dy */
 };
 
-/* Outers are known by their numbers here; an x by that of its first outer, a list of slots by that of the first x that has it. */
+/* A unit's work. Outers are known by their numbers, an x by that of its first outer, a list of slots by the first x that has it. */
 typedef struct unit {
-    uint32_t x, block; /* of the x's columns */
-    uint32_t first, n; /* slots */
+    uint32_t x, block; /* number of the block of x's columns */
+    uint32_t first, n; /* range of rows of dy (slots) */
 } unit;
 
 typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once;                                       /* of a unit; units of a CTA */
-    uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];    /* the latter of an x */
-    uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS]; /* an outer's first one; an x's */
-    uint32_t slots;                                                /* of a unit */
+    uint32_t lanes, at_once; /* lanes per unit of work; units that a CTA processes at once */
+    /* x_of: by outer (sum of dy x^T), number of its x; list_of: by x, number of its list of rows of dy */
+    uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
+    /* slot_of: an outer's first row of dy in its x's list; n_slots: number of rows in an x's list */
+    uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
+    uint32_t slots; /* rows of dy per unit of work */
     unit units[MOST_UNITS];
     uint32_t n_units;
 } tiles;
 
-/* Some units, and what they need of a vector: columns, and lists of slots. */
+/* Some units, and the data of a vector that they need: blocks of columns, and lists of slots. */
 typedef struct pass {
-    uint32_t first, end; /* units */
+    uint32_t first, end; /* range of units */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
@@ -57,7 +59,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Are two xs multiplied with the same dys, in the same order? */
+/* Returns whether two values x are multiplied with the same values dy, in the same order. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (outer_of(t, x)->dy != outer_of(t, y)->dy) return false;
@@ -80,12 +82,12 @@ static void find_slots(tiles *t) {
     }
 }
 
-/* Words from the first slot of a list's to the end, a unit's slots beginning at a quad. */
+/* Returns the words of a list of rows of dy; each unit's rows begin at a multiple of four words. */
 static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
 
-/* Those with most slots first, so that one pass's are alike. */
+/* Orders units of work, those with the most rows of dy first, so that the units of one pass are alike. */
 static int by_slots(const void *a, const void *b) {
     const unit *x = a, *y = b;
     if (x->n != y->n) return x->n < y->n ? 1 : -1;
@@ -94,7 +96,7 @@ static int by_slots(const void *a, const void *b) {
     return x->block > y->block ? 1 : -1;
 }
 
-/* With so many slots each. False: there would be too many. */
+/* Lists the units of work, with at most `slots` rows of dy each. Returns false if there would be too many. */
 static bool find_units(tiles *t, uint32_t slots) {
     t->slots = slots;
     t->n_units = 0;
@@ -124,7 +126,7 @@ static uint32_t list_in(const pass *p, uint32_t list) {
     return l;
 }
 
-/* As many units from p->first on as a CTA takes at once, and as a vector's words allow. False: not one. */
+/* Fills a pass with units from p->first on, as many as a CTA takes and the words of a vector allow. Returns false if there is none. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {
@@ -145,7 +147,7 @@ static bool fill(const tiles *t, pass *p) {
     return p->end > p->first;
 }
 
-/* What a vector costs in all passes; UINT32_MAX: they cannot be. */
+/* Returns the cost of one vector over all passes; UINT32_MAX: impossible. */
 static uint32_t cost_of(tiles *t, uint32_t slots) {
     pass p = {0};
     uint32_t cost = 0;
@@ -178,7 +180,7 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * b);
 }
 
-/* Warps share out the dys, and the vectors of one where there are more warps. */
+/* Writes types that copy rows of dys. Warps share the dys, and, if there are more warps, the vectors of one dy. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;
@@ -187,20 +189,20 @@ static void put_rows(const tiles *t, const pass *p) {
     const uint32_t share = dys && dys < warps ? warps / dys : 1;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
-            for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* a lane brings a slot */
+            for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* a lane copies one row */
                 fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i)->dy,
                         vpps_min_u32(WARP, rows_of(t, i) - base), p->list_at[l], t->slot_of[i], t->slots,
                         k++ * share % warps, share, base);
 }
 
-/* The outer that a slot of an x belongs to. */
+/* Returns the outer that row number `slot` of an x's list belongs to. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);
     return i;
 }
 
-/* Tables of the pass's units, and of their slots. */
+/* Writes tables of the pass's units and of their rows of dy. */
 static void put_units(const tiles *t, const pass *p) {
     FILE *out = t->w->out;
     fprintf(out, "static __constant__ const vpps_unit units[] = {");
@@ -225,7 +227,7 @@ static void put_units(const tiles *t, const pass *p) {
     fprintf(out, "};\n");
 }
 
-/* The vectors' gradients are made while the first copies go on. */
+/* Writes a pass. Gradients of vectors are computed during its first copies. */
 static void put_pass(const tiles *t, const pass *p) {
     bool quads = true;
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;

@@ -1,5 +1,4 @@
-/* generate_places.c - where the values and numbers of a stage are, as expressions of the kernel's text, and stores to there. See
- * generate_stage.h for the names. */
+/* generate_places.c - writes places of a stage's values and numbers as expressions, and stores to them. generate_stage.h has the names. */
 #include "codegen/generate_stage.h"
 
 #include <stdarg.h>
@@ -17,7 +16,7 @@ void vpps_put_slot(const work *w, uint32_t v, const char *item, const char *elem
     fprintf(w->out, "vpps_slot<%u>(s%u, %s, %s)", vpps_segment_width(&w->s, v), v, item, element);
 }
 
-/* Of a place outside of slots. */
+/* Writes a C expression for an element of an operand that is not in a slot. */
 static void put_place(const work *w, const vpps_operand *o, const char *item, const char *element) {
     switch (o->place) {
     case VPPS_PLACE_INPUT: fprintf(w->out, "vpps_at(pool, in%u[f%u + %s], %s)", o->at, o->axis, item, element); return;
@@ -71,7 +70,7 @@ static void put_count(const work *w, const vpps_cell_count *count, uint32_t axis
         if (count->list[d]) fprintf(w->out, " + %uu * vpps_members(ls%u, f0 + %s)", count->list[d], d, vertex_of(axis));
 }
 
-/* The item's own number among the members of its list. */
+/* Writes a C expression for the item's position among the members of its list. */
 static void put_member(const work *w, uint32_t axis) {
     if (axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx])", axis, axis);
 }

@@ -1,9 +1,9 @@
-/* generate_stage.c - a stage as a function of the kernel. See segments.h for what it is made of. */
+/* generate_stage.c - writes a stage as a function of the kernel. segments.h describes its segments. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* Products, and what the next segment, which finishes them, reads. */
+/* Writes products, preceded by the loads of the next segment if that segment finishes them. */
 static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
     const bool joined = vpps_can_join(w, w->segment);
     if (joined) {
@@ -29,7 +29,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
     }
 }
 
-/* How many vertices a tile has, and where slots lie; and how much shared memory is left for copies of operands. */
+/* Chooses the number of vertices of a tile, where slots lie, and how much shared memory is left for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum {
         WORDS = 6144,
@@ -37,8 +37,8 @@ static void choose_room(work *w, vpps_stage_room *room) {
         LISTS_TILE = 8,
         LIMIT = 12288,
         PART_WORDS = 4096,
-        LEAST_WORDS = 3072, /* for tiles, where operands are copied */
-        PASS = 16           /* of mma */
+        LEAST_WORDS = 3072, /* least words for tiles if operands are copied */
+        PASS = 16           /* vectors that one mma instruction multiplies */
     };
     uint32_t part = 0, copies = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
@@ -67,7 +67,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     if (copies) room->shared_words = w->copies_at + copies;
 }
 
-/* The VP's rows of each number of rows that is dealt. */
+/* Writes declarations of the VP's rows, for each number of rows that is dealt. */
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];
@@ -75,8 +75,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Declares where the task's pass records and contributions lie. `pass_record` is the address that the record of item 0 would have: the
- * task may begin at a later item. */
+/* Declares where the task's pass records and contributions lie. `pass_record` is the address that the record of item 0 would have, since
+ * the task may begin at a later item. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
     const bool passes = w->c->stages[w->s.stage].uses_pass_record;
@@ -100,7 +100,7 @@ static void put_places(const work *w) {
     }
 }
 
-/* The tile's items and slots. */
+/* Writes declarations of the tile's items and slots. */
 static void put_tile(const work *w, const vpps_stage_room *room) {
     const vpps_compiled_cell *c = w->c;
     for (uint32_t d = 1; d <= c->n_lists; d++)
@@ -118,7 +118,7 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
                     c->values[v].axis);
 }
 
-/* The function of a stage, once its room is known. False: out of memory. */
+/* Writes a stage's function, once its memory is known. Returns false if out of memory. */
 static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uint8_t *loaded) {
     bool ok = true;
     fputs("\n/* cell ", w->out);
@@ -140,7 +140,7 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
             room->tile);
     put_tile(w, room);
     for (w->segment = 0; w->segment < w->s.n && ok; w->segment++) {
-        if (w->segment) fprintf(w->out, "__syncthreads();\n"); /* slots, and sums of warps */
+        if (w->segment) fprintf(w->out, "__syncthreads();\n"); /* orders accesses to slots, and to sums of warps */
         ok = put_segment(w, &w->s.list[w->segment], loaded);
     }
     fprintf(w->out, "});\n(void)w, (void)part, (void)copies, (void)member;\n}\n");

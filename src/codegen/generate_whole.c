@@ -1,9 +1,9 @@
-/* generate_whole.c - values of a stage that need whole vectors, or whole matrices of one VP. See generate_stage.h. */
+/* generate_whole.c - writes steps of a stage that need whole vectors, or whole matrices of one VP. See generate_stage.h. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* A call of one of the instruction's functions of whole.cuh, for element k of the tensors. */
+/* Writes a call of one of the instruction's functions of whole.cuh, for element k of the tensors. */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "vpps_%s_%s(totals", function, vpps_instructions[s->run.of.opcode].name);
@@ -16,7 +16,7 @@ static void put_call(const work *w, const vpps_program_step *s, const char *func
     fprintf(w->out, ")");
 }
 
-/* The sums over `length` elements of p0, p1 ..., by a warp; then the result. */
+/* Writes code in which a warp sums an instruction's terms over `length` elements, then computes the result. */
 static void put_result(const work *w, const vpps_program_step *s, const char *length, const char *to) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     if (strchr(letters, 'u')) {
@@ -46,7 +46,7 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
     fprintf(w->out, "; });\n");
 }
 
-/* Begins what a warp does of an item, or of a column of one. A brace and a bracket close it. */
+/* Begins the work of a warp on an item, or on a column of one. The caller closes a brace and a parenthesis. */
 static void begin_columns(const work *w, const vpps_program_step *s) {
     const uint32_t columns = vpps_step_columns(s);
     if (columns > 1) {
@@ -88,7 +88,7 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* An instruction of the form ROW, of each vertex's list of scalars, which are side by side in their slots. */
+/* Writes an instruction of the form ROW, over each vertex's list of scalars, which are adjacent in their slots. */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(
@@ -105,7 +105,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- products by one VP */
 
-/* Of each element the terms, and what it starts from. */
+/* Writes code for a product that one VP computes: each element's terms, and the value that they are added to. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

@@ -1,4 +1,4 @@
-/* kernel_plan_print.c - a plan as tables. */
+/* kernel_plan_print.c - prints a kernel's plan as tables. */
 #include "codegen/kernel_plan_print.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ static void print_place(uint32_t level, uint32_t at, uint32_t words, FILE *f) {
     }
 }
 
-/* Of products in bf16: what lies where. */
+/* Prints where the fragments of weights for bf16 products are stored. */
 static void print_fragments(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
     char name[256];
     fprintf(f, "\n%8s %8s %8s  %-10s %-20s %s\n", "fragment", "cols", "words", "level", "words", "8 rows of");
@@ -126,7 +126,7 @@ static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, F
     if (p->parts) print_fragments(p, model, f);
 }
 
-/* Matrices of equally many rows share them out alike: one column for each number of rows. True for the first such. */
+/* Returns whether the matrix is the first one with its number of rows. One column of the table stands for all such matrices. */
 static bool is_first_of_height(const vpps_kernel_plan *p, const vpps_model *model, uint32_t i) {
     for (uint32_t before = 0; before < i; before++)
         if (rows_of(model, &p->residents.list[before]) == rows_of(model, &p->residents.list[i])) return false;

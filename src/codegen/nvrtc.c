@@ -1,4 +1,4 @@
-/* nvrtc.c - see nvrtc.h. The library stays open: it holds threads and memory that outlive a program. */
+/* nvrtc.c - loads NVRTC, NVIDIA's run-time compiler, and finds its functions. The library stays open: it keeps threads. */
 #include "codegen/nvrtc.h"
 #include "base/library.h"
 
@@ -9,7 +9,7 @@ static vpps_nvrtc library;
 
 /* ---------------------------------------------------------------- finding */
 
-/* A library's major version; 0: it does not say. */
+/* Returns a library's major version; 0: unknown. */
 static int major_of(void *handle) {
     int (*version)(int *, int *);
     int major, minor;
@@ -49,8 +49,8 @@ static vpps_status ask(void) {
     return VPPS_OK;
 }
 
-/* A toolkit's NVRTC looks for its other half by name where the loader looks, which need not be the folder that it lies in itself. A
- * library that is open is found by its name; what cannot be opened here, NVRTC looks for, and tells. */
+/* Loads NVRTC's second library from the same folder. NVRTC looks for it by name where the loader looks, which may be another folder; a
+ * library that is already loaded is found by its name. If this fails, NVRTC looks itself, and reports the failure. */
 static void open_builtins(void) {
     Dl_info info;
     void *address;

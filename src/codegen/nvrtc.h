@@ -1,15 +1,15 @@
-/* nvrtc.h - NVIDIA's run-time compiler, opened when it is first asked for. Its header is not needed to build: the
- * functions' types are written down here, as NVRTC's documentation, chapter "User Interface", has them. */
+/* nvrtc.h - NVIDIA's run-time compiler, loaded when first needed. Its header is not needed to build: the function types
+ * are declared here as in NVRTC's documentation, chapter "User Interface". */
 #pragma once
 
 #include "base/base.h"
 
 typedef struct vpps_nvrtc_program *vpps_nvrtc_program; /* nvrtcProgram */
 
-/* Of nvrtcResult; other values mean what nvrtcGetErrorString says. */
+/* Values of nvrtcResult. nvrtcGetErrorString explains the others. */
 enum { VPPS_NVRTC_SUCCESS = 0, VPPS_NVRTC_INVALID_OPTION = 5 };
 
-/* X(result, name, parameters) */
+/* NVRTC's functions as X(result, name, parameters). */
 #define VPPS_NVRTC_TABLE(X)                                                                                            \
     X(const char *, nvrtcGetErrorString, (int result))                                                                 \
     X(int, nvrtcVersion, (int *major, int *minor))                                                                     \
@@ -33,9 +33,9 @@ typedef struct vpps_nvrtc {
 #undef X
     int major, minor;
     uint32_t n_architectures;
-    uint32_t architectures[64]; /* ascending */
+    uint32_t architectures[64]; /* compute capabilities for which NVRTC compiles, ascending */
 } vpps_nvrtc;
 
-/* The library, opened by the process's first call. $VPPS_NVRTC names it; else it is libnvrtc.so, .so.13 or .so.12 where
- * library.h looks. Thread-safe. Fails with DEVICE; the message says which library was looked for. */
+/* Returns the library, which the process's first call loads. $VPPS_NVRTC names it; otherwise libnvrtc.so, .so.13 or .so.12 is searched
+ * where library.h looks. Thread-safe. Fails with DEVICE; the message names the library that was looked for. */
 vpps_status vpps_nvrtc_open(const vpps_nvrtc **out);

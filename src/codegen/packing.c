@@ -1,4 +1,4 @@
-/* packing.c - see packing.h. */
+/* packing.c - the layout of the packed factors from which cuBLAS computes gradients of matrices. */
 #include "codegen/packing.h"
 
 static uint32_t factor_of(const vpps_compiled_cell *c, uint32_t outer, bool is_x) {

@@ -1,4 +1,4 @@
-/* resident.c - see resident.h. */
+/* resident.c - decides where a kernel stores the weight matrices that are dealt to its VPs. */
 #include "codegen/resident.h"
 
 static vpps_resident *find_resident(const vpps_residents *r, vpps_param matrix, bool transposed) {
@@ -32,12 +32,12 @@ bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x
     return true;
 }
 
-/* For each vector a thread multiplies each of its rows with all its columns, and takes part in adding up the products over a warp: so fewer
- * rows are better, as long as rows are not mostly padding. */
+/* For each vector a thread multiplies its rows with its columns, and takes part in summing products over a warp. So fewer rows per thread
+ * are better, as long as rows are not mostly padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* of a thread, of one block: of 512 and 256 threads */,
-        SUMS = 4 /* instructions a row */,
+        COLUMNS = 2 /* columns of a thread if a warp is one block (512 columns, 256 threads) */,
+        SUMS = 4 /* instructions per row */,
         MANY = 8
     };
     uint32_t best = 1, least = UINT32_MAX;
@@ -52,7 +52,7 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Adjacent columns of one load: the most that give a thread hardly more columns than single loads would. */
+/* Returns how many adjacent columns one load reads: the most that give a thread hardly more columns than single loads would. */
 static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
     enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;
@@ -82,7 +82,7 @@ static bool add_fragment(vpps_residents *r, const vpps_fragment *f) {
     return true;
 }
 
-/* Those of a segment of products. */
+/* Adds the fragments of weights that a segment's products need. */
 static bool add_segment(vpps_residents *r, const vpps_segments *s, const vpps_segment *g, uint32_t threads) {
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(s, g, &n);
@@ -140,7 +140,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* So many words of each thread: in registers, else in shared memory, else nowhere. */
+/* Assigns registers, else shared memory, else nothing to `words` words of each thread. */
 static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level) {
     uint32_t at = 0;
     if (words <= room->registers - r->registers) {

@@ -1,14 +1,14 @@
-/* segments.c - see segments.h. Reads of memory may be moved forward and stores back, never the reverse: a value may be kept in the place of
- * one that the stage has read. */
+/* segments.c - divides a stage's program into segments of steps, separated by barriers of the CTA. Reads of memory may be moved forward and
+ * stores back, never the reverse, since a value may be stored over one that the stage has read. */
 #include "codegen/segments.h"
 
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    uint8_t *load;     /* of every value: it is loaded into a slot */
-    uint32_t *read_in; /* of every value in memory: the segment that reads it; VPPS_NONE: none yet */
-    uint32_t products; /* the segment that takes products; VPPS_NONE: there is none */
-    bool retry;        /* a value must be loaded that was not */
+    uint8_t *load;     /* indexed by value: true if it is loaded into a slot */
+    uint32_t *read_in; /* indexed by value in memory: the segment that reads it; VPPS_NONE: none yet */
+    uint32_t products; /* the segment to which products are added; VPPS_NONE: none */
+    bool retry;        /* segments must be made again, since another value must be loaded */
     bool ok;
 } builder;
 
@@ -30,7 +30,7 @@ uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v) {
 
 static bool made_here(const builder *b, uint32_t v) { return b->c->values[v].stage == b->s->stage; }
 
-/* Does the step make a value, other than by a load of one that another stage made? */
+/* Returns whether the step computes a value, instead of loading one that another stage has made. */
 static bool makes(const builder *b, const vpps_program_step *step) {
     return step->kind <= VPPS_STEP_PRODUCT && made_here(b, step->to.value);
 }
@@ -43,7 +43,7 @@ static vpps_segment_kind kind_of(const builder *b, const vpps_program_step *step
     return step->run.of.over_list && step->axis ? VPPS_SEGMENT_LISTS : VPPS_SEGMENT_WHOLE;
 }
 
-/* Calls `visit` for the operands of a step that makes a value, what a product starts from included. */
+/* Calls `visit` for the operands of a step that computes a value, including the value that a product is added to. */
 static void each_operand(builder *b, const vpps_program_step *step, uint32_t segment,
                          void (*visit)(builder *b, const vpps_program_step *step, const vpps_operand *o,
                                        uint32_t segment)) {
@@ -68,7 +68,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Is it kept or contributed? */
+/* Returns whether the value is stored in a record or contributed. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -76,7 +76,7 @@ static bool stored(const builder *b, uint32_t v) {
     return false;
 }
 
-/* Could v be stored over something that the stage reads? */
+/* Returns whether v may be stored over something that the stage reads. */
 static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
@@ -114,7 +114,7 @@ static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
            g->dealt == vpps_is_dealt(b->s, v);
 }
 
-/* A step and its segment's number: steps are sorted by segment once all segments are known. */
+/* A step and its segment's number. Steps are sorted by segment once all segments are known. */
 typedef struct placed {
     vpps_segment_step step;
     uint32_t segment;
@@ -132,8 +132,7 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* The segment of elements that can take v now: the last one, or a new one. `apart`: it reads what that one makes at other
- * elements. */
+/* Returns the elementwise segment that computes v: the last one, or a new one. `apart`: v reads its values at other elements. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
@@ -145,7 +144,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
         s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
-        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* it needs one */
+        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* the value needs a slot */
         return;
     }
     const bool movable = b->c->values[u].stage != VPPS_NONE;
@@ -156,7 +155,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Loads operands into slots. Vectors that are multiplied with dealt matrices are read where they are in memory. */
+/* Loads operands into slots. Vectors that are multiplied with dealt matrices are read in memory instead. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
@@ -166,7 +165,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            b->retry |= b->read_in[u] != VPPS_NONE; /* the earlier reader must learn that */
+            b->retry |= b->read_in[u] != VPPS_NONE; /* the earlier reader must know that the value is loaded */
         }
         if (!b->load[u]) continue;
         add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
@@ -179,13 +178,13 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Ends the current segment of products, where the operand is made in it or after it. */
+/* Ends the current segment of products if the operand is made in it or after it. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Adds a product to the current segment of products, if all its operands are made before that; else to a new one. */
+/* Adds a product to the current segment of products if all its operands are made before that segment, else to a new one. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -235,7 +234,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* A value's slot is free after the last segment that reads it. */
+/* Assigns slots. A value's slot is free after the last segment that reads it. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};
@@ -250,7 +249,7 @@ static bool give_slots(builder *b) {
             if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] == g + 1)
                 vpps_release_slot(&slots, s->slot[v]);
     }
-    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* floats before each slot */
+    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* number of floats before each slot */
     ok = ok && before;
     for (uint32_t i = 0; i < slots.n && ok; i++) {
         before[i] = s->floats[slots.at[i].axis];
@@ -275,8 +274,7 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Lets values be loaded before a segment that reads them at other elements than a thread's own, and stores something over them: other
- * threads read them then, and nothing orders that. */
+/* Marks values for loading that a segment stores over and reads at other threads' elements: these might read them afterwards. */
 static void load_overwritten(builder *b) {
     vpps_segments *s = b->s;
     for (uint32_t g = 0; g < s->n && b->ok; g++) {

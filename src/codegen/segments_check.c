@@ -1,18 +1,18 @@
-/* segments_check.c - see segments.h. Follows the segments in the order in which they run; a barrier of the CTA is between each two of them,
- * and inside of one nothing orders threads. */
+/* segments_check.c - checks that each segment of a stage finds the values that it reads. Follows the segments in the order in which they
+ * run. A barrier of the CTA separates two segments; inside a segment threads are not ordered. */
 #include "codegen/segments.h"
 
 static bool has_slot(const vpps_segments *s, uint32_t v) {
     return s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE;
 }
 
-/* Do two values lie in the same floats of their axis's slots? */
+/* Returns whether two values' slots overlap. */
 static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
     return s->c->values[u].axis == s->c->values[v].axis && s->slot[u] < s->slot[v] + vpps_segment_width(s, v) &&
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* What is wrong when a segment reads value u in memory; NULL: nothing. alike: at the thread's own item and element. */
+/* Returns what is wrong when a segment reads value u in memory, or NULL. alike: it reads at the thread's own item and element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)
@@ -21,7 +21,7 @@ static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32
 }
 
 static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
-    if (s->made_in[u] == segment && alike) return NULL; /* in a register */
+    if (s->made_in[u] == segment && alike) return NULL; /* the value is in a register */
     if (!has_slot(s, u)) return memory_wrong(s, segment, u, alike);
     if (s->made_in[u] >= segment) return "reads at other elements, or before, what it makes";
     if (s->last_read[u] <= segment) return "reads a slot after its last use";
@@ -40,7 +40,7 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
         const vpps_operand *o = vpps_operand_of(s, makes, i);
         *u = o->value;
-        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* whose results are stored after a barrier */
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* products' results are stored after a barrier */
             wrong = memory_wrong(s, segment, *u, true);
         else
             wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));

@@ -1,4 +1,4 @@
-/* specialise.c - see specialise.h. */
+/* specialise.c - makes a kernel without spills: generates, compiles, and retries with fewer weights in registers. */
 #include "codegen/specialise.h"
 
 #include <pthread.h>
@@ -44,9 +44,9 @@ static vpps_kernel_plan asked_of(const vpps_kernel_plan *plan) {
                               .n_cells = plan->n_cells};
 }
 
-/* The words of a CTA's shared memory that static variables leave. */
+/* Returns the words of a CTA's shared memory besides static variables. */
 static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
-    /* A parameter's span in either list, its break, and whether it was touched; and what else there is. */
+    /* A parameter takes entries of two tables of spans, an entry of vpps_breaks, and a word of vpps_touched; OTHER_WORDS: the rest. */
     enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
     const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
     const uint64_t cta_words = machine->cta_shared_bytes / 4, other = own > LEAST_WORDS ? own : LEAST_WORDS;
@@ -59,7 +59,7 @@ uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params) {
     return words_beside(dynamic_words(machine, n_params), VPPS_TILE_WORDS);
 }
 
-/* The stage whose tiles take the most. */
+/* Returns the cell of the stage whose tiles take the most shared memory. */
 static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
     uint32_t most = 0;
     for (uint32_t s = 1; s < p->first_stage[p->n_cells]; s++)
@@ -69,14 +69,14 @@ static const vpps_compiled_cell *largest_cell(const vpps_kernel_plan *p) {
     return p->cells[cell];
 }
 
-/* Writes the source of the plan's kernel, whose threads have at most so many registers for weights, and describes it. */
+/* Writes the source of the plan's kernel, with at most `registers` registers of a thread for weights, and its description. */
 static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                             char *description, size_t bytes) {
     enum { SCRIPT_WORDS = 16384 };
     const uint32_t words = dynamic_words(s->machine, s->model->n_params);
     vpps_kernel_room room = {.threads = plan->threads, .registers = registers, .script_words = SCRIPT_WORDS};
     uint32_t tiles = VPPS_TILE_WORDS;
-    for (;;) { /* again, with less room for weights, where a vertex' sums alone are larger than tiles should be */
+    for (;;) { /* repeated with less memory for weights if one vertex's sums exceed the usual tile memory */
         const vpps_kernel_plan asked = asked_of(plan);
         vpps_kernel_plan_free(plan);
         *plan = asked;
@@ -102,7 +102,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
 
 /* ---------------------------------------------------------------- the next kernel, compiled beside the one that may spill */
 
-enum { STEP = 24 /* registers for weights fewer */ };
+enum { STEP = 24 /* so many fewer registers hold weights in the next kernel */ };
 
 typedef struct rival {
     const vpps_specialiser *s;
@@ -114,7 +114,7 @@ typedef struct rival {
     bool started, needless;
 } rival;
 
-/* Does not prepare the next kernel if the first one comes at once, from the cache. */
+/* Returns whether to prepare the next kernel: not if the first one comes at once, from the cache. */
 static bool is_needed(rival *r) {
     enum { PATIENCE_NS = 100000000 };
     struct timespec until;
@@ -142,7 +142,7 @@ static void *run_rival(void *context) {
     return NULL;
 }
 
-/* On sm_90 no kernel with fewer registers for weights ever spilled. */
+/* Starts to compile the next kernel, unless few registers hold weights: on sm_90 no such kernel ever spilled. */
 static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
     enum { FROM = 128 };
     const uint32_t registers = plan->residents.registers;
@@ -166,7 +166,7 @@ static void end_rival(rival *r) {
 
 /* ---------------------------------------------------------------- one after the other */
 
-/* With so many registers for weights at most. *clean: the kernel neither spills nor has a frame. */
+/* Makes a kernel with at most `registers` registers for weights. *clean: it has neither spills nor a stack frame. */
 static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                                  vpps_cubin_report *report, bool *clean) {
     char description[192];
@@ -184,8 +184,9 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    /* On sm_90 no kernel with more than 144 was ever clean, and in bf16x3 few with more than 116; and a thread that just does not spill is
-     * slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted: 124 for weights 180.4 us, 116 178.5, 108 178.4). */
+    /* On sm_90 no kernel with more than 144 registers for weights was ever clean, and in bf16x3 few with more than 116. A thread that just
+     * does not spill is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted: 124 registers for weights 180.4 us,
+     * 116 178.5, 108 178.4). */
     enum { MOST = 144, MOST_IN_BF16X3 = 116, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
     uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     for (;;) {

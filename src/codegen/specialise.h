@@ -1,41 +1,39 @@
-/* specialise.h - from compiled cells to a kernel without spills: source, compile, and fewer weights in registers until one is
- * clean. */
+/* specialise.h - makes a kernel without spills from compiled cells: generates, compiles, and retries with fewer weights in registers. */
 #pragma once
 
 #include "codegen/compile.h"
 #include "codegen/generate.h"
 #include "plan/machine.h"
 
-/* The means: a compiler (a driver's, or NVRTC alone), and functions that are told what happens. */
+/* Inputs and callbacks: a compiler (a driver's, or NVRTC alone), and functions that are told about progress. */
 typedef struct vpps_specialiser {
     const vpps_model *model;
-    const vpps_plan *pool;     /* where vectors and tables lie */
-    const uint32_t *matrix_at; /* of every parameter: first word in the buffers of matrices */
+    const vpps_plan *pool;     /* where vectors and lookup tables lie */
+    const uint32_t *matrix_at; /* indexed by parameter: its first word in the buffers of matrices */
     const vpps_machine *machine;
-    /* Compiles a source; fills in the report. The artifact is the caller's business. */
+    /* Compiles a source and fills in the report. Keeping the artifact is the caller's task. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
-    /* NULL, or compiles to the disk cache alone, in another thread while `compile` runs: the kernel that is tried next if the present one
-     * spills. */
+    /* May be NULL. Compiles into the disk cache only, while `compile` runs: the kernel to try next if this one spills. */
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
-    void (*log)(void *context, const char *line); /* may be NULL: told that a kernel was rejected, and why */
+    void (*log)(void *context, const char *line); /* may be NULL; is told that a kernel was rejected, and why */
     void *context;
-    bool spills; /* accept a kernel that spills where all do: it is slower, not wrong */
+    bool spills; /* accept a kernel that spills if all kernels do: slower, but correct */
 } vpps_specialiser;
 
-/* Makes the kernel of a plan whose machine and cells are filled in; the rest is filled in here. *registers: that a thread may
- * have for weights, 0: as many as go; then, those with which neither a frame nor spills are left. *source
- * (NULL: not wanted) is the caller's, to be freed. Fails with POOL when no kernel is clean and one that spills will not do, and with what compile fails with. Free
- * the plan with vpps_kernel_plan_free in any case. */
+/* Makes the kernel of a plan whose machine and cells are filled in, and fills in the rest. *registers: in, the most
+ * registers of a thread for weights (0: as many as possible); out, the number with which the kernel has neither a stack
+ * frame nor spills. The caller frees *source (`source` may be NULL), and the plan with vpps_kernel_plan_free, also
+ * after a failure. Fails with POOL if no kernel is acceptable, and as `compile` does. */
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);
 
-/* Words of shared memory that a CTA's weights may take, in a kernel of so many parameters. */
+/* Returns the words of shared memory that a CTA's weights may take, in a kernel of n_params parameters. */
 uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params);
 
-/* A line for people: cells, VPs, threads, registers. */
+/* Writes one readable line: cells, VPs, threads, registers. */
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes);
 
-/* Where the model's matrices lie one after the other: at[p] for each of its parameters; *words: of all. Fails with POOL: beyond
- * 2^32 elements. */
+/* Places the model's matrices one after the other: at[p] is the first word of parameter p, *words their total. Fails
+ * with POOL if there are more than 2^32 elements. */
 vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words);

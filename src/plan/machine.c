@@ -1,8 +1,8 @@
-/* machine.c - the architectures that kernels are generated for, and what their GPUs have. */
+/* machine.c - the architectures that kernels are generated for, and the properties of their GPUs. */
 #include "plan/machine.h"
 
-/* X(arch, SMs, KiB of shared memory an SM, of it a CTA's, KiB of L2). SMs and L2 are a product's, the rest holds for the
- * architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are
+/* Architectures as X(arch, SMs, KiB of shared memory per SM, KiB of it that a CTA may use, KiB of L2). SMs and L2 are those of a product,
+ * the rest holds for the architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are
  * those of its whole chip. Registers are the same in all. */
 #define ARCHITECTURES(X)                                                                                               \
     X(75, 72, 64, 64, 6144)                                                                                            \
@@ -24,7 +24,7 @@ static const struct architecture {
 #undef X
 };
 
-/* The number in "sm_90" or "90"; 0, which no architecture has, for anything else. */
+/* Returns the number in "sm_90" or "90"; 0, which no architecture has, for any other text. */
 static uint32_t parse_arch(const char *text) {
     uint64_t arch;
     if (strncmp(text, "sm_", 3) == 0) text += 3;

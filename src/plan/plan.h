@@ -1,12 +1,12 @@
-/* plan.h - which VP owns which rows, and where parameters lie: common to schedulers and devices. */
+/* plan.h - which VP owns which rows, and where parameters lie; used by schedulers and devices. */
 #pragma once
 
 #include "base/base.h"
 
 #define VPPS_NO_OFFSET UINT32_MAX
 
-/* Rows of a matrix, of a vector, and of every value with as many rows, are owned alike: blocks of row_block rows are dealt out in order. So
- * work that reads and writes only a VP's own rows needs no barrier against the same VP's other work. */
+/* A VP's range of rows. Matrices, vectors and values with equally many rows are divided equally: blocks of row_block
+ * rows are dealt in order. So work on a VP's own rows needs no barrier against other work of that VP. */
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
@@ -18,17 +18,17 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* Where parameters lie. Vectors and lookup tables lie in the pool, where scripts name them by their offsets; each device places matrices as
- * it likes. */
+/* Where parameters lie. Vectors and lookup tables lie in the pool of device memory, and scripts name them by offsets.
+ * Each device places matrices itself. */
 typedef struct vpps_plan {
     uint32_t n_vps;
-    uint32_t *values;    /* vector, lookup: offset of the values; matrix: unused */
-    uint32_t *gradients; /* vector: offset of the gradient; else unused */
+    uint32_t *values;    /* vector, lookup: offset of the values; unused for matrices */
+    uint32_t *gradients; /* vector: offset of the gradient; otherwise unused */
     uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
-    uint32_t norms;      /* offset of n_vps words: the VPs' sums of squares */
-    /* Where lookup tables are shared out over processes, the pool begins with as many words as whole tables would have. They have no
-     * memory: scripts use their offsets as names of entries. */
+    uint32_t norms;      /* offset of n_vps words: each VP's sum of squared gradients */
+    /* If lookup tables are sharded over processes, the pool's first `sharded` offsets name table entries as if whole
+     * tables lay there; no memory belongs to them. */
     uint32_t sharded;
-    uint32_t batch;      /* first offset of a batch's tensors */
-    uint32_t pool_words; /* there are */
+    uint32_t batch;      /* first offset of a batch's tensors in the pool */
+    uint32_t pool_words; /* size of the pool */
 } vpps_plan;
