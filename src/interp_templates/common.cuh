@@ -1,15 +1,16 @@
-/* common.cuh - what all parts of a kernel use. */
+/* common.cuh - helpers for all parts of a kernel. */
 
 #ifndef VPPS_SIMT
-#define VPPS_PART __device__ __forceinline__ /* weights are in registers only where all is one function */
+/* Weights stay in registers only if everything is inlined into one function. */
+#define VPPS_PART __device__ __forceinline__
 #else
-#define VPPS_PART static __noinline__ /* else a thread's stack would hold the values of all stages */
+#define VPPS_PART static __noinline__ /* otherwise a thread's stack would hold the values of all stages */
 #endif
 
 #define VPPS_LANE (threadIdx.x % 32)
 #define VPPS_WARP (threadIdx.x / 32)
 
-/* Loaded and stored at once. */
+/* Four floats that one instruction loads or stores. */
 struct __align__(16) vpps_quad {
     float x, y, z, w;
 };
@@ -20,14 +21,15 @@ struct __align__(8) vpps_pair {
 
 __shared__ vpps_task_header vpps_header;
 __shared__ __align__(16) vpps_failure vpps_before; /* how the preceding launch ended */
-__shared__ float vpps_parts[32];                   /* of sums over the CTA */
-__shared__ unsigned vpps_touched[VPPS_PARAMS + 1]; /* parameters whose gradient this VP has begun in this batch */
+__shared__ float vpps_parts[32];                   /* scratch for sums over the CTA */
+/* By parameter: whether this VP has begun the parameter's gradient in this batch. */
+__shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* A copy of the script's blocks, if they are no more than this: every task reads one. */
+/* A copy of the script's blocks, which every task reads, if there are no more than VPPS_SHARED_BLOCKS. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
-/* Words of the script from word `at` on. A pointer for each array would cost an addition more for each access. */
+/* An array of the script's words from word `at` on. A pointer instead would cost one more addition per access. */
 struct vpps_array {
     const unsigned *script;
     unsigned at;
@@ -38,7 +40,7 @@ struct vpps_array {
 struct vpps_kernel_task {
     unsigned kind, operands[3];
     unsigned wait, signals, signal;
-    const vpps_task *at; /* in the script */
+    const vpps_task *at; /* address of the task in the script */
 };
 
 __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
@@ -48,7 +50,7 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
                             __float_as_uint(b.z), t};
 }
 
-/* Waits for the task's barrier. A stage computes all addresses before that, so that its loads begin right after. */
+/* Waits for the task's barrier. A stage computes all addresses before, so that its loads begin right after. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
     if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.end, a.watchdog_ns, t.at, t.wait, t.signals);
 }
@@ -60,14 +62,14 @@ __device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* body(i) for i = first, first + step ... below n. */
+/* Calls body(i) for i = first, first + step, ... < n. */
 template <class BODY>
 __device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsigned step, const BODY &body) {
 #pragma unroll 1
     for (unsigned i = first; i < n; i += step) body(i);
 }
 
-/* A long sum as two floats: rounding takes from the first what the second adds up (Knuth's two-sum). GPUs have few units for doubles. */
+/* A long sum as two floats: the second has the rounding errors of the first (Knuth's two-sum), since doubles are slow on GPUs. */
 struct vpps_long_sum {
     float high, low;
     __device__ __forceinline__ void add(float x) {
@@ -75,11 +77,12 @@ struct vpps_long_sum {
         low += (high - (sum - other)) + (x - other);
         high = sum;
     }
-    /* Of a sum that is not finite the first float says so; the second is NaN. */
+    /* A sum that is not finite is the first float; the second is NaN then. */
     __device__ __forceinline__ float value() const { return low == low ? high + low : high; }
 };
 
-/* sum + term(k) + term(k + step) ... below n. VPPS_RUN terms are added up in one float, and such runs in two. UNROLL: of the loop. */
+/* Returns sum + term(k) + term(k + step) + ... for indices < n. Runs of VPPS_RUN terms are summed in one float, and the
+ * runs in two. UNROLL is the loop's unroll factor. */
 enum { VPPS_RUN = 256 };
 template <unsigned UNROLL, class TERM>
 __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {
@@ -100,13 +103,13 @@ __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, 
     return total.value();
 }
 
-/* The share of n dealt items that belongs to number `member` of `parts`. */
+/* Returns the range of n items that belongs to number `member` of `parts` equal shares. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
 }
 
-/* The sum over the CTA, in a fixed order; every thread gets it. All threads; ends with a barrier. */
+/* Returns the sum over the CTA to every thread, in a fixed order. All threads must call it; ends with a barrier. */
 __device__ __forceinline__ float vpps_cta_sum(float x) {
     x = vpps_warp_sum(x);
     if (VPPS_LANE == 0) vpps_parts[VPPS_WARP] = x;
@@ -116,7 +119,7 @@ __device__ __forceinline__ float vpps_cta_sum(float x) {
     return x;
 }
 
-/* The sum of WARPS numbers, one from each warp, which lie side by side from a quad on; in the order of the warps. */
+/* Returns the sum of WARPS numbers, one from each warp, in the order of the warps. They are adjacent, aligned to four words. */
 template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
     float sum = 0.0f;
 #pragma unroll
@@ -129,9 +132,9 @@ template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(con
     return sum;
 }
 
-/* Sums over LANES neighbouring lanes, a power of two, of COUNT values of each, a multiple of LANES or a power of two below:
- * afterwards lane l of them has the sums of the COUNT / LANES values from l * COUNT / LANES on, or that of value l * COUNT / LANES. Each
- * step halves the values that a lane is left with. */
+/* Sums COUNT values of each lane over LANES adjacent lanes, a power of two; COUNT is a multiple of LANES or a smaller
+ * power of two. Afterwards lane l of them has the sums of the COUNT / LANES values from l * COUNT / LANES on, or of the
+ * one value l * COUNT / LANES. Each step halves the values that a lane keeps. */
 template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) {
     if constexpr (LANES > 1) {
         constexpr int HALF = COUNT / 2, MASK = LANES / 2;
@@ -149,7 +152,7 @@ template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold
     }
 }
 
-/* The vertex, counted from the first of n, that member number `at` of the block belongs to. */
+/* Returns the vertex, counted from the first of n, whose list contains member number `at` of the block. */
 __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, unsigned first, unsigned n, unsigned at) {
     unsigned low = 0, high = n;
 #pragma unroll 1
@@ -164,9 +167,9 @@ __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, uns
     return low;
 }
 
-/* Copies that go on while the thread does. cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
+/* Asynchronous copies to shared memory: cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
 #if !defined(VPPS_SIMT) && __CUDA_ARCH__ >= 800
-/* Stores a zero unless the word is there. */
+/* Copies one word, or stores a zero unless `there`. */
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
                  "l"(from), "r"(there ? 4 : 0)
@@ -177,8 +180,9 @@ __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
                  : "memory");
 }
 __device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* Ends a group of copies; waits for all groups but the last. */
+/* Ends a group of asynchronous copies. */
 __device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Waits for all groups of copies except the last one. */
 __device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 #else
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }

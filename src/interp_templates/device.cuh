@@ -1,9 +1,10 @@
-/* device.cuh - a kernel's use of the GPU: memory order, a thread's number, the rows that a VP owns, sums over a warp, barriers between VPs,
- * failures. */
+/* device.cuh - hardware operations of a kernel: memory order, thread numbers, the rows that a VP owns, sums over a
+ * warp, barriers between VPs, failures. */
 
 #ifndef VPPS_SIMT
-/* PTX ISA 8.0, "Memory Consistency Model": the release makes visible at device scope what the CTA did before its barrier;
- * the acquire, before the CTA's next barrier, lets the whole CTA see what was released. Software SIMT has its own. */
+/* Release and acquire operations (PTX ISA 8.0, "Memory Consistency Model"). The release makes everything visible at
+ * device scope that the CTA did before its barrier; the acquire, before the CTA's next barrier, lets the whole CTA see
+ * what was released. Software SIMT has its own versions. */
 __device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
@@ -17,11 +18,11 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
-#define VPPS_SIMT_UNWATCHED /* a function whose accesses software SIMT is not to watch */
+#define VPPS_SIMT_UNWATCHED /* marks a function whose memory accesses software SIMT does not watch */
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
-/* The thread's and the CTA's number, read anew wherever they are asked for: what is derived from them would otherwise be
- * kept in registers through the whole kernel, beside the weights. */
+/* Return the thread's and the CTA's number, read anew at each use. Otherwise values derived from them would be kept in
+ * registers through the whole kernel, beside the weights. */
 __device__ __forceinline__ unsigned vpps_thread() {
     unsigned x;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
@@ -37,8 +38,8 @@ __device__ __forceinline__ unsigned vpps_thread() { return threadIdx.x; }
 __device__ __forceinline__ unsigned vpps_vp() { return blockIdx.x; }
 #endif
 
-/* At the beginning of a task. What is derived from a thread's and a CTA's number is the same in every task, so that the compiler keeps it
- * in registers from task to task: where the weights leave none for that, a lean kernel reads them anew. */
+/* Stands at the beginning of a task. Values derived from thread and CTA numbers are the same in every task, so the compiler keeps them in
+ * registers. A lean kernel, whose weights leave no registers for that, reads the numbers anew. */
 #if VPPS_LEAN && !defined(VPPS_SIMT)
 struct vpps_index {
     unsigned x;
@@ -50,8 +51,8 @@ struct vpps_index {
 #define VPPS_READ_PLACE (void)0
 #endif
 
-/* Makes the compiler compute x before loads that come after this. Else a load that needs x may also wait for all loads begun before, since
- * a thread has few counters for loads in flight. (The assembler may still choose another order.) */
+/* Makes the compiler compute x before later loads. Otherwise a load that needs x might also wait for all earlier loads,
+ * since a thread has few counters for loads in flight. (The assembler may still choose another order.) */
 __device__ __forceinline__ void vpps_know(unsigned &x) {
 #ifndef VPPS_SIMT
     asm volatile("" : "+r"(x)::"memory");
@@ -67,10 +68,10 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Rows of something with so many that part `member` of `parts` owns; plan/plan.h, vpps_rows_of. */
+/* Returns the range of rows that part `member` of `parts` owns, as vpps_rows_of of plan/plan.h does. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* known when compiling, mostly */
+    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* mostly known at compile time */
     const unsigned before = narrow ? blocks * member / parts : (unsigned)((unsigned long long)blocks * member / parts);
     const unsigned after =
         narrow ? blocks * (member + 1) / parts : (unsigned)((unsigned long long)blocks * (member + 1) / parts);
@@ -79,22 +80,23 @@ __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts,
     return r;
 }
 
-/* Sum and maximum over each group of `lanes` lanes, a power of two: every lane gets its group's. */
+/* Returns to every lane the sum over its group of `lanes` adjacent lanes, a power of two. */
 __device__ __forceinline__ float vpps_warp_sum(float x, unsigned lanes = 32) {
 #pragma unroll
     for (unsigned other = lanes / 2; other > 0; other /= 2) x += __shfl_xor_sync(0xffffffffu, x, other);
     return x;
 }
 
+/* Returns to every lane the maximum over its group of `lanes` adjacent lanes. */
 __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
 #pragma unroll
     for (unsigned other = lanes / 2; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, other));
     return x;
 }
 
-/* The first failure is kept. A VP that has failed, or learns of a failure, goes on without waiting, computes with whatever it finds, and
- * still signals. Writes before a signal are seen after the wait for it: so every VP that comes to the update sees the failure, and updates
- * nothing. */
+/* Reports a failure; only the first one is kept. A VP that has failed, or learns of a failure, continues without
+ * waiting, computes with whatever it finds, and still signals. Since writes before a signal are visible after the wait
+ * for it, every VP that reaches the update sees the failure and updates nothing. */
 __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned long long launch_end, unsigned kind,
                                             unsigned address, unsigned value, unsigned have, unsigned wanted) {
     vpps_failure *f = (vpps_failure *)failure;
@@ -122,7 +124,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
         unsigned long long start = 0;
 #pragma unroll 1
         for (;;) {
-            unsigned have = 0, polls = 256; /* without a pause, since the signals are on their way */
+            unsigned have = 0, polls = 256; /* polls without a pause at first, since the signals are on their way */
 #pragma unroll 2
             while (have < wanted && polls--) have = VPPS_ACQUIRE_LOAD(counter);
             if (have >= wanted) break;
@@ -137,8 +139,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* The counter that the VP adds one to when it signals, and the thread that does. They are computed here, not after the CTA's next
- * barrier. */
+/* The counter that the VP increments to signal, and whether this thread does so. Both are computed before the CTA's barrier. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

@@ -1,20 +1,19 @@
-/* failure.cuh - how a launch ended, for VPs and for the host; and where the counters of barriers lie. Read by the host's C compiler,
- * too. */
+/* failure.cuh - how a launch ended, for VPs and for the host, and the distance of barrier counters. The host's C compiler reads it, too. */
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 
-/* How a launch ended; zeroed before it. The first VP that fails says why. norm: of the gradient, where the script takes it. loss:
- * where the kernel adds it up itself. */
+/* How a launch ended; zeroed before it. The first VP that fails writes the reason. norm is that of the gradient, if the
+ * script computes it; loss is set if the kernel sums it itself. */
 typedef struct vpps_failure {
-    unsigned failed; /* a vpps_failure_kind */
+    unsigned failed; /* kind of the failure, a vpps_failure_kind */
     unsigned vp, address, value, have, wanted;
     float norm, loss;
 } vpps_failure;
 
-/* BEFORE: nothing was done, because the preceding launch failed, or its loss or norm was not finite where both must be. */
+/* BEFORE: the launch did nothing, because the preceding launch failed, or had a non-finite loss or norm where both must be finite. */
 enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
 
-/* Results that the kernel writes to the host's memory; zeroed before the launch. Times: of the GPU's clock, of the first VP. */
+/* Results that the kernel writes to host memory; zeroed before the launch. Times are the first VP's, by the GPU's clock. */
 typedef struct vpps_launch_end {
     unsigned long long begin_ns, end_ns;
     unsigned failed;
@@ -22,7 +21,7 @@ typedef struct vpps_launch_end {
     unsigned unused;
 } vpps_launch_end;
 
-/* Barrier counters lie so many words apart: a sector of the L2 cache each. */
+/* Words from one barrier counter to the next: each has a sector of the L2 cache to itself. */
 enum { VPPS_COUNTER_WORDS = 8 };
 
 #endif

@@ -1,12 +1,13 @@
-/* loads.cuh - loads the resident weights, when a launch begins. codegen/resident.h and codegen/fragments.h say which thread has which. Zeros
- * stand where a VP has fewer rows, or a row fewer columns. */
+/* loads.cuh - loads the resident weights when a launch begins. codegen/resident.h and codegen/fragments.h say which
+ * thread has which weights. If a VP has fewer rows, or a row fewer columns, the rest is zero. */
 
 /* ---------------------------------------------------------------- in fp32 */
 
-/* A thread has COLUMNS elements, RUN side by side, of each of ROWS rows of MATRIX, a vpps_matrix; its lane's block is one of BLOCKS. */
+/* Loads a thread's part of MATRIX, a vpps_matrix: COLUMNS elements, RUN of them adjacent, of each of ROWS rows. The warp's lanes form
+ * BLOCKS blocks. */
 template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned BLOCKS> struct vpps_resident_matrix {
     vpps_rows own;
-    const float *from; /* the VP's first row */
+    const float *from; /* address of the first row that the VP owns */
 
     __device__ __forceinline__ vpps_resident_matrix(const vpps_arguments &a, unsigned member)
         : own(vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, member)),
@@ -23,7 +24,7 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
         });
     }
 
-    /* Begins to copy the thread's words to shared memory, on their way to its registers: vpps_take_staged. */
+    /* Starts to copy the thread's words to shared memory, from where vpps_take_staged moves them to registers. */
     __device__ __forceinline__ void stage(float *to) const {
         each_run([&](unsigned i, const float *at, bool there) {
 #pragma unroll
@@ -32,8 +33,8 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
         });
     }
 
-    /* Begins to copy all threads' words to shared memory, where they stay. Neighbouring threads copy adjacent elements. A loop:
-     * straight-line code would begin with all loads at once, and lack registers for them. */
+    /* Starts to copy all threads' words to shared memory, where they stay. Adjacent threads copy adjacent elements. It
+     * is a loop, since straight-line code would start all loads at once and lack registers for them. */
     __device__ __forceinline__ void copy_to(float *to) const {
         constexpr unsigned HEIGHT = ROWS * BLOCKS, WIDTH = COLUMNS / RUN * SPAN;
 #pragma unroll 4
@@ -52,14 +53,15 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 
   private:
-    static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN; /* of a block; elements */
+    /* lanes of each block; elements that a block covers per round */
+    static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
 
     static __device__ __forceinline__ unsigned word_of(unsigned row, unsigned column) {
         return row * MATRIX::ROW_WORDS + column * MATRIX::WORDS;
     }
 
-    /* body(i, at, there) for each RUN of the thread's words, from its word i on: they are at `at`. Padding is not there, but like the matrix's
-     * first elements. */
+    /* Calls body(i, at, there) for each RUN of the thread's words from word i on; `at` is their address. For padding,
+     * `there` is false and `at` is the address of the matrix's first elements. */
     template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
 #pragma unroll
         for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {
@@ -72,7 +74,7 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 };
 
-/* Takes WORDS words of the thread, which stage() has copied, to its registers from number AT on. */
+/* Moves WORDS words of the thread, which stage() has copied, to its registers from number AT on. */
 template <unsigned AT, unsigned WORDS>
 __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], const float *staged) {
 #pragma unroll
@@ -82,8 +84,8 @@ __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], c
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* Step STEP of STEPS of a fragment: 16 elements of its rows, of LENGTH each, which FROM, a vpps_fragment_rows, has, become words of TO, a
- * vpps_fragment_words. */
+/* Loads step STEP of STEPS of a fragment: 16 elements of its rows of LENGTH elements, from FROM, a vpps_fragment_rows,
+ * to words of TO, a vpps_fragment_words. */
 template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> struct vpps_fragment_step {
     static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights) {
         constexpr bool WHOLE = STEPS * 16 * VPPS_WARPS <= LENGTH;
@@ -96,7 +98,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> 
     }
 };
 
-/* Loads the words of some steps, all at once. */
+/* Loads the words of several steps (16 elements each), all at once. */
 template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights) {
     const vpps_quad q[] = {STEPS::load(weights)...};
     unsigned i = 0;
@@ -106,16 +108,16 @@ template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(co
 
 /* ---------------------------------------------------------------- vectors */
 
-/* The VP's rows, of HEIGHT, of a vector that products start from: from word FROM of the pool on, to word AT of shared memory and the next. */
+/* Loads the VP's rows, of HEIGHT rows, of a vector that products are added to: from word FROM of the pool to word AT of shared memory. */
 template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
-    /* Where word i comes from, if it is one of these. */
+    /* Sets `from` to the pool word from which word i is loaded, if the word belongs to this vector. */
     static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {
         const vpps_rows own = vpps_rows_of(HEIGHT, VPPS_GROUP, member);
         if (i - AT < own.end - own.first) from = FROM + own.first + (i - AT);
     }
 };
 
-/* Loads the first WORDS words of shared memory, which vectors have: one for each thread. */
+/* Loads the vectors at the front of shared memory, WORDS words; each thread loads some. */
 template <unsigned WORDS, class... VECTORS>
 __device__ __forceinline__ void vpps_load_vectors(const vpps_arguments &a, float *shared, unsigned member) {
 #pragma unroll 1

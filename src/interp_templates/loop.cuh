@@ -1,7 +1,7 @@
-/* loop.cuh - the kernel: weights into registers, then task after task. */
+/* loop.cuh - the kernel: loads weights to registers, then runs task after task. */
 
-/* Begins to copy a script that fits to shared memory, and returns the address of the copy; or else the address of the script. Every wait
- * invalidates what L1 has of global memory, and each level reads records of the script. */
+/* Starts to copy the script to shared memory if it fits. Returns the copy's address, or else the script's. Each wait
+ * invalidates global memory in L1, and each level reads the script, so a copy is faster. */
 __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long long script, unsigned words,
                                                                float *shared) {
     if (words > VPPS_SCRIPT_WORDS) return script;
@@ -12,7 +12,7 @@ __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long lon
     return (unsigned long long)to;
 }
 
-/* Notes the time; has the preceding launch's end copied to shared memory; zeroes what the next launches count in. */
+/* Records the start time, starts to copy the preceding launch's end to shared memory, and zeroes what later launches use. */
 __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x < sizeof(vpps_failure) / 16)
         vpps_copy_quad((float *)&vpps_before + 4 * threadIdx.x, (const float *)a.before + 4 * threadIdx.x);
@@ -24,7 +24,7 @@ __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->begin_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Must the launch end before its first task? All VPs get the same answer. */
+/* Returns whether the launch must end before its first task. All VPs get the same answer. */
 __device__ __forceinline__ bool vpps_ends_at_once(const vpps_arguments &a) {
     if (vpps_before.failed) return true;
     return a.finite && (!isfinite(vpps_before.loss) || !isfinite(vpps_before.norm));
@@ -34,7 +34,7 @@ __device__ __forceinline__ void vpps_end(const vpps_arguments &a) {
     if (blockIdx.x == 0 && threadIdx.x == 0) ((vpps_launch_end *)a.end)->end_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Consecutive tasks of one kind are one sum; t becomes the last of them. */
+/* Runs consecutive tasks of one kind, whose gradients form one sum; t becomes the last of them. */
 #define VPPS_OUTER_CASE(kind, make)                                                                                    \
     case kind: {                                                                                                       \
         const unsigned n = vpps_tasks_of_sum(t.at, kind);                                                              \
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     vpps_begin(a);
     a.script = vpps_copy_script(a.script, a.words, vpps_dynamic);
-    const bool resumes = VPPS_PACKS && a.resumes; /* such a launch only steps, and needs no weights */
+    const bool resumes = VPPS_PACKS && a.resumes; /* such a launch only updates, and needs no weights */
     if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
     if (!resumes) vpps_load_late_weights(a, vpps_dynamic);
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {
-            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* they wait themselves */
+            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* stages wait for their barriers themselves */
         default:
             vpps_await(a, t);
             switch (t.kind) {
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
-        t = vpps_load_task(t.at + 1); /* there is one: the last ends the kernel */
+        t = vpps_load_task(t.at + 1); /* a next task exists, since the last one ends the kernel */
         __syncthreads();              /* all threads have written the task's results */
         vpps_send(signal);
     }

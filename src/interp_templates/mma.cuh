@@ -1,21 +1,21 @@
-/* mma.cuh - products of operands in bf16, where VPPS_PARTS says of how many bf16 numbers an operand is the sum: 1, or 2 (bf16x3).
- * 0: products are in fp32.
+/* mma.cuh - products of operands in bf16. VPPS_PARTS is the number of bf16 numbers whose sum is an operand: 1, or 2 (bf16x3); 0: products
+ * are in fp32.
  *
- * mma.sync.m16n8k16 (PTX ISA, "Warp-level matrix instructions"): a warp multiplies 16 vectors with 8 rows of weights, 16 elements of each,
- * and adds to sums in fp32. Lane l has of the vectors l / 4 and l / 4 + 8, and of the row l / 4, four elements as two words of two; of the
- * sums those of the two vectors and the rows 2 (l % 4) and the next. Any four elements of the 16 will do, as long as both operands have the
- * same ones: here they are the adjacent elements from 4 (l % 4) on.
+ * The instruction mma.sync.m16n8k16 (PTX ISA, "Warp-level matrix instructions"): a warp multiplies 16 vectors with 8 rows of weights, 16
+ * elements of each, and adds to fp32 sums. Lane l holds four elements, as two words of two, of vectors l / 4 and l / 4 + 8 and of row l /
+ * 4. Its sums are those of the same two vectors and of rows 2 (l % 4) and 2 (l % 4) + 1. Any four of the 16 elements will do, as long as
+ * both operands use the same ones; here they are the adjacent elements from 4 (l % 4) on.
  *
- * Operands are rounded as src/runtime/cpu/bf16.h has it. */
+ * Operands are rounded as src/runtime/cpu/bf16.h says. */
 #if VPPS_PARTS
 
 #ifndef VPPS_SIMT
 #define VPPS_FUNCTION __device__ __forceinline__
 #else
-#define VPPS_FUNCTION static __noinline__ /* inlined, it would overflow a thread's stack of software SIMT */
+#define VPPS_FUNCTION static __noinline__ /* if inlined, it would overflow a thread's stack in software SIMT */
 #endif
 
-/* Two numbers in bf16, one word for each part: the first number in the lower half. */
+/* Two numbers in bf16: one word per part, with the first number in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
 };
@@ -30,7 +30,8 @@ VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     return pair;
 }
 
-/* Likewise, but a finite number stays finite, and an infinite one becomes the greatest finite number: the rest of it is infinite. */
+/* Rounds two numbers to bf16, keeping finite numbers finite; infinity becomes the greatest finite number, and the part
+ * subtracted from it carries the infinity. */
 VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
     unsigned pair;
     asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
@@ -41,7 +42,7 @@ __device__ __forceinline__ float vpps_rest(float x, float high) {
     return x;
 }
 
-/* Volatile, so that the compiler does not move the instruction into a branch that stores its sums: all lanes of a warp must reach it. */
+/* Multiplies and adds. The instruction is volatile, so that it is not moved into a branch: all lanes must reach it. */
 VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
@@ -65,8 +66,8 @@ VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
 }
 __device__ __forceinline__ float vpps_rest(float x, float high) { return x - high; }
 
-/* Each lane's operands lie in shared memory, where the other lanes read them. Two buffers take turns, so that lanes that go on to the next
- * product do not overwrite them. */
+/* Software SIMT: each lane stores its operands in shared memory for the other lanes. Two buffers alternate, so that
+ * lanes that go on to the next product do not overwrite them. */
 __shared__ unsigned vpps_operands[VPPS_WARPS][2][32][6], vpps_turn[VPPS_WARPS][32];
 
 VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -103,7 +104,7 @@ VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
     return s;
 }
 
-/* One multiply-add of operands that are rounded alike, where there are too few for a warp. */
+/* Does one multiply-add of operands rounded in the same way, for products too small for a warp. */
 VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
     const vpps_split s = vpps_split_of(w, x);
 #if VPPS_PARTS == 2
@@ -113,7 +114,8 @@ VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
     return fmaf(vpps_first_of(s.part[0]), vpps_second_of(s.part[0]), sum);
 }
 
-/* Values that only products read are kept as their parts: the high one in a word's lower half, the other one in the upper. */
+/* Packs a value's bf16 parts into one word, the form in which values are kept that only products read: the high part in
+ * the lower half, the low one in the upper. */
 VPPS_FUNCTION float vpps_in_parts(float x) {
     const vpps_split s = vpps_split_of(x, 0.0f);
 #if VPPS_PARTS == 2
@@ -122,6 +124,7 @@ VPPS_FUNCTION float vpps_in_parts(float x) {
     return __uint_as_float(s.part[0]);
 #endif
 }
+/* Returns the value that a word of bf16 parts stands for. */
 VPPS_FUNCTION float vpps_whole_of(float kept) {
     const unsigned word = __float_as_uint(kept);
 #if VPPS_PARTS == 2
@@ -131,7 +134,7 @@ VPPS_FUNCTION float vpps_whole_of(float kept) {
 #endif
 }
 
-/* Two numbers, which may have been kept in parts. */
+/* Splits two numbers into bf16 parts, or takes the parts of two packed numbers (IN_PARTS). */
 template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y) {
     if (!IN_PARTS) return vpps_split_of(x, y);
     const unsigned first = __float_as_uint(x), second = __float_as_uint(y);
@@ -143,7 +146,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     return s;
 }
 
-/* A lane's words of 16 elements of vectors or rows: of each part word `at`, and the one two words or one word after it. */
+/* A lane's words of 16 elements of vectors or rows, for each part. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
@@ -156,15 +159,15 @@ template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsig
     }
 }
 
-/* Four elements of a vector of LENGTH, zeros after its end: number `element` lies at x. QUADS: it begins at a quad, and ends at one. WHOLE:
- * no end is near. */
+/* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`.
+ * QUADS: the vector begins and ends at a multiple of four words. WHOLE: the end is not near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
     if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
     return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
 
-/* Elements of two of 16 vectors, from `element` on. */
+/* Loads elements of two of 16 vectors, from `element` on. */
 template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
     vpps_words to;
@@ -173,7 +176,7 @@ VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsi
     return to;
 }
 
-/* Adds products with 8 rows of weights; of each part two words, b0 b1. */
+/* Adds products with 8 rows of weights, given as two words (b0, b1) per part. */
 VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
 #if VPPS_PARTS == 2
     vpps_mma(sums, x.part[0], b[2], b[3]);
@@ -182,14 +185,14 @@ VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, cons
     vpps_mma(sums, x.part[0], b[0], b[1]);
 }
 
-/* A row of weights that is dealt: where its matrix begins, how many rows the matrix has, the row's number among those that the VP owns, and
- * the words from one row and from one element to the next. All 0: padding, whose sums nobody reads. */
+/* A row of weights of a dealt matrix: where the matrix begins, its number of rows, the row's number among those that the VP owns, and the
+ * words from one row and from one element to the next. All zero: padding, whose sums nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Four elements of the row, zeros after its end. A VP that has no such row gets another one, whose sums nobody reads. QUADS: rows begin and
- * end at a quad. WHOLE: no end is near. */
+/* Loads four elements of the row, with zeros after its end. A VP without such a row gets another row, whose sums nobody
+ * reads. QUADS: rows begin and end at a multiple of four words. WHOLE: the end is not near. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
@@ -205,8 +208,8 @@ VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_we
     return q;
 }
 
-/* Turns 32 columns of 16 vectors into 32 rows of 16 elements. Of each four columns from 4 (l / 4) on, the first two go to `left`, the
- * others to `right`. The lane has quads of four vectors: number 4 (l % 4) and the next. */
+/* Transposes 32 columns of 16 vectors into 32 rows of 16 elements. Of the four columns from 4 (l / 4) on, the first two go to `left`, the
+ * others to `right`. The lane holds four columns of each of the vectors 4 (l % 4) to 4 (l % 4) + 3. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
     vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
@@ -215,12 +218,12 @@ VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vp
     vpps_put_words<IN_PARTS>(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
-/* The mask of a word of two vectors, `at` and the next: the halves of those below n. */
+/* Returns the mask of a word that holds vectors `at` and `at` + 1: the halves of those less than n. */
 __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds products of 32 columns of 16 vectors with 8 rows of others, of which the lane has four vectors' elements of row l / 4. */
+/* Adds products of 32 columns of 16 vectors with 8 rows of other vectors; the lane has elements of row l / 4 of four of them. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                     const vpps_words &right, const float (&d)[4], unsigned low_mask,
@@ -236,7 +239,7 @@ VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4
     vpps_add_products(right_sums, right, b);
 }
 
-/* Sums of four columns of a row of a gradient, or of the terms that are added to it. */
+/* Stores sums of four columns of a row of a gradient, or with `add` adds them to it. */
 template <bool QUADS, unsigned LENGTH>
 VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
     if (QUADS) {
@@ -256,5 +259,5 @@ VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps
 }
 #else
 __device__ __forceinline__ float vpps_multiply_add(float w, float x, float sum) { return sum + w * x; }
-__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* no value is kept in parts */
+__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* in fp32, no value is kept in parts */
 #endif

@@ -1,8 +1,8 @@
-/* outer.cuh - gradients of parameters: of matrices, sums of dy x^T over all vectors dy and x of a cell's vertices, of the rows and columns
- * that the VP has; of vectors, sums of dy; of matrices that are values, too. Tasks that follow each other, as groups' blocks do, are one
- * sum. */
+/* outer.cuh - gradients of parameters. Gradients of matrices are sums of outer products dy x^T over all vectors dy and
+ * x of a cell's vertices, for the rows and columns that the VP has; those of vectors are sums of dy, as are those of
+ * matrices that are read as values. Consecutive tasks, such as those of several groups' blocks, form one sum. */
 
-/* How many tasks from this one on are of one kind, without a barrier between them. */
+/* Returns how many tasks from t on have this kind and no barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
     unsigned n = 1;
 #pragma unroll 1
@@ -12,32 +12,33 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
 
 /* ---------------------------------------------------------------- the vectors of a sum */
 
-/* A sum's tasks. A cell has a struct of its own, derived from this one, whose task(i) finds the vectors of task i. */
+/* The tasks of one sum. A cell derives a struct, whose task(i) finds the vectors of task i. */
 struct vpps_sum {
     const vpps_arguments &a;
-    float *staged; /* in shared memory */
+    float *staged; /* vectors in shared memory */
     const vpps_task *tasks;
     unsigned n, vp;
 };
 
-/* Where a task's vectors lie: of each axis the first item, how many there are, and the word where item 0's record would begin; arrays that
- * say where items lie. */
+/* Where a task's vectors lie: for each list axis the first item, the number of items, and the word where item 0's
+ * record would begin; and the arrays that locate other items. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* A value's vectors: COLUMNS of them, of LENGTH elements, an item. QUADS: they begin and end at a quad. IN_PARTS: each element is kept as
- * its bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of STRIDE words; 0: all are one. Functions here
- * return a word of the pool that lies OFFSET words before the element: added last, to an address, OFFSET becomes part of the load. */
+/* A value's vectors: COLUMNS vectors of LENGTH elements per item. QUADS: they begin and end at a multiple of four
+ * words. IN_PARTS: elements are kept as bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of
+ * STRIDE words (0: all items are one). Functions return a pool word OFFSET words before the element: OFFSET is added
+ * last, to an address, so that it becomes part of the load. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
     static constexpr unsigned AXIS = VALUE_AXIS, LENGTH = ROWS, COLUMNS = COLS, OFFSET = WORD;
     static constexpr bool QUADS = AT_QUADS, IN_PARTS = AS_PARTS;
 
-    /* Of a task: how many vectors; where item i begins, and vector k. */
+    /* Returns the number of vectors of a task. */
     template <class TASK> static __device__ __forceinline__ unsigned count(const TASK &t) {
         return t.n[AXIS] * COLUMNS;
     }
@@ -51,13 +52,13 @@ struct vpps_vectors {
     static __device__ __forceinline__ float element(float kept) { return IN_PARTS ? vpps_whole_of(kept) : kept; }
 };
 
-/* Is there a gradient to add to? VPPS_NONE: in any case. */
+/* Returns whether the parameter already has a gradient, so that sums must be added to it. VPPS_NONE: always true. */
 __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == VPPS_NONE || vpps_touched[param]; }
 
-/* Notes that a gradient is begun. Several threads may: all of them store the same. */
+/* Notes that a parameter has a gradient. Several threads may do so at once, with the same value. */
 VPPS_SIMT_UNWATCHED __device__ __forceinline__ void vpps_begin_gradient(unsigned param) { vpps_touched[param] = 1; }
 
-/* The gradients of these parameters are begun, if there are vertices. */
+/* Notes that these parameters have gradients, if there are vertices. */
 template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
     VPPS_READ_PLACE;
     __syncthreads();
@@ -67,12 +68,12 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* The gradient of a vector, at word GRADIENT of the pool: the sum of dy number BEGIN to END. */
+/* The gradient of a vector at word GRADIENT of the pool: the sum of the dys number BEGIN to END. */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
 
-/* Constant number i. */
+/* A list of constants; get(i) returns constant number i. */
 template <unsigned... CONSTANTS> struct vpps_constants {
     static __device__ __forceinline__ unsigned get(unsigned i) {
         unsigned k = 0, got = 0;
@@ -81,8 +82,9 @@ template <unsigned... CONSTANTS> struct vpps_constants {
     }
 };
 
-/* Sums of dys that lie like DY, WORDS words further on. A warp has a row of one sum, and its lanes go over vectors; the VP has MOST rows at
- * most. BEFORE: rows of the sums that other calls make, which take the warps before. ADDS: some are added to sums of preceding calls. */
+/* Sums dys of the same layout as DY, at distances WORDS. A warp computes one row of one sum, its lanes sharing the
+ * vectors; the VP has at most MOST rows. BEFORE: rows of sums that other calls compute, on the preceding warps. ADDS:
+ * some are added to sums of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -114,8 +116,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* The gradient, at word MATRIX, of a matrix that cells read as a value: the sum over the items of DY. A thread has an element; neighbours
- * have elements of one column. */
+/* Sums the gradient, at word MATRIX, of a matrix that cells read as a value, over the items of DY. Each thread computes
+ * one element; adjacent threads have elements of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -141,7 +143,7 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 
 /* ---------------------------------------------------------------- long sums of products */
 
-/* Products of so many vectors are added up before they are added to those before. */
+/* Vectors whose products are summed before they are added to the total so far. */
 enum { VPPS_LONG_SUM = 4096 };
 
 /* What comes next of a sum: vector `from` of a task. The run at hand has `done` vectors. */
@@ -184,7 +186,7 @@ struct vpps_runs {
  *
  * A thread has some rows and columns at a time. The gradient begins at word MATRIX. */
 
-/* Adds AT_ONCE vectors from k on of a task, all of which are loaded before the first is used. */
+/* Adds products of AT_ONCE vectors of a task from k on; all of them are loaded before the first is used. */
 template <unsigned AT_ONCE, class DY, class X, int ROWS, int COLUMNS, class TASK>
 __device__ __forceinline__ void vpps_add_block(float (&q)[ROWS][COLUMNS], const TASK &t, unsigned k, unsigned row,
                                                unsigned rows, unsigned column, unsigned columns) {
@@ -253,18 +255,19 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
  *
  * codegen/generate_outer_tiles.c says what units and slots are. */
 
-/* Of a unit: where its columns of x and its slots begin in a staged vector, the length of x, and the columns of the VP before these. */
+/* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). This is where its columns and
+ * slots begin in a staged vector, the length of x, and the VP's columns that precede the unit's. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A slot of a unit: where the gradient of its matrix begins; its row among those of the VP; the matrix's rows, 0 for padding; the
- * parameter. */
+/* A slot, one row of dy, of a unit: where the gradient of its matrix begins, its row among the VP's, the matrix's rows (0: padding), and
+ * the parameter. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
 
-/* Four elements from `column` on of so many. QUADS: they lie at quads, and so does the end. */
+/* Copies the elements from `column` to `column` + 3 that are less than `columns`. QUADS: rows begin and end at a multiple of four words. */
 template <bool QUADS>
 __device__ __forceinline__ void vpps_copy_columns(float *to, const float *from, unsigned column, unsigned columns) {
     if (QUADS) {
@@ -276,7 +279,7 @@ __device__ __forceinline__ void vpps_copy_columns(float *to, const float *from, 
     }
 }
 
-/* Adds products of slots and the thread's four columns, of n vectors of ROW words each, up to the next multiple of AT_ONCE. */
+/* Adds products of the slots (rows of dy) and the thread's four columns for n vectors of ROW words, rounded up to a multiple of AT_ONCE. */
 template <unsigned SLOTS, unsigned ROW, unsigned AT_ONCE>
 VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_at, unsigned n, float (&q)[4 * SLOTS]) {
     const float *const x = vectors + x_at, *const d = vectors + d_at;
@@ -300,8 +303,8 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
     }
 }
 
-/* Stores the thread's columns of its unit's slots, or adds them to what is there. Lane s of the LANES that have a unit knows where the
- * columns of slot s begin, and whether to add. All threads. */
+/* Stores the thread's four columns of its unit's slots (rows of the gradient), or adds them to what is there. Lane s of
+ * the unit's LANES lanes knows where slot s begins and whether to add. All threads must call it. */
 template <unsigned SLOTS, unsigned LANES, bool QUADS>
 VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, unsigned column, unsigned columns,
                                 float (&q)[4 * SLOTS]) {
@@ -310,7 +313,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
 #pragma unroll
     for (unsigned s = 0; s < SLOTS; s++) at[s] = __shfl_sync(0xffffffffu, to_row, first + s);
 #pragma unroll
-    for (unsigned s = 0; s < SLOTS; s++) { /* what there is already, all of it at once */
+    for (unsigned s = 0; s < SLOTS; s++) { /* loads all present values at once */
         if (at[s] == VPPS_NONE || !(adds >> s & 1)) continue;
         const float *const row = gradients + at[s] + column;
 #pragma unroll
@@ -331,14 +334,14 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
     }
 }
 
-/* The place of staged vectors: how many there are, from number `from` of a task on. */
+/* A place in shared memory for vectors: `there` of them, from number `from` of a task on. */
 struct vpps_staging {
     float *to;
     unsigned from, there, vp, thread;
 };
 
-/* Copies the columns of X that a unit's lanes have, from column BEFORE of the VP's on, to word AT of staged vectors: a unit's lanes a
- * vector. */
+/* Copies the VP's columns of X from column BEFORE on, as many as a unit's lanes have, to word AT of each staged vector.
+ * The lanes of one unit copy one vector. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -353,14 +356,14 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies ROWS of the VP's rows of DY, at most a warp's lanes, from its row BASE on, to slots FIRST + BASE and the next of those that begin at
- * word AT, SLOTS a unit. A lane has one row of a vector; the warps that copy are WARPS, from number WARP on. Zeros follow the last vector. */
+/* Copies ROWS of the VP's rows of DY (at most 32), from row BASE on, to slots FIRST + BASE and following; slots begin at word AT, with
+ * SLOTS per unit. A lane copies one row of a vector; WARPS warps from number WARP on do so. Zeros follow the last vector. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
-        constexpr unsigned VECTORS = 32 / ROWS; /* of a warp at once */
+        constexpr unsigned VECTORS = 32 / ROWS; /* vectors of a warp at once */
         const unsigned warp = s.thread / 32, lane = s.thread % 32;
         if (warp - WARP >= WARPS || lane >= VECTORS * ROWS) return;
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, s.vp);
@@ -374,19 +377,20 @@ struct vpps_staged_rows {
     }
 };
 
-/* Sums of units of LANES, which have SLOTS each. Staged vectors have WORDS; VECTORS are brought at once, while those before them are added
- * up, AT_ONCE after the other. WITH_VECTORS: the gradients of vectors are made while the first copies go on. STAGED: what is brought. */
+/* Sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once
+ * while the preceding ones are added, AT_ONCE after the other. WITH_VECTORS: gradients of vectors are computed during
+ * the first copies. STAGED: what is copied. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, bool QUADS,
           bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
-    /* All threads. */
+    /* Computes the sums. All threads must call it. */
     template <class SUM, int UNITS, int ALL_SLOTS>
     static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit (&units)[UNITS],
                                                const vpps_unit_slot (&slots)[ALL_SLOTS]) {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[vpps_least(number, UNITS - 1)];
         const unsigned x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        unsigned columns = 0, to_row = VPPS_NONE; /* of a lane's slot */
+        unsigned columns = 0, to_row = VPPS_NONE; /* to_row: row of the lane's slot */
         bool add = false;
         if (number < UNITS) {
             const vpps_rows l = vpps_matrix_columns(VPPS_NONE, unit.length, sum.vp);
@@ -444,7 +448,8 @@ struct vpps_unit_sums {
  * codegen/generate_outer_strips.c says what strips are. */
 #if VPPS_PARTS
 
-/* The lane's four of a task's n vectors, from number `at` on, or the last one; masks for words of two of them, zero where there is none. */
+/* The four vectors of a lane among a task's n, from number `at` on (the last one is repeated), and masks for two words of two vectors, zero
+ * past the end. */
 struct vpps_four_vectors {
     unsigned lane, number[4], low, high;
     __device__ __forceinline__ vpps_four_vectors(unsigned lane, unsigned at, unsigned n)
@@ -454,22 +459,22 @@ struct vpps_four_vectors {
     }
 };
 
-/* Where the gradient of a tile's matrix begins. */
+/* The place where the gradient of a tile's matrix begins. */
 struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* Eight of the VP's rows of DY: tile NUMBER of them. */
+/* Tile NUMBER of the VP's rows of DY: eight rows. */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
-    /* Does the VP have rows of the tile? */
+    /* Returns whether the VP has rows of the tile. */
     static __device__ __forceinline__ bool is_there(unsigned vp) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
         return own.first + NUMBER * 8 < own.end;
     }
 
-    /* The lane's row of four vectors. */
+    /* Loads the elements of four vectors dy in the lane's row. */
     template <class TASK>
     static __device__ __forceinline__ void load(float (&d)[4], const TASK &t, const vpps_four_vectors &v, unsigned vp) {
         const unsigned row =
@@ -478,7 +483,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. later: there are sums of a run before. */
+    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. later: sums of an earlier run are there. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,
@@ -495,11 +500,12 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* Columns of vectors of VALUE, 32 a warp: slots FIRST and the next, SLOTS. GRADIENTS: of each tile the members of its gradient. */
+/* Columns of the vectors of VALUE, 32 per warp; warps FIRST to FIRST + SLOTS - 1 of the work have them. GRADIENTS: the
+ * members of each tile's vpps_tile_gradient. */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Finds the first column of slot `slot`, of those from `first` on; false: the slot is not of this strip. */
+    /* Finds the first column for slot (warp of the work) `slot`. Returns false if the slot is not of this strip. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;
@@ -517,7 +523,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
     }
 };
 
-/* Strips whose xs are multiplied with the same tiles of rows, by the same instructions. */
+/* Strips whose vectors x are multiplied with the same tiles of rows, by the same instructions. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
     static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all are of low matrices, or none is */
 };
@@ -575,11 +581,11 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Sums of strips of TILES each, for which there are warps at the same time: of slots FIRST and the next, SLOTS. Warps that are left share
- * out the vectors with these: each strip has PARTS. */
+/* Sums strips of TILES tiles for which there are warps at the same time: slots FIRST to FIRST + SLOTS - 1. If warps are
+ * left, PARTS warps share the vectors of each strip. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
-    /* All threads. */
+    /* Computes the sums. All threads must call it. */
     template <class SUM> static __device__ __forceinline__ void run(const SUM &sum) {
         VPPS_READ_PLACE;
         if (!(ALIKE::is_there(sum.vp) || ...)) return;
@@ -606,7 +612,7 @@ struct vpps_strip_sums {
     }
 
   private:
-    /* Warps of the other parts leave their sums in shared memory, and those of the first add them to theirs, in order. */
+    /* Adds the sums of a strip's parts: other parts' warps leave theirs in shared memory, the first part's add them in order. */
     static __device__ __forceinline__ void add_parts(float (&q)[2 * TILES][4], vpps_quad *staged, unsigned part) {
         constexpr unsigned QUADS = 2 * TILES * 32;
         VPPS_READ_PLACE;

@@ -1,15 +1,15 @@
-/* packing.cuh - the factors of matrices' gradients for cuBLAS (codegen/packing.h), one vector after the other: in fp32, or rounded as
- * products in bf16 round them. In bf16x3 a vector is stored three times: x as its high, low and high part, dy as its high, high and low
- * part. So one product over all of these is the sum of the three products that vpps_add_products adds up. */
+/* packing.cuh - packs the factors of matrices' gradients for cuBLAS (codegen/packing.h), one vector after the other: in
+ * fp32, or rounded as for bf16 products. In bf16x3 a vector is stored three times: x as its high, low and high part, dy
+ * as its high, high and low part. So one product over all of them equals the three products of vpps_add_products. */
 
 enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
 
-/* Four elements of number `vector`, of LENGTH, which lie at `from`. QUADS: its elements begin at a quad, and end at one. IN_PARTS: they are
- * kept as bf16 parts. */
+/* Packs four elements of vector number `vector`, of LENGTH elements, whose address is `from`. QUADS: the vector begins
+ * and ends at a multiple of four words. IN_PARTS: it is kept as bf16 parts. */
 template <bool IS_X, bool IN_PARTS, bool QUADS, unsigned LENGTH>
 __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, unsigned vector, unsigned element) {
 #if VPPS_PARTS
-    const unsigned words = (LENGTH + 7) / 8 * 4; /* of a vector, once */
+    const unsigned words = (LENGTH + 7) / 8 * 4; /* words of one copy of a vector */
     const vpps_quad q = vpps_four<QUADS, false, LENGTH>(from + element, element);
     const vpps_split low = vpps_parts_of<IN_PARTS>(q.x, q.y), high = vpps_parts_of<IN_PARTS>(q.z, q.w);
     float *const row = to + (unsigned long long)vector * VPPS_PACKED_TIMES * words + element / 2;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Copies vectors of V, operand NUMBER of the cell: all VPs share out their elements, FOURS times four a vector. */
+/* Packs the vectors of V, operand NUMBER of the cell, FOURS times four elements each. All VPs share the elements. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

@@ -1,7 +1,7 @@
-/* parameters.cuh - the tasks on parameters: gradients of table entries, the norm, the update, the loss. Each VP works for the rows and
- * entries that it owns among all VPs. */
+/* parameters.cuh - tasks on parameters: gradients of table entries, the norm, the update, the loss. Each VP processes
+ * the rows and entries that it owns among all VPs. */
 
-/* Of every parameter, in the model's order. Offsets are into the pool, a matrix's into the buffers of matrices. */
+/* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
 struct vpps_param_entry {
     unsigned kind; /* 0: matrix, 1: vector, 2: lookup table */
     unsigned rows, cols, values, gradient, states[2];
@@ -11,7 +11,7 @@ struct vpps_param_entry {
 
 __constant__ const vpps_param_entry vpps_params[VPPS_PARAMS + 1] = {VPPS_PARAM_ENTRIES};
 
-/* Where a parameter, its gradient and its states begin; NULL: the optimiser has no such state. */
+/* Addresses of a parameter, its gradient and its states; NULL: the optimiser has no such state. */
 struct vpps_parameter {
     float *values, *gradient, *states[2];
 };
@@ -28,14 +28,16 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* A VP's part of a matrix's gradient: its team's columns, in blocks of 32, of its rows among those that the team's VPs share out. Of a low
- * matrix a VP has columns only, among those that all VPs share out: few VPs would have a row, and a row costs as much as all of them. */
+/* Returns whether a matrix is "low", with so few rows that its columns are divided among all VPs. A VP's part of another matrix's gradient
+ * consists of its team's columns, in blocks of 32, of the rows that it owns within the team. */
 __device__ __forceinline__ constexpr bool vpps_is_low(unsigned rows) { return rows <= VPPS_LOW_ROWS; }
 
+/* Returns the rows of a matrix's gradient that a VP computes. */
 __device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows, unsigned vp) {
     if (vpps_is_low(rows)) return vpps_rows{0, rows};
     return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, vp / VPPS_TEAMS);
 }
+/* Returns the columns of a matrix's gradient that a VP computes. */
 __device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned rows, unsigned columns, unsigned vp) {
     if (VPPS_TEAMS == 1) return vpps_rows{0, columns};
     const bool low = vpps_is_low(rows);
@@ -48,14 +50,14 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* The VP's share of n entries of a table. VPs that have columns of the widest low matrix have no entries: VPPS_LOW_BLOCKS of them, or 0. */
+/* Returns the VP's share of n entries of a table. VPs with columns of the widest low matrix (VPPS_LOW_BLOCKS VPs, or 0) have none. */
 __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
     if (low.first < low.end) return vpps_rows{0, 0};
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* The VP's elements of a matrix or vector: the first one, and how many there are, not counting those of other teams between them. */
+/* Returns the VP's elements of a matrix or vector: the first one, and how many there are, without other teams' columns. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -64,23 +66,23 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
     return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
 }
 
-/* The VP's elements that have a gradient, of all parameters one after the other, so that all threads have some at once: rows of matrices by
- * quads, the rest one by one. Number i belongs to the first parameter whose end is above i, at word or element `at` + i of that parameter,
- * or to none from `limit` on. A parameter's numbers begin at a multiple of a warp's lanes. */
+/* Numbers the VP's elements that have a gradient over all parameters, so that all threads work at once: four elements at a time in rows of
+ * matrices, else one by one. Number i belongs to the first parameter whose `end` is greater than i, and is its word or element `at` + i;
+ * from `limit` on, numbers are unused. A parameter's numbers begin at a multiple of a warp's lanes. */
 struct vpps_span {
     unsigned end, limit, at;
 };
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: where a parameter's numbers begin, and how many words of other teams follow so many words of one row. `inverse` is
- * 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n below 2^31. */
+/* With several teams: a parameter's first number, the words of one row, and the words of other teams that follow.
+ * `inverse` is 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* Where number i, of parameter `span`, lies. */
+/* Returns the word or element of parameter `span` that number i stands for. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -94,7 +96,7 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(uns
     return at;
 }
 
-/* All threads; ends with a barrier. */
+/* Fills in vpps_spans and vpps_breaks. All threads must call it; ends with a barrier. */
 __device__ __forceinline__ void vpps_list_spans() {
 #pragma unroll 1
     for (unsigned p = threadIdx.x; p <= VPPS_PARAMS; p += VPPS_THREADS) {
@@ -112,7 +114,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* ends from numbers */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* prefix sums turn counts into ends */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;
@@ -142,7 +144,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* The parameter of number i, the same for a warp's 32 numbers; VPPS_PARAMS, which has no elements, after the last. */
+/* Returns the parameter of number i, the same for all 32 numbers of a warp; after the last one VPPS_PARAMS. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -155,7 +157,8 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsign
 
 /* ---------------------------------------------------------------- gradients of entries */
 
-/* Entries that many vertices look up have long lists, so contributions are loaded several at a time, and added up in order. */
+/* Sums the gradients of table entries. Since entries that many vertices look up have long lists, several contributions
+ * are loaded at a time, and added in order. */
 __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number, unsigned address) {
     enum { AT_ONCE = 8 };
     const unsigned *script = (const unsigned *)a.script;
@@ -187,7 +190,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 
 /* ---------------------------------------------------------------- loss */
 
-/* For the first VP. */
+/* Adds terms of the loss; called by the first VP only. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
     const float sum = vpps_cta_sum(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
@@ -198,7 +201,7 @@ __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned 
 
 /* ---------------------------------------------------------------- norm and update */
 
-/* Sums the squares of gradients that are not in quads. */
+/* Sums the squares of gradients that are not processed four at a time. */
 __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     float sum = 0.0f;
 #pragma unroll 1
@@ -221,21 +224,21 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     return sum;
 }
 
-/* The factor of all gradients; negative: this batch must not update. All VPs get the same. */
+/* Computes the norm and returns the factor of all gradients; negative: this batch must not update. All VPs get the same result. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
     const float loss = out->loss;
     float sum = 0.0f;
 #pragma unroll 4
     for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32)
-        sum += ((const float *)a.pool)[a.norms + v]; /* every warp adds up all of them */
+        sum += ((const float *)a.pool)[a.norms + v]; /* every warp sums the squares of all VPs */
     const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
     return vpps_header.clip > 0.0f && norm > vpps_header.clip ? vpps_header.clip / norm : 1.0f;
 }
 
-/* The numbers of the optimiser for a parameter. */
+/* Returns the optimiser's numbers for a parameter. */
 __device__ __forceinline__ vpps_task_header vpps_step_of(const vpps_arguments &a, const vpps_task_header &h,
                                                          unsigned param) {
     vpps_task_header own = h;
@@ -259,7 +262,7 @@ __device__ __forceinline__ void vpps_update_elements(const vpps_task_header &h, 
     }
 }
 
-/* A thread's quads of matrices that are under way: their places (VPPS_NONE: no quad), gradients, parameters and states. */
+/* Four adjacent elements of a matrix that a thread updates: their place (VPPS_NONE: none), gradients, parameters and states. */
 enum {
     VPPS_MOST_QUADS = 8 - 2 * VPPS_STATES,
     VPPS_ROOM_FOR_QUADS = VPPS_MOST_QUADS * 256 / VPPS_THREADS,
@@ -270,7 +273,7 @@ struct vpps_quads {
     vpps_quad g, w, s0, s1;
 };
 
-/* Loads the quads from number `first` on. `all`: parameters and states as well as gradients. */
+/* Loads the elements from number `first` on. `all`: parameters and states as well as gradients. */
 __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
                                                 vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
 #pragma unroll
@@ -311,7 +314,7 @@ __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const
     if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + q.at) = q.s1;
 }
 
-/* Updates the elements that are not in quads. */
+/* Updates the elements that are not processed four at a time. */
 __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, float scale) {
 #pragma unroll 1
     for (unsigned first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {
@@ -340,9 +343,9 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
     }
 }
 
-/* Runs the last task, `update`, and before it the task NORM, if there is one; `norm` is the first of both. A thread's first quads stay in
- * registers from the norm to the update, and the norm ends with these: all loads for their update are under way while the VP waits for the
- * other VPs' norms. */
+/* Runs the last task, `update`, and the task NORM before it if there is one; `norm` is the first of the two. A thread's
+ * first elements stay in registers from the norm to the update, and the norm processes them last: so all loads for
+ * their update are in flight while the VP waits for the other VPs' norms. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
                                           const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;
@@ -376,7 +379,7 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
 #pragma unroll
         for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
             vpps_task_header own = h;
-            if (h.steps) { /* all lanes find the parameter together */
+            if (h.steps) { /* every lane must take part in finding the parameter */
                 const unsigned span = vpps_span_of<VPPS_QUADS>(first + threadIdx.x + k * VPPS_THREADS);
                 if (q[k].at != VPPS_NONE) own = vpps_step_of(a, h, span);
             }

@@ -19,8 +19,8 @@ __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, con
     }
 }
 
-/* Elements below n of a product: a warp has several at a time, whose operands it loads before it adds up the first. product(i, start) is the
- * lane's share of element i, and says what the element starts from. */
+/* Computes elements [0, n) of a product by warps. A warp loads the operands of several elements before it adds up the
+ * first. product(i, start) returns the lane's share of element i, and sets what the element is added to. */
 template <class PRODUCT>
 __device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, const PRODUCT &product) {
     enum { AT_ONCE = 4 };
@@ -36,7 +36,7 @@ __device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, co
     });
 }
 
-/* Elements below n of a product with a transposed matrix: a thread has one at a time. */
+/* Computes elements [0, n) of a product with a transposed matrix, one element per thread at a time. */
 template <class PRODUCT>
 __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, const PRODUCT &product) {
     vpps_by_turns(threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
@@ -50,8 +50,8 @@ __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, 
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
-/* Load and store RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. There is no loop, so that the compiler keeps
- * registers. */
+/* Loads RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. There is no loop, so that the
+ * compiler keeps `to` in registers. */
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
     if constexpr (ALIGNED && RUN == 4) {
@@ -79,14 +79,14 @@ __device__ __forceinline__ void vpps_store_run(float *to, const float (&from)[RU
     }
 }
 
-/* The places of weights: the thread's registers, shared memory, and memory, which has all of them. */
+/* Where weights are: the thread's registers, shared memory, and device memory, which has all of them. */
 struct vpps_weights {
     float (&registers)[VPPS_WEIGHTS + 1];
     float *shared;
     unsigned thread;
     const vpps_arguments &a;
 #if VPPS_PARTS
-    const vpps_weight_row *rows; /* of all fragments */
+    const vpps_weight_row *rows; /* descriptions of the rows of all fragments */
 #endif
 };
 
@@ -95,12 +95,12 @@ struct vpps_weights {
  * codegen/resident.h says which thread holds which weights. A pass makes some outputs of every item; an output is a row of a product. A
  * thread multiplies its columns, and a block of lanes adds up its sums. */
 
-/* A matrix, or its transpose: ROWS rows of COLUMNS elements, from word FROM of all matrices on, and the words from one row to the next, and
- * from one element to the next. */
+/* A matrix or its transpose: ROWS rows of COLUMNS elements from word FROM of all matrices on, TO_ROW words from one row
+ * to the next and TO_ELEMENT words from one element to the next. */
 template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsigned TO_ELEMENT> struct vpps_matrix {
     static constexpr unsigned HEIGHT = ROWS, LENGTH = COLUMNS, AT = FROM, ROW_WORDS = TO_ROW, WORDS = TO_ELEMENT;
 
-    /* Loads RUN elements of a row, of which the first is at `from`. */
+    /* Loads RUN elements of a row; `from` is the address of the first. */
     template <unsigned RUN> static __device__ __forceinline__ void load(float (&to)[RUN], const float *from) {
         if constexpr (WORDS == 1) {
             vpps_load_run<true>(to, from);
@@ -111,19 +111,19 @@ template <unsigned ROWS, unsigned COLUMNS, unsigned FROM, unsigned TO_ROW, unsig
     }
 };
 
-/* The first of the thread's RUN columns of a round, where a block of lanes shares out SPAN columns a round. */
+/* Returns the first of the thread's RUN columns in a round, where a block of lanes shares SPAN columns per round. */
 template <unsigned RUN, unsigned SPAN>
 __device__ __forceinline__ unsigned vpps_column(unsigned thread, unsigned round) {
     constexpr unsigned LANES = SPAN / RUN / VPPS_WARPS;
     return (thread / 32 * LANES + thread % 32 % LANES) * RUN + round * SPAN;
 }
 
-/* ROWS rows of a matrix, whose products with an operand belong to outputs FIRST, FIRST + 1 ... of the pass. The thread's words of them
- * begin at AT, in its registers or in shared memory. */
+/* ROWS rows of a matrix in registers or shared memory. Their products with an operand belong to the pass's outputs
+ * FIRST, FIRST + 1, ... The thread's words of these rows begin at AT. */
 template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpps_matrix_part {
-    static constexpr bool LOADED = IN_SHARED; /* when they are used */
+    static constexpr bool LOADED = IN_SHARED; /* weights are loaded at each use */
 
-    /* Adds products with the columns of a round, of ROUNDS: the sum of output o of item i is sums[i * OUTPUTS + o]. */
+    /* Adds products with the columns of one round of ROUNDS: the sum of output o of item i is sums[i * OUTPUTS + o]. */
     template <unsigned OUTPUTS, unsigned ROUNDS, unsigned ITEMS, unsigned RUN, int SUMS>
     static __device__ __forceinline__ void add(float (&sums)[SUMS], const float (&x)[ITEMS][RUN], unsigned round,
                                                const vpps_weights &weights) {
@@ -142,8 +142,8 @@ template <unsigned FIRST, unsigned ROWS, unsigned AT, bool IN_SHARED> struct vpp
     }
 };
 
-/* Likewise row ROW of the thread's and the next ones of MATRIX, a vpps_matrix, read from memory at each use. A VP without such a row
- * multiplies another one, whose sums are not read. */
+/* Rows of MATRIX (a vpps_matrix) that are read from memory at each use: the thread's row number ROW and the following
+ * ones. A VP without such a row multiplies another one, whose sums are not read. */
 template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BLOCKS> struct vpps_streamed_part {
     static constexpr bool LOADED = true;
 
@@ -172,25 +172,25 @@ template <class MATRIX, unsigned FIRST, unsigned ROWS, unsigned ROW, unsigned BL
     }
 };
 
-/* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. The thread multiplies RUN columns side by side,
- * ROUNDS times, each time SPAN columns further on. ALIGNED: vectors begin and end at a quad. COPY_AT: where the vector's copy begins
- * among an item's words in shared memory; VPPS_NONE: the vector is not copied. MATRICES: what it is multiplied with. An operand with both
- * resident and streamed matrices is passed twice, once with each. */
+/* An operand of a pass: place(item) returns the address of an item's vector of LENGTH words. The thread multiplies RUN
+ * adjacent columns in each of ROUNDS rounds, SPAN columns apart. ALIGNED: vectors begin and end at a multiple of four
+ * words. COPY_AT: where the vector's copy begins among an item's words in shared memory; VPPS_NONE: not copied.
+ * MATRICES multiply it. An operand with both resident and streamed matrices is passed twice. */
 template <unsigned LENGTH, unsigned RUN, unsigned ROUNDS, unsigned SPAN, bool ALIGNED, unsigned COPY_AT, class PLACE,
           class... MATRICES>
 struct vpps_operand {
     PLACE place;
 
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
-    /* Run as a loop, where all weights are loaded: straight-line code would begin with all their loads, and lack registers for them. */
+    /* Rounds are a loop if all weights are loaded: straight-line code would start with all loads, and lack registers for them. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
-    /* Registers for an item's columns, if they are loaded ahead; too many if they cannot be. */
+    /* Registers for an item's columns if they can be loaded ahead; otherwise a number that is too large. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The thread's columns of some items. */
     template <unsigned ITEMS> struct columns { float x[ROUNDS][ITEMS][RUN]; };
 
-    /* Begins to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS for each item. */
+    /* Starts to copy the vectors of ITEMS items from `first` on to shared memory, ITEM_WORDS words per item. */
     template <unsigned ITEMS, unsigned ITEM_WORDS>
     __device__ __forceinline__ void copy(float *to, unsigned first, unsigned n, unsigned thread) const {
         if constexpr (COPIED) {
@@ -205,7 +205,7 @@ struct vpps_operand {
         }
     }
 
-    /* Where the thread's columns of ITEMS items from `first` on begin; `copies`: the copied words of item `first`. */
+    /* Finds the addresses of ITEMS items from `first` on; `copies` are the copied words of item `first`. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void find(const float *(&x)[ITEMS], unsigned first, unsigned n,
                                          const float *copies) const {
@@ -219,7 +219,7 @@ struct vpps_operand {
         }
     }
 
-    /* Loads the columns of a round, zeros past a vector's end. */
+    /* Loads the columns of one round, with zeros past a vector's end. */
     template <unsigned ITEMS>
     static __device__ __forceinline__ void load(float (&to)[ITEMS][RUN], const float *const (&x)[ITEMS], unsigned round,
                                                 unsigned thread) {
@@ -236,7 +236,7 @@ struct vpps_operand {
         }
     }
 
-    /* Where rounds are not LOOPED: load the columns of all rounds; add their products. */
+    /* Loads the columns of all rounds, if rounds are not LOOPED. */
     template <unsigned ITEM_WORDS, unsigned ITEMS>
     __device__ __forceinline__ void load(columns<ITEMS> &to, unsigned first, unsigned n, const float *copies,
                                          unsigned thread) const {
@@ -253,13 +253,13 @@ struct vpps_operand {
             (MATRICES::template add<OUTPUTS, ROUNDS>(sums, columns.x[round], round, weights), ...);
     }
 
-    /* Loads and adds. */
+    /* Loads the columns and adds their products to the sums. */
     template <unsigned OUTPUTS, unsigned ITEM_WORDS, unsigned ITEMS, int SUMS>
     __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned first, unsigned n, const float *copies,
                                              const vpps_weights &weights) const {
         if constexpr (LOOPED) {
             constexpr unsigned LOADS =
-                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* rounds whose loads are on their way at once */
+                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* rounds whose loads are in flight at once */
             const float *x[ITEMS];
             find<ITEM_WORDS>(x, first, n, copies);
 #pragma unroll(LOADS)
@@ -285,30 +285,34 @@ vpps_operand_at(const PLACE &place) {
 /* The columns of several operands. */
 template <unsigned ITEMS, class... OPERANDS> struct vpps_columns_of_all : OPERANDS::template columns<ITEMS>... {};
 
-/* The least power of two that is n, or `most`. */
+/* Returns the least power of two that is at least n, but at most `most`. */
 constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
     unsigned power = 1;
     while (power < n && power < most) power *= 2;
     return power;
 }
 
-/* OUTPUTS outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. A lane's block is one of BLOCKS. Of an
- * item COPY_WORDS words of operands are copied to shared memory, to COPY_BUFFERS buffers of VPPS_COPY_ITEMS items each. */
+/* Computes OUTPUTS outputs of n items, and stores their sums at words AT and following of an item's ITEM_WORDS. The warp's lanes form
+ * BLOCKS blocks. COPY_WORDS words of an item's operands are copied to shared memory, in COPY_BUFFERS buffers of VPPS_COPY_ITEMS items. */
 template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned COPY_WORDS,
           unsigned COPY_BUFFERS>
 struct vpps_pass {
     vpps_weights weights;
-    float *part, *copies; /* in shared memory: the sums; copied operands */
+    float *part, *copies; /* in shared memory: the sums, and the copied operands */
     unsigned n;
 
-    /* All threads. */
+    /* Runs the pass. All threads must call it. */
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
-        enum { MOST_SUMS = 32, MOST_COLUMNS = 64, MOST_WORDS = 136 /* registers for columns; for these and weights */ };
-        constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* at a time */
+        enum {
+            MOST_SUMS = 32,
+            MOST_COLUMNS = 64,
+            MOST_WORDS = 136 /* MOST_COLUMNS: registers for columns; MOST_WORDS: for columns and weights */
+        };
+        constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items at a time */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
-        if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass reads no copied operand any more */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* for one or two items, without the work for more */
+        if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass no longer reads copied operands */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* one or two items, without the work for more */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -321,7 +325,7 @@ struct vpps_pass {
     }
 
   private:
-    /* All items at once. */
+    /* Processes all items at once. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_few(const OPERANDS &...operands) const {
         if constexpr ((OPERANDS::COPIED || ...)) {
@@ -331,7 +335,7 @@ struct vpps_pass {
         multiply<ITEMS>(0, copies, operands...);
     }
 
-    /* Copies operands of the next items while these are multiplied, if there is room for that. */
+    /* Copies operands of the next items while the present ones are multiplied, if there are two buffers. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_copied(const OPERANDS &...operands) const {
         constexpr unsigned WORDS = VPPS_COPY_ITEMS * COPY_WORDS;
@@ -369,7 +373,7 @@ struct vpps_pass {
         }
     }
 
-    /* Loads the columns of the next items before the sums of these are added up. */
+    /* Loads the columns of the next items before the present items' sums are added. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void run_ahead(const OPERANDS &...operands) const {
         vpps_columns_of_all<ITEMS, OPERANDS...> columns;
@@ -384,7 +388,7 @@ struct vpps_pass {
         }
     }
 
-    /* The outputs of ITEMS items from `first` on; `copies`: copied words of item `first`. */
+    /* Computes the outputs of ITEMS items from `first` on; `copies` are the copied words of item `first`. */
     template <unsigned ITEMS, class... OPERANDS>
     __device__ __forceinline__ void multiply(unsigned first, const float *copies, const OPERANDS &...operands) const {
         sums<ITEMS> q;
@@ -401,7 +405,7 @@ struct vpps_pass {
         __syncthreads();
     }
 
-    /* A thread's sums. A block's lanes add them up, so that each of HOLDERS is left with HAS of them, EACH lanes with the same ones. */
+    /* A thread's sums. A block's lanes add them: each of HOLDERS is left with HAS sums, and EACH lanes have the same ones. */
     template <unsigned ITEMS> struct sums {
         static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
                                   HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
@@ -424,7 +428,7 @@ struct vpps_pass {
                 if constexpr (S::HAS % OUTPUTS == 0)
                     item = holder * (S::HAS / OUTPUTS) + k / OUTPUTS, output = k % OUTPUTS;
                 if constexpr (S::HAS % OUTPUTS != 0 && ITEMS == 2)
-                    item = number >= OUTPUTS, output = item ? number - OUTPUTS : number; /* no division */
+                    item = number >= OUTPUTS, output = item ? number - OUTPUTS : number; /* avoids a division */
                 if (number < S::N && first + item < n)
                     part[(first + item) * ITEM_WORDS + AT + (output * BLOCKS + lane / S::LANES) * VPPS_SUM_WORDS +
                          weights.thread / 32] = q.of[k];
@@ -436,7 +440,7 @@ struct vpps_pass {
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* A thread's words of 16 elements of eight rows of weights, four of one row (codegen/fragments.h): of each part two. */
+/* Words of weights that a thread holds of 16 elements of eight rows (codegen/fragments.h): four elements of one row, two words per part. */
 enum { VPPS_STEP_WORDS = 2 * VPPS_PARTS };
 
 __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_WORDS], vpps_quad q) {
@@ -445,7 +449,7 @@ __device__ __forceinline__ void vpps_split_weights(unsigned (&words)[VPPS_STEP_W
     for (unsigned p = 0; p < VPPS_PARTS; p++) words[2 * p] = low.part[p], words[2 * p + 1] = high.part[p];
 }
 
-/* A fragment's resident words: they begin at AT of the thread's, in its registers or in shared memory. */
+/* A fragment's resident words: they begin at AT of the thread's words, in its registers or in shared memory. */
 template <unsigned AT, bool SHARED> struct vpps_fragment_words {
     static __device__ __forceinline__ void load(unsigned (&words)[VPPS_STEP_WORDS], unsigned step,
                                                 const vpps_weights &weights) {
@@ -470,10 +474,10 @@ template <unsigned AT, bool SHARED> struct vpps_fragment_words {
     }
 };
 
-/* The rows of fragment NUMBER in memory. HEIGHT rows have the matrices of its rows, and WORDS are from one element to the next; 0: they
- * differ. ALIGNED: rows begin and end at a quad. */
+/* The rows of fragment NUMBER in memory. HEIGHT is the number of rows of their matrices, and WORDS the distance of
+ * elements; 0: these differ. ALIGNED: rows begin and end at a multiple of four words. */
 template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct vpps_fragment_rows {
-    /* Four of 16 elements of a row. */
+    /* Loads four of 16 elements of a row. */
     template <bool WHOLE, unsigned LENGTH>
     static __device__ __forceinline__ vpps_quad load(unsigned element, const vpps_weights &weights) {
         const vpps_weight_row &row = weights.rows[NUMBER * 8 + weights.thread % 32 / 4];
@@ -483,11 +487,11 @@ template <unsigned NUMBER, unsigned HEIGHT, unsigned WORDS, bool ALIGNED> struct
     }
 };
 
-/* A fragment that is multiplied with an operand, for tile TILE of the pass: its resident words, or its rows in memory, read at each use. */
+/* A fragment in registers or shared memory that is multiplied with an operand, for tile TILE (eight outputs) of the pass. */
 template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
     static constexpr bool STREAMED = false;
 
-    /* Adds products with 16 elements of 16 items. */
+    /* Adds the fragment's products with 16 elements of 16 items to the sums. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, unsigned step,
                                                const vpps_weights &weights) {
@@ -499,7 +503,7 @@ template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
 template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
     static constexpr bool STREAMED = true;
 
-    /* Adds products with the four elements that the lane has loaded. */
+    /* Adds the fragment's products with the four elements that the lane has loaded. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, vpps_quad q) {
         unsigned words[VPPS_STEP_WORDS];
@@ -508,13 +512,14 @@ template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
     }
 };
 
-/* An operand of a pass: place(item) is where an item's vector of LENGTH words lies. A warp multiplies 16 elements of it STEPS times.
- * IN_PARTS: it is kept as its bf16 parts. ALIGNED: it begins and ends at a quad. FRAGMENTS: all are streamed, or none is. */
+/* An operand of a pass: place(item) returns the address of an item's vector of LENGTH words. A warp multiplies 16
+ * elements of it STEPS times. IN_PARTS: it is kept as bf16 parts. ALIGNED: it begins and ends at a multiple of four
+ * words. FRAGMENTS are all resident, or all read from memory. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {
     PLACE place;
 
-    /* Adds products of 16 items from `first` on. */
+    /* Adds the products with 16 items from number `first` on to the sums. */
     template <int TILES>
     __device__ __forceinline__ void multiply(float (&sums)[TILES][4], unsigned first, unsigned n,
                                              const vpps_weights &weights) const {
@@ -544,10 +549,10 @@ vpps_tile_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* Makes TILES times eight outputs of n items: their sums go to words AT and the next of an item's ITEM_WORDS. */
+/* Computes eight outputs per tile of n items, and stores their sums at words AT and following of an item's ITEM_WORDS. */
 template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pass {
     vpps_weights weights;
-    float *part; /* in shared memory: the sums */
+    float *part; /* the sums, in shared memory */
     unsigned n;
 
     template <class... OPERANDS> __device__ __forceinline__ void run(const OPERANDS &...operands) const {
@@ -563,7 +568,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
     }
 
   private:
-    /* Stores a lane's sums from number k on, of the item that has them. */
+    /* Stores a lane's sums from number k on for one item. */
     __device__ __forceinline__ void store(const float (&sums)[TILES][4], unsigned first, unsigned k) const {
         const unsigned lane = weights.thread % 32, item = first + lane / 4;
         if (item >= n) return;
@@ -579,7 +584,7 @@ template <unsigned TILES, unsigned AT, unsigned ITEM_WORDS> struct vpps_tile_pas
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Calls body(first, n) for CHUNK items at a time, and a barrier after each call. CHUNK 0: one call for all items, without a barrier. */
+/* Calls body(first, n) for CHUNK items at a time, with a barrier after each call. CHUNK 0: one call for all items, without a barrier. */
 template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunks(unsigned n, const BODY &body) {
     if constexpr (CHUNK == 0) {
         body(0u, n);
@@ -592,13 +597,13 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
     }
 }
 
-/* The sum of a product's element e of an item, at words AT and the next of an item's ITEM_WORDS. */
+/* Returns the sum over warps of an item's product element e, at words AT and following of an item's ITEM_WORDS. */
 template <unsigned AT, unsigned ITEM_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }
 
-/* body(item, e, element) for every element of n items, by turns of the threads; e is its number among the VP's own rows. */
+/* Calls body(item, e, element) for every element of n items, divided among the threads; e is its number among the VP's own rows. */
 template <class BODY> __device__ __forceinline__ void vpps_own_rows(unsigned n, vpps_rows own, const BODY &body) {
     const unsigned width = own.end - own.first;
 #pragma unroll 1

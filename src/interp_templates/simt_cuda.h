@@ -1,6 +1,5 @@
-/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles: goes in front of the kernel's text. Its first half,
- * plain C, is the interface between the kernel's library and the scheduler (runtime/simt/run.c).
- */
+/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles; it precedes the kernel's text. Its
+ * first half, plain C, is the interface between the kernel's library and the scheduler (runtime/simt/run.c). */
 #ifndef VPPS_SIMT_CUDA_H
 #define VPPS_SIMT_CUDA_H
 
@@ -11,28 +10,28 @@ typedef struct vpps_simt_index {
 /* A CUDA thread's built-in numbers. */
 typedef struct vpps_simt_thread {
     vpps_simt_index thread, block;
-    float *dynamic_shared; /* of its CTA */
+    float *dynamic_shared; /* dynamic shared memory of its CTA */
 } vpps_simt_thread;
 
-/* Operations of all lanes that a mask names. */
+/* Operations that all lanes of a mask do together. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
-/* The scheduler's part: in these calls, and only there, another thread may run. `line`: of the kernel's text. */
+/* The scheduler's functions. Only inside these calls can another thread run. `line` is a line of the kernel's text. */
 typedef struct vpps_simt_hooks {
     void (*barrier)(vpps_simt_thread *self, unsigned line);
     void (*sleep)(vpps_simt_thread *self, unsigned line);
-    /* SHUFFLE: `value` of the lane `source`; BALLOT: the lanes whose value is not 0; SYNCWARP: nothing. */
+    /* Does a collective operation. SHUFFLE returns `value` of lane `source`; BALLOT the mask of lanes with non-zero values. */
     unsigned (*collective)(vpps_simt_thread *self, vpps_simt_collective kind, unsigned line, unsigned mask,
                            unsigned value, unsigned source);
     unsigned long long (*now_ns)(void);
-    /* Of a watched kernel: before each read and write of memory. */
+    /* In a watched kernel: called before each read and write of memory. */
     void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 
-/* Lies in the library, so that reading threadIdx costs no call; written by the scheduler. */
+/* Shared data of scheduler and kernel, in the kernel's library, so that reading threadIdx costs no call. The scheduler writes it. */
 typedef struct vpps_simt_port {
-    vpps_simt_thread *self;      /* that runs now */
-    unsigned long long progress; /* the library counts here: atomics that changed memory */
+    vpps_simt_thread *self;      /* the thread that is running */
+    unsigned long long progress; /* counts atomic operations that changed memory, for the detection of deadlocks */
     vpps_simt_index threads, ctas;
     vpps_simt_hooks hooks;
 } vpps_simt_port;
@@ -40,10 +39,10 @@ typedef struct vpps_simt_port {
 /* The one symbol that the library exports. */
 typedef struct vpps_simt_library {
     vpps_simt_port *port;
-    char *shared, *shared_end; /* static __shared__ variables, of the CTA whose turn it is */
-    char *image, *image_end;   /* of the library: constants and the port, too */
+    char *shared, *shared_end; /* range of the static __shared__ variables, which belong to the running CTA */
+    char *image, *image_end;   /* range of the library in memory, with constants and the port */
     unsigned argument_bytes, watched;
-    void (*enter)(const void *arguments); /* the kernel */
+    void (*enter)(const void *arguments); /* runs the kernel */
 } vpps_simt_library;
 
 #ifdef __cplusplus
@@ -63,12 +62,12 @@ typedef struct vpps_simt_library {
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
-/* One section holds all of them, and nothing else: a CTA's turn begins with putting its content there. */
+/* Static __shared__ variables get a section of their own; when another CTA runs, its contents are exchanged. */
 #define __shared__ static __attribute__((section("vpps_shared"), used))
 #define VPPS_DYNAMIC_SHARED(name) float *const name = vpps_simt_here.self->dynamic_shared
 
 static vpps_simt_port vpps_simt_here;
-__shared__ __align__(128) char vpps_simt_first; /* so that there is such a section, aligned well for copying */
+__shared__ __align__(128) char vpps_simt_first; /* makes sure that the section exists, aligned for copying */
 extern "C" __attribute__((visibility("hidden"))) char __start_vpps_shared[], __stop_vpps_shared[], __ehdr_start[],
     _end[];
 
@@ -77,7 +76,7 @@ template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arg
     kernel(*(const A *)arguments);
 }
 
-/* Is appended to the kernel's text. */
+/* Defines the exported symbol; stands after the kernel's text. */
 #define VPPS_SIMT_EXPORT(kernel)                                                                                       \
     static void vpps_simt_enter(const void *arguments) { vpps_simt_call(kernel, arguments); }                          \
     extern "C" __attribute__((visibility("default"), used)) const vpps_simt_library vpps_simt_exported = {             \
@@ -120,7 +119,7 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
 
 /* ---------------------------------------------------------------- memory */
 
-/* A watched kernel is compiled as for ThreadSanitizer, whose calls before each access of memory come here. */
+/* A watched kernel is compiled as for ThreadSanitizer; the calls before each memory access end here. */
 #if VPPS_SIMT_WATCHED
 #define VPPS_SIMT_UNWATCHED __attribute__((no_sanitize("thread")))
 #define VPPS_SIMT_ACCESS(name, bytes, is_write)                                                                        \
@@ -132,7 +131,7 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
     VPPS_SIMT_ACCESS(write##bytes, bytes, 1)                                                                           \
     VPPS_SIMT_ACCESS(unaligned_read##bytes, bytes, 0)                                                                  \
     VPPS_SIMT_ACCESS(unaligned_write##bytes, bytes, 1)
-/* clang calls these where gcc calls read_range and write_range; from version 15 on, by names of ThreadSanitizer's. */
+/* clang calls these functions where gcc calls read_range and write_range; from version 15 on with ThreadSanitizer's prefix. */
 #define VPPS_SIMT_BLOCKS(prefix)                                                                                       \
     __attribute__((visibility("hidden")))                                                                              \
     VPPS_SIMT_UNWATCHED void *prefix##memcpy(void *to, const void *from, unsigned long bytes) {                        \
@@ -169,7 +168,7 @@ __attribute__((visibility("hidden"))) void __tsan_func_exit(void *) {}
 #define VPPS_SIMT_UNWATCHED
 #endif
 
-/* All threads of all CTAs run in one thread of the host, so that no other thread interferes. */
+/* Changes a word as an atomic operation. It needs no lock, since all threads of all CTAs run in one thread of the host. */
 VPPS_SIMT_UNWATCHED static inline unsigned vpps_simt_change(unsigned *at, unsigned value) {
     const unsigned before = *at;
     *at = value;
@@ -190,7 +189,7 @@ static inline unsigned long long VPPS_GLOBAL_TIMER() { return vpps_simt_here.hoo
 
 /* ---------------------------------------------------------------- numbers */
 
-/* Declared here: the headers that declare them take as long to compile as a small kernel. */
+/* Declared here, because the headers that declare them take as long to compile as a small kernel. */
 extern "C" {
 float expf(float) noexcept;
 float logf(float) noexcept;
@@ -215,7 +214,8 @@ static inline unsigned __float_as_uint(float x) {
 }
 
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-/* Four bytes of y and x, those of x being number 0 to 3: the selector's four digits say which, the lowest byte's first. */
+/* Selects four of eight bytes; those of x are numbers 0 to 3, those of y 4 to 7. Digits of the selector, the lowest first, are bytes'
+ * numbers. */
 static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned result = 0;

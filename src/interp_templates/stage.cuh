@@ -1,5 +1,6 @@
-/* stage.cuh - the parts of a stage's function: where arrays and values lie; loops over tiles, items and elements, which call a function
- * for each; steps over lists; sums of gradients. A generated stage calls these with the numbers of its cell. */
+/* stage.cuh - the parts of a stage's function: places of arrays and values; loops over tiles of vertices, over items
+ * (vertices or list members) and over elements, which call a function for each; steps over lists; sums of gradients. A
+ * generated stage calls these with its cell's numbers. */
 
 #define VPPS_STAGE_PARAMETERS                                                                                          \
     const vpps_arguments &a, float(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t
@@ -18,48 +19,48 @@
     const vpps_array name = {script, array};                                                                           \
     array += words;                                                                                                    \
     (void)name, (void)array
-/* Two arrays: where each vertex's list of contributions to the gradient begins; the lists. */
+/* Declares two arrays for the gradient of an output: where each vertex's list of contributions begins, and the lists. */
 #define VPPS_GRADIENT_ARRAYS(starts, lists)                                                                            \
     const vpps_array starts = {script, array}, lists = {script, array + b->n + 1};                                     \
     array = lists.at + starts[b->n];                                                                                   \
     (void)lists, (void)array
 
-/* An element of a value in a slot. WIDTH: elements of an item there. */
+/* Returns an element of a value in a slot (a buffer of the stage). WIDTH: elements per item in the buffer. */
 template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slot, unsigned item, unsigned element) {
     return slot[item * WIDTH + element];
 }
 
-/* An element of a kept value, at word OFFSET of the item's record of STRIDE words; `records`: the word where item 0's record would begin.
- * OFFSET is added last, to an address, so that it becomes part of the load's instruction. */
+/* Returns an element of a value in a record of STRIDE words per item, at word OFFSET of the record. `records` is the word where item 0's
+ * record would begin. OFFSET is added last, to an address, so that it becomes part of the load instruction. */
 template <unsigned STRIDE, unsigned OFFSET>
 __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsigned item, unsigned element) {
     return (pool + (records + item * STRIDE) + element)[OFFSET];
 }
 
-/* An element of a vector that begins at word `place`. */
+/* Returns an element of a vector that begins at word `place`. */
 __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned element) {
     return (pool + place + element)[0];
 }
 
-/* An element of an item's contribution, WORDS long; `contributions`: the word where item 0's would begin. */
+/* Returns an element of an item's contribution of WORDS words. `contributions` is the word where item 0's contribution would begin. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
     return pool[contributions + item * WORDS + element];
 }
 
-/* An element of an input op's data. */
+/* Returns an element of an input's data in the script. */
 __device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned address, unsigned element) {
     return __uint_as_float(script[address + element]);
 }
 
-/* A VP's scratch memory: it has the slots for which shared memory has no room. */
+/* Returns a VP's scratch memory, for slots that do not fit into shared memory. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
 }
 
-/* The word where item 0 of the block would have its part of the task's next contribution. The task has n items, from `first` on, of
- * WORDS each. */
+/* Returns the word where item 0 of the block would have its part of the task's next contribution. The task has n items,
+ * from `first` on, of WORDS words each. */
 template <unsigned WORDS>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;
@@ -69,7 +70,7 @@ __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsig
 
 /* ---------------------------------------------------------------- loops */
 
-/* body(first, n) for each tile of the vertices [begin, end). All threads call it. A barrier separates two tiles. */
+/* Calls body(first, n) for each tile of the vertices [begin, end), with a barrier between two tiles. All threads must call it. */
 template <unsigned TILE, class BODY>
 __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const BODY &body) {
     if (begin >= end) return;
@@ -81,8 +82,8 @@ __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const B
     }
 }
 
-/* body(item, e, element) for every element of n items: `element` is one of `rows`, e its number among them. WIDTH: the most elements of
- * an item. ROUNDS: the most elements of a thread; 0: not known, the compiler may unroll; VPPS_NONE: not known, it may not. */
+/* Calls body(item, e, element) for every element of n items. `element` is one of `rows`, and e its number among these. WIDTH: most elements
+ * of an item. ROUNDS: most elements of a thread; 0: unknown, and the compiler may unroll the loop; VPPS_NONE: unknown, and it may not. */
 template <unsigned ROUNDS, unsigned WIDTH, class BODY>
 __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_rows rows, const BODY &body) {
     const auto once = [&](unsigned i) {
@@ -105,14 +106,14 @@ __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsig
     return starts[vertex + 1] - starts[vertex];
 }
 
-/* body(m) for each member of the vertex's list; m counts from member `first` of the block. */
+/* Calls body(m) for each member of the vertex's list. m counts from member `first` of the block. */
 template <class BODY>
 __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsigned vertex, unsigned first,
                                                  const BODY &body) {
     for (unsigned m = starts[vertex] - first; m < starts[vertex + 1] - first; m++) body(m);
 }
 
-/* Likewise, where body adds to `sum`: runs of VPPS_RUN members are added up in two floats. */
+/* Calls body(m) for each member, where body adds to `sum`. Runs of VPPS_RUN members are summed in one float, and the runs in two. */
 template <class BODY>
 __device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsigned vertex, unsigned first, float &sum,
                                                  const BODY &body) {
@@ -125,10 +126,10 @@ __device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsig
     if (n >= VPPS_RUN) total.add(sum), sum = total.value();
 }
 
-/* 1 / n, and 0 for n = 0: the factor of a mean. */
+/* Returns 1 / n, or 0 for n = 0: the factor of a mean. */
 __device__ __forceinline__ float vpps_inverse(unsigned n) { return n ? 1.0f / (float)n : 0.0f; }
 
-/* Of the numbers taken the one that beats the others, and its first position. A NaN beats all. */
+/* Finds the number that beats all others, such as the maximum, and its first position. A NaN beats all. */
 template <bool (*BEATS)(float x, float a)> struct vpps_found {
     float value;
     unsigned position, n;
@@ -141,8 +142,8 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
 
 /* ---------------------------------------------------------------- gradients of outputs */
 
-/* The sum of the contributions of a vertex's users, in the order of its list [at, end). Most vertices have no more than two: the words
- * where the first two begin are read early. A shorter list reads what follows it in the script, and total() ignores that. */
+/* Sums the contributions of a vertex's users in the order of its list [at, end). Most vertices have at most two, so the words where the
+ * first two begin are read early. A shorter list reads unrelated words of the script, which total() ignores. */
 struct vpps_gradient {
     unsigned at, end, first, second;
     float sum, next;
@@ -161,21 +162,21 @@ struct vpps_gradient {
 
 /* ---------------------------------------------------------------- products of values, parts of values */
 
-/* The sum of left(k) * right(k) for k below DEPTH. */
+/* Returns the sum of left(k) * right(k) for k < DEPTH. */
 template <unsigned DEPTH, class LEFT, class RIGHT>
 __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right) {
     return vpps_add_up<8>(0.0f, 0, DEPTH, 1, [&](unsigned k) { return left(k) * right(k); });
 }
 
-/* The element of a value of OTHER_ROWS rows that is in the same column as `element` of a value of ROWS rows, and `first` rows further
- * down. */
+/* Returns the number of an element in a value of OTHER_ROWS rows: the one in the same column as `element` of a value of
+ * ROWS rows, `first` rows further down. */
 template <unsigned ROWS, unsigned OTHER_ROWS>
 __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first) {
     return element / ROWS * OTHER_ROWS + (element % ROWS + first);
 }
 
-/* Of a value of ROWS rows the element that is one of parts, which lie one below the other, from row FIRST on, of PART_ROWS rows each; 0: of
- * none. part(element) is a part's element. */
+/* Returns an element of a value of ROWS rows that consists of parts stacked from row FIRST on, with PART_ROWS rows
+ * each; 0 outside of all parts. part(element) returns a part's element. */
 template <unsigned ROWS, unsigned FIRST, unsigned... PART_ROWS, class... PARTS>
 __device__ __forceinline__ float vpps_of_parts(unsigned element, const PARTS &...part) {
     float x = 0.0f;
@@ -186,7 +187,8 @@ __device__ __forceinline__ float vpps_of_parts(unsigned element, const PARTS &..
     return x;
 }
 
-/* Likewise, where the parts are the members of the vertex's list, of MEMBER_ROWS rows each: member(m, element) is an element of one. */
+/* Returns an element of a value of ROWS rows that consists of the members of the vertex's list, stacked, with
+ * MEMBER_ROWS rows each; 0 outside. member(m, element) returns a member's element. */
 template <unsigned ROWS, unsigned MEMBER_ROWS, class MEMBER>
 __device__ __forceinline__ float vpps_of_stack(const vpps_array &starts, unsigned vertex, unsigned first,
                                                unsigned element, const MEMBER &member) {
@@ -195,19 +197,19 @@ __device__ __forceinline__ float vpps_of_stack(const vpps_array &starts, unsigne
     return member(m - first, element / ROWS * MEMBER_ROWS + row % MEMBER_ROWS);
 }
 
-/* Where the transpose of a value of ROWS x COLS has its element. */
+/* Returns the number that an element of a ROWS x COLS value has in its transpose. */
 template <unsigned ROWS, unsigned COLS> __device__ __forceinline__ unsigned vpps_turned(unsigned element) {
     return element % ROWS * COLS + element / ROWS;
 }
 
-/* The element of the row of this number, of ROWS; NaN: there is no such row. */
+/* Returns element(number) for a row number less than ROWS; NaN if there is no such row. */
 template <unsigned ROWS, class ELEMENT>
 __device__ __forceinline__ float vpps_of_row(float number, const ELEMENT &element) {
     const bool found = number >= 0.0f && number < (float)ROWS;
     return found ? element((unsigned)number) : __uint_as_float(0x7fc00000u);
 }
 
-/* The sum of element(k), for k below N, where the whole part of number(k) is `row`. */
+/* Returns the sum of element(k) over those k < N for which the integer part of number(k) is `row`. */
 template <unsigned N, class NUMBER, class ELEMENT>
 __device__ __forceinline__ float vpps_sum_of_row(unsigned row, const NUMBER &number, const ELEMENT &element) {
     return vpps_add_up<1>(0.0f, 0, N, 1, [&](unsigned k) {

@@ -1,16 +1,16 @@
-/* whole.cuh - instructions that need a sum over whole vectors: to a scalar, or to a vector again. */
+/* whole.cuh - instructions that sum over whole vectors, with a scalar or a vector as the result. */
 
-/* The totals of all elements: the head, then the sum of an instruction's terms. */
+/* Totals over all elements: a "head" (such as the maximum), then the sum of an instruction's terms, which may use the head. */
 struct vpps_totals {
     float head, sum;
     unsigned length;
 };
 
-/* Kinds of heads, of the first tensor: none; the greatest element (NaNs are skipped, since the sum meets them); the same, or 0 where that
- * is infinite; the sum of the squares; the mean. */
+/* Kinds of heads, computed from the first tensor: none; the greatest element (NaNs are skipped, since the sum meets
+ * them); the same, but 0 if infinite; the sum of squares; the mean. */
 enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES, VPPS_HEAD_MEAN };
 
-/* Operand u: is this element the class, and the class's element. */
+/* The class of operand u: whether this element is the class, and the class's element. */
 struct vpps_pick {
     bool here;
     float value;
@@ -28,7 +28,7 @@ template <int HEAD> __device__ __forceinline__ float vpps_head(unsigned lane, un
     return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
 }
 
-/* Of `length` elements, by a warp: the head of x, and the sum of term(totals, k). */
+/* Computes, by a warp, the head of x and the sum of term(totals, k) over `length` elements. */
 template <int HEAD, class TERM>
 __device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length, const float *x, const TERM &term) {
     vpps_totals totals = {vpps_head<HEAD>(lane, length, x), 0.0f, length};
@@ -36,22 +36,22 @@ __device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length
     return totals;
 }
 
-/* The sum becomes finish(0), which may read it and the first elements. */
+/* Replaces the sum by finish(0), which may read the sum and the first elements. */
 template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals &totals, const FINISH &finish) {
     totals.sum = finish(0);
 }
 
-/* body(k) for k below `length`, by the lanes of a warp. */
+/* Calls body(k) for k < `length`, divided among the lanes of a warp. */
 template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned lane, unsigned length, const BODY &body) {
     for (unsigned k = lane; k < length; k += 32) body(k);
 }
 
-/* 1 / sqrt(the mean of squares + epsilon) */
+/* Returns 1 / sqrt(mean of squares + epsilon). */
 __device__ __forceinline__ float vpps_inverse_norm(float squares, unsigned length, float epsilon) {
     return 1.0f / sqrtf(squares / (float)length + epsilon);
 }
 
-/* The rows of whole.def, which follows, as functions. */
+/* Turns the rows of whole.def, which follows, into functions. */
 #define VPPS_REDUCE(ID, HEAD, ARGUMENTS, TERM, FINISH)                                                                 \
     enum { vpps_head_##ID = VPPS_HEAD_##HEAD };                                                                        \
     __device__ __forceinline__ float vpps_term_##ID ARGUMENTS { return TERM; }                                         \
