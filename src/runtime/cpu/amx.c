@@ -1,6 +1,6 @@
-/* amx.c - see amx.h. */
+/* amx.c - products of bf16 tiles by Intel's AMX. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* declares syscall */
 #endif
 #include "runtime/cpu/amx.h"
 #include "base/base.h"
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The operand of LDTILECFG: palette 1 has eight tiles of at most 16 rows of 64 bytes. */
+/* Operand of LDTILECFG. Palette 1 has eight tiles of at most 16 rows of 64 bytes. */
 typedef struct tile_configuration {
     uint8_t palette, start_row, reserved[14];
     uint16_t bytes[16];
@@ -23,7 +23,7 @@ typedef struct tile_configuration {
 } tile_configuration;
 _Static_assert(sizeof(tile_configuration) == 64, "as the manual has it");
 
-static _Thread_local uint32_t tile_rows; /* of tiles 0 to 5, as this thread has set them */
+static _Thread_local uint32_t tile_rows; /* rows of tiles 0 to 5, as this thread has set them */
 
 __attribute__((target("amx-tile"))) static void set_rows(uint32_t rows) {
     tile_configuration all = {.palette = 1};
@@ -63,14 +63,14 @@ AMX_TARGET void product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t
     amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
 }
 
-/* The state that an operating system keeps for a thread: XCR0. */
+/* Returns the thread state that the operating system saves: XCR0. */
 static uint64_t kept_state(void) {
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
 }
 
-/* A whole number from -3 to 3, of an operand's row i and element k. */
+/* Returns an integer from -3 to 3 for row i and element k of a test operand. */
 static float trial_element(uint32_t i, uint32_t k) { return (float)((5 * i + 3 * k + i * k) % 7) - 3; }
 
 static uint32_t trial_pair(uint32_t i, uint32_t k) {
@@ -80,7 +80,7 @@ static uint32_t trial_pair(uint32_t i, uint32_t k) {
     return u[0] >> 16 | (u[1] & 0xffff0000u);
 }
 
-/* Products whose sums are exact, of 20 rows with n vectors: are they right? */
+/* Computes products of 20 rows with n vectors, and returns whether they are right; their sums are exact. */
 static bool trial_product(uint32_t n) {
     enum { ROWS = 20, GROUPS = 2, DEPTH = 64, DEPTH_TILES = 2, PAIRS = VPPS_BF16_DEPTH / 2, SIDE = VPPS_BF16_ROWS };
     static _Thread_local uint32_t a[GROUPS * DEPTH_TILES * VPPS_BF16_TILE] __attribute__((aligned(64)));
@@ -109,9 +109,9 @@ static bool trial_product(uint32_t n) {
 }
 
 vpps_status vpps_amx_find(vpps_bf16_unit *out) {
-    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* linux/arch/x86/include/uapi/asm/prctl.h */
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 }; /* values of Linux's asm/prctl.h */
     const uint32_t tile = 1u << 24, bf16 = 1u << 22, osxsave = 1u << 27;
-    const uint64_t tiles = 3u << 17; /* their configuration, their data */
+    const uint64_t tiles = 3u << 17; /* bits of XCR0 for the tiles' configuration and data */
     uint32_t a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & tile) || !(d & bf16)) {
         return vpps_fail(VPPS_DEVICE,

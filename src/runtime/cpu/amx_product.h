@@ -1,32 +1,31 @@
-/* amx_product.h - products of bf16 operands by tiles, as Intel's AMX has them: eight registers of 16 rows of 64 bytes, and an
- * instruction that adds the product of 16 x 32 and 32 x 16 elements to 16 x 16 sums. Who includes this defines
+/* amx_product.h - products of bf16 operands with tile instructions such as Intel's AMX: eight registers ("tiles") of 16 rows of 64 bytes,
+ * and an instruction that adds the product of 16 x 32 and 32 x 16 elements to 16 x 16 sums. The including file defines
  *
- *   TILE_ZERO(t)  TILE_LOAD(t, from, bytes from a row to the next)  TILE_STORE(t, to, bytes)  TILE_DOT(sums, rows, pairs)
- *   TILE_ROWS(n)  tiles 0 to 5 have n rows from here on; all are zero then
+ *   TILE_ZERO(t)  TILE_LOAD(t, from, bytes from a row to the next)  TILE_STORE(t, to, bytes)  TILE_DOT(sums, rows,
+ * pairs)
+ *   TILE_ROWS(n)  gives tiles 0 to 5 n rows from here on, and zeroes all tiles
  *
- * where tiles are literal numbers: amx.c as instructions, tests as what the manual says of them (Intel 64 and IA-32
- * Architectures Software Developer's Manual, volume 2, TDPBF16PS). A tile of sums has a vector a row: its rows lie in C as they
- * are. Tiles 0 to 3 are sums.
- */
+ * where tiles are literal numbers: amx.c as instructions, tests as the manual describes them (Intel 64 and IA-32 Architectures Software
+ * Developer's Manual, volume 2, TDPBF16PS). Tiles 0 to 3 hold sums, one vector of the result per row, as in C. */
 #pragma once
 
 #include "base/base.h"
 #include "runtime/cpu/kernels.h"
 
-/* Sums of up to 16 rows of up to 16 vectors, where they come from and go to. */
+/* One tile of sums: up to 16 rows of up to 16 vectors, and where they are loaded and stored. */
 typedef struct amx_sums {
-    const float *from; /* NULL: zero */
+    const float *from; /* NULL: sums start from zero */
     size_t ld_from;
     float *c;
     size_t ldc;
     uint32_t rows, vectors;
-    bool whole; /* a tile has just as many */
+    bool whole; /* the tile is full, so that no buffer is needed */
 } amx_sums;
 
 static inline const float *amx_fill(const amx_sums *s, float (*buffer)[VPPS_BF16_ROWS]) {
     memset(buffer, 0, VPPS_BF16_ROWS * sizeof *buffer);
     for (uint32_t j = 0; j < s->vectors; j++) memcpy(buffer[j], s->from + j * s->ld_from, s->rows * sizeof(float));
-    __asm__ volatile("" ::: "memory"); /* compilers do not know that a tile reads it */
+    __asm__ volatile("" ::: "memory"); /* tells the compiler that a tile instruction reads the buffer */
     return buffer[0];
 }
 
@@ -55,9 +54,9 @@ static inline void amx_drain(const amx_sums *s, const float (*buffer)[VPPS_BF16_
         }                                                                                                              \
     } while (0)
 
-enum { AMX_LINE = 64 }; /* bytes of a packed tile's row */
+enum { AMX_LINE = 64 }; /* bytes of a row of a packed tile */
 
-/* What is summed up, for rows from `row` on and vectors from j on. */
+/* The terms of a sum, for rows from `row` on and vectors from j on. */
 typedef struct amx_terms {
     uint32_t parts, n;
     const vpps_bf16_term *terms;
@@ -65,7 +64,7 @@ typedef struct amx_terms {
     uint32_t row, j;
 } amx_terms;
 
-/* A term's first tiles; those of the next 16 rows or vectors are `stride` words further on. */
+/* Packed operands of a term; the tiles of the next 16 rows or vectors are `stride` words further on. */
 typedef struct amx_operands {
     const uint32_t *w, *x;
     uint32_t depth_tiles;
@@ -80,7 +79,7 @@ static inline amx_operands amx_operands_of(const amx_terms *t, uint32_t i) {
                           t->x + term->x_words + t->j / VPPS_BF16_ROWS * stride, depth_tiles, stride};
 }
 
-/* 32 rows with 32 vectors: two groups of 16 each, or one. */
+/* Multiplies up to 32 rows with up to 32 vectors: one or two groups of 16 each. */
 AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms *t, const amx_sums (*sums)[2]) {
     const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0][0]);
@@ -131,8 +130,8 @@ AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms 
     if (heights > 1 && widths > 1) AMX_END(3, &sums[1][1]);
 }
 
-/* 64 rows, four groups or fewer, with up to 16 vectors, as many as tiles have rows: each tile of them is loaded once for all
- * rows. */
+/* Multiplies up to 64 rows, four groups, with up to 16 vectors; tiles have as many rows as there are vectors. A tile of
+ * vectors is loaded once for all rows. */
 AMX_FUNCTION void amx_tall(uint32_t heights, const amx_terms *t, const amx_sums *sums) {
     const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0]);
@@ -169,7 +168,7 @@ AMX_FUNCTION void amx_tall(uint32_t heights, const amx_terms *t, const amx_sums 
     if (heights > 3) AMX_END(3, &sums[3]);
 }
 
-/* A vpps_product_bf16. */
+/* Computes a bf16 product, c = start + the sum of the terms' A x (vpps_product_bf16). */
 AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                               const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS };
@@ -204,7 +203,7 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint
 #undef SUMS
 }
 
-/* A vpps_spread_bf16. */
+/* Spreads packed vectors over tiles, for products with transposed matrices (vpps_spread_bf16). */
 static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
     enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
     const uint32_t groups = (depth + SIDE - 1) / SIDE;
@@ -230,7 +229,7 @@ static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const 
     }
 }
 
-/* Elements 2 q and 2 q + 1 of 8 vectors or fewer lie side by side in row q of a tile: as many of `rows` as there are, into c. */
+/* Copies the products of up to 8 vectors to c. Row q of the tile has elements 2 q and 2 q + 1 of all vectors. */
 static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_t elems, uint32_t vectors, float *c,
                                     size_t ldc) {
     for (uint32_t j = 0; j < vectors; j++, c += ldc) {
@@ -239,14 +238,14 @@ static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_
     }
 }
 
-/* A vpps_product_t_bf16. Four tiles' columns of the matrices at a time. */
+/* Computes bf16 products with transposed matrices (vpps_product_t_bf16), for four tiles' columns of the matrices at a time. */
 AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                 const vpps_bf16_term *terms, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS, WIDTH = 4 };
     const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
     const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
     TILE_ROWS(SIDE);
-    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* what is read of the matrices stays in L2 for the next vectors */
+    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* these parts of the matrices stay in L2 for the next vectors */
         const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
         for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
             TILE_ZERO(0);

@@ -1,9 +1,9 @@
-/* avx512_bf16.c - see avx512_bf16.h.
+/* avx512_bf16.c - products of packed bf16 tiles by AVX512-BF16.
  *
- * vdpbf16ps adds to each of 16 sums the products of two pairs: a pair of each of 16 rows, as they are packed, with one pair
- * of a vector. It adds one after the other, each time to the nearest fp32, whatever the thread's rounding mode, takes a
- * subnormal operand or sum as zero, and makes a subnormal result zero (Intel 64 and IA-32 Architectures Software Developer's
- * Manual, volume 2, VDPBF16PS): an order and a rounding that bf16.h's bound allows. */
+ * vdpbf16ps adds to each of 16 sums the products of two pairs: one pair of each of 16 packed rows with one pair of a vector. It adds them
+ * one after the other, rounding each time to the nearest fp32 whatever the thread's rounding mode. Subnormal operands, sums and results
+ * become zero (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS). The error bound of bf16.h allows this
+ * order and rounding. */
 #include "runtime/cpu/avx512_bf16.h"
 
 #ifdef VPPS_HAS_AVX512_BF16
@@ -15,8 +15,8 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2, HEIGHT = 4, COLUMNS = 6 };
 
-/* Sums of up to 64 rows of up to six vectors: where the rows, `stride` words apart by 16, and the vectors' pairs begin, where
- * sums come from (NULL: zero) and go to. The last 16 rows have `tail`. */
+/* Operands of a tile of sums, for up to 64 rows and six vectors: the packed rows, of which 16 take `stride` words; the vectors' pairs;
+ * where sums are loaded (NULL: zero) and stored. Of the last 16 rows, those of the mask `tail` are stored. */
 typedef struct sums {
     const uint32_t *rows;
     size_t stride;
@@ -32,7 +32,7 @@ DOT_INLINE __m512 dot(__m512 sum, __m512i rows, uint32_t pair) {
     return _mm512_dpbf16_ps(sum, (__m512bh)rows, (__m512bh)_mm512_set1_epi32((int)pair));
 }
 
-/* height, columns and parts are constants where this is inlined. */
+/* Computes one tile of sums. The callers pass constants for height, columns and parts. */
 DOT_INLINE void dot_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, uint32_t depth,
                          const sums *s) {
     __m512 sum[COLUMNS][HEIGHT];

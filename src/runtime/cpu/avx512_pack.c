@@ -1,10 +1,9 @@
-/* avx512_pack.c - packing and spreading of bf16 operands by AVX512-BF16: bit for bit what kernels' pack_bf16 (bf16.h) and amx_spread
- * do, which are their plain references.
+/* avx512_pack.c - packing and spreading of bf16 operands with AVX512-BF16. The results are bit for bit those of the plain references,
+ * pack_bf16 (bf16.h) and amx_spread.
  *
- * vcvtne2ps2bf16 rounds as bf16.h defines it: to the nearest, ties to even, whatever the thread's rounding mode; subnormals become
- * zeros of their sign, a NaN stays one (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). Only what two
- * parts have of their own, a finite high part and no low part of what is not finite, is put right afterwards, where there is
- * any. */
+ * vcvtne2ps2bf16 rounds as bf16.h defines: to the nearest, ties to even, whatever the thread's rounding mode; subnormals become zeros of
+ * their sign, and NaN stays NaN (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2). With two parts, operands beyond
+ * bf16's range are corrected afterwards: the high part must be finite, and non-finite operands have no low part. */
 #include "base/base.h"
 #include "runtime/cpu/avx512_bf16.h"
 
@@ -17,7 +16,7 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
 
-/* 32 numbers in bf16, as halves in their order. */
+/* 32 numbers in bf16, in their order. */
 typedef struct halves {
     __m512i high, low;
 } halves;
@@ -31,14 +30,14 @@ PACK_INLINE __mmask32 not_finite(__m512i h) {
     return _mm512_cmpeq_epi16_mask(_mm512_and_si512(h, exponent), exponent);
 }
 
-/* The low parts of what was cut off to `high`. */
+/* Returns the low parts: what remains of the numbers after subtracting `high`. */
 PACK_INLINE __m512i low_of(__m512 first, __m512 second, __m512i high) {
     return nearest(_mm512_sub_ps(first, widened(_mm512_castsi512_si256(high))),
                    _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64(high, 1))));
 }
 
-/* A number that was made infinite is cut off instead; what is not finite has no low part. Far from the loops, which want the
- * registers. */
+/* Corrects the parts: numbers that became infinite are truncated instead, and non-finite numbers get no low part. Not inlined, so that
+ * loops keep their registers. */
 __attribute__((PACK_TARGET, noinline, cold)) static void put_right(const float *x, halves *h) {
     const __m512 first = _mm512_loadu_ps(x), second = _mm512_loadu_ps(x + 16);
     const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
@@ -63,14 +62,14 @@ PACK_INLINE halves round_all(__m512 first, __m512 second, const uint32_t parts) 
     return h;
 }
 
-/* The first `count` of 32, the others zero. */
+/* Rounds the first `count` of 32 numbers; the others become zero. */
 PACK_INLINE halves round_some(const float *x, uint32_t count, const uint32_t parts) {
     const uint32_t mask = count < 32 ? (1u << count) - 1 : UINT32_MAX;
     return round_all(_mm512_maskz_loadu_ps((__mmask16)mask, x), _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), x + 16),
                      parts);
 }
 
-/* 16 rows of 32 elements that lie side by side, as pairs: pair q of row i at out[i * 16 + q]. */
+/* Packs 16 rows of 32 adjacent elements as pairs: pair q of row i at out[i * 16 + q]. */
 PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                             uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH), rows = vpps_min_u32(s->rows - row, SIDE);
@@ -82,7 +81,7 @@ PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at
     }
 }
 
-/* The same of 32 vectors with an element of each of the 16 rows: pair q of row i at out[q * 16 + i]. */
+/* Packs 32 vectors, each with one element of each of 16 rows, as pairs: pair q of row i at out[q * 16 + i]. */
 PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                              uint32_t *low) {
     const __m512i together = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
@@ -100,7 +99,7 @@ PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t a
     }
 }
 
-/* Rows r, 4 + r, 8 + r and 12 + r of four columns. */
+/* Returns rows r, 4 + r, 8 + r and 12 + r of four columns. */
 PACK_INLINE __m512i four_rows(const uint32_t *from, uint32_t r, uint32_t column) {
     const uint32_t *at = from + (size_t)r * SIDE + column;
     __m512i v = _mm512_castsi128_si512(_mm_load_si128((const __m128i *)(const void *)at));
@@ -132,7 +131,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_pack(const vpps_bf16_source *
 
 /* ---------------------------------------------------------------- spreading */
 
-/* 16 elements of eight vectors turned: number k has element k of all eight in its low half, element 8 + k in its high half. */
+/* Transposes 16 elements of eight vectors: v[k] gets element k of all eight in its low half, and element 8 + k in its high half. */
 PACK_INLINE void turn_halves(__m256i *v) {
     __m256i two[8], four[8];
 #pragma GCC unroll 4
@@ -141,7 +140,8 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    for (uint32_t i = 0; i < 4; i++) { /* of two pairs of vectors: elements 0 and 1, or 4 and 5; and the next two */
+    /* Four vectors' elements 0 and 1, or 4 and 5, in four[i]; elements 2 and 3, or 6 and 7, in four[4 + i]. */
+    for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);
         four[4 + i] = _mm256_unpackhi_epi32(a, b);
@@ -162,7 +162,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
     const __m512i first = _mm512_set_epi16(7, 0, 0, 7, 6, 0, 0, 6, 5, 0, 0, 5, 4, 0, 0, 4, 3, 0, 0, 3, 2, 0, 0, 2, 1, 0,
                                            0, 1, 0, 0, 0, 0);
     const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(8));
-    const __mmask32 outer = 0x99999999u; /* the first and the last of four halves */
+    const __mmask32 outer = 0x99999999u; /* the first and the last of each four halves */
     for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
         const uint32_t *from = rows + j / SIDE * stride + (size_t)(j % SIDE) * PAIRS;
         for (uint32_t g = 0; g < groups; g++) {
@@ -171,7 +171,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
                     from + (size_t)(g / 2 * parts + p) * VPPS_BF16_TILE + (size_t)(g % 2) * SIDE / 2;
                 __m256i v[VPPS_BF16_SPREAD];
 #pragma GCC unroll 8
-                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* after the last vector they are zero */
+                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* zero after the last vector */
                     v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(pairs + (size_t)i * PAIRS));
                 turn_halves(v);
 #pragma GCC unroll 8

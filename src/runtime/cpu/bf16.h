@@ -1,23 +1,21 @@
-/* bf16.h - products of operands rounded to bf16 whose sums are fp32, for kernels.c: rounding, packing, and the product in
- * plain vectors.
+/* bf16.h - products of operands rounded to bf16 with fp32 sums, for kernels.c: rounding, packing, and the product in plain vectors.
  *
- * Rounding is to the nearest of bf16's numbers (8 bits of significand, fp32's exponents), ties to even, as Intel's and NVIDIA's
- * hardware does it: a NaN stays one, infinities stay, what is beyond the greatest number becomes infinite, and what is below
- * 2^-126 becomes a zero of its sign. With two parts an operand is the sum of two such numbers, high + low, where high is never
- * made infinite; what is infinite or NaN has no low part. Then three products are added up: low high, high low, high high. In which
- * order, and how many at a time, is the unit's (here, or amx_product.h), and the bound holds for all.
+ * Numbers are rounded to the nearest bf16 number (8 bits of significand, fp32's exponents), ties to even, as Intel's and NVIDIA's hardware
+ * does: NaN and infinities stay, numbers beyond the greatest become infinite, and numbers smaller than 2^-126 become a zero of their sign.
+ * With two parts an operand is the sum of two such numbers, high + low; high is never made infinite, and infinities and NaN have no low
+ * part. Then three products are summed: low high, high low, high high. The unit (here, or amx_product.h) determines their order and how
+ * many are added at a time; the bound holds for all.
  *
- * How far from the exact sum of w x over k elements a result is, where u = 2^-24 and s the sum of |w x|:
+ * How far from the exact sum of w x over k elements a result is, where u = 2^-24 and s is the sum of |w x|:
  *
  *   one part    |w - high| <= 2^-8 |w|: a product is off by (1 + 2^-8)^2 - 1 of |w x|, and sums by k u of their terms:
  *               (2^-7 + 2^-16 + 1.01 (k + 1) u) s
  *   two parts   |w - high - low| <= 2^-17 |w|, and low low, which is left out, is at most 2^-16 |w x|:
  *               (2^-15 + 2^-23 + 1.01 (3 k + 2) u) s
- *   both        and for operands that were made zero, 2^-125 of the sum of |w| + |x|; and for sums that were, by a unit
- *               that knows nothing below 2^-126, 2^-124 a product: of them there are k, or 3 k
+ *   both        add 2^-125 of the sum of |w| + |x| for operands that became zero; and for a unit that flushes numbers
+ *               smaller than 2^-126 to zero, 2^-124 for each of the k, or 3 k, products
  *
- * Products of two bf16 numbers are exact in fp32, so a multiply-add rounds once whether or not the machine has one.
- */
+ * Products of two bf16 numbers are exact in fp32, so a multiply-add rounds once whether or not the machine has one. */
 #pragma once
 
 #include "runtime/cpu/products.h"
@@ -31,7 +29,7 @@ typedef uint32_t vector_bits_in_memory
 
 /* ---------------------------------------------------------------- rounding */
 
-/* The bf16 nearest to a number, as the high half of an fp32. */
+/* Returns the bf16 number nearest to x, as the high half of an fp32. */
 VPPS_INLINE uint32_t bf16_nearest(float x) {
     const uint32_t u = bits_of_float(x), magnitude = u & 0x7fffffffu;
     uint32_t r = u + 0x7fffu + (u >> 16 & 1u);
@@ -40,7 +38,7 @@ VPPS_INLINE uint32_t bf16_nearest(float x) {
     return r & 0xffff0000u;
 }
 
-/* The high part of two, which is finite where x is. */
+/* Returns the high one of two bf16 parts, which is finite if x is. */
 VPPS_INLINE uint32_t bf16_high(float x) {
     const uint32_t u = bits_of_float(x), r = bf16_nearest(x);
     return (r & 0x7fffffffu) == 0x7f800000u ? u & 0xffff0000u : r;
@@ -53,7 +51,7 @@ VPPS_INLINE uint32_t bf16_low(float x, uint32_t high) {
 
 /* ---------------------------------------------------------------- packing */
 
-/* 16 rows of 32 elements that lie side by side, as pairs: pair q of row i at out[i * 16 + q]. */
+/* Packs 16 rows of 32 adjacent elements as pairs: pair q of row i at out[i * 16 + q]. */
 VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                             uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH);
@@ -76,7 +74,7 @@ VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at
     }
 }
 
-/* The same of 32 vectors with an element of each of the 16 rows: pair q of row i at out[q * 16 + i]. */
+/* Packs 32 vectors, each with one element of each of 16 rows, as pairs: pair q of row i at out[q * 16 + i]. */
 VPPS_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                              uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->rows - row, SIDE);
@@ -122,7 +120,7 @@ static void pack_bf16(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form 
 VPPS_INLINE vector even_elements(vector_bits pairs) { return (vector)(pairs << 16); }
 VPPS_INLINE vector odd_elements(vector_bits pairs) { return (vector)(pairs & 0xffff0000u); }
 
-/* 32 elements of vector j as fp32. */
+/* Converts 32 elements of vector j to fp32. */
 VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32_t parts, uint32_t j, uint32_t d,
                        float (*out)[VPPS_BF16_DEPTH]) {
     const uint32_t *tile = tiles + ((size_t)(j / SIDE) * depth_tiles + d) * parts * VPPS_BF16_TILE;

@@ -1,9 +1,9 @@
-/* bf16_pack.h - the tiles of packed bf16 operands, made of three steps that whoever includes this defines before it: take_along,
- * take_across and turn (bf16.h in plain vectors, avx512_pack.c by AVX512-BF16), and PACK_INLINE, how a function is inlined
- * there. The operands are those of kernels.h, which they include too. */
+/* bf16_pack.h - packs operands of products into tiles of bf16 numbers. The including file first defines three steps,
+ * take_along, take_across and turn (bf16.h: with plain vectors; avx512_pack.c: with AVX512-BF16), and PACK_INLINE, how
+ * functions are inlined there. kernels.h, which it also includes, describes the operands. */
 #pragma once
 
-/* parts and across are constants where this is inlined. */
+/* Packs an operand into tiles. The callers pass constants for `parts` and `across`. */
 PACK_INLINE void pack_tiles(const vpps_bf16_source *s, const uint32_t parts, const bool across, vpps_bf16_form form,
                             uint32_t depth_tiles, uint32_t *to) {
     const bool turned = across != (form == VPPS_BF16_PAIRS);

@@ -1,10 +1,10 @@
-/* check.c - may a script be run here? Before it starts, a look at every block and table; before each task, at its
- * numbers. That every offset in a block's arrays is the right one is for verify to prove. */
+/* check.c - checks that a script can be run on this device: all blocks and tables before it starts, and each task's numbers before the
+ * task. Only verify proves that the offsets in a block's arrays are the right ones. */
 #include "runtime/cpu/cpu.h"
 
 #include <inttypes.h>
 
-/* Are words [at, at + n) inside the first `end`? */
+/* Returns whether words [at, at + n) lie inside the first `end` words. */
 static bool inside(uint64_t at, uint64_t n, uint64_t end) { return at <= end && n <= end - at; }
 
 static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h) {
@@ -103,7 +103,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
  *
  * A few comparisons a task, none an element. */
 
-/* Vertices [first, first + n) of a block: are they there? */
+/* Checks that vertices [first, first + n) of a block exist. */
 static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     if (block >= cpu->task_header.n_blocks) {
@@ -145,7 +145,7 @@ static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t nu
     return false;
 }
 
-/* Pairs of words in the script. */
+/* Checks that pairs of words lie inside the script. */
 static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     const uint32_t words = vp->cpu->task_header.words;
     if (o[0] <= words && o[1] <= (words - o[0]) / 2) return true;

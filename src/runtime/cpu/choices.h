@@ -1,11 +1,12 @@
-/* choices.h - which instructions make the CPU's products, in what precision, and how: chosen by what trials of a few ms measured on this
- * processor (measure.c), or without them by a table. tuning.c keeps the trials, and makes a resumed run keep its choice. */
+/* choices.h - chooses which instructions compute the CPU's products, in what precision, and how: by trials of a few ms measured on this
+ * processor (measure.c), or by a table without trials. tuning.c stores the trials, and makes a resumed run keep its choice. */
 #pragma once
 
 #include "runtime/cpu/units.h"
 #include "vpps.h"
 
-/* X(way, what it is): what is measured, as vpps_trial names it. One core multiplies matrices of VPPS_TRIAL_SIDE rows and columns. */
+/* The kinds of products that trials measure, as X(way, description); vpps_trial names them so. One core multiplies
+ * matrices of VPPS_TRIAL_SIDE rows and columns. */
 #define VPPS_CPU_WAY_TABLE(X)                                                                                          \
     X(forward, "forward, or backward by a copy")                                                                       \
     X(rows, "backward, the matrix as it lies")                                                                         \
@@ -16,45 +17,46 @@
 typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
 #undef X
 
-enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* enough for all units in all ways */ };
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* most trials: enough for all units in all ways */ };
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
-/* X(number, its value without trials, what it is). */
+/* The chosen numbers, as X(name, value without trials, description). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \
     X(pays, 48, "backward: such vectors of a batch, from which on they pay for making the copy")
 
 typedef struct vpps_cpu_choice {
-    uint32_t kernels;         /* number in the units' kernels */
-    uint32_t unit;            /* number in the units' bf16; of no meaning in fp32 */
-    vpps_precision precision; /* never AUTO */
+    uint32_t kernels;         /* index into vpps_cpu_units.kernels */
+    uint32_t unit;            /* index into vpps_cpu_units.bf16; has no meaning in fp32 */
+    vpps_precision precision; /* precision of products, never AUTO */
 #define X(name, value, what) uint32_t name;
     VPPS_CPU_CHOICE_TABLE(X)
 #undef X
 } vpps_cpu_choice;
 
-/* What is to be chosen for. */
+/* The model and options for which the choice is made. */
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
-    uint32_t batch; /* inputs; 0: not known */
-    size_t elems;   /* of the matrices that are one VP's */
-    uint32_t side; /* of a matrix, its rows or columns, whichever are fewer: the mean over all elements; 0: not known */
-    size_t cache_bytes; /* of the cache that is one core's */
+    uint32_t batch; /* number of inputs per batch; 0: unknown */
+    size_t elems;   /* number of matrix elements that one VP owns */
+    uint32_t side;  /* the smaller one of a matrix's row and column numbers, as a mean over all elements; 0: unknown */
+    size_t cache_bytes; /* size of a core's own cache */
     bool portable;
-    const char *wanted; /* VPPS_ISA, the name of kernels or of a unit for bf16; an unknown one is ignored. NULL: none */
+    /* Name of kernels or of a unit for bf16, from VPPS_ISA; unknown names are ignored; NULL: none. */
+    const char *wanted;
 } vpps_cpu_problem;
 
-/* The choice by n trials; n = 0: by the table. `why` (of `bytes`) says what decided on the precision. */
+/* Chooses by n trials, or by the table if n is 0. `why` (of `bytes`) gets the reason for the precision. */
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 
-/* Is the trial one of a unit, precision and way that the choice uses? */
+/* Returns whether the trial measured a unit, precision and way that the choice uses. */
 bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choice, const vpps_trial *trial);
 
-/* Writes a choice as "avx512 amx bf16x3 96 9 64" into text of VPPS_CHOICE_BYTES. Reading returns false, and leaves *out alone, if the
- * text is not a choice that these units can carry out. */
+/* Writes a choice, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES. */
 enum { VPPS_CHOICE_BYTES = 96 };
 void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
+/* Reads a choice that vpps_cpu_write_choice wrote. Returns false, and leaves *out unchanged, if these units cannot carry it out. */
 bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);

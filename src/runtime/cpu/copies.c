@@ -1,6 +1,6 @@
 /* copies.c - transposed copies of matrices. Backward multiplies with transposes: few vectors with the rows as they lie, many vectors faster
- * with a transposed copy, which every update has to bring up to date. So a batch uses a copy of a matrix if it multiplies enough vectors with it,
- * in tasks of enough vectors each. That depends on the batch's script and the choices alone, not on earlier batches, so that a resumed run
+ * with a transposed copy, which every update must renew. So a batch uses a copy of a matrix if it multiplies enough vectors with it, in
+ * tasks of enough vectors each. That depends only on the batch's script and the choices, not on earlier batches, so that a resumed run
  * gives the same bits. */
 #include "runtime/cpu/cpu.h"
 
@@ -21,7 +21,7 @@ void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
     }
 }
 
-/* The vectors of a stage of a block over vertices [first, first + n). */
+/* Counts the vectors that a stage of a block multiplies with transposed matrices, for vertices [first, first + n). */
 static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t stage, uint32_t first, uint32_t n) {
     const vpps_compiled_cell *c = view->cell;
     const vpps_program *p = &c->programs[stage];
@@ -38,7 +38,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* Counts the vectors of a group's tasks, up to the first word that begins no task: the VPs report that fault. */
+/* Counts the vectors of a group's tasks, up to the first malformed task, which the VPs report. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
         const vpps_task *t = vpps_task_at(cpu->script, at);
@@ -55,7 +55,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->task_header;
     const uint32_t *starts = cpu->script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->part == VPPS_STEP_UPDATE) { /* it makes those anew that the gradients were made with */
+    if (cpu->part == VPPS_STEP_UPDATE) { /* an update renews the copies with which the gradients were computed */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
         return;
@@ -66,7 +66,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
         if (!m->blocks) continue;
         if (cpu->vectors[p] < cpu->choice.pays) {
-            m->fresh = false; /* the update leaves them as they are */
+            m->fresh = false; /* the update does not renew the copies */
             continue;
         }
         for (uint32_t v = 0; v < cpu->n_vps && !m->fresh; v++) vpps_transpose_rows(cpu, p, v);

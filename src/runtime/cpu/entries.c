@@ -1,19 +1,18 @@
-/* entries.c - lookup tables that are shared out over processes: what a batch looks up comes from those who have it.
+/* entries.c - lookup tables that are sharded over processes: fetches the entries that a batch looks up from the processes that own them.
  *
- * A script names an entry by the place that it would have in a whole table, at the pool's beginning, where there is no memory.
- * Before it runs, all processes meet: each says which entries its batch looks up, gets them after the batch's tensors, and
- * writes into a copy of the script where they are. So nothing else knows of it: not the scheduler, not the stages.
+ * A script names an entry by the place that it would have in a whole table, at the pool's beginning, where there is no memory. Before the
+ * script runs, all processes meet: each asks for the entries that its batch looks up, receives them after the batch's tensors, and writes
+ * their places into a copy of the script. So neither the scheduler nor the stages know of it.
  *
  *   1. who does what, and how many entries are asked of whom
- *   2. which ones, by the places they are named by
+ *   2. which entries, by the places that name them
  *   3. their values
  *
- * Their gradients go back as those of whole tables do: share.c.
- */
+ * Their gradients are returned like those of whole tables: share.c. */
 #include "runtime/comm/comm.h"
 #include "runtime/cpu/cpu.h"
 
-/* What a process comes to a meeting for. Either all train, or none does. */
+/* Why a process comes to a meeting. Either all processes train, or none does. */
 typedef enum purpose_kind { TRAINS = 1, MEASURES, ENDS } purpose_kind;
 
 typedef struct request {
@@ -27,7 +26,7 @@ typedef struct entry_list {
     size_t n, words;
 } entry_list;
 
-/* An entry that is looked up: the process that has it, and its place among the entries that come from there. */
+/* An entry that is looked up: the process that owns it, and its place among the entries from that process. */
 typedef struct looked_up {
     uint32_t offset, owner, at;
 } looked_up;
@@ -44,12 +43,13 @@ struct vpps_entries {
     table *tables;
     uint32_t n_tables;
     uint32_t *script;
-    looked_up *found; /* by offset, at its hash or after it; a power of two, more than half of it empty: NO_OFFSET */
+    /* Hash table by offset, with open addressing; its size is a power of two, and at least half of it is empty: NO_OFFSET. */
+    looked_up *found;
     size_t found_size, n_found;
-    entry_list *wanted, *asked; /* of each process; by each process */
-    uint32_t *first;            /* offset of what comes from each process */
-    float **answers;            /* to each process */
-    request *requests;          /* out and in, of each process */
+    entry_list *wanted, *asked; /* entries wanted from each process; entries that each process asks for */
+    uint32_t *first;            /* indexed by process: pool offset of the entries that it sends */
+    float **answers;            /* indexed by process: values of the entries sent to it */
+    request *requests;          /* buffers for the requests sent to and received from each process */
     vpps_parcel *parcels;
     uint64_t fetch_ns, sent_bytes;
 };
@@ -108,7 +108,7 @@ static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "cpu: out of 
 
 /* ---------------------------------------------------------------- what is looked up */
 
-/* The table that has an entry at this offset, and the entry's row in it. NULL: there is none. */
+/* Returns the table that has an entry at this offset, and the entry's row, or NULL. */
 static const table *find_table(const vpps_entries *e, uint32_t offset, uint32_t *row) {
     for (uint32_t i = 0; i < e->n_tables; i++) {
         const table *t = &e->tables[i];
@@ -119,7 +119,7 @@ static const table *find_table(const vpps_entries *e, uint32_t offset, uint32_t 
     return NULL;
 }
 
-/* The entry's place in `found`, or the empty one where it would be. */
+/* Returns the entry's place in `found`, or the empty place where it would be. */
 static looked_up *find(const vpps_entries *e, uint32_t offset) {
     size_t i = (size_t)vpps_mix64(offset) & (e->found_size - 1);
     while (e->found[i].offset != offset && e->found[i].offset != VPPS_NO_OFFSET) i = (i + 1) & (e->found_size - 1);
@@ -165,7 +165,7 @@ static vpps_status want(vpps_entries *e, uint32_t offset) {
     return VPPS_OK;
 }
 
-/* Every entry that a vertex looks up, once. */
+/* Lists every entry that a vertex looks up, once. */
 static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
     if (e->found) memset(e->found, 0xff, e->found_size * sizeof *e->found);
     e->n_found = 0;
@@ -238,7 +238,7 @@ static vpps_status exchange_offsets(vpps_entries *e) {
     return exchange(e);
 }
 
-/* Copies entries of this process, one after the other; `to` NULL: counts their words alone. */
+/* Copies entries of this process, one after the other. If `to` is NULL, only counts their words. */
 static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_t asker, float *to) {
     list->words = 0;
     for (size_t i = 0; i < list->n; i++) {
@@ -256,7 +256,7 @@ static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_
     return VPPS_OK;
 }
 
-/* pool: NULL where nothing is wanted. */
+/* Sends and receives the entries' values. pool: NULL if this process wants none. */
 static vpps_status exchange_values(vpps_entries *e, float *pool) {
     const uint32_t size = e->c->size, rank = e->c->rank;
     for (uint32_t p = 0; p < size; p++) {
@@ -289,7 +289,7 @@ vpps_status vpps_entries_serve(vpps_entries *e) {
 
 /* ---------------------------------------------------------------- the script */
 
-/* Replaces offsets of entries in words [at, at + n) of the script by the offsets to which these were fetched. */
+/* Replaces offsets of entries in words [at, at + n) of the script by the offsets to which the entries were fetched. */
 static vpps_status translate(const vpps_entries *e, uint32_t sharded, uint32_t *at, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (at[i] >= sharded) continue;

@@ -1,4 +1,4 @@
-/* failure.c - how a batch that cannot go on ends. */
+/* failure.c - ends a batch that has failed. */
 #include "runtime/cpu/cpu.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* gradients.c - gradients that add up over launches, until an update. Those of matrices and vectors lie where every launch makes
- * them, and a launch that adds to a sum leaves what is there. Those of tables' entries lie in the pool, where each batch has its
- * own; they are taken to vpps_row_sums before the next batch needs the room. */
+/* gradients.c - gradients that are accumulated over launches, until an update. Gradients of matrices and vectors stay where every launch
+ * computes them; a launch that adds to a sum does not clear them. Gradients of table entries lie in the pool, where each batch places its
+ * own; they are added to vpps_row_sums before the next batch reuses their memory. */
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_take_gradients(vpps_cpu *cpu) {
@@ -22,7 +22,7 @@ static vpps_status use_sums(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Parameters that were frozen meanwhile are left out of the update. */
+/* Removes parameters that were frozen since the gradients were computed. */
 static void leave_frozen_out(vpps_cpu *cpu) {
     const vpps_parameter_data *params = cpu->model->params;
     uint32_t n = 0;
@@ -38,14 +38,14 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
     cpu->loss = cpu->sum_loss;
     leave_frozen_out(cpu);
     vpps_cpu_zero_gradients(
-        &cpu->device); /* the memory that the segments point to does not change until the next launch */
+        &cpu->device); /* The memory that the segments point to does not change until the next launch. */
     return VPPS_OK;
 }
 
 void vpps_open_sum(vpps_cpu *cpu) {
-    const vpps_rows vectors = cpu->gradients; /* a matrix's gradient is known by `touched` */
+    const vpps_rows vectors = cpu->gradients; /* only vectors need zeros: matrices have `touched` */
     cpu->loss = 0;
-    if (cpu->part == VPPS_STEP_NODES) return; /* it adds to no gradient */
+    if (cpu->part == VPPS_STEP_NODES) return; /* a step that only requests nodes' gradients */
     if (!cpu->summing) {
         cpu->sum++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));

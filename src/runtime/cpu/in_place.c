@@ -1,5 +1,5 @@
-/* in_place.c - a stage's program without the copies that the CPU need not make: steps read inputs and write results where these lie in
- * memory, where one call makes one item; and what is scaled for a sum alone is scaled in the sum. See tile.h. */
+/* in_place.c - removes copies that the CPU does not need from a stage's program: where one call computes one item, steps read inputs and
+ * write results directly in memory; and values that are scaled only to be summed are scaled within the sum. See tile.h. */
 #include "runtime/cpu/tile.h"
 
 static bool is_slot(const vpps_operand *o, uint32_t slot) { return o->place == VPPS_PLACE_SLOT && o->at == slot; }
@@ -8,7 +8,7 @@ static bool writes(const vpps_program_step *s, uint32_t slot) {
     return is_slot(&s->to, slot) || (s->kind == VPPS_STEP_RUN && is_slot(&s->run.positions, slot));
 }
 
-/* Operands of a step that are the slot; *only: the last of them. */
+/* Counts the operands of a step that read the slot; *only is the last of them. */
 static uint32_t reads(const vpps_program *p, const vpps_program_step *s, uint32_t slot, vpps_operand **only) {
     uint32_t n = s->kind == VPPS_STEP_PRODUCT && is_slot(&s->product.start, slot) ? 1 : 0;
     for (uint32_t k = 0; k < s->n; k++) {
@@ -20,7 +20,7 @@ static uint32_t reads(const vpps_program *p, const vpps_program_step *s, uint32_
     return n;
 }
 
-/* The step that alone reads what step i puts into its slot, in one operand; NULL: it is not alone. */
+/* Returns the only step that reads the slot's value from step i, in one operand; NULL if there are more. */
 static vpps_program_step *only_reader(const vpps_program *p, uint32_t i, vpps_operand **operand) {
     const uint32_t slot = p->steps[i].to.at;
     vpps_program_step *reader = NULL;
@@ -45,7 +45,7 @@ static void drop(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- inputs */
 
-/* Does a step of kind RUN find each item's operand by itself? Others take items side by side. */
+/* Returns whether a step of kind RUN computes the address of each item's operand separately. Other steps need adjacent items. */
 static bool takes_items(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
     if (s->run.uniform || (s->run.of.over_list && s->axis)) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
@@ -54,14 +54,14 @@ static bool takes_items(const vpps_program *p, const vpps_program_step *s, const
     return !weights && !parts && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
-/* Lets readers of a loaded input read it where it is. False: some need it in the slot. */
+/* Lets all readers of a loaded input read it in memory. Returns false if some need it in the slot. */
 static bool read_in_place(vpps_program *p, uint32_t i) {
     const vpps_program_step *load = &p->steps[i];
     const vpps_operand *from = &p->operands[load->first];
     const uint32_t slot = load->to.at;
     if (load->kind != VPPS_STEP_LOAD || from->dealt != load->to.dealt) return false;
     if (from->place != VPPS_PLACE_INPUT && from->place != VPPS_PLACE_ENTRY) return false;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* look; then change */
+    for (uint32_t pass = 0; pass < 2; pass++) { /* first check, then change */
         for (uint32_t j = i + 1; j < p->n; j++) {
             const vpps_program_step *s = &p->steps[j];
             vpps_operand *last;
@@ -82,7 +82,7 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Makes a SUM of all that SCALE_BY makes of a list's members a WEIGHTED_SUM, which rounds as the two do. False: it is none. */
+/* Replaces a SUM over a list's members of SCALE_BY by WEIGHTED_SUM, which rounds in the same way. Returns false for other steps. */
 static bool sum_scaled(vpps_program *p, uint32_t i) {
     const vpps_program_step *scale = &p->steps[i];
     vpps_operand *sum_of;
@@ -108,7 +108,7 @@ static bool sum_scaled(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- results */
 
-/* Lets the step make what is copied into memory right after it, and read by nothing else, there. False: it cannot. */
+/* Lets a step write directly to memory if its result is only copied there right afterwards. Returns false if it cannot. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i];
     vpps_operand *from;
@@ -124,7 +124,7 @@ static bool write_in_place(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Drops the making of scaled contributions, which lie nowhere. */
+/* Drops the steps that compute scaled contributions, which are not stored. */
 static void drop_scaled(vpps_program *p, const vpps_cell_contribution *contributions) {
     for (uint32_t i = 0; i < p->n; i++) {
         const vpps_program_step *s = &p->steps[i];

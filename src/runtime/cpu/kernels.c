@@ -1,10 +1,8 @@
-/* kernels.c - see kernels.h. What is elementwise is made of the formulas of isa.def; else one macro call an instruction. The
- * table at the end is made from isa.def, so that an instruction without a kernel does not compile.
+/* kernels.c - the CPU's arithmetic. Elementwise instructions are generated from the formulas of isa.def; others are one macro call each.
+ * The table at the end is generated from isa.def, so that an instruction without a kernel does not compile.
  *
- * Loops are over blocks of 16 elements whose bodies are vector code of a fixed shape, whatever the instruction set; a
- * last, partial block is copied to the stack and back. So an element's bits do not depend on where it lies in a call;
- * see math.h on multiply-adds.
- */
+ * Loops run over blocks of 16 elements whose bodies are vector code of a fixed shape for every instruction set; a partial last block is
+ * copied to the stack and back. So an element's bits do not depend on where it lies in a call; math.h explains multiply-adds. */
 #include "runtime/cpu/kernels.h"
 
 #include "runtime/cpu/math.h"
@@ -18,17 +16,17 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
-/* Terms are added up in float for a run of so many, and the runs in double: of elements, of a list's members. */
+/* RUN, LIST_RUN: terms that are summed in float; the runs of elements, or of a list's members, are then summed in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
-/* Adds the sums of a run of terms to the totals of the runs before, which are 0 at `first`. */
+/* Adds the sums of a run of terms to the totals of earlier runs; with `first` there are none. */
 static __attribute__((noinline)) void end_run(uint32_t n, bool first, const float *sums, double *totals) {
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
 
-static const float nothing[BLOCK]; /* what instructions without a tensor read */
+static const float nothing[BLOCK]; /* zeros for instructions without a tensor operand */
 
-/* The first n < BLOCK elements of x, padded with ones, which are harmless for every function. */
+/* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, uint32_t n) {
     for (uint32_t i = 0; i < BLOCK; i++) buffer[i] = 1.0f;
     memcpy(buffer, x, n * sizeof(*x));
@@ -73,7 +71,7 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
         ID##_blocks(n, dst, &o);                                                                                       \
     }
 
-/* Tensors among the operands, which come first. */
+/* Counts the tensors among the operands; they come first. */
 #define IS_TENSOR(operands, i) ((operands "\0\0\0")[i] == 't')
 #define TENSORS_OF(operands) (IS_TENSOR(operands, 0) + IS_TENSOR(operands, 1) + IS_TENSOR(operands, 2))
 
@@ -95,7 +93,7 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
 
 enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
 
-/* Adds the sums of a run to the totals, and begins another. */
+/* Adds the sums of a run to the totals, and starts another run. */
 VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double *totals) {
     float run[LIST * VECTOR];
     for (uint32_t i = 0; i < vectors; i++) {
@@ -149,7 +147,7 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
         if (first < n) ID##_block(1, n - first, first, dst, &o);                                                       \
     }
 
-/* What is found in a list, and the first member that has it. */
+/* Defines an instruction that finds a member of a list, such as the greatest, and the first position where it is. */
 #define FOUND_IN(ID, BEATS)                                                                                            \
     VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, uint32_t first, float *dst, const vpps_operands *o) {  \
         float best[LANES], pad[BLOCK];                                                                                 \
@@ -242,7 +240,7 @@ static float fold_runs(const float *lanes, const double *totals) {
         (RESULT) = n_ > RUN ? fold_runs(lanes_, totals_) : fold(lanes_);                                               \
     } while (0)
 
-/* In VALUE: x and y are the tensors' elements, i their number, p the value of PARAMETER; in RESULT: sum. */
+/* Defines a reduction. In VALUE, x and y are the tensors' elements, i is their number and p the PARAMETER; in RESULT, sum is the total. */
 #define REDUCTION(ID, TENSORS, PARAMETER, VALUE, RESULT)                                                               \
     static void ID##_kernel(uint32_t n, float *dst, const vpps_operands *o) {                                          \
         const float p = PARAMETER;                                                                                     \
@@ -253,7 +251,7 @@ static float fold_runs(const float *lanes, const double *totals) {
         *dst = RESULT;                                                                                                 \
     }
 
-/* The greatest element; NaNs are skipped here, since the later sum meets them. */
+/* Returns the greatest element. NaNs are skipped here, since the later sum meets them. */
 static float greatest(uint32_t n, const float *x) {
     float lanes[BLOCK];
     for (uint32_t j = 0; j < BLOCK; j++) lanes[j] = -INFINITY;
@@ -275,12 +273,12 @@ REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
-/* Without a finite element, subtracting the greatest would make infinity minus infinity. */
+/* If no element is finite, subtracting the greatest would be infinity minus infinity. */
 REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
 
-/* DOT's lanes of whole blocks, folded down to one vector. */
+/* Returns DOT's lanes of whole blocks, folded to one vector. */
 VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
     vector lanes[LANES / VECTOR];
     for (uint32_t i = 0; i < LANES / VECTOR; i++) lanes[i] = (vector){0};
@@ -288,7 +286,7 @@ VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
     for (; first + LANES <= n; first += LANES)
         for (uint32_t i = 0; i < LANES / VECTOR; i++)
             lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
-    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* not by an index that varies, so that lanes are registers */
+    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* unrolled, so that lanes stay in registers */
         if (first + i * VECTOR < n)
             lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
     for (uint32_t width = LANES / VECTOR / 2; width > 0; width /= 2)
@@ -318,14 +316,14 @@ static void scale_each(uint32_t count, uint32_t n, const float *const *x, const 
 
 /* ---------------------------------------------------------------- whole vectors: a sum, then element by element */
 
-/* s[0]: the greatest element; s[1]: the sum of e^(x - greatest). */
+/* Computes s[0], the greatest element, and s[1], the sum of e^(x - greatest). */
 static void prepare_softmax(uint32_t n, vpps_operands *o) {
     const float top = greatest(n, o->t[0]);
     SUM_OVER(o->s[1], n, o->t[0], o->t[0], exp_of(x - top));
     o->s[0] = top;
 }
 
-/* s[0]: how many classes violate the margin; f: margin - x[label]. */
+/* Computes s[0], the number of classes that violate the margin, and f = margin - x[label]. */
 static void prepare_hinge(uint32_t n, vpps_operands *o) {
     const float p = o->f - o->t[0][o->u];
     const uint32_t u = o->u;
@@ -336,7 +334,7 @@ static void prepare_hinge(uint32_t n, vpps_operands *o) {
 static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x * y); }
 static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[0], x); }
 
-/* s[0]: the mean, rounded; s[1]: the mean of what is left without it, 0 where that is not finite. */
+/* Computes s[0], the rounded mean, and s[1], the mean of the rest (0 if not finite). */
 static void prepare_centre(uint32_t n, vpps_operands *o) {
     prepare_sum(n, o);
     const float mean = o->s[0] / (float)n;
@@ -345,13 +343,13 @@ static void prepare_centre(uint32_t n, vpps_operands *o) {
     o->s[1] = finite_or_zero(o->s[1] / (float)n);
 }
 
-/* s[0]: 1 / sqrt(mean of x^2 + f). */
+/* Computes s[0] = 1 / sqrt(mean of x^2 + f). */
 static void prepare_norm(uint32_t n, vpps_operands *o) {
     SUM_OVER(o->s[0], n, o->t[0], o->t[0], x * x);
     o->s[0] = 1.0f / sqrtf(o->s[0] / (float)n + o->f);
 }
 
-/* s[1]: s[0]^2 mean of x y, besides. */
+/* Computes s[0] as prepare_norm does, and s[1] = s[0]^2 * mean of x y. */
 static void prepare_norm_backward(uint32_t n, vpps_operands *o) {
     prepare_norm(n, o);
     SUM_OVER(o->s[1], n, o->t[0], o->t[1], x * y);
@@ -366,7 +364,7 @@ ELEMENTWISE(LOG_SUM_EXP_B, 1, (void)0, o->s[1] * exp_of(x - o->s[0]))
 ELEMENTWISE(CENTRE, 1, prepare_centre(n, &o), (x - o->s[0]) - o->s[1])
 ELEMENTWISE(RMS_NORM, 1, prepare_norm(n, &o), x * o->s[0])
 ELEMENTWISE(RMS_NORM_B, 2, prepare_norm_backward(n, &o), o->s[0] * (y - x * o->s[1]))
-/* softmax(x) = e^((x - x[label]) - loss), where subtracting in this order loses least */
+/* softmax(x) = e^((x - x[label]) - loss); this order of subtractions loses least precision. */
 ELEMENTWISE(CROSS_ENTROPY_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
 ELEMENTWISE(SMOOTH_LABEL, 1, (o.s[0] = o.f / (float)n, o.f = 1.0f - o.f), x *(o->s[0] + (i == o->u ? o->f : 0.0f)))
 ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
@@ -433,7 +431,7 @@ static void add(uint32_t n, float *dst, const float *x) {
     for (uint32_t i = 0; i < n; i++) dst[i] += x[i];
 }
 
-/* Vector m of those that add_up adds: what it is multiplied with, and where it lies. */
+/* Returns the factor of vector m in a sum of add_up or add_scaled. */
 VPPS_INLINE float factor_of(const bool scaled, const float *pool, const uint32_t *at, uint32_t m) {
     return scaled ? pool[at[2 * (size_t)m]] : 1.0f;
 }
@@ -500,7 +498,7 @@ static double sum_squares(uint32_t n, const float *x) {
     return lanes[0];
 }
 
-/* One block's step; `kind` is constant where this is inlined. */
+/* Updates one block. The callers pass a constant for `kind`. */
 VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, const float *gradient, float *s0,
                               float *s1) {
     switch (kind) {
@@ -523,7 +521,7 @@ VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given
 #undef X
     };
     const uint32_t states = states_of[kind];
-    const vpps_step step = *given; /* a copy: the compiler must assume that the stores below change the original */
+    const vpps_step step = *given; /* a copy, since the compiler must assume that the stores below change *given */
     uint32_t first = 0;
     for (; first + BLOCK <= n; first += BLOCK)
         update_block(kind, &step, w + first, g + first, states > 0 ? s0 + first : s0, states > 1 ? s1 + first : s1);

@@ -1,62 +1,59 @@
-/* kernels.h - the CPU's arithmetic: plain C written so that compilers vectorise it, built once for each
- * instruction-set extension and chosen at run time.
+/* kernels.h - the CPU's arithmetic: plain C that compilers vectorise, built once for each instruction-set extension and chosen at run time.
  *
  * Results do not depend on how work is divided: an element is the same wherever it lies in a call (blocks of 16, the last one padded), so
- * that the same graph gives the same bits however the scheduler merges or splits vertices.
- */
+ * the same graph gives the same bits however the scheduler groups vertices. */
 #pragma once
 
 #include "isa/isa.h"
 #include "plan/plan.h"
 #include "script/header.h"
 
-/* Decoded operands, in the letters of isa.def. Tensors may be equal to the destination, but not overlap otherwise. */
+/* Decoded operands of an instruction; letters are those of isa.def. A tensor may be the destination, but not overlap it otherwise. */
 typedef struct vpps_operands {
-    const float *t[3]; /* t, in order */
-    float s[2];        /* s, in order */
-    float f;           /* the last f */
+    const float *t[3]; /* tensor operands, letter t */
+    float s[2];        /* scalar operands, letter s */
+    float f;           /* the last real constant, letter f */
     uint32_t u, e;
-    uint32_t *indices;        /* i */
-    const float *weights;     /* v */
-    const float *const *list; /* * */
+    uint32_t *indices;        /* indices or positions: letter i */
+    const float *weights;     /* weights: letter v */
+    const float *const *list; /* list of tensors, letter * */
     uint32_t n_list;
-    uint32_t r, k,
-        c;        /* MATMUL, MOVE: rows and columns of the result; k: what is summed over, rows of the first tensor */
-    uint64_t key; /* dropout */
+    /* MATMUL, MOVE: r rows and c columns of the result; k: terms of a sum, or rows of the first tensor. */
+    uint32_t r, k, c;
+    uint64_t key; /* key of the dropout mask */
 } vpps_operands;
 
-/* dst = instruction over n elements; for REDUCE dst is one element, for MATMUL and MOVE n is r * c. */
+/* Computes dst = an instruction over n elements. For REDUCE dst is one element; for MATMUL and MOVE n is r * c. */
 typedef void (*vpps_cpu_kernel)(uint32_t n, float *dst, const vpps_operands *o);
 
-/* The numbers of an optimiser step besides w and g: those of the script's header, with the clip factor and the step's number applied. */
+/* Numbers of an optimiser step: those of the script's header, with the clip factor and the bias corrections. */
 typedef struct vpps_step {
     uint32_t kind; /* vpps_optimizer_kind */
-    float scale;   /* of the gradient: clipping */
+    float scale;   /* factor of the gradient, for clipping */
     float corrections[2];
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
 } vpps_step;
 
-/* A block of a matrix's rows, column after column, padded with zero rows to a multiple of 16: element (r, k) at a[k * ld + r]; and
- * what it is multiplied with: vector j from x[j] + skip on. */
+/* A block of a matrix's rows, stored by columns and padded with zero rows to a multiple of 16: element (r, k) at a[k *
+ * ld + r]; and the vectors that it is multiplied with: vector j begins at x[j] + skip. */
 typedef struct vpps_product_term {
     const float *a;
     size_t ld;
-    uint32_t m; /* rows */
+    uint32_t m; /* number of rows */
     uint32_t skip;
     const float *const *x;
 } vpps_product_term;
 
-/* Operands of products in bf16 lie in tiles of 16 rows by 32 elements of the sum (a "depth tile"), each of 256 words that hold
- * two elements, the earlier one in the low half. In the form of ROWS pair q of row i is word i * 16 + q, in that of PAIRS word
- * q * 16 + i, as a product's two operands are wanted by Intel's AMX. Tile d of the 16 rows from 16 g on is number
- * g * depth_tiles + d; of two parts (bf16.h) the high one comes first in each. What follows the last row or element is zero. */
+/* Operands of bf16 products are stored as tiles of 16 rows by 32 elements of the sum (a "depth tile"). A tile has 256
+ * words of two elements, the earlier one in the low half. Pair q of row i is word i * 16 + q in the form AS_ROWS and
+ * word q * 16 + i in the form PAIRS, the two forms that Intel's AMX multiplies. Tile d of the 16 rows from 16 g on is
+ * number g * depth_tiles + d; with two parts (bf16.h), the high one comes first in each. Padding is zero. */
 enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
 typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
 
-/* Where operands come from: rows x[i] of `depth` elements from `skip` on; `across`: vectors x[p] with element p of the sum of every
- * row. */
+/* Source of a packed operand: rows x[i] of `depth` elements from `skip` on; with `across`, vectors x[p] with element p of every row. */
 typedef struct vpps_bf16_source {
     const float *const *x;
     uint32_t skip, rows, depth;
@@ -70,102 +67,105 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* A matrix and what it is multiplied with: m rows in pairs, n vectors in rows. */
+/* One term of a bf16 product: a matrix (m rows, packed in pairs) times n vectors (packed as rows). */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
-    size_t x_words; /* the vectors lie so many words after the first term's memory */
+    size_t x_words; /* words from the first term's vectors to this term's vectors */
     uint32_t depth;
 } vpps_bf16_term;
 
-/* c[j] (m rows) = start + the sum of the terms' A x[j], for n vectors: added in the terms' order, sums in fp32; start as for
- * `product`. x: the memory of all terms' vectors. */
+/* Computes c[j] (m rows) = start + the sum of the terms' A x[j] for n vectors, in the terms' order, with fp32 sums. The
+ * start is that of vpps_kernels.product. x: memory of all terms' vectors. */
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
-/* Transposed products with a matrix's tiles as they lie, for few vectors. In a tile of pairs row q is, for 16 rows i of the matrix,
- * elements 2 q and 2 q + 1 of row i. So a unit that multiplies it with pairs (x[i], 0) and (0, x[i]) has elements 2 q and
- * 2 q + 1 of A^T x. Such are vectors that are "spread": tile g of the 8 vectors from 8 h on is number h * groups + g, each of
- * `parts`, where word i * 16 + 2 j is element 16 g + i of vector 8 h + j in the low half, the next word the same in the high
- * half. */
+/* Multiplies few vectors with a transposed matrix whose tiles stay as they are. In a tile of pairs, row q holds elements 2 q and 2 q + 1 of
+ * 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), it gives elements 2 q and 2 q + 1 of A^T x. Such "spread" vectors
+ * are stored in tiles: tile g of the 8 vectors from 8 h on is number h * groups + g, for each of `parts`; its word i * 16 + 2 j has element
+ * 16 g + i of vector 8 h + j in the low half, the next word in the high half. */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
            parts * VPPS_BF16_TILE;
 }
 
-/* Spreads n vectors of `depth` elements that are packed in rows. */
+/* Spreads n vectors of `depth` elements that are packed as rows. */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
-/* c[j] (k elements) = the sum of the terms' A^T x[j] for n spread vectors; depth: the rows of A, which has k columns. What is not
- * finite in A shows in both elements of a pair. */
+/* Computes c[j] (k elements) = the sum of the terms' A^T x[j] for n spread vectors. depth is the number of rows of A,
+ * which has k columns. A non-finite element of A affects both elements of its pair. */
 typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                     const vpps_bf16_term *terms, float *c, size_t ldc);
 
-/* Packs an operand, in one part or two. A group of 16 rows has depth_tiles tiles in `to`, of which those of the source's elements
- * are written. */
+/* Packs an operand in one or two parts. 16 rows have depth_tiles tiles in `to`; only tiles with source elements are written. */
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
-/* A unit, which packs bf16 operands and makes their products. A thread calls `open` before its first `product` or `product_t`, and `close`
- * after its last. Both may be NULL. */
+/* Instructions for bf16 products (a "unit"), which pack operands and multiply them. A thread calls `open` before its
+ * first `product` or `product_t`, and `close` after its last. Both may be NULL. */
 typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
     vpps_spread_bf16 spread;
-    vpps_product_t_bf16 product_t; /* NULL: the unit needs transposed copies */
+    vpps_product_t_bf16 product_t; /* transposed products; NULL: the unit needs transposed copies of matrices */
     void (*open)(void);
     void (*close)(void);
 } vpps_bf16_unit;
 
 typedef struct vpps_kernels {
-    const char *isa;                   /* of VPPS_ISA_TABLE */
-    vpps_cpu_kernel run[VPPS_I_COUNT]; /* NULL for the forms PARTS, DECIDED and WEIGHTS */
+    const char *isa;                   /* name of the instruction set, from VPPS_ISA_TABLE */
+    vpps_cpu_kernel run[VPPS_I_COUNT]; /* kernels by instruction; NULL for the forms PARTS, DECIDED and WEIGHTS */
 
-    /* Matrices column after column with leading dimensions. C (m x n) = or += A (m x k) B (k x n); nt: B is n x k. */
+    /* Multiplies matrices that are stored by columns with leading dimensions. C (m x n) = A (m x k) B (k x n), or C += A B. */
     void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
+    /* Multiplies with a transposed B: C (m x n) = or += A B^T, where B is n x k. */
     void (*gemm_nt)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
-    /* C (k x n) = or += A^T B with A m x k, B m x n: for few columns, where A is read from a distant cache once. */
+    /* Multiplies with a transposed A: C (k x n) = or += A^T B, with A m x k and B m x n. For few columns, so that A is
+     * read once from a distant cache. */
     void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
 
-    /* Blocks times vectors: see products.h. product: c[j] (m rows) = start + block x[j], where start is zero (from NULL),
-     * from[j * ld_from] or c[j] itself, while `next` is fetched, which may be any address; product_t: c[j] (k elements) = or += sum
-     * of the terms' block^T x[j]; outer: block = or += sum over v of d[v] x[v]^T, for at most outer_vectors, whose x were
-     * packed before, outer_stride(k) floats apart. */
+    /* Multiplies a block of rows with vectors (products.h): c[j] (m rows) = start + block x[j]. The start is zero
+     * (`from` NULL), from[j * ld_from], or c[j] itself. Meanwhile prefetches from `next`, which may be any address. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     const float *from, size_t ld_from, float *c, size_t ldc, const float *next);
+    /* Multiplies with transposed blocks: c[j] (k elements) = or += the sum of the terms' block^T x[j]. */
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add);
     uint32_t outer_vectors;
     size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
+    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T, for at most outer_vectors packed vectors x,
+     * which lie outer_stride(k) floats apart. */
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 
-    /* The same with operands of bf16: see bf16.h. */
+    /* Packing and products of bf16 operands (bf16.h). */
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
-    /* to[i] = DOT of x[i] and y, and to[i * ld ...] = SCALE_BY of x[i] and s[i], for `count` vectors of n elements: as `run` has them. */
+    /* Compute DOT of each x[i] and y into to[i], and SCALE_BY of x[i] and s[i] into to[i * ld ...], for `count` vectors
+     * of n elements, with the same bits as `run`. */
     void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
     void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
-    /* to = the sum of n elements at pool + offset + skip over `count` >= 1 offsets, in their order. `to` is the first or overlaps none. */
+    /* Sums n elements at pool + offset + skip over `count` >= 1 offsets, in their order. `to` is the first vector or overlaps none. */
     void (*add_up)(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to);
-    /* to = or += the sum over `count` >= 1 pairs of pool[pair[0]] times n elements at pool + pair[1] + skip, in their order. */
+    /* Sums pool[pair[0]] times the n elements at pool + pair[1] + skip over `count` >= 1 pairs, in their order, into
+     * `to` or, with `add`, onto it. */
     void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to);
     double (*sum_squares)(uint32_t n, const float *x);
     void (*update)(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1);
+    /* Transposes a matrix: b (cols x rows) = a^T, both stored by columns. */
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
-    /* b (cols x rows) = a^T, both column after column */
 } vpps_kernels;
 
-/* X(isa, does this processor have it?): the kernels that are compiled in, the slowest first. The Makefile has the same list. */
+/* Kernels that are compiled in, the slowest first, as X(isa, condition that this processor has it). The Makefile has the same list. */
 #if defined(__x86_64__)
 #define VPPS_ISA_TABLE(X)                                                                                              \
     X(generic, true)                                                                                                   \
@@ -182,6 +182,6 @@ typedef struct vpps_kernels {
 VPPS_ISA_TABLE(X)
 #undef X
 
-/* The fastest of VPPS_ISA_TABLE that this processor has, or the first when portable is true. The environment's VPPS_ISA may ask for one by
- * name; an unknown name, and one that the processor lacks, are ignored. Never NULL. */
+/* Returns the fastest kernels of VPPS_ISA_TABLE that this processor supports, or the first if `portable`. The
+ * environment's VPPS_ISA may select others by name; unknown and unsupported names are ignored. Never NULL. */
 const vpps_kernels *vpps_kernels_choose(bool portable);

@@ -1,18 +1,17 @@
-/* math.h - the functions that formulas (isa/functions.h) call: exp, log, tanh and sigmoid of one element, without branches or calls, so
- * that a loop over them becomes vector code with every compiler and instruction set. NaN gives NaN. Off by at most 1.1 units in the last
- * place, sigmoid 2.5, tanh 6.7, or 5.0 with fused multiply-adds: of every third float of a size from 2^-41 to 128, and for tanh of every
- * one from 2^-7 to 10. test_kernels.c draws some.
+/* math.h - functions that formulas (isa/functions.h) call: exp, log, tanh and sigmoid of one element, without branches or calls, so that
+ * loops over them become vector code with every compiler and instruction set. NaN gives NaN. The error is at most 1.1 units in the last
+ * place; for sigmoid 2.5; for tanh 6.7, or 5.0 with fused multiply-adds. It was found over every third float of a size from 2^-41 to 128,
+ * and for tanh over every one from 2^-7 to 10. test_kernels.c draws some of them.
  *
- * Multiply-adds are explicit, and compilers make no others (-ffp-contract=off): they might in one copy of a loop's body and not in another,
- * so that an element's bits would depend on its place.
- */
+ * Multiply-adds are explicit, and the compiler forms no others (-ffp-contract=off): it might do so in one copy of a loop's body and not in
+ * another, so that an element's bits would depend on its place. */
 #pragma once
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#ifndef VPPS_INLINE /* an exported file has its own */
+#ifndef VPPS_INLINE /* an exported C file defines its own */
 #define VPPS_INLINE static inline __attribute__((always_inline))
 #endif
 
@@ -28,7 +27,7 @@ VPPS_INLINE float float_of_bits(uint32_t u) {
     return x;
 }
 
-/* a * b + c, in one rounding where that is fast. */
+/* Returns a * b + c, with one rounding if the processor has a fused multiply-add. */
 VPPS_INLINE float multiply_add(float a, float b, float c) {
 #if defined(__FMA__) || defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
     return __builtin_fmaf(a, b, c);
@@ -37,13 +36,13 @@ VPPS_INLINE float multiply_add(float a, float b, float c) {
 #endif
 }
 
-/* Comparisons are written so that a NaN passes through. */
+/* Clamps x to [low, high]. The comparisons let a NaN pass. */
 VPPS_INLINE float clamp(float x, float low, float high) {
     x = x > high ? high : x;
     return x < low ? low : x;
 }
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2, from Cephes' expf (Moshier). */
+/* Approximates (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2; from Cephes' expf (Moshier). */
 VPPS_INLINE float exp_polynomial(float r) {
     float p = 1.9875691500e-4f;
     p = multiply_add(p, r, 1.3981999507e-3f);
@@ -53,19 +52,19 @@ VPPS_INLINE float exp_polynomial(float r) {
     return multiply_add(p, r, 5.0000001201e-1f);
 }
 
-/* 2^n e^r, where n is added to the exponent's bits: results below the smallest normal number come out as 0 (as
- * denormals they would also be slow), those beyond the greatest as infinity. */
+/* Computes e^x as 2^n e^r, adding n to the exponent's bits. Results smaller than the smallest normal number become 0,
+ * since denormals are slow; those beyond the greatest become infinity. */
 VPPS_INLINE float exp_of(float x) {
-    const float round = 0x1.8p23f; /* adding it leaves the integer nearest in the low bits */
+    const float round = 0x1.8p23f; /* adding this leaves the nearest integer in the low bits */
     const float shifted = multiply_add(x, 0x1.715476p0f, round), n = shifted - round;
     const float r = multiply_add(n, 0x1.bd0106p-13f, multiply_add(n, -0x1.63p-1f, x));
     const float p = multiply_add(exp_polynomial(r), r * r, r) + 1.0f;
     const float y = float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23));
     const float below = x > -87.33654f ? y : 0.0f;
-    return x < 88.72283f ? below : x * INFINITY; /* which is NaN for NaN */
+    return x < 88.72283f ? below : x * INFINITY; /* infinity for a large x, NaN for NaN */
 }
 
-/* e^x - 1 for x <= 0 (-1 for any great one), without cancellation near 0. */
+/* Computes e^x - 1 for x <= 0 without cancellation near 0 (-1 for x of large size). */
 VPPS_INLINE float expm1_of(float x) {
     const float round = 0x1.8p23f;
     x = clamp(x, -20.0f, 0.0f);
@@ -75,10 +74,10 @@ VPPS_INLINE float expm1_of(float x) {
     return multiply_add(power, multiply_add(exp_polynomial(r), r * r, r), power - 1.0f);
 }
 
-/* x = 2^e m with m in [sqrt 1/2, sqrt 2); the polynomial is Cephes' logf. */
+/* Computes log x by x = 2^e m with m in [sqrt 1/2, sqrt 2); the polynomial is that of Cephes' logf. */
 VPPS_INLINE float log_of(float x) {
     const uint32_t root_half = 0x3f3504f3u;
-    /* a denormal is made normal first */
+    /* A denormal is scaled to a normal number first. */
     const uint32_t bits = (x < 0x1p-126f ? bits_of_float(x * 0x1p23f) - (23u << 23) : bits_of_float(x)) - root_half;
     const float e = (float)((int32_t)bits >> 23);
     const float m = float_of_bits((bits & 0x7fffffu) + root_half) - 1.0f;
@@ -94,10 +93,10 @@ VPPS_INLINE float log_of(float x) {
     p = multiply_add(p, m, -0.5f);
     const float y = multiply_add(e, 0.693359375f, multiply_add(p, m * m, multiply_add(e, -2.12194440e-4f, m)));
     const float above = x > 0.0f ? y : x == 0.0f ? -INFINITY : NAN;
-    return x < INFINITY ? above : x; /* infinity and NaN as they are */
+    return x < INFINITY ? above : x; /* infinity and NaN stay */
 }
 
-/* The odd rational function of Eigen's ptanh, which is 1 to 4 units off up to where tanh rounds to 1. */
+/* Computes tanh by the odd rational function of Eigen's ptanh, 1 to 4 units off up to where tanh rounds to 1. */
 VPPS_INLINE float tanh_of(float x) {
     const float t = clamp(x, -7.9f, 7.9f), square = t * t;
     float p = -2.76076847742355e-16f;
@@ -111,9 +110,9 @@ VPPS_INLINE float tanh_of(float x) {
     q = multiply_add(q, square, 1.18534705686654e-04f);
     q = multiply_add(q, square, 2.26843463243900e-03f);
     q = multiply_add(q, square, 4.89352518554385e-03f);
-    const float y = t * (p / q); /* in this order no denormal product arises */
+    const float y = t * (p / q); /* this order avoids denormal products */
     return fabsf(x) > 7.9f ? copysignf(1.0f, x) : y;
 }
 
-/* e^-x may be infinite: then this is 0, as it should. */
+/* If e^-x is infinite, the result is 0, as it should be. */
 VPPS_INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }

@@ -1,14 +1,14 @@
-/* measure.h - trials of products by this processor's units. */
+/* measure.h - trials: measured times of products by this processor's instructions. */
 #pragma once
 
 #include "runtime/cpu/choices.h"
 
-/* Lists the trials, without times: every unit in every way. `by`: by which unit each is. Both have room for VPPS_CPU_TRIALS. Returns
- * how many. */
+/* Lists the trials, without times: every unit in every way. by[i] is the unit of trial i. Both arrays have room for
+ * VPPS_CPU_TRIALS. Returns their number. */
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps_cpu_maker *by);
 
-/* The most processor time that all trials may take. */
+/* Returns the most processor time, in ms, that all trials may take. */
 uint64_t vpps_cpu_measure_limit_ms(void);
 
-/* Measures all of them, in some ms. Returns how many; 0: out of memory, or they would take far longer, as on an emulated processor. */
+/* Measures all trials, in some ms. Returns their number; 0 if out of memory, or on a processor so slow that it seems emulated. */
 uint32_t vpps_cpu_measure(const vpps_cpu_units *units, vpps_trial *out);

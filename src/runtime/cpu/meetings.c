@@ -1,19 +1,18 @@
-/* meetings.c - barriers of many VPs, as a tree.
+/* meetings.c - barriers of many VPs, as trees of counters.
  *
- * A barrier of few VPs is a counter that all add to and watch. Its cache line goes from core to core, VP after VP: what a barrier costs
- * grows with their number. More VPs meet in a tree. VPPS_NEIGHBOURS neighbours add to a node, and the last of them adds to the node above;
- * who is the last at the root opens a gate for each VPPS_NEIGHBOURS VPs, who watch that line alone. So no line is handed over more than
- * VPPS_NEIGHBOURS times, and there are as many nodes one after the other as the tree is high. A sleeper wakes once, when all are there.
+ * A barrier of few VPs is a counter that all VPs increment and watch. Its cache line moves from core to core, so its cost grows with the
+ * number of VPs. More VPs use a tree: VPPS_NEIGHBOURS adjacent VPs increment one node, and the last of them increments the node above. The
+ * last VP at the root opens a gate for each VPPS_NEIGHBOURS VPs, which watch only that line. So no line moves more than VPPS_NEIGHBOURS
+ * times, and the number of consecutive steps is the tree's height. A sleeper wakes once, when all VPs have come.
  *
- * Counters of a tree are not reset between the meetings of a batch, so that the same lines serve all of a group's barriers. That requires a
- * script whose barriers are meetings: all VPs that signal a barrier wait, in the next task, for all its signals. The scheduler writes no
- * others; a script with others runs by counters.
- */
+ * Counters of a tree are not reset between the barriers of a batch, so that the same lines serve all barriers of a group. That requires a
+ * script whose barriers are "meetings": all VPs that signal a barrier wait in their next task for all its signals. The scheduler writes
+ * only such scripts; others run with plain counters. */
 #include "runtime/cpu/cpu.h"
 
 static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }
 
-/* Nodes of a tree of n members, leaves first. At most n, where there are two members or more. */
+/* Returns the number of nodes of a tree of n members, leaves first; at most n for two or more members. */
 static uint32_t nodes_of(uint32_t n) {
     uint32_t nodes = 0;
     do nodes += n = above(n);
@@ -61,13 +60,13 @@ void vpps_meetings_close(vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- scripts */
 
-/* The group's next task from this one on that signals; the end, where none does. */
+/* Returns the group's next task, from t on, that signals a barrier, or the end. */
 static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->signal == VPPS_NO_BARRIER) t++;
     return t;
 }
 
-/* Does each wait of the group follow the signals that it is for? Counts these signals. */
+/* Returns whether each wait of the group follows directly on the group's own signal of that barrier. Counts the signals. */
 static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
     uint32_t signalled = VPPS_NO_BARRIER;
     for (; t < end && t->kind != VPPS_TASK_END; t++) {
@@ -80,13 +79,13 @@ static bool count_signals(const vpps_task_header *h, const vpps_task *t, const v
     return t + 1 == end && t->wait == signalled && t->signal == VPPS_NO_BARRIER;
 }
 
-/* The next meeting of all VPs, from a task of a group on, as the task that signals it. */
+/* Returns the group's next task, from t on, that signals a meeting of all VPs. */
 static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *t, const vpps_task *end) {
     for (t = next_signal(t, end); t < end && t[1].signals != h->n_vps; t = next_signal(t + 1, end)) {}
     return t;
 }
 
-/* Do all groups come to the meetings of all VPs in the same order, and is every barrier one of a group or of all? */
+/* Returns whether the group comes to the meetings of all VPs in the same order as group 0, and each barrier is a group's or of all. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);
@@ -135,14 +134,14 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
 
 /* ---------------------------------------------------------------- running */
 
-/* A tree as its member sees it. */
+/* A barrier's tree as one of its members uses it. */
 typedef struct tree {
     vpps_counter *nodes, *gates;
     uint32_t n, member;
-    uint32_t *met; /* meetings that the VP has come to */
+    uint32_t *met; /* number of the tree's barriers that the VP has signalled */
 } tree;
 
-/* Of the group, or of all VPs. A group's nodes and gates are as many as it has members, at most. */
+/* Returns the tree of the VP's group, or of all VPs. A group has at most as many nodes and gates as members. */
 static tree tree_of(vpps_vp *vp, uint32_t signals) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_meetings *m = &cpu->meetings;
@@ -156,7 +155,7 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* as vpps_wake wants the changes */
+    atomic_thread_fence(memory_order_seq_cst); /* vpps_wake requires sequentially consistent changes */
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 

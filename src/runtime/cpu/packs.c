@@ -1,10 +1,9 @@
-/* packs.c - operands of products in bf16: weights, packed when they change, and a tile's vectors, packed once however many
- * products read them. */
+/* packs.c - packed bf16 operands of products: weights, packed when they change, and a tile's vectors, packed once for all products. */
 #include "runtime/cpu/cpu.h"
 
 /* ---------------------------------------------------------------- weights */
 
-/* Deals the memory to the blocks and to the transposed copies, VP by VP. NULL: no memory yet. Returns the words it takes. */
+/* Assigns memory to the blocks and to the transposed copies, VP by VP; none if `memory` is NULL. Returns the words needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
     size_t at = 0;
@@ -43,7 +42,7 @@ vpps_status vpps_make_packs(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Pointers to some columns of a block. Returns how many they are. */
+/* Sets pointers to the columns of a block from column k on. Returns their number. */
 static uint32_t columns_from(const vpps_matrix_block *b, uint32_t k, uint32_t cols, const float **columns) {
     const uint32_t n = vpps_min_u32(cols - k, VPPS_BF16_DEPTH);
     for (uint32_t i = 0; i < n; i++) columns[i] = b->values + (k + i) * b->ld;
@@ -93,7 +92,7 @@ void vpps_forget_vectors(vpps_vp *vp) {
     vp->vector_words = 0;
 }
 
-/* Room for so many words more; what is packed stays. */
+/* Makes room for `words` more words; packed data stay. */
 static bool need_words(vpps_vp *vp, size_t words) {
     const size_t wanted = vp->vector_words + words;
     if (wanted <= vp->vector_capacity) return true;
@@ -107,7 +106,7 @@ static bool need_words(vpps_vp *vp, size_t words) {
     return true;
 }
 
-/* Room for words under the key, where there is none of this tile yet; then *at. False: out of memory. */
+/* Finds the tile's words for a key, or room for them. *known: they are packed already; *at: where. Returns false if out of memory. */
 static bool find_room(vpps_vp *vp, uint32_t key, size_t words, bool *known, size_t *at) {
     const size_t before = vpps_capacity(vp->packed);
     vpps_packed once = {0}, *p = &once;

@@ -1,5 +1,5 @@
-/* pages.c - memory by pages, of the processor's large size where the system gives them. Memory that is streamed over and over then rarely
- * misses in the TLB, and is not spread by chance over few sets of a cache whose sets are chosen by physical addresses. */
+/* pages.c - memory in pages, in large pages where the system has them. Memory that is read over and over then rarely misses in the TLB, and
+ * is not concentrated by chance on few sets of a cache that is indexed by physical addresses. */
 #include "runtime/cpu/cpu.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
-/* params.c - matrices in blocks; gradients of parameters and the optimiser's step, each VP for the rows and entries that it
- * owns. */
+/* params.c - blocks of matrices; gradients of parameters and the optimiser's step. Each VP processes the rows and entries that it owns. */
 #include "runtime/cpu/cpu.h"
 
 #include <float.h>
@@ -38,8 +37,8 @@ static float **part_of(vpps_matrix_block *b, uint32_t part) {
     return part == VPPS_MATRIX_GRADIENT ? &b->gradient : &b->states[part - VPPS_MATRIX_STATES];
 }
 
-/* Deals the memory to the blocks: part by part, VP by VP, matrix by matrix; then to the copies, whose pages do not come where products
- * are in bf16. NULL: no memory yet. Returns the floats it takes. */
+/* Assigns memory to the blocks: values, then gradients, then states, each VP by VP and matrix by matrix; then to transposed copies, whose
+ * pages are not touched if products are in bf16. NULL: assigns none. Returns the floats needed. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
     for (uint32_t part = 0; part <= VPPS_MATRIX_STATES + states; part++) {
@@ -108,7 +107,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
         }
         if (to_rows) continue;
         for (uint32_t k = 0; k < cols;
-             k++) /* the padding, too: an update by a gradient that is not finite may have changed it */
+             k++) /* Clears the padding, too: an update with a non-finite gradient may have changed it. */
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
     if (to_rows || part != VPPS_MATRIX_VALUES) return;
@@ -118,7 +117,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Pointers to a value of the block's vertices or members, or columns of it. */
+/* Sets pointers to a value's columns, for n of the block's vertices or members. */
 static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
                   const float **out) {
     const vpps_cell_value *x = &view->cell->values[value];
@@ -128,7 +127,7 @@ static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t val
     }
 }
 
-/* Zeroes a matrix's gradient, of the VP's own rows. */
+/* Zeroes a matrix's gradient in the VP's own rows. */
 static void clear_matrix(const vpps_vp *vp, vpps_param param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
@@ -136,13 +135,13 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
-/* Adds n elements at the vectors `terms[1]` to `terms[count]`, in their order, to those at `to`. */
+/* Adds n elements of the vectors terms[1] to terms[count], in their order, to those at `to`. */
 static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
     terms[0] = to;
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
 }
 
-/* The gradients of a matrix that is read as a value. */
+/* Adds the gradients of a matrix that is read as a value. */
 static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first,
                              uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
@@ -170,20 +169,20 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
               vp->pointers);
 }
 
-/* So many vectors are packed at a time: they stay in L2 while all matrices that they are multiplied with pass. CLIPPED_VECTORS: of up to
- * so many it costs less to make a gradient twice, for the norm and for the update, than to write it to memory. COPIED_VECTORS: up to so many
+/* PACKED_VECTORS: vectors that are packed at a time, so that they stay in L2 for all matrices that multiply them. CLIPPED_VECTORS: up to so
+ * many, computing a gradient twice, for the norm and for the update, costs less than writing it to memory. COPIED_VECTORS: up to so many
  * are copied for the update. */
 enum { PACKED_VECTORS = 4 * 128, CLIPPED_VECTORS = 16, COPIED_VECTORS = 64 };
-static const size_t NO_COPY = SIZE_MAX; /* in vp->copy_of */
+static const size_t NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 
-/* Floats of scratch that vectors of k elements take packed, and what is multiplied with them. A block's gradient follows. */
+/* Returns the floats of scratch memory for packed vectors of k elements and their vectors dy. A block's gradient follows. */
 static size_t packed_floats(const vpps_cpu *cpu, uint32_t k) {
     const uint32_t parts = cpu->precision.parts;
     if (!parts) return PACKED_VECTORS * cpu->kernels->outer_stride(k);
     return vpps_bf16_words(k, PACKED_VECTORS, parts) + vpps_bf16_words(VPPS_BLOCK_ROWS, PACKED_VECTORS, parts);
 }
 
-/* n vectors of k elements into the VP's scratch. */
+/* Packs n vectors of k elements into the VP's scratch memory. */
 static void pack_x(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x) {
     const vpps_cpu *cpu = vp->cpu;
     if (!cpu->precision.parts) {
@@ -195,7 +194,7 @@ static void pack_x(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const
                              (uint32_t *)(void *)vp->scratch);
 }
 
-/* add_outer in bf16: n is what sums are over. The block's padding is made zero. */
+/* Adds outer products of n vectors in bf16, as add_outer does in fp32. The block's padding becomes zero. */
 static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k,
                            const float *const *d, float *to, bool add) {
     const vpps_cpu *cpu = vp->cpu;
@@ -207,7 +206,7 @@ static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, ui
     cpu->precision.unit.product((uint32_t)block->ld, k, parts, x, 1, &term, add ? to : NULL, block->ld, to, block->ld);
 }
 
-/* block = or += sum over n vectors of d[v] x[v]^T, where x is packed in the VP's scratch. */
+/* Computes block = or += the sum over n vectors of d[v] x[v]^T, where x is packed in the VP's scratch memory. */
 static void add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                       float *to, bool add) {
     const vpps_kernels *kernels = vp->cpu->kernels;
@@ -223,8 +222,8 @@ static void add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_
     }
 }
 
-/* Gradients of the matrices that are multiplied with value x, of vectors [first, first + n) of it. The packed vectors serve
- * them all. `apart`: their products are added up before they are added to those of the vectors before, or sums would be too long. */
+/* Adds the gradients of all matrices that multiply value x, for its vectors [first, first + n), which are packed once. `apart`: sums these
+ * products before adding them to earlier ones, so that sums do not get too long. */
 static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
                          uint32_t n, bool apart) {
     const vpps_cpu *cpu = vp->cpu;
@@ -247,7 +246,7 @@ static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, c
     }
 }
 
-/* Vectors of a value of vertices [at, at + count). */
+/* Returns the number of a value's vectors for vertices [at, at + count); *first is its first item. */
 static uint32_t vectors_of(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first) {
     const vpps_cell_value *x = &view->cell->values[value];
     const uint32_t *starts = view->lists[x->axis];
@@ -260,7 +259,7 @@ static bool need_outer(vpps_vp *vp, size_t pointers, size_t outers, size_t float
            VPPS_RESERVE(vp->d_at, outers) && vpps_vp_scratch(vp, floats);
 }
 
-/* Does an outer product read a vector or a table's entry, which the update changes? */
+/* Returns whether value x may be a vector or table entry, which the update changes. */
 static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t x) {
     const vpps_cell_value *value = &view->cell->values[x];
     if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
@@ -270,9 +269,9 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
     return false;
 }
 
-/* A matrix's gradient that few vectors of one block make is not written to memory: the update makes it, a block of rows at a
- * time, while it is in the cache. Clipping needs the gradient's norm before: of few vectors the gradient is made for that, too. Other
- * processes need the whole gradient. */
+/* Decides which gradients the update computes itself. If few vectors of one block make a matrix's gradient, it is not written to memory:
+ * the update computes it, a block of rows at a time, while it is in the cache. Clipping needs the norm before, so for few vectors the
+ * gradient is computed twice. If there are other processes, they need the whole gradient. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->task_header.n_blocks;
     const bool clip = cpu->task_header.clip > 0;
@@ -295,12 +294,12 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
-    uint32_t first; /* with all lists empty there are no vectors, and nothing to update by */
+    uint32_t first; /* if all lists are empty, there are no vectors, and nothing to update */
     return o->x != VPPS_NONE && cpu->uses[o->param] == 1 && n == view->block->n &&
            vectors_of(view, o->dy, 0, n, &first);
 }
 
-/* The most vectors that make a gradient of the block which the update makes; 0: it makes none. */
+/* Returns the most vectors of any gradient of the block that the update computes; 0: none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {
@@ -311,7 +310,7 @@ static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view)
     return most;
 }
 
-/* Copies the vectors of value x of the whole block. False: out of memory. */
+/* Copies the vectors of value x of the whole block. Returns false if out of memory. */
 static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
     const uint32_t k = view->cell->values[x].rows, cols = view->cell->values[x].cols;
     uint32_t first;
@@ -323,8 +322,8 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
     return true;
 }
 
-/* Notes which gradients of the block the update makes. Copies the vectors and entries that they are products with, since another VP
- * may have changed these by then. False: out of memory. */
+/* Notes which gradients of the block the update computes. Copies their vectors and table entries, since another VP may change these before.
+ * Returns false if out of memory. */
 static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -345,7 +344,7 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
     return true;
 }
 
-/* A matrix that was multiplied with no vector, since all lists are empty, counts as used (vpps_gather_list): its gradient is zero. */
+/* Zeroes gradients of matrices that multiplied no vector because all lists are empty; such matrices count as used (vpps_gather_list). */
 static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {
@@ -357,7 +356,7 @@ static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t 
     }
 }
 
-/* Gradients that are sums, not of products, over vertices [at, at + n). False: out of memory. */
+/* Adds gradients that are sums of vectors, not of products, over vertices [at, at + n). Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {
@@ -383,7 +382,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;
     }
-    /* the update looks at all vertices at once */
+    /* The update processes all vertices at once. */
     const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0;
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, most);
@@ -431,7 +430,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     }
 }
 
-/* Of n entries of a table, those that are the VP's. */
+/* Returns the VP's share of n table entries. */
 static vpps_rows own_entries(const vpps_vp *vp, uint32_t n) {
     const uint64_t n_vps = vp->cpu->n_vps;
     return (vpps_rows){(uint32_t)(n * (uint64_t)vp->index / n_vps), (uint32_t)(n * (vp->index + (uint64_t)1) / n_vps)};
@@ -453,7 +452,7 @@ void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address) {
 
 /* ---------------------------------------------------------------- norms and updates */
 
-/* The VP's values, gradient and states of a parameter as runs of floats. */
+/* The VP's values, gradient and states of a parameter as contiguous floats. */
 typedef struct run {
     float *w, *g, *s[VPPS_MAX_STATES];
     size_t n;
@@ -466,7 +465,7 @@ static float *in_pool(const vpps_cpu *cpu, uint32_t at, size_t elems) {
 static run run_of(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_parameter_data *data = &cpu->model->params[param];
-    if (data->kind == VPPS_MATRIX) { /* blocks of a VP lie side by side */
+    if (data->kind == VPPS_MATRIX) { /* blocks of a VP are adjacent */
         const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
         if (!blocks.n) return (run){0};
         const vpps_matrix_block *b = blocks.blocks, *last = b + blocks.n - 1;
@@ -483,7 +482,7 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
         rows.end - rows.first};
 }
 
-/* The same of a table's entry, whose gradient is given. */
+/* Returns the values, states and given gradient of a table entry. */
 static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float *gradient) {
     const vpps_parameter_data *data = &cpu->model->params[param];
     const size_t words = (size_t)data->rows * data->cols;
@@ -501,7 +500,7 @@ static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float
                  words};
 }
 
-/* The sum of the squares of rows [first, end) of all vectors of a value of the block. */
+/* Returns the sum of squares of rows [first, end) of all vectors of a value of the block. */
 static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, vpps_rows rows) {
     const vpps_cpu *cpu = vp->cpu;
     uint32_t first;
@@ -513,8 +512,8 @@ static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, 
     return sum;
 }
 
-/* Of the gradients of a block that the update makes: bounds of their norms. The sum of d x^T over the vectors is no larger than
- * the root of the sums of |d|^2 and of |x|^2 multiplied, which is as good to see what is not finite. */
+/* Returns bounds of the squared norms of the block's gradients that the update computes. The norm of the sum of d x^T over the vectors is
+ * at most the root of (sum of |d|^2) * (sum of |x|^2), which is as good for detecting non-finite values. */
 static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -523,7 +522,7 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
         const vpps_cell_outer *o = &c->outers[i];
         if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
         double *d = sums + 2 * (size_t)i, *x = d + 1;
-        *d = *x = -1; /* not known */
+        *d = *x = -1; /* both sums are not computed yet */
         const vpps_rows own = vpps_rows_of_vp(cpu, o->param, vp->index);
         const vpps_rows all = {0, cpu->model->params[o->param].cols};
         for (uint32_t j = 0; j < i; j++) {
@@ -539,8 +538,8 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     return total;
 }
 
-/* Points to the vectors dy that the gradient of a matrix is made of by the update, and, unless they are already, packs the vectors x that
- * they are multiplied with. Returns where blocks of the gradient go, in the VP's scratch; *n: how many vectors. */
+/* Prepares the gradient of a matrix that the update computes: points to its vectors dy, and packs the vectors x unless `packed`. Returns
+ * where blocks of the gradient go, in the VP's scratch memory; *n is the number of vectors. */
 static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, bool packed,
                             uint32_t *n) {
     const vpps_cpu *cpu = vp->cpu;
@@ -564,15 +563,15 @@ static double squares_of_run(const vpps_cpu *cpu, const float *g, size_t n) {
     return sum;
 }
 
-/* The outer product that makes a matrix's gradient in the update. */
+/* Returns the outer product whose gradient the update computes for a matrix. */
 static const vpps_cell_outer *outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
     for (*view = cpu->views;; ++*view)
         for (uint32_t i = 0; i < (*view)->cell->n_outers && (*view)->block->n; i++)
             if ((*view)->cell->outers[i].param == param) return &(*view)->cell->outers[i];
 }
 
-/* Of the VP's rows of a matrix, block by block: so that a gradient that is left to the update, and made here a first time, gives the bits of
- * one that lies in memory. */
+/* Returns the sum of squares of the VP's rows of a matrix's gradient, block by block. So a gradient that the update computes, and that is
+ * computed here a first time, gives the same bits as one in memory. */
 static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t cols = cpu->model->params[param].cols;
@@ -588,7 +587,7 @@ static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
         if (made) add_outer(vp, block, n, cols, vp->pointers, gradient, false);
         const float *g = made ? gradient : block->gradient;
         if (block->rows == block->ld) sum += squares_of_run(cpu, g, block->ld * cols);
-        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* without the padding */
+        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* skips the padding */
             sum += cpu->kernels->sum_squares(block->rows, g + k * block->ld);
     }
     return sum;
@@ -605,7 +604,7 @@ void vpps_vp_norm(vpps_vp *vp) {
         const run r = run_of(vp, p);
         sum += cpu->model->params[p].kind == VPPS_MATRIX ? squares_of_matrix(vp, p) : squares_of_run(cpu, r.g, r.n);
     }
-    for (uint32_t i = 0; i < cpu->n_segments && !cpu->entries; i++) { /* else they are in cpu->squares */
+    for (uint32_t i = 0; i < cpu->n_segments && !cpu->entries; i++) { /* sharded tables' sum is in cpu->squares */
         const vpps_row_segment *s = &cpu->segments[i];
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
         const vpps_rows own = own_entries(vp, s->n);
@@ -622,7 +621,7 @@ double vpps_cpu_norm(const vpps_cpu *cpu) {
     return sqrt(sum);
 }
 
-/* The step, or false when this batch must not update. */
+/* Sets the optimiser's numbers for this batch. Returns false if the batch must not update. */
 static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const vpps_task_header *h = &cpu->task_header;
     const double norm = vpps_cpu_norm(cpu);
@@ -634,7 +633,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     return true;
 }
 
-/* The numbers that a parameter steps by. */
+/* Returns the optimiser's numbers for one parameter. */
 static vpps_step step_of(const vpps_cpu *cpu, const vpps_step *step, uint32_t param) {
     vpps_step own = *step;
     memcpy(own.corrections, cpu->corrections[param], sizeof own.corrections);
@@ -654,7 +653,7 @@ static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r)
                              r->s[0] ? r->s[0] + at : NULL, r->s[1] ? r->s[1] + at : NULL);
 }
 
-/* The gradients that were left to the update, block by block of rows. */
+/* Updates matrices whose gradients the update computes, one block of rows at a time. */
 static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpps_step *step) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -683,7 +682,7 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
     }
 }
 
-/* Steps of a matrix's blocks, which are packed while they are in the cache. */
+/* Updates a matrix's blocks, and packs each while it is in the cache. */
 static void update_packed(const vpps_vp *vp, uint32_t param, const vpps_step *step) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
@@ -698,7 +697,7 @@ static void update_packed(const vpps_vp *vp, uint32_t param, const vpps_step *st
     }
 }
 
-/* Counts the step of each parameter that has one, of a lookup table whatever entries have one, in whatever process. */
+/* Counts a step for each parameter that made one; for a lookup table, if any entry made one in any process. */
 static void count_updates(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const bool *shared = cpu->share ? vpps_share_dense(cpu->share) : NULL;
@@ -706,7 +705,7 @@ static void count_updates(vpps_vp *vp) {
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
         cpu->updates[p] += shared ? shared[p] : vp->touched[p] == cpu->sum || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->n_segments; i++)
-        vp->touched[cpu->segments[i].param] = 0; /* it is of no other use for a table */
+        vp->touched[cpu->segments[i].param] = 0; /* `touched` is not used otherwise for tables */
 }
 
 void vpps_vp_update(vpps_vp *vp) {

@@ -1,19 +1,19 @@
-/* probe.h - the trials of this processor's products: made once, and kept in the cache for processors of its kind. */
+/* probe.h - the trials of this processor's products: measured once, and stored in the cache for processors of the same kind. */
 #pragma once
 
 #include "runtime/cpu/choices.h"
 
 typedef struct vpps_probe {
-    vpps_trial *trials; /* of all units; the memory belongs to the module, and is never freed */
-    uint32_t n;         /* 0: there are none */
-    bool recalled;      /* an earlier run made them */
-    char note[256];     /* why there are none, or why they could not be kept; else empty */
+    vpps_trial *trials; /* trials of all units, in static memory that is never freed */
+    uint32_t n;         /* number of trials; 0: there are none */
+    bool recalled;      /* the trials are from an earlier run */
+    char note[256];     /* why there are no trials, or why they could not be stored; otherwise empty */
 } vpps_probe;
 
-/* The trials that this process made or recalled before, else those in the cache, else new ones. */
+/* Returns the trials that this process has already, else those in the cache, else new ones. */
 const vpps_probe *vpps_probe_processor(void);
 
-/* Trials as lines of text, malloc'd, the caller's; NULL: out of memory. And back: how many they are, at most VPPS_CPU_TRIALS; 0: the
- * text is not that of all trials of these units. */
+/* Writes trials as lines of text (malloc'd, owned by the caller). Returns NULL if out of memory. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
+/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if the text lacks trials of these units. */
 uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);

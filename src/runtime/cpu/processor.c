@@ -1,4 +1,4 @@
-/* processor.c - see processor.h. Linux tells it all in /proc/cpuinfo, with other words on ARM. */
+/* processor.c - finds the name of this machine's processor. Linux describes the processor in /proc/cpuinfo, with other keys on ARM. */
 #include "runtime/cpu/processor.h"
 
 static void value_of(const char *key, char *value, size_t bytes) {
@@ -17,7 +17,7 @@ void vpps_processor_name(char *text, size_t bytes) {
 }
 
 void vpps_processor_identity(char *text, size_t bytes) {
-    /* "model" is also the beginning of "model name", which comes later */
+    /* "model" also begins "model name", which follows it in the file. */
     static const char *const keys[] = {"cpu family", "model", "stepping", "microcode", "CPU variant", "CPU revision"};
     vpps_processor_name(text, bytes);
     for (size_t i = 0; i < VPPS_COUNT(keys); i++) {

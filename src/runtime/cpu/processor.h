@@ -1,13 +1,13 @@
-/* processor.h - what this processor is. */
+/* processor.h - the name of this machine's processor. */
 #pragma once
 
 #include "base/base.h"
 
-/* Enough for any of these texts. */
+/* Enough bytes for any text that describes a processor. */
 enum { VPPS_PROCESSOR_BYTES = 160 };
 
-/* Its model: "AMD EPYC 9B14", or on ARM, whose processors do not tell a name, "ARM implementer 0x41 part 0xd40". */
+/* Writes the processor's model: "AMD EPYC 9B14", or on ARM, where processors have no name, "ARM implementer 0x41 part 0xd40". */
 void vpps_processor_name(char *text, size_t bytes);
 
-/* The same with its revision and microcode, where the system tells them: what was measured on such a processor holds for. */
+/* Writes the model with its revision and microcode, if the system tells them. Measurements hold for processors with the same text. */
 void vpps_processor_identity(char *text, size_t bytes);

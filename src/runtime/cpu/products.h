@@ -1,11 +1,10 @@
-/* products.h - products of a matrix's blocks with vectors that lie anywhere, for kernels.c.
+/* products.h - products of a matrix's blocks with vectors at any addresses, for kernels.c.
  *
- * A block is some rows (at most BLOCK_ROWS) of a matrix, column after column, padded with zero rows to whole vectors: element
- * (r, k) at a[k * ld + r]. Vectors are given by pointers, so what a product reads need not be gathered first.
+ * A block is some rows (at most BLOCK_ROWS) of a matrix, stored by columns and padded with zero rows to whole vectors:
+ * element (r, k) at a[k * ld + r]. Vectors are given by pointers, so a product's input need not be gathered first.
  *
- * An element of a result is one chain of multiply-adds in a fixed order, whatever the number of vectors; of sums of more than SUM_RUN
- * terms (gemm.h) there is a chain a run.
- */
+ * An element of a result is one chain of multiply-adds in a fixed order, whatever the number of vectors; a sum of more
+ * than SUM_RUN terms (gemm.h) has one chain per run. */
 #pragma once
 
 #include "runtime/cpu/gemm.h"
@@ -14,13 +13,13 @@ enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR_REGISTERS == 32 ? 4 : 2, CHU
 
 /* ---------------------------------------------------------------- C = B + A X */
 
-/* What sums start from: vectors ld apart, the same one for ld 0; at NULL zeros. */
+/* Initial values of sums: vectors ld apart, or the same one if ld is 0; zeros if NULL. */
 typedef struct product_start {
     const float *at;
     size_t ld;
 } product_start;
 
-/* What a tile's sums begin with: zero, or `start`. As in product_tile below. */
+/* Sets a tile's sums to zero or to `start`. Parameters are those of product_tile. */
 VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, const bool ragged, product_start start,
                                uint32_t tail, vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT]) {
     for (uint32_t j = 0; j < columns; j++) {
@@ -38,7 +37,6 @@ VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, co
     }
 }
 
-/* Stores a tile's sums. */
 VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, const bool ragged,
                              vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT], float *c, size_t ldc, uint32_t tail) {
     for (uint32_t j = 0; j < columns; j++) {
@@ -54,9 +52,8 @@ VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, cons
     }
 }
 
-/* `height` vectors of rows, `columns` vectors x, elements [first, end) of them. The last vector of rows has `tail` rows
- * that are stored. height, columns and ragged are constants where this is inlined. A cache line of what comes next, from
- * `ahead` on, is fetched with every element. */
+/* Multiplies `height` vectors of rows with `columns` vectors x, for elements [first, end) of x. Of the last vector of rows, `tail` rows are
+ * stored. The callers pass constants for height, columns and ragged. Each element also prefetches a cache line from `ahead` on. */
 VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
                               uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip,
                               product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
@@ -66,7 +63,7 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
     for (uint32_t j = 0; j < columns; j++) xs[j] = x[j] + skip;
     const float *column = a + first * ld;
     for (uint32_t k = first; k < end; k++, column += ld, ahead += LINE_BYTES) {
-        __builtin_prefetch((const void *)ahead, 0, 2); /* an address, which need not be one of an object */
+        __builtin_prefetch((const void *)ahead, 0, 2); /* a prefetch may use any address */
         vector rows[PRODUCT_HEIGHT];
         for (uint32_t i = 0; i < height; i++) rows[i] = vector_held(vector_load(column + (size_t)i * VECTOR));
         for (uint32_t j = 0; j < columns; j++) {
@@ -91,9 +88,8 @@ VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool r
 #undef TILE
 }
 
-/* c[j] (m rows) = start + block (m x k) times x[j][skip ...], for n vectors, where start is from[j * ld_from ...] (it may be c
- * itself, or with ld_from 0 the same for all) or, for NULL, zero. `next`: what is read after this, fetched meanwhile as far as
- * possible. */
+/* Computes c[j] (m rows) = start + block (m x k) times x[j][skip ...] for n vectors. The start is from[j * ld_from ...], which may be c
+ * itself or, with ld_from 0, the same for all; NULL: zero. `next` is what is read afterwards, and is prefetched as far as possible. */
 static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x,
                         uint32_t skip, const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
@@ -136,7 +132,7 @@ static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
     }
 }
 
-/* The same of any k: runs of columns, each added to those before. */
+/* Multiplies for any k: sums runs of columns, then adds the runs. */
 static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     enum { ROWS = PRODUCT_HEIGHT * VECTOR, COLUMNS = 8 * PRODUCT_COLUMNS };
@@ -157,9 +153,9 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
  * A tile is `width` columns of the blocks times `others` vectors d: width * others <= VECTOR sums, which stay in registers while all
  * terms' rows pass, VECTOR rows at a time. The lanes of each sum are added up at the end. */
 
-enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* in a tile, at most */ };
+enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* vectors of a tile at most */ };
 
-/* Adds rows [r, r + VECTOR) of a tile, of which d has been loaded. */
+/* Adds rows [r, r + VECTOR) of a tile; their elements of d are already loaded. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
                                 size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
@@ -171,8 +167,8 @@ VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uin
     }
 }
 
-/* c[j0 + j][k_first + p] for j < others and p < count <= width. width, others and, where it is the width, count are constants where
- * this is inlined. */
+/* Computes c[j0 + j][k_first + p] for j < others and p < count <= width. The callers pass constants for width and
+ * others, and for count if it equals width. */
 VPPS_INLINE void product_t_tile(const uint32_t width, const uint32_t others, uint32_t count, uint32_t k_first,
                                 uint32_t n_terms, const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc,
                                 bool add) {
@@ -215,7 +211,7 @@ VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, 
         product_t_tile(width, others, k - k_first, k_first, n_terms, terms, j, c, ldc, add);
 }
 
-/* c[j] (k elements) = or += sum over terms of block^T times x[j][skip ...], for n vectors. */
+/* Computes c[j] (k elements) = or += the sum over terms of block^T times x[j][skip ...], for n vectors. */
 static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c,
                           size_t ldc, bool add) {
     enum { NARROW = VECTOR / PRODUCT_T_VECTORS };
@@ -244,10 +240,10 @@ static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_p
     }
 }
 
-/* The same of any number of terms: runs, each added to those before. */
+/* Multiplies for any number of terms: sums runs of terms, then adds the runs. */
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
-    enum { TERMS = 64 }; /* 64 rows each at most, dealt to the lanes */
+    enum { TERMS = 64 }; /* at most 64 rows each, spread over the lanes */
     product_t_run(n, k, vpps_min_u32(n_terms, TERMS), terms, c, ldc, add);
     for (uint32_t first = TERMS; first < n_terms; first += TERMS)
         product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, true);
@@ -258,9 +254,11 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
  * Vectors lie anywhere, and often at distances that fall into few sets of a cache. So some of them at a time are copied
  * side by side first: x at a distance of an odd number of cache lines, d in rows of a tile. */
 
-enum { OUTER_VECTORS = 128 /* whose rows of d stay in L1 while the columns pass */ };
+enum {
+    OUTER_VECTORS = 128 /* vectors per pass: as many as keep their rows of d in L1 while all columns are processed */
+};
 
-/* Floats from a packed vector of k elements to the next. */
+/* Returns the floats from one packed vector of k elements to the next. */
 static size_t outer_stride(uint32_t k) { return ((k + 15) / 16 | 1u) * (size_t)16; }
 
 VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint32_t n, const float *d, const float *x,
@@ -289,7 +287,7 @@ VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t
 #undef TILE
 }
 
-/* n vectors of k elements, outer_stride(k) apart. */
+/* Copies n vectors of k elements to places outer_stride(k) apart. */
 static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to) {
     const size_t stride = outer_stride(k);
     for (uint32_t v = 0; v < n; v++, to += stride) {
@@ -300,7 +298,7 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* block (m x k) = or += sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, where x is packed. */
+/* Computes block (m x k) = or += the sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, with packed x. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

@@ -1,9 +1,8 @@
-/* settle.c - VPs run on the socket that their parameters lie on.
+/* settle.c - binds VPs to CPUs near the memory of their parameters.
  *
- * A page comes to the node of the thread that touches it first. So each VP touches its own rows of the matrices before the caller writes
- * values into them. Gradients, the optimiser's state and copies come with the first batch, whose VPs write them themselves; so do the
- * batch's tensors. Vectors and tables, which all VPs read, are shared out over the nodes by pages.
- */
+ * The system places a page in the memory node of the thread that touches it first. So each VP touches its own rows of the matrices before
+ * the caller writes values into them. Pages of gradients, optimiser states and copies are first touched in the first batch, by the VPs that
+ * write them; so are the batch's tensors. Pages of vectors and tables, which all VPs read, are spread over the nodes. */
 #include "runtime/cores.h"
 #include "runtime/cpu/cpu.h"
 
@@ -22,7 +21,7 @@ vpps_status vpps_cpu_choose_places(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* If the system refuses, the thread runs anywhere. */
+/* Binds the thread to CPUs. If the system refuses, the thread may run anywhere. */
 static void hold(const vpps_vp *vp) {
     const vpps_places *p = &vp->cpu->places;
     const vpps_core_place *own = &p->at[vp->cpu->chosen[vp->index]];
@@ -33,7 +32,7 @@ static void hold(const vpps_vp *vp) {
     sched_setaffinity(0, sizeof set, set);
 }
 
-/* Memory that is zero, and that no other thread touches yet. */
+/* Touches zeroed memory that no other thread has touched. */
 static void touch(void *memory, size_t bytes) {
     volatile char *at = memory;
     for (size_t i = 0; i < bytes; i += PAGE) at[i] = 0;
@@ -55,7 +54,7 @@ static void touch_matrix(const vpps_vp *vp, uint32_t param) {
     }
 }
 
-/* The VP's share of the memory that all VPs read. */
+/* Touches the VP's share of a vector or table, which all VPs read. */
 static void touch_slice(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,

@@ -1,16 +1,16 @@
-/* share.c - gradients of several processes: the VPs meet before the first task that reads all of them, the first one exchanges,
- * and they go on with the gradients of all processes.
- */
+/* share.c - gradients of several processes: the VPs meet before the first task that reads all gradients, VP 0 exchanges them with other
+ * processes, and all continue with the sums. */
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c) {
-    char machine[128]; /* the bits depend on how products are made; they, and the layout, on the VPs */
+    /* What gradients depend on: how products are computed determines bits; the number of VPs determines bits and layout. */
+    char machine[128];
     snprintf(machine, sizeof machine, "cpu %s %s %s %u", cpu->kernels->isa,
              vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
     return vpps_share_open(&cpu->share, cpu->model, machine, c);
 }
 
-/* A VP's part of a matrix's gradient. */
+/* Returns a VP's part of a matrix's gradient, which is contiguous. */
 static vpps_run matrix_run(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
     const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp, cpu->n_vps);
     if (!blocks.n) return (vpps_run){NULL, 0};
@@ -19,7 +19,7 @@ static vpps_run matrix_run(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
                       (size_t)(last->gradient - first->gradient) + last->ld * cpu->model->params[param].cols};
 }
 
-/* Gradients lie VP by VP, matrix by matrix: adjacent ones are exchanged together. */
+/* Sums gradients of matrices over all processes. They are stored VP by VP, then matrix by matrix; adjacent ones are exchanged together. */
 static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bool *dense) {
     vpps_run all = {NULL, 0};
     for (uint32_t v = 0; v < cpu->n_vps; v++) {
@@ -38,7 +38,7 @@ static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bo
     return all.n ? c->table->allreduce(c, all.at, all.n) : VPPS_OK;
 }
 
-/* Gradients of vectors were all zeroed before the launch. */
+/* Sums gradients over all processes. Those of vectors need no zeroing: the launch began with zeros. */
 static vpps_status reduce(void *device, vpps_communicator *c) {
     vpps_cpu *cpu = device;
     const bool *dense = vpps_share_dense(cpu->share);
@@ -49,7 +49,7 @@ static vpps_status reduce(void *device, vpps_communicator *c) {
     return c->table->allreduce(c, cpu->pool + cpu->gradients.first, cpu->gradients.end - cpu->gradients.first);
 }
 
-/* Where the norm is taken, all need the squares of the rows of all tables that are shared out. */
+/* Sums the squares of the gradients of sharded tables over all processes, if the norm is computed. */
 static vpps_status share_squares(vpps_cpu *cpu) {
     if (!cpu->entries || (!cpu->task_header.guard && !(cpu->task_header.clip > 0))) return VPPS_OK;
     for (uint32_t i = 0; i < cpu->n_segments; i++) {
@@ -88,7 +88,7 @@ static void add_one(vpps_counter *counter) {
     vpps_wake(counter);
 }
 
-/* VP 0 exchanges when all others have come. */
+/* Exchanges gradients, as VP 0, when all others have come. */
 static bool lead(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t others = (cpu->n_vps - 1) * ++cpu->shared_batches;
@@ -108,7 +108,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     if (vp->index == 0) {
         if (!lead(vp)) return false;
     } else {
-        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* it rises only after this VP has come */
+        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* it increases only after this VP has come */
         add_one(&cpu->arrived);
         if (vpps_wait_for(cpu, &cpu->released, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }

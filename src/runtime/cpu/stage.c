@@ -1,4 +1,4 @@
-/* stage.c - a stage of a cell over some vertices: tile after tile, but for vertices whose condition does not hold. */
+/* stage.c - runs a stage of a cell over some vertices, tile by tile, leaving out vertices whose condition does not hold. */
 #include "runtime/cpu/tile.h"
 
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
@@ -19,8 +19,8 @@ static bool holds(const vpps_tile *t, uint32_t vertex) {
     return vpps_condition_holds(condition, t->vp->cpu->pool[t->view->inputs[condition->input][vertex]]);
 }
 
-/* A vertex that does not run: the outputs that this stage makes get their values for a condition that does not hold. Zero is added to them,
- * as where all vertices run, so that a zero has the same sign. */
+/* Handles a vertex that does not run: each output of this stage gets its value for a condition that does not hold. Zero is added to the
+ * value, as where all vertices run, so that a zero has the same sign. */
 static void hand_on(const vpps_tile *t, uint32_t vertex) {
     const vpps_cpu *cpu = t->vp->cpu;
     for (uint32_t k = 0; k < t->c->n_outputs; k++) {
@@ -37,8 +37,8 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
     }
 }
 
-/* Finds the vertices of [first, *end) that run; the others get the values for a condition that does not hold. With lists, whose members
- * must follow each other in a tile, all vertices run if one does. False: out of memory. */
+/* Finds the vertices of [first, *end) whose condition holds; the other vertices get their values. If the cell has lists, whose members must
+ * be adjacent in a tile, all vertices run if one does. Returns false if out of memory. */
 static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     vpps_vp *vp = t->vp;
     uint32_t n = 0;
@@ -59,7 +59,7 @@ static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
 
 /* ---------------------------------------------------------------- all */
 
-/* The tile of n vertices from number `first` on, with room for its slots. False: out of memory. */
+/* Opens the tile of n vertices from number `first` on, with room for its slots. Returns false if out of memory. */
 static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
     enum { LINE = 16 };
     size_t floats[VPPS_AXES], all = 4 * LINE;

@@ -1,10 +1,11 @@
-/* steps.c - the steps of a program over the items of a part of a tile, but for products. See tile.h. */
+/* steps.c - the steps of a program, other than products, over the items of a part of a tile. See tile.h. */
 #include "runtime/cpu/tile.h"
 
-/* A vertex's first member of a list, counted in the block, and how many it has. */
+/* Returns a vertex's first member of a list, counted in the block. */
 static uint32_t first_member(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex];
 }
+/* Returns the number of a vertex's members of a list. */
 static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex + 1] - t->view->lists[axis][vertex];
 }
@@ -15,7 +16,7 @@ static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_st
 
 /* ---------------------------------------------------------------- to and from memory */
 
-/* Shares are added up in the order of the VPs. */
+/* Loads a value into a slot. If every VP has a share of the value, the shares are added in the order of the VPs. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true);
@@ -30,7 +31,7 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* In the order of the vertex's list; then, of its pairs. */
+/* Adds the contributions to a gradient in the order of the vertex's list, then those of its pairs (factor, contribution). */
 static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
     const uint32_t *entries = t->view->gradients[s->output], *pairs = t->view->pairs[s->output];
@@ -60,14 +61,14 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* An item of a step: of its list axis, or a vertex. */
+/* One item of a step: a member of a list, or a vertex. */
 typedef struct item {
-    uint32_t number, vertex; /* counted in the part; in the block */
-    uint32_t in_part;        /* the vertex, counted in the part */
-    uint32_t member;         /* among those of its vertex's list; 0 of a vertex */
+    uint32_t number, vertex; /* number: index in the part; vertex: index in the block */
+    uint32_t in_part;        /* index of the item's vertex in the part */
+    uint32_t member;         /* position among the members of the vertex's list; 0 for a vertex */
 } item;
 
-/* base + the members that are counted of the item's vertex. */
+/* Returns base + the members of the counted lists of the item's vertex. */
 static uint32_t count_of(const vpps_tile *t, const vpps_cell_count *count, uint32_t vertex) {
     uint32_t n = count->base;
     for (uint32_t d = 1; d <= t->c->n_lists; d++)
@@ -91,7 +92,7 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* The number of the operand's item in the part: the step's item, its vertex, or the first of the vertex's members. */
+/* Returns which item of the operand belongs to the step's item: the same item, its vertex, or the first member of the vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return first_member(t, o->axis, at->vertex) - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -104,7 +105,7 @@ static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axi
     return vpps_span_at(&w, number);
 }
 
-/* False: out of memory. */
+/* Sets the list of tensors of an item. Returns false if out of memory. */
 static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k, const item *at, vpps_operands *o) {
     vpps_vp *vp = t->vp;
     o->n_list = 0;
@@ -120,7 +121,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     return true;
 }
 
-/* Operands of an item. False: out of memory. */
+/* Sets the operands of an item. Returns false if out of memory. */
 static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
     const vpps_operand *x = operands_of(t, s);
     uint32_t k = 0;
@@ -132,7 +133,7 @@ static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const i
     return k == s->n || set_list(t, s, k, at, o);
 }
 
-/* The next item; false: there are no more. Begin with number UINT32_MAX. */
+/* Moves to the next item; returns false after the last. Starts with number UINT32_MAX. */
 static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
@@ -147,7 +148,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
-/* Elements that the kernel takes of an item, of all columns. */
+/* Returns the number of elements that the kernel processes per item, over all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
@@ -155,9 +156,9 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- members of lists */
 
-enum { MOST_PLAIN = 5 }; /* tensors and scalars of an instruction */
+enum { MOST_PLAIN = 5 }; /* most tensors and scalars of an instruction */
 
-/* A step over members that differ in nothing but tensors and scalars. */
+/* Returns whether the step runs over list members that differ only in their tensors and scalars. */
 static bool is_plain(const vpps_program_step *s) {
     const vpps_cell_run *of = &s->run.of;
     const vpps_form form = vpps_instructions[of->opcode].form;
@@ -166,7 +167,7 @@ static bool is_plain(const vpps_program_step *s) {
            of->f.kind <= VPPS_NUMBER_CONSTANT && of->u.kind <= VPPS_NUMBER_CONSTANT;
 }
 
-/* Where tensor k of `count` members of vertex i lies, from member m on. */
+/* Returns the addresses of a tensor for `count` list members from m on, or, for a vertex's tensor, the address of vertex i's repeated. */
 static const float *const *point_at(const vpps_tile *t, const vpps_span *from, bool list, uint32_t i, uint32_t m,
                                     uint32_t count) {
     const float **to = t->vp->pointers;
@@ -174,15 +175,16 @@ static const float *const *point_at(const vpps_tile *t, const vpps_span *from, b
     return to;
 }
 
-/* DOT of a member's tensor and the vertex's, or SCALE_BY by a member's scalar. */
+/* Returns whether the step is a DOT of a member's tensor and the vertex's. */
 static bool is_dot(const vpps_program_step *s, const vpps_operand *x, const vpps_span *to) {
     return s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to->stride == 1;
 }
+/* Returns whether the step is SCALE_BY with a scalar per member. */
 static bool is_scale(const vpps_program_step *s, const vpps_operand *x, const vpps_span *by) {
     return s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && by->stride == 1 && !by->offsets;
 }
 
-/* Tensors and scalars of member m, which is one of vertex i. */
+/* Sets tensors and scalars of member m of vertex i. */
 static void set_member(const vpps_program_step *s, const vpps_operand *x, const vpps_span *from, uint32_t i, uint32_t m,
                        vpps_operands *o) {
     for (uint32_t k = 0; k < s->n; k++) {
@@ -194,7 +196,7 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* The members of a vertex, one after the other. */
+/* Runs the step over the members of each vertex. */
 static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
@@ -205,7 +207,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     o->f = s->run.of.f.real;
     o->u = s->run.of.u.whole;
     const bool dot = is_dot(s, x, &to), scale = is_scale(s, x, &from[1]);
-    const uint32_t list = dot && x[1].axis ? 1 : 0; /* the tensor that members have */
+    const uint32_t list = dot && x[1].axis ? 1 : 0; /* which operand is the members' tensor */
     if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);
@@ -227,18 +229,18 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     return true;
 }
 
-/* An instruction of the form ROW, of each vertex's list of scalars, which lie side by side. */
+/* Runs an instruction of the form ROW over each vertex's list of scalars, which are adjacent. */
 static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
-        const uint32_t first = first_member(t, s->axis, vertex) - t->first[s->axis]; /* in the tile */
+        const uint32_t first = first_member(t, s->axis, vertex) - t->first[s->axis]; /* index in the tile */
         for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, operands_of(t, s) + k) + first;
         if (n) kernel(n, vpps_slot_of(t, &s->to) + first, &o);
     }
 }
 
-/* An item's columns, one by one. */
+/* Runs the kernel for an item's columns, one by one. */
 static void run_columns(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o, float *to) {
     const uint32_t columns = vpps_step_columns(s), length = length_of(t, s) / columns;
     const uint32_t made = vpps_width_of(t, &s->to) / columns;
@@ -285,14 +287,14 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- parts of values */
 
-/* Rows [to_row, to_row + n) of every column of a value are rows from from_row on of another one. */
+/* Copies rows [from_row, from_row + n) of every column to rows from to_row on of another value. */
 static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float *from, uint32_t from_rows,
                       uint32_t from_row, uint32_t n, uint32_t cols) {
     for (uint32_t col = 0; col < cols; col++)
         memcpy(to + (size_t)col * to_rows + to_row, from + (size_t)col * from_rows + from_row, n * sizeof *to);
 }
 
-/* SLICE, PLACE, STACK. Over a list: a stack of the vertex's members, or the member's rows of such a stack. */
+/* Runs SLICE, PLACE or STACK. Over a list: makes a stack of the vertex's members, or the member's rows of such a stack. */
 static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
     const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;
@@ -314,8 +316,7 @@ static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- what values decide */
 
-/* The number of the greatest element, the first of equals; and log softmax of it, which is not finite where the vector is
- * not. */
+/* Finds the index of the greatest element, the first of equals, and its log softmax, which is not finite if the vector is not. */
 static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     float best = x[0], loss;
     uint32_t at = 0;
@@ -330,7 +331,7 @@ static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     to[1] = -loss;
 }
 
-/* The entry of a number, clamped to the table. */
+/* Copies the table's entry of that number, clamped to the table. */
 static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t words, float *to) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t last = cpu->model->params[param].count - 1;
@@ -353,7 +354,7 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- parameters */
 
-/* A matrix's blocks as columns, the same of every item. */
+/* Copies a matrix's blocks as one value with columns, the same for every item. */
 static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu_matrix *m = &t->vp->cpu->matrices[s->run.of.table];
     const size_t rows = s->to.rows, words = rows * s->to.cols;
@@ -387,8 +388,8 @@ static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Products take the whole tile. The steps between them run for some vertices at a time, whose values stay in L1; or, where there are lists,
- * for the whole tile, since members are numbered through the tile. */
+/* Runs all steps over the tile. Products use the whole tile. The steps between them run over some vertices at a time, whose values stay in
+ * L1; or, if there are lists, over the whole tile, since members are numbered throughout the tile. */
 bool vpps_run_tile(vpps_tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_program_step *s = t->p->steps, *end = s + t->p->n;

@@ -1,11 +1,9 @@
-/* threads.c - waiting for another thread's word.
+/* threads.c - waiting for another thread's signal.
  *
- * A hand-over between two free cores takes 0.1 us, and what VPs wait for is mostly there within some 10 us, as is the next
- * script of a small batch; waking a sleeper takes as long. So a waiter spins, but briefly: on a busy machine the thread
- * waited for may want this very core, and gets it when the waiter sleeps (futex(2)). With more VPs than cores it does, mostly, and a
- * waiter sleeps at once. So, almost, does a thread whose wait before was long: waking takes little of such waits, or they are long
- * because the machine is busy, where who spins keeps others from the core.
- */
+ * A signal between two free cores takes 0.1 us. What VPs wait for mostly comes within some 10 us, as does the next script of a small batch;
+ * waking a sleeper takes as long. So a waiter spins, but briefly: on a busy machine the signalling thread may need this core, and gets it
+ * when the waiter sleeps (futex(2)). With more VPs than cores that is the rule, so a waiter sleeps at once. A thread whose last wait was
+ * long also sleeps almost at once: either waking is a small part of such waits, or they are long because the machine is busy. */
 #include "runtime/cpu/cpu.h"
 
 #include <linux/futex.h>
@@ -23,7 +21,7 @@
 
 enum { SPINS = 64, LONG_NS = 50 * 1000, SLEEP_NS = 50 * 1000 * 1000, LONGEST_NS = 4 * SLEEP_NS };
 
-/* The word's address as the system call wants it. */
+/* Calls futex; the system call takes the word's address as an integer. */
 static long futex(atomic_uint *word, int operation, uint32_t value, const struct timespec *most) {
     return syscall(SYS_futex, (uintptr_t)word, operation, value, most, NULL, 0);
 }
@@ -34,7 +32,7 @@ static void sleep_on(atomic_uint *word, uint32_t seen) {
 }
 
 void vpps_wake(vpps_counter *counter) {
-    /* sequentially consistent with a thread that goes to sleep: it sees the changed value, or is counted here */
+    /* Sequentially consistent with a thread that goes to sleep: that thread sees the changed value, or is counted here. */
     if (!atomic_load(&counter->sleepers)) return;
     futex(&counter->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
@@ -47,7 +45,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
                             bool until_failure) {
     atomic_uint *word = &counter->value;
     if (reached(word, least)) return VPPS_WAIT_REACHED;
-    static _Thread_local bool patient; /* was the wait before long? */
+    static _Thread_local bool patient; /* the preceding wait was long */
     const uint64_t start = vpps_now_ns(), spin_ns = patient ? cpu->spin_ns / 32 : cpu->spin_ns;
     uint64_t waited = 0, last = start;
     patient = false;
@@ -70,7 +68,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
         if (until_failure && atomic_load(&cpu->failed)) return VPPS_WAIT_FAILED;
         const uint64_t now = vpps_now_ns(), passed = now - last;
         last = now;
-        waited += passed < LONGEST_NS ? passed : LONGEST_NS; /* a longer gap is no waiting: the process was stopped */
+        waited += passed < LONGEST_NS ? passed : LONGEST_NS; /* a longer gap means that the process was stopped */
         if (limit_ns && waited > limit_ns) return VPPS_WAIT_TIMEOUT;
     }
 }

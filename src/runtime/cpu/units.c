@@ -1,4 +1,4 @@
-/* units.c - see units.h. */
+/* units.c - finds the instructions with which this processor can compute products. */
 #include "runtime/cpu/units.h"
 #include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
@@ -20,7 +20,7 @@ const vpps_kernels *vpps_kernels_choose(bool portable) {
 
 static vpps_cpu_units here;
 
-/* Notes the latest error message, without the unit's name before it. */
+/* Stores the latest error message, without the unit's name before it. */
 static void note_why_not(vpps_bf16_unit_id id) {
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(here.why_not[id], sizeof here.why_not[id], "%s", colon ? colon + 2 : message);
