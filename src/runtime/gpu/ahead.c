@@ -1,5 +1,6 @@
-/* ahead.c - compiles kernels that are likely to be needed, each in a thread of its own, while batches run with others: the profile's next
- * candidate, and those of cells that are foreseen. A kernel goes to the disk cache, where the driver's `load` finds it. */
+/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with others: the
+ * kernel of the profile's next candidate, and kernels of cells that are expected. The kernels go to the disk cache,
+ * where the driver's `load` finds them. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
@@ -10,13 +11,13 @@ struct vpps_gpu_ahead {
     vpps_gpu_ahead *next;
     pthread_t thread;
     atomic_bool done;
-    vpps_gpu *gpu; /* its driver, machine, layout and model, which stay */
+    vpps_gpu *gpu; /* device whose driver, machine, layout and model are used; they do not change */
     vpps_kernel_plan plan;
-    const vpps_gpu_kernel *kernel; /* that it is made for; NULL: the profile's next candidate */
-    const vpps_compiled_cell **of; /* the batches' cells that it is made of */
-    uint32_t n_cells, registers;   /* registers: as the kernel's */
-    vpps_compiled_cell
-        *cells; /* copies: rows are dealt as the choice says. What they point at is the batches' cells' */
+    const vpps_gpu_kernel *kernel; /* the kernel that will use the compiled code; NULL: the profile's next candidate */
+    const vpps_compiled_cell **of; /* the batches' cells, of which `cells` are copies */
+    uint32_t n_cells, registers;   /* registers: most registers of a thread for weights */
+    /* Copies of the cells whose rows are dealt as the candidate says. What they point to belongs to the batches' cells. */
+    vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };
 
@@ -45,7 +46,7 @@ static void *work(void *context) {
 
 static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->of, a->cells, a->list, a); }
 
-/* Waits for the one that *at leads to, and takes it out of the list. */
+/* Waits for the thread of *at and removes it from the list. */
 static void end(vpps_gpu_ahead **at) {
     vpps_gpu_ahead *a = *at;
     pthread_join(a->thread, NULL);
@@ -53,7 +54,7 @@ static void end(vpps_gpu_ahead **at) {
     release(a);
 }
 
-/* Begins with a kernel of some cells. Nothing, where there is no memory or thread for it, or where two are on their way. */
+/* Starts to compile a kernel of some cells. Does nothing without memory or a thread, or if two kernels are being compiled already. */
 static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *choice, uint32_t groups) {
     enum { MOST = 2 };
     uint32_t running = 0;

@@ -1,4 +1,4 @@
-/* cublas.c - see cublas.h. The library stays open: it holds memory that outlives a handle. */
+/* cublas.c - matrix products by cuBLAS. The library is never closed, since it holds memory that outlives a handle. */
 #include "runtime/gpu/cublas.h"
 #include "base/library.h"
 #include "runtime/gpu/cublas_api.h"
@@ -7,7 +7,8 @@
 
 enum { FIRST_VERSION = 12 };
 
-/* What cuBLAS itself takes on a GPU of sm_90 (cuBLAS Library, cublasSetWorkspace): the largest, so that all algorithms have room. */
+/* The workspace that cuBLAS itself uses on a GPU of sm_90 (cuBLAS Library, cublasSetWorkspace): the largest one, so
+ * that it suffices for all algorithms. */
 enum { WORKSPACE_BYTES = 32 << 20 };
 
 struct vpps_cublas {
@@ -53,7 +54,7 @@ static vpps_status check(const char *call, unsigned status) {
 
 #define CUBLAS_TRY(function, ...) VPPS_TRY(check(#function, api.function(__VA_ARGS__)))
 
-/* The workspace last: another stream would take it back. */
+/* The workspace is set last, since setting a stream resets it. */
 static vpps_status create(void *context, struct CUstream_st *stream) {
     vpps_cublas *b = context;
     CUBLAS_TRY(cublasCreate_v2, &b->handle);
@@ -115,7 +116,7 @@ typedef struct products {
 
 static const void *const *array(uint64_t address) { return (const void *const *)(uintptr_t)address; }
 
-/* Row after row a matrix is what column after column its transpose is: x dy^T. */
+/* Multiplies by cuBLAS, which stores matrices by columns, so that it computes the transpose, x dy^T. */
 static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
     const float one = 1, kept = g->adds ? 1 : 0;
     const unsigned type = g->bf16 ? VPPS_CUBLAS_BF16 : VPPS_CUBLAS_FP32;
@@ -128,7 +129,7 @@ static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
 
 static vpps_status multiply_all(void *context, struct CUstream_st *stream) {
     const products *p = context;
-    (void)stream; /* the handle's */
+    (void)stream; /* unused: the handle has the stream */
     for (uint32_t i = 0; i < p->n; i++) VPPS_TRY(multiply(p->cublas, &p->gemms[i]));
     return VPPS_OK;
 }

@@ -1,6 +1,5 @@
-/* cublas_api.h - the functions of cuBLAS that VPPS calls, declared here so that it builds without it (cuBLAS Library, "Using the
- * cuBLAS API"); tests/runtime/cublas_declarations.c compares them with its header where there is one. Opened at run time.
- */
+/* cublas_api.h - declarations of the cuBLAS functions that VPPS calls, so that it builds without cuBLAS (cuBLAS Library, "Using the cuBLAS
+ * API"). tests/runtime/cublas_declarations.c compares them with cuBLAS's header if there is one. The library is opened at run time. */
 #pragma once
 
 #include "base/base.h"
@@ -8,7 +7,8 @@
 typedef struct cublasContext *vpps_cublas_handle;
 typedef struct CUstream_st *vpps_cublas_stream;
 
-/* X(theirs, ours, value): cublasGemmAlgo_t is an int, what cuBLAS calls enums otherwise is unsigned here: C calls both compatible. */
+/* cuBLAS's constants as X(their name, our name, value). cublasGemmAlgo_t is declared as int, other enums as unsigned,
+ * which C treats as compatible. */
 #define VPPS_CUBLAS_CONSTANTS(X)                                                                                       \
     X(CUBLAS_STATUS_SUCCESS, VPPS_CUBLAS_SUCCESS, 0)                                                                   \
     X(CUBLAS_STATUS_ALLOC_FAILED, VPPS_CUBLAS_ALLOC_FAILED, 3)                                                         \
@@ -30,7 +30,7 @@ enum {
 #undef X
 };
 
-/* X(name, parameters): each returns a cublasStatus_t. Matrices lie column after column. */
+/* cuBLAS's functions as X(name, parameters); each returns a cublasStatus_t. Matrices are stored by columns. */
 #define VPPS_CUBLAS_FUNCTIONS(X)                                                                                       \
     X(cublasGetProperty, (unsigned type, int *value))                                                                  \
     X(cublasCreate_v2, (vpps_cublas_handle * handle))                                                                  \

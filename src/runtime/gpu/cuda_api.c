@@ -5,7 +5,7 @@
 
 static const struct {
     const char *symbol;
-    size_t at; /* of its pointer in the table */
+    size_t at; /* offset of the function pointer in vpps_cuda */
     bool optional;
 } entries[] = {
 #define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol), false},
@@ -16,7 +16,7 @@ static const struct {
 #undef X
 };
 
-/* NULL: not found, and the message says so. */
+/* Opens the driver's library. Returns NULL after setting the message. */
 static void *open_library(void) {
     const char *own = getenv("VPPS_LIBCUDA"), *name = own && *own ? own : "libcuda.so.1";
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -37,7 +37,7 @@ vpps_status vpps_cuda_open(vpps_cuda *out) {
             vpps_cuda_close(out);
             return vpps_fail(VPPS_DEVICE, "cuda: the library lacks %s: it is too old", entries[i].symbol);
         }
-        memcpy((char *)out + entries[i].at, &symbol, sizeof symbol); /* POSIX: a function's address fits */
+        memcpy((char *)out + entries[i].at, &symbol, sizeof symbol); /* POSIX: a function's address fits a void * */
     }
     return VPPS_OK;
 }

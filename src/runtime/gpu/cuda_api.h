@@ -1,12 +1,11 @@
-/* cuda_api.h - the functions of the CUDA driver that VPPS calls, declared here so that it builds without the
- * toolkit, and opened at run time so that it starts without a GPU. Types and values: CUDA Driver API reference
- * manual; tests/runtime/cuda_declarations.c compares them with the toolkit's headers where there are any.
- */
+/* cuda_api.h - declarations of the CUDA driver's functions that VPPS calls. VPPS builds without the toolkit, and starts
+ * without a GPU, since the driver is opened at run time. Types and values: CUDA Driver API reference manual.
+ * tests/runtime/cuda_declarations.c compares them with the toolkit's headers if there are any. */
 #pragma once
 
 #include "base/base.h"
 
-/* What the driver calls an enum is an unsigned here: C calls the two compatible. */
+/* The driver's enums are declared as unsigned, which C treats as compatible. */
 typedef unsigned vpps_cu_result;
 typedef int vpps_cu_device;
 typedef unsigned long long vpps_cu_address;
@@ -16,7 +15,7 @@ typedef struct CUfunc_st *vpps_cu_function;
 typedef struct CUstream_st *vpps_cu_stream;
 typedef struct CUevent_st *vpps_cu_event;
 
-/* X(name without its prefix VPPS_CU_, the header's name, value) */
+/* The driver's result codes and constants as X(our name without VPPS_CU_, their name, value). */
 #define VPPS_CUDA_RESULTS(X)                                                                                           \
     X(SUCCESS, CUDA_SUCCESS, 0)                                                                                        \
     X(INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1)                                                                      \
@@ -53,10 +52,10 @@ enum {
 #undef X
 };
 
-/* Code 35 is the CUDA runtime's "insufficient driver"; the driver's own list lacks it, and yet some stubs return it. */
+/* Code 35, the CUDA runtime's "insufficient driver". The driver's list of codes lacks it, but some stub libraries return it. */
 #define VPPS_CU_INSUFFICIENT_DRIVER 35u
 
-/* X(symbol, parameters): symbols carry the version whose parameters these are. */
+/* The driver's functions as X(symbol, parameters). A suffix such as _v2 is the version with these parameters. */
 #define VPPS_CUDA_FUNCTIONS(X)                                                                                         \
     X(cuInit, (unsigned flags))                                                                                        \
     X(cuDriverGetVersion, (int *version))                                                                              \
@@ -100,7 +99,7 @@ enum {
       (vpps_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
        unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, vpps_cu_stream stream, void **parameters))
 
-/* The same, of functions that a stand-in for the driver may lack: NULL then. */
+/* Functions that a stand-in for the driver may lack, as X(symbol, parameters); they are then NULL. */
 #define VPPS_CUDA_OPTIONAL_FUNCTIONS(X)                                                                                \
     X(cuCtxPushCurrent_v2, (vpps_cu_context context))                                                                  \
     X(cuCtxPopCurrent_v2, (vpps_cu_context * context))                                                                 \
@@ -114,11 +113,11 @@ typedef struct vpps_cuda {
 #undef X
 } vpps_cuda;
 
-/* Opens $VPPS_LIBCUDA, else libcuda.so.1. Fails with DEVICE; the message says in one line what is missing, and the table is all zero. Once opened a library stays in the process: the driver keeps
- * threads of its own. */
+/* Opens $VPPS_LIBCUDA, else libcuda.so.1. Fails with DEVICE; the message says in one line what is missing, and the
+ * table is all zero. The library stays in the process, since the driver keeps threads of its own. */
 vpps_status vpps_cuda_open(vpps_cuda *out);
 
-/* Can the driver's library be opened, whatever it is able to do? Fails with DEVICE as vpps_cuda_open does. */
+/* Checks that the driver's library can be opened, without looking for functions. Fails with DEVICE as vpps_cuda_open does. */
 vpps_status vpps_cuda_installed(void);
 void vpps_cuda_close(vpps_cuda *api);
 

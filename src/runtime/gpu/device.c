@@ -1,11 +1,11 @@
-/* device.c - see gpu.h. A batch is one copy of the script and one launch, which zeroes the counters of the preceding launch. */
+/* device.c - the GPU device: launches batches and takes their outcomes. A batch is one copy of the script and one launch. */
 #include "codegen/nvrtc.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
 #include <math.h>
 
-/* Assumptions of the kernel's templates, which the C compiler does not read. */
+/* Assumptions of the kernel's templates, which the C compiler does not see. */
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
@@ -18,14 +18,13 @@ static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
 
 /* ---------------------------------------------------------------- launching */
 
-/* Most members of a list that `tile` consecutive vertices have. */
+/* Returns the most list members that `tile` consecutive vertices have. */
 static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);
     return most;
 }
 
-/* Scratch memory for the batch's tiles. */
 static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { SLACK = 64 };
     uint64_t most = 0;
@@ -48,15 +47,15 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* A ring of records of failures: a launch writes one, reads that of the preceding launch, and zeroes that of the next but one. The host may
- * read it when all launches in flight have ended. Its length divides 2^32, where launches are counted from 0 again. */
+/* Length of a ring of failure records: a launch writes one, reads the preceding launch's, and zeroes that of the launch after the next. The
+ * host may read a record when all launches in flight have ended. The length divides 2^32, where the launch counter wraps. */
 enum { FAILURES = 2 * VPPS_GPU_SLOTS };
 
 static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
     return gpu->failures.address + launch % FAILURES * sizeof(vpps_failure);
 }
 
-/* Counters for the batch's barriers, all zero. */
+/* Reserves zeroed counters for the batch's barriers. */
 static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     const size_t words = (size_t)gpu->header.n_barriers * VPPS_COUNTER_WORDS, before = slot->counters.bytes;
     VPPS_TRY(vpps_gpu_reserve(gpu, &slot->counters, words * sizeof(uint32_t)));
@@ -67,19 +66,18 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries` is where it finds gradients of tables' entries; loss: where it is known already. If the
- * preceding launch, which need not have been waited for, failed, this one does nothing. `resumes`: the preceding launch is of the same
- * batch. */
+/* Launches the kernel on a script. `entries`: address of gradients of table entries; loss: the loss if already known. If the preceding
+ * launch failed, this one does nothing; the host need not have waited for it. `resumes`: the preceding launch belongs to the same batch. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
     vpps_gpu_slot *slot = slot_of(gpu, launch), *last = slot_of(gpu, launch - 1);
     VPPS_TRY(need_counters(gpu, slot));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* which seldom grow */
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* these buffers seldom grow */
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
-    gpu->launches++; /* from here on nothing allocates memory */
+    gpu->launches++; /* no memory is allocated from here on */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = slot->script.address,
@@ -109,7 +107,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Starts a batch, up to its gradients where that is the part. */
+/* Starts a batch, or the part of it that computes gradients. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
@@ -118,7 +116,7 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
     return vpps_gpu_multiply(gpu, slot_of(gpu, gpu->launches - 1)->script.address + 4 * (uint64_t)script.products);
 }
 
-/* Starts a batch that makes gradients without an update. */
+/* Starts a batch that computes gradients without an update. */
 static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool adds = gpu->summing;
     if (!adds) gpu->start_ns = vpps_now_ns();
@@ -128,26 +126,26 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Marks the parameters that a whole batch steps. */
+/* Marks the parameters that a whole batch updates. */
 static void mark_steps(const vpps_gpu *gpu, const vpps_batch *batch) {
     memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
     vpps_gpu_mark_outers(batch, true, gpu->dense);
     for (uint32_t i = 0; i < gpu->header.n_tables; i++) gpu->dense[vpps_table_at(batch->script, i)->param] = true;
 }
 
-/* A batch whose gradients of matrices cuBLAS makes, between two launches that nobody waits for. */
+/* Starts a batch whose matrix gradients cuBLAS computes between two launches, without waiting for either. */
 static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     vpps_gpu_script script;
     flight->first = gpu->launches;
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* nobody will wait for the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* nobody else will wait for the first launch */
     return status;
 }
 
-/* Starts the norm and the update by the gradients that there are, with other processes' when they have come. The batch's script has
- * these tasks. */
+/* Starts the norm and the update with the accumulated gradients, after an exchange with other processes if there are
+ * any. The batch's script has these tasks. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
@@ -156,30 +154,30 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* what the update reads stays as it is until the next launch */
+    vpps_gpu_zero_gradients(&gpu->device); /* the memory that the update reads does not change until the next launch */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
-/* A batch whose gradients are shared, in two launches: this waits for the first one, and for the other processes. */
+/* Starts a batch whose gradients are shared between processes, in two launches. Waits for the first launch and for the other processes. */
 static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     const uint32_t launch = gpu->launches;
     const vpps_launch_end *end = slot_of(gpu, launch)->end;
     VPPS_TRY(start_gradients(gpu, batch));
     VPPS_TRY(await(gpu, launch));
     flight->gradients_ns = end->end_ns - end->begin_ns;
-    if (end->failed) return VPPS_OK; /* the outcome will tell */
+    if (end->failed) return VPPS_OK; /* the batch's outcome will report the failure */
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     return start_update(gpu, batch, (double)end->loss);
 }
 
 /* Makes the kernel and all buffers, before anything is started. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* its kernel knows all parameters */
+    if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* the kernel of training batches knows all parameters */
         gpu->kernel = gpu->trained;
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_cells(gpu, batch);
-    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* its tiles' */
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* scratch memory for the kernel's tiles */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->part != VPPS_STEP_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
@@ -214,15 +212,15 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     flight.status = start_part(gpu, batch, &flight);
     memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
-    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have stepped */
+    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* other processes may have updated */
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
-    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* found before anything is started */
+    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* with MEMORY, nothing was started */
     return flight.status;
 }
 
-/* The host waits inside no whole batch of one process, so that one can be queued after another; but where a batch may be skipped, whose
- * step's correction depends on that. */
+/* Returns whether the batch may be queued. It may behind a whole training batch of a single process, inside which the host never waits; but
+ * not if batches may be skipped, since the optimiser's bias correction depends on the number of steps. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
@@ -232,15 +230,15 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* The kernel runs until the first VP has reported its end. A kernel that was killed reports nothing, so the driver is queried, too, now and
- * then. */
+/* Returns whether the latest batch has ended, which its first VP reports. A kernel that was killed reports nothing, so
+ * the driver is also queried now and then. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* which the kernel writes */
+    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes this time */
     const bool told = gpu->ends.bytes || *end_ns;
     return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
@@ -281,7 +279,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* without the exchange between the launches */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* excludes the exchange between the launches */
     if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_part_updates(flight->part)) return VPPS_OK;
     out->norm = end->norm;
@@ -383,7 +381,7 @@ static void gpu_destroy(vpps_device *d) {
     VPPS_FREE(gpu->rescued, gpu->dense, gpu->updates, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
 }
 
-/* Where launches tell how they ended: in the host's memory, written by the kernel, or in the device's, to be copied. */
+/* Allocates where launches report their end: in host memory that the kernel writes, or in device memory that is copied. */
 static vpps_status make_ends(vpps_gpu *gpu) {
     const vpps_driver_table *t = gpu->table;
     void *pinned;
@@ -418,13 +416,13 @@ static vpps_status set_up(vpps_gpu *gpu) {
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
     }
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
-        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* no product is in fp32 */
+        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 has no use, since no product is in fp32 */
     if (l->plan.sharded) {
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
                          gpu->table->name);
     }
-    const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* words, less a quarter for the rest */
+    const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* words: three quarters of free memory */
     if (!gpu->options.pool_bytes && room < l->plan.pool_words)
         l->plan.pool_words = l->tasks.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
     const size_t bytes = (l->matrix_words + 1) * sizeof(float);
@@ -434,8 +432,8 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(make_ends(gpu));
     vpps_gpu_start_profile(gpu);
-    if (vpps_by_cublas(gpu->options.gradients))
-        VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver)); /* what is missing is told now */
+    /* Opened now, so that a missing library is reported early. */
+    if (vpps_by_cublas(gpu->options.gradients)) VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver));
     const size_t n_params = gpu->model->n_params;
     gpu->dense = calloc(n_params + 1, sizeof *gpu->dense);
     gpu->updates = calloc(n_params + 1, sizeof *gpu->updates);
@@ -467,12 +465,12 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     return VPPS_OK;
 }
 
-/* Without the compiler no batch would run: fails now, not at the first batch. */
+/* Creates the device cuda. Fails now, not at the first batch, if there is no compiler. */
 static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const vpps_options *options,
                                vpps_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* the driver has said which it prefers */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* the driver has already determined the preferred version */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

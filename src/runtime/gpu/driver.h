@@ -1,9 +1,9 @@
-/* driver.h - a machine, as the GPU device sees it: memory, copies, a kernel, time. Two machines answer: a GPU by way of the CUDA driver
- * (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU. So all of device.c runs in every test.
+/* driver.h - the interface of a machine for the GPU device: memory, copies, kernels, time. There are two machines: a GPU through the CUDA
+ * driver (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU, so that every test can run
+ * device.c.
  *
- * Addresses are numbers in the machine's own address space. Copies, clears and launches happen in the order of their calls. Only `read`,
- * `wait` and calls that say so wait for them. One thread at a time uses a driver, except for `prepare`.
- */
+ * Addresses are numbers in the machine's address space. Copies, clears and launches are executed in the order of the calls. Only `read`,
+ * `wait` and functions that say so wait for them. Only one thread at a time uses a driver, except for `prepare`. */
 #pragma once
 
 #include "codegen/compile.h"
@@ -19,86 +19,88 @@ typedef struct vpps_launch_shape {
 } vpps_launch_shape;
 
 typedef struct vpps_driver_table {
-    const char *name; /* of the device, as in --device */
+    const char *name; /* the device's name in the option --device */
 
-    /* Opens the machine and describes it; where there are several, `number` modulo as many as there are. Fails with DEVICE: there is
-     * none (the message says why in one line). */
+    /* Opens the machine and describes it. If there are several, `number` modulo their number selects one. Fails with
+     * DEVICE if there is none (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
-    void (*close)(vpps_driver *d); /* frees everything still allocated or loaded */
+    void (*close)(vpps_driver *d); /* also frees everything still allocated or loaded */
 
-    vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* MEMORY: the device has not so much */
+    vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */
     void (*release)(vpps_driver *d, uint64_t address);
     vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
-                                 void **out); /* pinned: `write` from it is asynchronous */
+                                 void **out); /* Allocates pinned host memory, from which `write` is asynchronous. */
     void (*release_host)(vpps_driver *d, void *memory);
-    uint64_t (*reach)(vpps_driver *d, void *pinned); /* where kernels find pinned memory; 0: they cannot */
-    size_t (*free_bytes)(vpps_driver *d);            /* device memory left */
+    /* Returns the address by which kernels access pinned memory; 0: they cannot. */
+    uint64_t (*reach)(vpps_driver *d, void *pinned);
+    size_t (*free_bytes)(vpps_driver *d); /* free device memory */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes);    /* waits */
-    vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes); /* of memory that does not overlap */
-    vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);          /* to zero; multiples of 4 */
-    /* From pinned memory, while a kernel runs: launches from now on wait for it, what was begun before does not. */
+    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes);    /* waits until the copy is done */
+    vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes); /* ranges must not overlap */
+    /* Fills with zeros; `bytes` is a multiple of 4. */
+    vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);
+    /* Copies from pinned memory while a kernel may run: later launches wait for the copy, earlier ones do not. */
     vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    /* To pinned memory, in the order of calls; it does not wait. */
+    /* Copies to pinned memory in the order of calls, without waiting. */
     vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
 
-    /* Compiles the source (whose function is vpps_kernel) or takes it from the cache. `shape` is how it will be launched. The caller
-     * decides whether the report's frame and spills are acceptable. */
+    /* Compiles the source, whose kernel is vpps_kernel, or takes the kernel from the cache. `shape` is the shape of
+     * later launches. The caller decides whether the report's stack frame and spills are acceptable. */
     vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report);
     void (*unload)(vpps_driver *d, vpps_kernel *kernel);
 
-    /* Compiles the source, so that `load` will find it in the cache; by any thread, while another uses the driver. NULL: whoever
-     * waits for a kernel waits for `load`. */
+    /* Compiles the source into the cache, where `load` finds it. Any thread may call it while another one uses the
+     * driver. NULL: kernels are only compiled by `load`. */
     vpps_status (*prepare)(vpps_driver *d, const char *source, const char *description, vpps_cubin_report *report);
 
-    /* A cooperative launch; `arguments` is the kernel's one parameter, by value. */
+    /* Launches the kernel cooperatively; `arguments` is its one parameter, passed by value. */
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes);
 
-    void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* in which everything happens */
-    /* Calls `work` while the machine's context is the thread's, where CUDA's libraries find it. Fails as `work` does, and with STALL,
-     * DEVICE. */
+    void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Returns the stream in which all calls are executed. */
+    /* Calls `work` with the machine's context current in this thread, for CUDA's libraries. Fails as `work`, and with STALL, DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
-    vpps_status (*start_clock)(vpps_driver *d); /* in order with the launches */
+    vpps_status (*start_clock)(vpps_driver *d); /* Records the time when earlier calls are done. */
     vpps_status (*stop_clock)(vpps_driver *d);
-    /* Mark number `which`, below VPPS_DRIVER_MARKS, stands for all calls before this one. passed: has the device done them, or failed? It
-     * never blocks. await: waits until it has; fails as `wait` does. */
+    /* Sets mark number `which`, less than VPPS_DRIVER_MARKS: it stands for all earlier calls. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
+    /* Returns whether the device has done the mark's calls, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);
+    /* Waits until the device has done the mark's calls. Fails as `wait` does. */
     vpps_status (*await)(vpps_driver *d, uint32_t which);
-    /* Waits for everything; the time between the clocks. Fails with DEVICE when anything since the last wait failed, with
-     * STALL when it was not done within limit_ns: then the machine is lost, and every call fails with that. */
+    /* Waits for all calls; *device_ns is the time between the clocks. Fails with DEVICE if a call since the last wait failed, and with
+     * STALL if the calls were not done within limit_ns: the machine is then lost, and every later call fails with STALL. */
     vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
 } vpps_driver_table;
 
-enum { VPPS_DRIVER_MARKS = 4 }; /* a power of 2 */
+enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks, a power of 2 */
 
 struct vpps_driver {
     const vpps_driver_table *table;
-    uint64_t limit_ns; /* the longest that a wait or a read may take; 0: for ever. Whoever opened the driver sets it */
-    bool kernels_time_out; /* the machine ends kernels after some seconds: it is a GPU that drives a display */
+    uint64_t limit_ns; /* The longest time that a wait or a read may take; 0: no limit. The caller of `open` sets it. */
+    bool kernels_time_out; /* The machine ends kernels after some seconds, since its GPU drives a display. */
 };
 
 extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;
 
-/* Is there a GPU at all? Fails with DEVICE, and the message says in one line why there is none. Other faults (a driver that does not start,
- * no NVRTC) are reported when the driver is opened. */
+/* Checks that there is a GPU. Fails with DEVICE; the message says in one line why there is none. Other faults, such as
+ * a driver that does not start, are reported when the driver is opened. */
 vpps_status vpps_cuda_find(void);
 
-/* The machine of the first GPU here. Fails with what opening vpps_driver_cuda fails with. */
+/* Describes the first GPU of this host. Fails as opening vpps_driver_cuda does. */
 vpps_status vpps_gpu_here(vpps_machine *out);
 
-/* How long a kernel may wait at a barrier: what the options say, and less where the machine would end it before. */
+/* Returns how long a kernel may wait at a barrier: as the options say, but less if the machine would end the kernel before. */
 static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t watchdog_ms) {
     const uint32_t most_ms = d->kernels_time_out ? 1000 : UINT32_MAX;
     return (uint64_t)vpps_min_u32(watchdog_ms ? watchdog_ms : 10000, most_ms) * 1000000;
 }
 
-/* The limit for a launch whose waits have that limit: many times as long, and at least a minute. */
+/* Returns the time limit of a launch, from the limit of its waits: ten times as long, and at least a minute. */
 static inline uint64_t vpps_driver_limit_ns(uint32_t watchdog_ms) {
     return (uint64_t)vpps_max_u32(watchdog_ms ? watchdog_ms : 10000, 6000) * 10 * 1000000;
 }

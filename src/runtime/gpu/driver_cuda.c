@@ -1,6 +1,5 @@
-/* driver_cuda.c - a GPU by way of the CUDA driver: one of those that $CUDA_VISIBLE_DEVICES lets the driver see, its
- * primary context and one stream, in which everything happens in the order of the calls.
- */
+/* driver_cuda.c - a GPU through the CUDA driver: one of those that $CUDA_VISIBLE_DEVICES leaves visible, its primary
+ * context, and one stream in which everything happens in the order of the calls. */
 #include "runtime/gpu/driver_cuda.h"
 #include "base/library.h"
 
@@ -8,7 +7,7 @@ static vpps_status fail_lost(const cuda_driver *d) {
     return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
 }
 
-/* A caller that uses CUDA, too, has a context of its own: VPPS's is pushed onto the thread's stack of contexts above it. */
+/* Returns whether VPPS's context can be pushed onto the thread's stack of contexts, above that of a caller who uses CUDA, too. */
 static bool stacks_contexts(const cuda_driver *d) { return d->cuda.cuCtxPushCurrent_v2 && d->cuda.cuCtxPopCurrent_v2; }
 
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
@@ -31,13 +30,12 @@ void vpps_cuda_leave(cuda_driver **d) {
     *d = NULL;
 }
 
-/* What is waited for: all of the stream, or an event (not NULL). */
+/* Returns whether the event, or the whole stream if it is NULL, is done: a result code. */
 static vpps_cu_result ask(const cuda_driver *d, vpps_cu_event event) {
     return event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
 }
 
-/* Waits at most limit_ns. CUDA has no wait with a limit: so this polls, at first without a pause, since a batch may end within a few
- * microseconds. */
+/* Waits at most limit_ns. CUDA has no wait with a limit, so this polls: at first without pauses, since batches may be short. */
 static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *what) {
     enum { EAGER_NS = 2000000, PAUSE_NS = 50000 };
     const uint64_t begin = vpps_now_ns();
@@ -75,7 +73,7 @@ static void holdings_forget(holdings *h, uint64_t what) {
 
 /* ---------------------------------------------------------------- open and close */
 
-/* Starts the driver. *none: it says that there is no GPU. */
+/* Starts the driver. *none: the driver says that there is no GPU. */
 static vpps_status start_driver(const vpps_cuda *cuda, int *count, bool *none) {
     const vpps_cu_result code = cuda->cuInit(0);
     *count = 0;
@@ -100,7 +98,7 @@ vpps_status vpps_cuda_find(void) {
     int count;
     bool none;
     VPPS_TRY(vpps_cuda_installed());
-    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* there is a driver, of whatever age */
+    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* opening the device reports what is wrong with the driver */
     const vpps_status status = start_driver(&cuda, &count, &none);
     vpps_cuda_close(&cuda);
     return none ? status : VPPS_OK;
@@ -148,7 +146,7 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     machine->sm_shared_bytes = (uint32_t)sm_shared;
     machine->cta_shared_bytes = (uint32_t)cta_shared;
     machine->l2_bytes = (uint64_t)l2;
-    /* not every driver knows of it */
+    /* Not every driver knows this attribute. */
     const vpps_cu_result code = d->cuda.cuDeviceGetAttribute(&timeout, VPPS_CU_DEVICE_KERNEL_TIMEOUT, d->device);
     d->base.kernels_time_out = code == VPPS_CU_SUCCESS && timeout;
     return VPPS_OK;
@@ -173,8 +171,8 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     return VPPS_OK;
 }
 
-/* Also undoes an incomplete set_up. Failures are ignored. The memory of a lost GPU stays allocated until the process ends, since freeing it
- * would wait for the GPU. */
+/* Closes a driver, also after an incomplete set_up. Failures are ignored. The memory of a lost GPU stays allocated
+ * until the process ends, since freeing it would wait for the GPU. */
 static void cuda_close(vpps_driver *base) {
     cuda_driver *d = (cuda_driver *)base;
     if (!d) return;
@@ -224,7 +222,7 @@ static vpps_status cuda_open(vpps_driver **out, uint32_t number, vpps_machine *m
 
 /* ---------------------------------------------------------------- memory */
 
-/* The driver refuses to allocate nothing: one byte stands for it. */
+/* Allocates device memory; one byte instead of 0, which the driver refuses. */
 static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *address) {
     CUDA_DRIVER(d);
     vpps_cu_address at;
@@ -290,7 +288,7 @@ static vpps_status cuda_write(vpps_driver *base, uint64_t to, const void *from, 
 static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* the copy itself waits without one */
+    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* the copy itself has no time limit */
     if (bytes > 0) CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
     return synchronize(d, "a copy from the device");
 }
@@ -309,7 +307,7 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
     return VPPS_OK;
 }
 
-/* A copy in the kernel's stream costs some 10 us of the GPU's time; one in a stream of its own 1 us. */
+/* Copies in a second stream, which costs the GPU 1 us; in the kernel's stream a copy costs some 10 us. */
 static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));

@@ -1,6 +1,4 @@
-/* driver_cuda.h - what the parts of the CUDA driver share: driver_cuda.c (the machine, memory, time) and
- * driver_cuda_kernels.c (from source to a launch).
- */
+/* driver_cuda.h - declarations shared by driver_cuda.c (machine, memory, time) and driver_cuda_kernels.c (kernels). */
 #pragma once
 
 #include "runtime/gpu/cuda_api.h"
@@ -10,10 +8,10 @@ struct vpps_kernel {
     vpps_kernel *next;
     vpps_cu_module module;
     vpps_cu_function function;
-    vpps_launch_shape shape; /* that was found to fit */
+    vpps_launch_shape shape; /* the launch shape that was checked to fit */
 };
 
-/* What is allocated: addresses on the device, or pointers to pinned memory. */
+/* Allocations that must be freed: device addresses, or pointers to pinned memory. */
 typedef struct holdings {
     uint64_t *at;
     size_t n;
@@ -26,10 +24,10 @@ typedef struct cuda_driver {
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
     vpps_cu_event start, stop, uploaded, marks[VPPS_DRIVER_MARKS];
-    bool started, stopped; /* the clocks, since the last wait */
+    bool started, stopped; /* the clocks were started or stopped since the last wait */
     uint32_t arch, sms;
-    int version; /* of CUDA, that the driver speaks: 13000 */
-    bool lost;   /* it did not finish in time: what it does is not known, and calls of it might never return */
+    int version; /* CUDA version of the driver, such as 13000 */
+    bool lost;   /* The GPU did not finish in time. Its state is unknown, and calls might never return. */
     holdings memory, pinned;
     vpps_kernel *kernels;
 } cuda_driver;
@@ -40,15 +38,16 @@ typedef struct cuda_driver {
         if (code_ != VPPS_CU_SUCCESS) return vpps_cuda_failed(&(d)->cuda, what, code_);                                \
     } while (0)
 
-/* Makes the driver's context the calling thread's, whichever that is; *d is the driver. Fails with STALL (it is lost), DEVICE; then *d
- * is NULL. Leave: the thread has the context again that was its own before; nothing for NULL. */
+/* Makes the driver's context current in the calling thread and sets *d to the driver. Fails with STALL (the GPU is lost) or DEVICE; *d is
+ * then NULL. */
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
+/* Makes the thread's former context current again, if *d is not NULL. */
 void vpps_cuda_leave(cuda_driver **d);
 
-/* A driver to enter, which is left where its block ends. */
+/* Declares a driver variable whose context is left at the end of the block. */
 #define CUDA_DRIVER(d) cuda_driver *d __attribute__((cleanup(vpps_cuda_leave))) = NULL
 
-/* driver_cuda_kernels.c: members of the table. */
+/* Members of the driver's table that driver_cuda_kernels.c defines. */
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
                            const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report);
 vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,

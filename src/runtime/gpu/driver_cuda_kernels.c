@@ -1,13 +1,11 @@
-/* driver_cuda_kernels.c - kernels on a GPU: from source to CUBIN, or to PTX where the driver must compile it itself, and from
- * there to a launch.
- */
+/* driver_cuda_kernels.c - kernels on a GPU: compiles source to CUBIN, or to PTX for the driver's compiler; loads and launches them. */
 #include "runtime/gpu/driver_cuda.h"
 
 #include <stdio.h>
 
-/* Code for an architecture runs on later ones of the same major version (CUDA C++ Programming Guide, "Binary
- * Compatibility"), so a GPU newer than NVRTC gets the newest code that it can run. *binary is 0 where there is none.
- * PTX runs on all later ones ("PTX Compatibility"): *virtual_arch is the newest that it can be for; 0: none. */
+/* Chooses the architectures to compile for. Code for an architecture runs on later ones of the same major version (CUDA C++ Programming
+ * Guide, "Binary Compatibility"), so a GPU newer than NVRTC gets the newest code that it can run; *binary is 0 if there is none. PTX runs
+ * on all later architectures ("PTX Compatibility"): *virtual_arch is the newest usable one, or 0. */
 static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t *virtual_arch) {
     uint32_t known[64], n = VPPS_COUNT(known);
     int major, minor;
@@ -24,7 +22,7 @@ static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t 
                      major, minor, n ? known[0] : 0, n ? known[n - 1] : 0);
 }
 
-/* A cooperative launch needs all CTAs resident; the driver's own refusal has no numbers. */
+/* Checks that all CTAs are resident at once, as a cooperative launch requires; the driver's own refusal has no numbers. */
 static vpps_status check_shape(cuda_driver *d, vpps_kernel *k, const vpps_launch_shape *shape) {
     int ctas = 0;
     const uint32_t shared = shape->dynamic_shared_bytes;
@@ -43,12 +41,12 @@ static vpps_status check_shape(cuda_driver *d, vpps_kernel *k, const vpps_launch
     return VPPS_OK;
 }
 
-/* Is this the driver's answer to code that is too new for it, since the compiler is newer than the driver? */
+/* Returns whether the driver rejected code as too new for it, because the compiler is newer than the driver. */
 static bool is_too_new(vpps_cu_result code) {
     return code == VPPS_CU_INVALID_IMAGE || code == VPPS_CU_NO_BINARY_FOR_GPU;
 }
 
-/* A CUBIN, or PTX, which the driver compiles. *code is the driver's answer to the image. */
+/* Loads a CUBIN, or PTX, which the driver compiles. *code is the driver's result. */
 static vpps_status load_image(cuda_driver *d, const void *image, const vpps_launch_shape *shape, vpps_kernel **out,
                               vpps_cu_result *code) {
     vpps_kernel *k = calloc(1, sizeof *k);
@@ -72,7 +70,7 @@ static vpps_status load_image(cuda_driver *d, const void *image, const vpps_laun
     return VPPS_OK;
 }
 
-/* Fills in the report from the driver for code that the driver compiled; a CUBIN has these facts itself. */
+/* Fills in the report of code that the driver compiled; a CUBIN contains these facts itself. */
 static vpps_status report_function(cuda_driver *d, vpps_cu_function function, vpps_cubin_report *report) {
     const struct {
         unsigned attribute;
@@ -125,7 +123,7 @@ vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *de
     return is_too_new(code) ? load_ptx(d, source, virtual_arch, shape, out, report) : status;
 }
 
-/* PTX is not compiled ahead: the driver compiles it when it is loaded. */
+/* Compiles to the cache. PTX is not compiled ahead, since the driver compiles it when it is loaded. */
 vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,
                               vpps_cubin_report *report) {
     const cuda_driver *d = (const cuda_driver *)base;
@@ -156,7 +154,7 @@ static bool same_shape(const vpps_launch_shape *a, const vpps_launch_shape *b) {
     return a->ctas == b->ctas && a->threads == b->threads && a->dynamic_shared_bytes == b->dynamic_shared_bytes;
 }
 
-/* The driver copies the parameter before it returns; its size it knows from the kernel. */
+/* Launches a kernel. The driver copies the parameter before it returns, and knows its size from the kernel. */
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes) {
     CUDA_DRIVER(d);

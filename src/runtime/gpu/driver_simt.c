@@ -1,7 +1,5 @@
-/* driver_simt.c - the machine of driver.h that software SIMT is. Device memory is the host's; everything has happened when
- * a call returns. $VPPS_SIMT_SMS (4) says how many SMs it has, $VPPS_SIMT_SEED (0) in which order CTAs, warps and threads
- * take their turns.
- */
+/* driver_simt.c - software SIMT as a machine of driver.h. Device memory is host memory, and every call is finished when it returns.
+ * $VPPS_SIMT_SMS (default 4) is the number of SMs; $VPPS_SIMT_SEED (default 0) selects the order in which CTAs, warps and threads run. */
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/simt.h"
 
@@ -9,7 +7,7 @@
 
 enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024, DEVICE = 0, PINNED = 1 };
 
-/* Memory that nobody wrote holds NaNs, as floats, and as indices numbers that lead nowhere. */
+/* Byte that fills unwritten memory: floats are then NaN, and indices point nowhere. */
 enum { UNWRITTEN = 0xff };
 
 typedef vpps_simt_piece piece;
@@ -36,7 +34,7 @@ static machine *machine_of(vpps_driver *d) { return (machine *)(void *)d; }
 /* ---------------------------------------------------------------- memory */
 
 static vpps_status take_piece(piece **list, size_t bytes, char **out) {
-    const size_t padded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* 0 bytes have an address, too */
+    const size_t padded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* even 0 bytes get an address */
     piece *p = malloc(sizeof *p);
     char *memory = padded > bytes ? aligned_alloc(ALIGNMENT, padded) : NULL;
     if (!p || !memory) {
@@ -62,7 +60,7 @@ static void give_piece(piece **list, const void *memory) {
     }
 }
 
-/* Device memory of a copy: all of it must be of one allocation. */
+/* Finds device memory for a copy, which must lie within one allocation. */
 static vpps_status find(const machine *m, uint64_t address, size_t bytes, char **out) {
     *out = (char *)(uintptr_t)address;
     for (const piece *p = m->memory[DEVICE]; p; p = p->next) {
@@ -202,7 +200,7 @@ static vpps_status wait_for_all(vpps_driver *d, uint64_t *device_ns) {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* A number from the environment. Fails with ARGUMENT. */
+/* Reads a number from the environment. Fails with ARGUMENT. */
 static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t most, uint32_t *out) {
     const char *text = getenv(name);
     *out = otherwise;

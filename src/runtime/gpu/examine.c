@@ -1,4 +1,4 @@
-/* examine.c - what a user should know of the devices cuda and simt: is there a driver, a GPU, a compiler? */
+/* examine.c - what a user is told about the devices cuda and simt: driver, GPU and compiler. */
 #include "codegen/compile.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
@@ -18,13 +18,13 @@ static void add(vpps_device_facts *out, const char *name, bool number, const cha
     va_end(arguments);
 }
 
-/* The message of the latest failure, without the device's name before it. */
+/* Sets the state to the latest failure's message, without the device's name before it. */
 static void set_not_ready(vpps_device_facts *out) {
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(out->state, sizeof out->state, "not ready: %s", colon ? colon + 2 : message);
 }
 
-/* The driver's version, as "13.0"; the driver has been opened before. */
+/* Writes the driver's version, such as "13.0". */
 static void driver_version(char *text, size_t n) {
     vpps_cuda api;
     int version = 0;
@@ -57,7 +57,7 @@ void vpps_examine_cuda(vpps_device_facts *out) {
     out->ready = true;
 }
 
-/* Needs a C++ compiler. The toolchain is "c++ (Debian) 12.2.0: " and the options. */
+/* Describes software SIMT, which needs a C++ compiler. The toolchain's text is "c++ (Debian) 12.2.0: " and the options. */
 void vpps_examine_simt(vpps_device_facts *out) {
     char toolchain[1024];
     if (vpps_simt_toolchain(toolchain, sizeof toolchain) != VPPS_OK) {

@@ -1,18 +1,17 @@
-/* gpu.h - the GPU device: it runs scripts of tasks by a kernel that is made of the batches' compiled cells, on a machine that a
- * driver drives.
+/* gpu.h - the GPU device: runs scripts of tasks with a kernel that is generated from the batches' compiled cells, on a
+ * machine that a driver controls.
  *
  *   device.c       launching, outcomes
- *   layout.c       how a model lies on a machine
+ *   layout.c       how a model is laid out on a machine
  *   memory.c       buffers; the pool, which grows with the batches
- *   parameters.c   to the model, and from it
+ *   parameters.c   copies parameters to and from the model
  *   kernel.c       the kernels of all cells that batches had so far
- *   gradients.c    gradients that add up over launches
- *   products.c     gradients of matrices by cuBLAS, between two launches; cublas.c: its library
- *   share.c        gradients of other processes
- *   script.c       scripts as the kernel reads them
+ *   gradients.c    gradients that are accumulated over launches
+ *   products.c     gradients of matrices by cuBLAS, between two launches; cublas.c: the library
+ *   share.c        exchange of gradients with other processes
+ *   script.c       scripts in the kernel's form
  *   profile.c      which kernel is the fastest
- *   ahead.c        kernels that are likely to be needed, made while batches run with others
- */
+ *   ahead.c        compiles kernels that are likely to be needed, while batches run with others */
 #pragma once
 
 #include "codegen/specialise.h"
@@ -23,96 +22,96 @@
 #include "runtime/layout.h"
 #include "runtime/log.h"
 
-/* Device memory that grows. */
+/* A buffer of device memory that grows. */
 typedef struct vpps_gpu_buffer {
     uint64_t address;
     size_t bytes;
 } vpps_gpu_buffer;
 
-/* How a model lies on a machine, and what scripts for it are made for. */
+/* How a model is laid out on a machine, and the properties for which scripts are made. */
 typedef struct vpps_gpu_layout {
     vpps_plan plan;
     vpps_task_plan tasks;
     vpps_optimizer_kind optimizer;
-    uint32_t n_states;        /* of it */
-    vpps_precision precision; /* of products; never AUTO */
-    vpps_rows gradients;      /* of vectors, in the pool */
-    uint32_t *matrix_at;      /* of every parameter: first word in the buffers of matrices */
+    uint32_t n_states;        /* number of states per parameter of the optimiser */
+    vpps_precision precision; /* precision of products; never AUTO */
+    vpps_rows gradients;      /* range of the vectors' gradients in the pool */
+    uint32_t *matrix_at;      /* indexed by parameter: its first word in the buffers of matrices */
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* A kernel for all batches so far of one kind (training or inference) and number of groups. */
+/* The kernel for all batches of one kind (training or inference) and number of groups. */
 typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
     uint32_t groups;
-    const vpps_compiled_cell **cells; /* that it has */
+    const vpps_compiled_cell **cells; /* the cells for which the kernel has code */
     uint32_t n_cells;
-    uint32_t *number;                    /* of each cell of the batch: among those */
-    const vpps_compiled_cell **expected; /* those that it will have, if a batch needs any that it has not */
+    uint32_t *number;                    /* indexed by cell of the batch: its number in `cells` */
+    const vpps_compiled_cell **expected; /* cells for the next kernel, if a batch needs a cell that this one lacks */
     uint32_t n_expected;
     vpps_kernel_plan plan;
-    vpps_kernel *loaded; /* NULL: none yet */
+    vpps_kernel *loaded; /* the kernel on the device; NULL: not compiled yet */
     vpps_launch_shape shape;
     vpps_cubin_report report;
-    uint32_t registers; /* that weights may take; 0: as many as go */
+    uint32_t registers; /* registers of a thread that weights may take; 0: as many as possible */
 } vpps_gpu_kernel;
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Launches take slots in turn: two batches are in flight, of two launches each where cuBLAS makes gradients. A slot has a mark of the
- * driver's. */
+/* Launch slots, used in turn: two batches may be in flight, with two launches each if cuBLAS computes gradients. Each
+ * slot has a mark of the driver. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
-/* A launch's own buffers, until it has ended. */
+/* Buffers of one launch, which are in use until the launch has ended. */
 typedef struct vpps_gpu_slot {
-    void *pinned; /* the script's copy on its way to the device */
+    void *pinned; /* pinned copy of the script */
     size_t pinned_bytes;
-    vpps_gpu_buffer script, counters; /* counters are zero before a launch */
-    uint32_t used;                    /* words of them that the latest launch counted in */
-    vpps_launch_end *end;             /* in pinned memory */
-    uint64_t end_at;                  /* where the kernel finds it */
+    vpps_gpu_buffer script, counters; /* barrier counters are zero before a launch */
+    uint32_t used;                    /* number of counter words that the latest launch used */
+    vpps_launch_end *end;             /* results of the launch, in pinned memory */
+    uint64_t end_at;                  /* device address of `end` */
 } vpps_gpu_slot;
 
-/* Factors of a batch's gradients that cuBLAS makes: a value of a cell, of its vertices. */
+/* One factor of gradients that cuBLAS computes: the vectors of one value of a cell, over the batch's vertices. */
 typedef struct vpps_gpu_factor {
-    uint32_t value;   /* VPPS_NONE: none has this number */
-    uint32_t words;   /* of a vector */
-    uint64_t vectors; /* there are; while they are given places, so far */
-    uint64_t at;      /* first word, of what is packed */
+    uint32_t value;   /* number of the value in the cell; VPPS_NONE: no factor */
+    uint32_t words;   /* words of a packed vector */
+    uint64_t vectors; /* number of vectors; while places are assigned, number of those with a place */
+    uint64_t at;      /* first word of the factor in the packed data */
     bool used;        /* the batch has vertices of the cell */
 } vpps_gpu_factor;
 
-/* Which call of cuBLAS makes a gradient of a cell's vertices. */
+/* The call of cuBLAS that computes one gradient of a cell. */
 typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
 
-/* Products of cuBLAS for the latest batch. */
+/* Products by cuBLAS for the latest batch. */
 typedef struct vpps_gpu_products {
-    vpps_cublas *cublas; /* NULL: not opened yet */
+    vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
-    uint32_t *first_factor; /* of each cell */
+    uint32_t *first_factor; /* indexed by cell: number of its first factor */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
-    vpps_gemm *gemms; /* their addresses count from the first of the words */
-    uint32_t
-        *words; /* for the device: addresses for the calls; from word `places` on, of each OUTER, where vectors go */
+    vpps_gemm *gemms; /* the calls of cuBLAS; addresses in them are indices into `words` */
+    /* Data for the device: addresses for the calls, and from word `places` on, for each OUTER task, where its vectors are packed. */
+    uint32_t *words;
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
 } vpps_gpu_products;
 
 /* A batch whose outcome has not been taken yet. */
 typedef struct vpps_gpu_flight {
-    uint32_t last;  /* number of its last launch */
-    uint32_t first; /* of its first launch, where the last one resumes it; else the same */
+    uint32_t last;  /* number of the batch's last launch */
+    uint32_t first; /* number of the batch's first launch; the same as `last` if it has only one */
     vpps_step_part part;
     bool trains;
-    bool *steps;           /* the parameters that it steps, if its gradients are finite */
-    vpps_status status;    /* a launch that failed half-way */
-    uint64_t gradients_ns; /* how long an earlier launch took, up to the gradients */
+    bool *steps;           /* parameters that the batch updates, if its gradients are finite */
+    vpps_status status;    /* failure of a launch that was only partly made */
+    uint64_t gradients_ns; /* duration of an earlier launch that computed the gradients */
 } vpps_gpu_flight;
 
-/* Cells of one kernel; batches that the profile measures of each candidate. */
+/* Most cells of one kernel; batches that the profile measures per candidate. */
 enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
@@ -123,52 +122,52 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel *kernels; /* a list: cells of inference, and of other groups of VPs, are others */
-    vpps_gpu_kernel *kernel;  /* of the latest batch */
-    vpps_gpu_kernel *trained; /* of the latest training batch */
-    uint32_t most_cells;      /* of a kernel, unless one batch has more */
+    vpps_gpu_kernel *kernels; /* list of kernels: one each for inference, training and each number of groups */
+    vpps_gpu_kernel *kernel;  /* kernel of the latest batch */
+    vpps_gpu_kernel *trained; /* kernel of the latest training batch */
+    uint32_t most_cells;      /* most cells of a kernel, unless a single batch has more */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
-    vpps_gpu_buffer failures; /* a vpps_failure of each of the latest launches, and of the next ones */
-    vpps_gpu_buffer ends;     /* vpps_launch_end of the slots, where kernels do not reach the host's memory */
+    vpps_gpu_buffer failures; /* ring of records of failed launches */
+    vpps_gpu_buffer ends;     /* vpps_launch_end of each slot, if kernels cannot access host memory */
     vpps_launch_end *pinned_ends;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
-    uint32_t launches;      /* so far; that of number n has slot n % VPPS_GPU_SLOTS */
-    float *rescued;         /* the pool's parameters while no room is found for a pool; else NULL */
-    uint32_t scratch_words; /* of a VP */
+    uint32_t launches; /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
+    float *rescued;    /* The pool's parameters on the host while there is no device memory for a pool; else NULL. */
+    uint32_t scratch_words; /* words of scratch memory of each VP */
 
-    vpps_share *share;       /* NULL: this process is the only one */
-    vpps_communicator *gpus; /* NULL: its communicator moves gradients, too */
-    bool summing;            /* gradients add up until an update; `dense` and row_sums tell which */
-    const uint32_t
-        *untaken; /* script of the latest launch that added to them, whose entries are not in row_sums; or NULL */
+    vpps_share *share;       /* exchange with other processes; NULL: there are none */
+    vpps_communicator *gpus; /* sums gradients between GPUs; NULL: the communicator of `share` does */
+    bool summing;            /* gradients are being accumulated until an update; `dense` and row_sums say which exist */
+    /* The script of the latest accumulating launch, if its table gradients are not yet in row_sums; else NULL. */
+    const uint32_t *untaken;
     vpps_gpu_products products;
-    bool *dense;             /* parameters that have a gradient; tables only where an update is about to be launched */
-    vpps_row_sums *row_sums; /* of tables' entries */
-    double sum_loss;         /* of the launches that add up */
-    vpps_row_segment *segments; /* rows of tables with gradients: of this process, then of all */
+    bool *dense; /* Parameters that have a gradient. Tables are marked only when an update is about to be launched. */
+    vpps_row_sums *row_sums;    /* accumulated gradients of table entries */
+    double sum_loss;            /* loss of the accumulating launches */
+    vpps_row_segment *segments; /* table entries with gradients: of this process, then of all */
     uint32_t n_segments;
-    float *rows, *staged; /* this process's rows; other gradients on their way */
-    uint64_t start_ns;    /* when the batch was launched */
+    float *rows, *staged; /* this process's gradients of table entries; staging memory for other gradients */
+    uint64_t start_ns;    /* time at which the batch was launched */
 
-    uint64_t *updates;          /* of each parameter's state, by the batches that were waited for */
-    vpps_task_header header;    /* of the latest batch */
-    vpps_gpu_flight flights[2]; /* the oldest first */
-    uint32_t n_flights, polls;  /* polls: of whether the latest has ended, before it told so */
-    vpps_outcome outcome;       /* of the latest that was taken */
-    vpps_gpu_ahead *ahead;      /* kernels on their way: a list */
+    uint64_t *updates;          /* indexed by parameter: steps of its optimiser state, by finished batches */
+    vpps_task_header header;    /* header of the latest batch's script */
+    vpps_gpu_flight flights[2]; /* running batches, the oldest first */
+    uint32_t n_flights, polls;  /* polls: queries whether the latest batch has ended, before the kernel reported it */
+    vpps_outcome outcome;       /* outcome of the latest batch taken */
+    vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled ahead */
 } vpps_gpu;
 
-/* A device whose kernel runs on that driver's machine. The devices "cuda" and "simt" are this with their drivers. */
+/* Creates a device whose kernel runs on the driver's machine. The devices "cuda" and "simt" differ only in their drivers. */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
-/* The precision of products on a machine: `asked`, or, for AUTO, the choice for batches of so many examples (0: not known); *why
- * gives the reason. Fails with DEVICE where the machine does not have it. */
+/* Returns in *out the precision of products on a machine: `asked`, or for AUTO a choice for batches of `batch` examples
+ * (0: unknown), with the reason in *why. Fails with DEVICE if the machine lacks the precision. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
 
-/* Lays the model out for a device of that name. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Free in any case. */
+/* Lays the model out for the device named `device`. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Call vpps_gpu_layout_free in any case. */
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device);
 void vpps_gpu_layout_free(vpps_gpu_layout *layout);
@@ -180,114 +179,115 @@ void vpps_examine_simt(vpps_device_facts *out);
 
 /* ---- memory.c */
 
-/* Makes `bytes` of room; the content is lost when it grows. */
+/* Makes the buffer at least `bytes` long. Its content is lost if it grows. */
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes);
 void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
 
-/* Waits for everything that was asked of the driver. */
+/* Waits for all calls of the driver. */
 vpps_status vpps_gpu_settle(vpps_gpu *gpu);
 
-/* A pool of at least so many words, with the parameters as they are. Fails with MEMORY; then they are kept, on the device
- * or on the host, and the next call finds them. */
+/* Makes the pool at least `words` long and keeps the parameters. Fails with MEMORY; the parameters are then still on
+ * the device or on the host, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
-/* For the device's table: see runtime/device.h. */
+/* Implements the device's function reserve_kept. */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
-/* Brings the parameters back to the device, where a failure had left them on the host. Fails as vpps_gpu_grow_pool does. */
+/* Copies the parameters back to the device if a failure has left them on the host. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
 /* ---- parameters.c */
 
-/* Parameters and optimiser state to the model, or from it. */
+/* Copies parameters, and optimiser states if `states`, to the model. */
 vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool states);
+/* Copies parameters and optimiser states from the model to the device. */
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* The plan, for vpps_specialise, of a kernel of these cells and so many groups, by one choice of the profile's. */
+/* Returns the plan, for vpps_specialise, of a kernel with these cells and number of groups, by one candidate of the profile. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Makes gpu->kernel one that has all cells of the batch, whose header is gpu->header, with their numbers. Fails with POOL (all kernels
- * spill), and as the driver's `load` does. Then the kernel is as before, or gone. */
+/* Sets gpu->kernel to a kernel that has all cells of the batch, and finds their numbers. The batch's header is gpu->header. Fails with POOL
+ * if all kernels spill, and as the driver's `load` does; the kernel is then unchanged, or gone. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Notes that batches which train, or infer, are likely to have this batch's cells and groups. Returns their kernel if there are more such cells
- * now than were expected, or that it has; else NULL. */
+/* Notes that batches with this batch's cells and groups are likely to come, for training or inference. Returns their kernel if it should be
+ * compiled ahead, because cells are expected that it lacks and that were not expected before; else NULL. */
 const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training);
 
-/* Drops all kernels, also those on their way: the choice or the cells change. */
+/* Drops all kernels, also those that are being compiled, because the candidate or the cells change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, so that its way to the device need not be waited for, whose stages have the kernel's
- * numbers. */
+/* A copy of a batch's script in pinned memory, for an asynchronous upload, with task numbers of the kernel. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t touched;  /* address: of every parameter, non-zero if it has a gradient; 0: none has yet */
-    uint32_t words;    /* of all */
-    uint32_t products; /* address of gpu->products.words */
+    uint32_t touched;  /* Address of a word for each parameter, non-zero if it has a gradient already; 0: none has. */
+    uint32_t words;    /* words of the whole script */
+    uint32_t products; /* address of the copy of gpu->products.words in the script */
 } vpps_gpu_script;
 
-/* A selection of a batch's tasks: all; those up to the pause; those up to the point where all gradients, or the factors for cuBLAS, are
- * made, from the pause on if the batch is in its backward half; those after that. */
+/* A selection of a batch's tasks. FORWARD: up to the pause. GRADIENTS: up to the point where all gradients, or cuBLAS's
+ * factors, are computed; in the backward half, from the pause on. STEP: the rest. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* For the next launch, valid until it has ended. With `adds` there are the gradients that gpu->dense marks. Fails with MEMORY. */
+/* Makes the script of the next launch, valid until that launch has ended. `adds`: parameters that gpu->dense marks
+ * already have gradients. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
-/* What is left then: the norm and the update, of parameters that gpu->dense marks and of the rows of gpu->segments, whose gradients
- * follow each other. Likewise. */
+/* Makes a script of the norm and the update only, for parameters that gpu->dense marks and for entries of
+ * gpu->segments, whose gradients are adjacent. Valid until the launch has ended. Fails with MEMORY. */
 vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
 
 /* ---- share.c */
 
-/* Joins the GPUs of the options' communicator. Fails with MEMORY, DEVICE, and as it does. */
+/* Connects the GPUs of the options' communicator. Fails with MEMORY, DEVICE, and as the communicator does. */
 vpps_status vpps_gpu_open_share(vpps_gpu *gpu);
 void vpps_gpu_close_share(vpps_gpu *gpu);
 
-/* The number of its host's GPU that a process takes: processes of a host take its GPUs in turn. */
+/* Returns the number of the GPU that a process uses: a host's processes take its GPUs in turn. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* The gradients that this process has summed up become those of all processes, and so do its loss, gpu->dense and gpu->segments. `batch`
- * says how all step.
- * Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
+/* Sums over all processes the accumulated gradients, the loss, gpu->dense and gpu->segments. The batch's script says
+ * how all processes step. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
 /* ---- products.c */
 
-/* Does cuBLAS make gradients of matrices, by the choice in use? */
+/* Returns whether cuBLAS computes gradients of matrices, by the candidate in use. */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
-/* Before the launch that packs: gpu->products is what the batch needs, and there is room for it. `adds`: to the gradients that
- * gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (more than can be counted). */
+/* Plans the products of a batch in gpu->products and reserves their memory, before the launch that packs the factors.
+ * `adds`: to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
 vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
 
-/* After it, asks for the products. `words`: address on the device of gpu->products.words. Fails with DEVICE. */
+/* Queues the products after the launch that packs the factors. `words` is the device address of gpu->products.words. Fails with DEVICE. */
 vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words);
 
 void vpps_gpu_close_products(vpps_gpu *gpu);
 
 /* ---- gradients.c */
 
-/* Marks parameters whose gradients the batch's OUTERs make: all of them, or, without `products`, those with a part that is no product. */
+/* Marks parameters whose gradients the batch's OUTER tasks compute: all, or, without `products`, those with a term that is no product. */
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
-/* Before a launch that makes gradients and leaves them: it begins a sum, or adds to the one that there is. Fails with DEVICE. */
+/* Prepares a launch that computes gradients without an update: begins a sum, or adds to the present one. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Takes over what the latest launch added, before the next one, which has its place in the pool. Fails with MEMORY, DEVICE. */
+/* Adds the latest launch's gradients of table entries to the accumulated sums, before the next launch. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu);
 
-/* Before an update: gpu->segments are the sums of tables that are not frozen, and gpu->dense is without what is frozen. Then their
- * gradients to gpu->entries. Fail with MEMORY, DEVICE. */
+/* Prepares an update: sets gpu->segments to the sums of table entries, and removes frozen parameters from gpu->segments
+ * and gpu->dense. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
+/* Copies the gradients of gpu->segments to gpu->entries on the device. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 
-/* For the device's table: see runtime/device.h. */
+/* Functions of the device's table (runtime/device.h). */
 void vpps_gpu_zero_gradients(vpps_device *d);
 vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model);
 vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);
@@ -298,31 +298,32 @@ static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param)
 
 /* ---- profile.c */
 
-/* The candidates that the options leave, in the order of trying, at most VPPS_MOST_TRIALS; how many. rpw 0: as many as turn out to be
- * the fastest. */
+/* Lists the candidates that the options allow, in the order of trying, at most VPPS_MOST_TRIALS. Returns their number.
+ * rpw (rows per warp) 0 stands for the fastest number found before. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
-/* Lists the candidates and takes the first, or the one that an earlier run chose. */
+/* Lists the candidates, and takes the first one, or the one that an earlier run chose. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* To be told how the making of the current candidate's kernel, and of memory for its tiles, ended. Returns that status; POOL where the
- * kernel cannot be made, and vpps_gpu_tune takes another candidate, which needs another script of the batch. */
+/* Notes whether the current candidate's kernel, and memory for its tiles, could be made. Returns `made`, or POOL if the
+ * kernel cannot be made: vpps_gpu_tune then takes another candidate, for which the batch needs another script. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* For the device's table. The current candidate stays while the next one's kernel is on its way. */
+/* Implements the device's function tune. The current candidate stays while the next one's kernel is being compiled. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 
-/* Is there nothing to wait for before that trial is taken? A driver that compiles ahead begins with its kernel, of the cells that
- * the training kernel in use has. */
+/* Returns whether that trial can be taken without waiting for its kernel. Otherwise the kernel is being compiled ahead,
+ * with the cells of the present training kernel. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
-/* For the device's table: begins with the kernel of such batches. Not with one core, on which it would only take the batches' time. */
+/* Implements the device's function foresee: starts to compile the kernel of such batches. Does nothing with a single
+ * core, where compiling would delay the batches. */
 void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training);
 
-/* Waits for that kernel, if it is on its way with the cells that it has now. */
+/* Waits for the kernel that is being compiled ahead with the cells that k has now, if there is one. */
 void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k);
 
-/* Waits for all kernels that are on their way: some seconds, for a compiler cannot be interrupted. */
+/* Waits for all kernels that are being compiled ahead: some seconds, since a compiler cannot be interrupted. */
 void vpps_gpu_stop_ahead(vpps_gpu *gpu);

@@ -1,6 +1,6 @@
-/* gradients.c - gradients that add up over launches, until an update. Those of matrices and vectors stay on the device: a launch
- * that adds to a sum is told which of them have begun. Those of tables' entries lie in the pool, where each batch has its own; they
- * are taken to the host before the next batch needs the room. */
+/* gradients.c - gradients that are accumulated over launches, until an update. Gradients of matrices and vectors stay
+ * on the device; a launch is told which of them to add to. Gradients of table entries lie in the pool, where each batch
+ * places its own; they are copied to the host before the next batch reuses their memory. */
 #include "runtime/gpu/gpu.h"
 
 static vpps_status no_memory(const vpps_gpu *gpu) {
@@ -26,14 +26,14 @@ static vpps_status clear(vpps_gpu *gpu) {
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!gpu->summing) {
         memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-        if (gpu->share) VPPS_TRY(clear(gpu)); /* another process may have what this one has not */
+        if (gpu->share) VPPS_TRY(clear(gpu)); /* zeroes gradients that other processes may have and this one lacks */
     }
     gpu->summing = true;
     gpu->untaken = batch->script;
     return VPPS_OK;
 }
 
-/* The entries that the latest batch trained, with their gradients, which are copied to the host. */
+/* Copies the gradients of the latest batch's table entries to the host, as gpu->segments. */
 static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
     const vpps_task_header *h = vpps_task_header_of(script);
     size_t words = 0;
@@ -102,7 +102,7 @@ void vpps_gpu_zero_gradients(vpps_device *d) {
 
 /* ---------------------------------------------------------------- to the model, and from it */
 
-/* Where a matrix's or vector's gradient lies. */
+/* Returns the address of a matrix's or vector's gradient. */
 static uint64_t gradient_at(const vpps_gpu *gpu, uint32_t p) {
     if (gpu->model->params[p].kind == VPPS_MATRIX)
         return gpu->gradients.address + 4 * (uint64_t)gpu->layout.matrix_at[p];

@@ -1,11 +1,11 @@
-/* kernel.c - the kernels of all cells that the batches had so far, one for training and one for inference, by each number of groups.
- * A batch that uses a new cell triggers a recompilation, which leaves out the cells that the new one supersedes; a network has a few
- * cells. A kernel of more cells than gpu->most_cells is compiled for the cells of its batch alone, so that compilations do not grow
- * without limit. Each launch reads the weights, so that switching to another kernel costs nothing but its compilation, once. */
+/* kernel.c - the kernels of all cells that batches had so far: one each for training and for inference, and for each number of groups. A
+ * batch that uses a new cell triggers a recompilation, without the cells that the new one supersedes. A network has only a few cells. If a
+ * kernel would have more than gpu->most_cells cells, it is compiled for its batch's cells alone, so that compilations do not grow without
+ * limit. Each launch reads the weights, so switching kernels costs only one compilation. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
-/* A kernel on its way. */
+/* A kernel that is being compiled. */
 typedef struct loading {
     vpps_gpu *gpu;
     vpps_kernel *kernel;
@@ -111,7 +111,7 @@ static uint32_t find_cell(const vpps_gpu_kernel *k, const vpps_compiled_cell *ce
     return i;
 }
 
-/* The kernel of such batches, or NULL: out of memory. */
+/* Returns the kernel of such batches, which it adds if there is none; NULL if out of memory. */
 static vpps_gpu_kernel *kernel_of(vpps_gpu *gpu, bool training, uint32_t groups) {
     vpps_gpu_kernel *k = gpu->kernels;
     while (k && (k->training != training || k->groups != groups)) k = k->next;
@@ -126,7 +126,7 @@ static bool has_cells(const vpps_gpu_kernel *k, const vpps_batch *batch) {
     return true;
 }
 
-/* The kernel's cells without those that are superseded: then it is gone. */
+/* Drops superseded cells from the kernel, and unloads the kernel if any were dropped. */
 static void drop_superseded(vpps_gpu *gpu, vpps_gpu_kernel *k) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < k->n_cells; i++)
@@ -143,7 +143,7 @@ static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     }
 }
 
-/* Appends the cells that are expected: they come with those that a batch lacks. */
+/* Appends the expected cells, so that one compilation serves them, too. */
 static void add_expected(vpps_gpu_kernel *k) {
     for (uint32_t i = 0; i < k->n_expected; i++)
         if (!k->expected[i]->superseded && find_cell(k, k->expected[i]) == k->n_cells)
@@ -175,7 +175,7 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     return status;
 }
 
-/* Makes this the nth cell that is expected. Was it another one? */
+/* Makes `cell` the expected cell number n. Returns whether another cell was expected there. */
 static bool expect(vpps_gpu_kernel *k, uint32_t n, const vpps_compiled_cell *cell) {
     const bool other = n >= k->n_expected || k->expected[n] != cell;
     k->expected[n] = cell;

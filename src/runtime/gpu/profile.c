@@ -1,6 +1,6 @@
-/* profile.c - the choice of a kernel. First it tries rows per warp, upwards, until more are slower; then, with the best of these, the other
- * numbers of threads; then, with the best of all, gradients by cuBLAS, if the options allow that. Where a driver can compile ahead, batches
- * go on with one candidate until the next one's kernel is there. */
+/* profile.c - chooses the fastest kernel. First it tries rows per warp, upwards, until more are slower; then, with the
+ * best of these, other numbers of threads; then, with the best of all, gradients by cuBLAS, if the options allow them.
+ * If the driver can compile ahead, batches continue with one candidate until the next one's kernel is ready. */
 #include "runtime/gpu/gpu.h"
 
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
@@ -11,7 +11,7 @@ static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
              vpps_by_cublas(t->gradients) ? cublas : "");
 }
 
-/* Is it the one candidate with gradients by cuBLAS, whose rows and threads are the fastest of the others? */
+/* Returns whether the trial is the candidate with gradients by cuBLAS, which takes the rows and threads of the fastest other candidate. */
 static bool is_of_cublas(const vpps_profile *p, const vpps_trial *t) {
     return p->options->gradients == VPPS_GRADIENTS_AUTO && t->gradients == VPPS_GRADIENTS_CUBLAS;
 }
@@ -32,7 +32,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     return n;
 }
 
-/* Scripts and kernels are for the current candidate from now on; its kernel is made when the next batch comes. */
+/* Applies the current candidate to scripts and kernels; its kernel is made for the next batch. */
 static void apply(vpps_gpu *gpu) {
     gpu->layout.tasks.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
@@ -78,7 +78,7 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     return VPPS_POOL;
 }
 
-/* The candidate to try next; p->n: none is left. Rows per warp, of the first number of threads, are tried only while they get faster. */
+/* Returns the candidate to try next, or p->n if none is left. More rows per warp are tried only while they are faster. */
 static uint32_t next_candidate(vpps_profile *p) {
     const uint32_t best = vpps_profile_best(p);
     bool faster = true;
@@ -101,7 +101,7 @@ vpps_status vpps_gpu_tune(vpps_device *d) {
     const uint32_t before = p->current;
     const bool rejected = t->state == VPPS_TRIAL_REJECTED;
     char text[VPPS_CANDIDATE_BYTES];
-    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* it is being measured */
+    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* the candidate is still being measured */
     const uint32_t next = next_candidate(p);
     if (next < p->n && !rejected && !vpps_gpu_is_ahead(gpu, &p->trials[next])) return VPPS_OK;
     name(t, text);

@@ -1,15 +1,15 @@
-/* script.c - a script for the kernel: a copy in pinned memory in which stages and gradients of cells have the kernel's numbers instead of
- * the batch's (relocated, as a linker would say). */
+/* script.c - a script for the kernel: a copy in pinned memory in which task numbers of the batch's stages and gradients
+ * are replaced by the kernel's (relocated, as a linker would say). */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
-/* The number of a block's cell in the kernel. */
+/* Returns the number in the kernel of the cell that a block of the script belongs to. */
 static uint32_t cell_of(const vpps_gpu *gpu, const uint32_t *script, uint32_t block) {
     return gpu->kernel->number[vpps_block_at(script, block)->cell];
 }
 
-/* Gives a task the kernel's kind. */
+/* Replaces a task's number by the one that the kernel uses. */
 static void relocate(const vpps_gpu *gpu, const uint32_t *script, vpps_task *t) {
     const vpps_kernel_plan *plan = &gpu->kernel->plan;
     if (t->kind == VPPS_TASK_STAGE) {
@@ -28,13 +28,13 @@ static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, const vpps_
     return t->stage < c->n_stages && c->stages[t->stage].backward;
 }
 
-/* A task that is added before the script's task at that address; it waits for nothing and signals nothing. */
+/* Returns a task to insert before the script's task at `address`; it waits for nothing and signals nothing. */
 static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Tasks [t, end), and then `last`. `late`: weights are taken where VPs first wait for each other, or else before backward begins, or in the end.
- * places: address of where the OUTERs' factors go; 0: they are not packed. Returns the address after the tasks. */
+/* Writes tasks [t, end), then `last`. `late`: inserts a task that loads weights where VPs first wait for each other, or before backward
+ * begins, or at the end. places: address of where the OUTER tasks pack factors; 0: they do not. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {
@@ -59,7 +59,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
     return at + VPPS_TASK_WORDS;
 }
 
-/* Where a group's tasks step: the first that reads all gradients, or what the group ends with. */
+/* Returns the group's first task that reads all gradients, or its END. */
 static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->kind != VPPS_TASK_NORM && t->kind != VPPS_TASK_UPDATE && t->kind != VPPS_TASK_END) t++;
     return t;
@@ -75,18 +75,18 @@ static vpps_status reserve_pinned(vpps_gpu *gpu, vpps_gpu_slot *slot, size_t byt
     return VPPS_OK;
 }
 
-/* The address rounded up to where tasks may begin, or the script end; what is between is zeroed. */
+/* Fills with zeros up to the next address where tasks may begin or the script may end. Returns that address. */
 static uint32_t fill_up(uint32_t *to, uint32_t at) {
     while (at % VPPS_TASK_ALIGNMENT) to[at++] = 0;
     return at;
 }
 
-/* Writes the groups' tasks from address `at` on, and where each group's are; returns the address after them. A list that is cut short is
- * made to end in a task that fails. */
+/* Writes the groups' tasks from address `at` on, and each group's start. Returns the address after them. A task that
+ * fails is appended, so that a truncated list is noticed. */
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* up to the script's end */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* tasks go up to the script's end */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
@@ -98,20 +98,20 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
         starts[g] = at;
         at = write_tasks(gpu, script, first, end, which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
                          whole ? VPPS_KERNEL_UNKNOWN : VPPS_TASK_END, to, at);
-        /* an earlier launch has done what the task would wait for */
+        /* An earlier launch has done what the first task would wait for. */
         if (which == VPPS_GPU_STEP) ((vpps_task *)(void *)(to + starts[g]))->wait = VPPS_NO_BARRIER;
     }
     starts[gpu->header.n_groups] = at;
     return at;
 }
 
-/* Words that write_groups takes at most: two tasks of its own a group. */
+/* Returns the most words that write_groups writes: it adds two tasks per group. */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
 }
 
-/* Room for the next launch's script, in pinned memory, so that its way to the device need not be waited for. */
+/* Reserves pinned memory for the next launch's script, so that its upload is asynchronous. */
 static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     vpps_gpu_slot *slot = &gpu->slots[gpu->launches % VPPS_GPU_SLOTS];
     if (words > UINT32_MAX) return vpps_fail(VPPS_MEMORY, "%s: a script of more than 2^32 words", gpu->table->name);
@@ -120,14 +120,14 @@ static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     return VPPS_OK;
 }
 
-/* Which parameters have a gradient, by words from address `at` on. The address after them. */
+/* Writes a word for each parameter from address `at` on: whether it has a gradient. Returns the address after them. */
 static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
     for (size_t p = 0; p < gpu->model->n_params; p++)
         to[at++] = gpu->dense[p] && gpu->model->params[p].kind != VPPS_LOOKUP;
     return at;
 }
 
-/* The number of a parameter's step among those of its state, if the batches in flight step. */
+/* Returns the number of a parameter's next optimiser step, assuming that the batches in flight step. */
 static uint64_t number_of_step(const vpps_gpu *gpu, size_t p) {
     uint64_t number = gpu->updates[p] + 1;
     for (uint32_t i = 0; i < gpu->n_flights; i++) number += gpu->flights[i].steps[p];
@@ -138,8 +138,8 @@ static uint32_t step_words(const vpps_gpu *gpu) {
     return (uint32_t)(gpu->model->n_params * sizeof(vpps_param_step) / sizeof(uint32_t));
 }
 
-/* Completes the header of a script with an update: parameters, of which gpu->dense marks those that step, have their own numbers, from
- * address `at` on, where the batch's script gives some, or where their states were not updated equally often. The address after them. */
+/* Completes the header of a script with an update, for the parameters that gpu->dense marks. Writes step numbers for each parameter from
+ * address `at` on if the batch's script has them, or if states were not updated equally often. Returns the address after them. */
 static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t *script, uint32_t at) {
     vpps_task_header *h = (vpps_task_header *)(void *)script;
     const size_t n = gpu->model->n_params, words = sizeof(vpps_param_step) / sizeof(uint32_t);
@@ -163,7 +163,7 @@ static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32
 
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out) {
-    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* tasks are the last words */
+    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* tasks are the last words of the script */
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
     const uint64_t touched = adds ? gpu->model->n_params : 0,
