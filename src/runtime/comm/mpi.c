@@ -1,9 +1,8 @@
-/* mpi.c - the row MPI: which library it is, and messages that are waited for with a time limit.
+/* mpi.c - the communicator for MPI: finds the library, and waits for messages with a time limit.
  *
- * Everything is made of messages between two processes, each begun and then tested for. So a wait knows which process does not answer, and
- * a report of a failure gets through while others wait for something else. In a batch, a process that does not answer within the watchdog's
- * time has failed; elsewhere, one that sends no sign of life.
- */
+ * All operations consist of messages between two processes, which are started and then tested. So a wait knows which process does not
+ * answer, and a report of a failure arrives while others wait for something else. During a batch, a process has failed if it does not
+ * answer within the watchdog's time; at other times, if it sends no sign of life. */
 #include "runtime/comm/mpi.h"
 #include "runtime/comm/comm.h"
 
@@ -14,12 +13,12 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* Unasked messages: to the first process, a failure or a sign of life; from the first process, a sign of life to all; and to all, that the
- * sender ends the run, so that no other process reports another failure. */
+/* Unrequested messages. FAILED and WAITING go to the first process; THERE, a sign of life, goes to the first process, and from it to all;
+ * ENDING goes to all, from the process that ends the run, so that no other process reports another failure. */
 typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
-    char message[VPPS_MESSAGE_BYTES]; /* FAILED; else it is not sent */
+    char message[VPPS_MESSAGE_BYTES]; /* text of a failure; sent with NOTE_FAILED only */
 } note;
 
 typedef struct message {
@@ -31,13 +30,13 @@ typedef struct mpi_row {
     vpps_communicator c;
     const vpps_mpi_binding *binding;
     vpps_mpi *mpi;
-    message *messages; /* of the binding's requests */
+    message *messages; /* descriptions of the messages in transit, in the order of starting */
     size_t n_messages;
-    note told, there;     /* must stay as they are while they are sent */
-    uint64_t *heard_ns;   /* of each process: when it last said that it is there */
-    bool *waiting;        /* of each process: it has said so */
-    uint64_t beat_ns;     /* when this process last said so */
-    pthread_mutex_t lock; /* of all calls of MPI */
+    note told, there;     /* buffers of messages being sent, which must not change */
+    uint64_t *heard_ns;   /* indexed by process: time of its last sign of life */
+    bool *waiting;        /* indexed by process: true if it has reported that it waits, too */
+    uint64_t beat_ns;     /* time of this process's last sign of life */
+    pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
     bool has_beater;
     pthread_cond_t stop_beating;
@@ -53,7 +52,7 @@ static vpps_status failed_call(mpi_row *m, int error) {
 
 /* ---------------------------------------------------------------- waiting */
 
-/* Time that passed while waiting; a process that was stopped meanwhile has not waited. */
+/* Measures the time spent waiting; time in which the process was stopped does not count. */
 typedef struct patience {
     uint64_t begin_ns, last_ns, waited_ns;
 } patience;
@@ -77,7 +76,7 @@ static void tell_first(mpi_row *m, note_kind kind, const char *text) {
     m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
 }
 
-/* To all others, if this is the first process or `everyone`; else to the first. */
+/* Sends a short message: to all others if this is the first process or `everyone`, otherwise to the first process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
     m->there = (note){.kind = kind, .rank = m->c.rank};
     for (uint32_t p = 0; p < m->c.size; p++)
@@ -85,7 +84,7 @@ static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
             m->binding->tell(m->mpi, &m->there, offsetof(note, message), (int)p, TAG_NOTE);
 }
 
-/* Now and then: this process is there, though others wait for it. */
+/* Sends a sign of life now and then, while others wait for this process. */
 static void beat(mpi_row *m) {
     const uint64_t now = vpps_now_ns();
     if (now - m->beat_ns < m->c.watchdog_ns / 8) return;
@@ -93,7 +92,7 @@ static void beat(mpi_row *m) {
     tell_short(m, NOTE_THERE, false);
 }
 
-/* Another process ends the run: waits until it does. */
+/* Waits for another process to end the run. */
 static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     m->c.ended = true;
     for (patience p = begin_wait(); have_waited(&p) < m->c.watchdog_ns / 2;)
@@ -101,7 +100,7 @@ static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     return vpps_fail(VPPS_DEVICE, "rank %u on %s has ended the run", by, m->c.hosts[by]);
 }
 
-/* Reads the messages of other processes. Fails with a failure that one of them reports. */
+/* Reads other processes' messages. Fails with a failure that one of them reports. */
 static vpps_status hear(mpi_row *m) {
     for (;;) {
         bool there;
@@ -117,8 +116,8 @@ static vpps_status hear(mpi_row *m) {
     }
 }
 
-/* Is a process silent that this one waits for? While processes are busy on their own, signs of life count: the first process gets those of
- * all, the others that of the first. */
+/* Returns whether a process that this one waits for is silent. While processes are busy on their own, signs of life count: the first
+ * process receives those of all others, which receive its own. */
 static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     if (p->waited_ns < limit_ns) return false;
     if (!atomic_load(&m->c.patient) || p->waited_ns > 60 * limit_ns) return true;
@@ -130,7 +129,7 @@ static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     return false;
 }
 
-/* Tests until all messages are through, or nothing is heard for that time; *done tells which. */
+/* Tests until all messages have arrived (*done), or until the time is over. */
 static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
     enum { SPIN_NS = 200 * 1000, YIELD_NS = 5 * 1000 * 1000, SLEEP_NS = 100 * 1000, HEAR_NS = 1000 * 1000 };
     patience p = begin_wait();
@@ -154,7 +153,7 @@ static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
     }
 }
 
-/* "rank 2 on HOST, rank 3 on HOST": whom the messages that are not through wait for; not those that wait themselves. */
+/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that wait themselves. */
 static void name_missing(mpi_row *m, char *text, size_t n) {
     size_t len = 0;
     *text = '\0';
@@ -168,27 +167,28 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     }
 }
 
-/* Nothing came in time. Each process that waits, too, tells the first one, which so knows which process does not, and reports that. If the
- * first is silent itself, the second reports, and then the others. All this takes the last quarter of the watchdog's time. */
+/* Finds the process to blame after a timeout. Each waiting process tells the first one, which so knows the process that does not wait, and
+ * reports it. If the first process is silent itself, the second one reports, then the others. All this takes the last quarter of the
+ * watchdog's time. */
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
-    const uint64_t grace_ns = limit_ns / 12; /* a quarter of it is a third of the limit */
+    const uint64_t grace_ns = limit_ns / 12; /* a quarter of the watchdog's last quarter */
     const bool was_patient = atomic_exchange(&m->c.patient, false);
     if (rank) tell_first(m, NOTE_WAITING, "");
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* or the first would have spoken */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* the first process has not reported them */
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* not the first; or all of them wait for each other */
+    if (!*missing) { /* this is not the first process; or all processes wait for each other */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }
     return vpps_fail(VPPS_STALL, "nothing was heard of %s for %.1f s", missing, (double)limit_ns * 1e-9);
 }
 
-/* Until all messages that were begun are through. */
+/* Waits until all started messages have arrived. */
 static vpps_status finish(mpi_row *m) {
     bool done;
     const uint64_t limit_ns = m->c.watchdog_ns / 4 * 3;
@@ -202,7 +202,7 @@ static vpps_status finish(mpi_row *m) {
 
 /* ---------------------------------------------------------------- a busy process is there */
 
-/* While processes are busy on their own, a thread sends this one's signs of life. A call that waits sends them itself. */
+/* Sends this process's signs of life, in a thread, while processes are busy on their own. A waiting call sends them itself. */
 static void *keep_beating(void *argument) {
     mpi_row *m = argument;
     pthread_mutex_lock(&m->lock);
@@ -243,7 +243,7 @@ static void stop_beating(mpi_row *m) {
 
 /* ---------------------------------------------------------------- the table */
 
-/* In pieces that an int can count. */
+/* Starts a message in pieces whose sizes fit an int. */
 static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, uint32_t peer) {
     enum { MOST = 1 << 30 };
     for (size_t at = 0, count; at < parcel->bytes; at += count) {
@@ -266,7 +266,7 @@ static vpps_status exchange(mpi_row *m, const vpps_parcel *out, const vpps_parce
         const uint32_t from = (c->rank + c->size - i) % c->size;
         VPPS_TRY(begin(m, true, &in[from], from));
     }
-    for (uint32_t i = 1; i < c->size; i++) { /* each begins with another one */
+    for (uint32_t i = 1; i < c->size; i++) { /* each process begins with a different peer */
         const uint32_t to = (c->rank + i) % c->size;
         VPPS_TRY(begin(m, false, &out[to], to));
     }
@@ -281,7 +281,7 @@ static vpps_status mpi_exchange(vpps_communicator *c, const vpps_parcel *out, co
     return status;
 }
 
-/* The root sends to each process: broadcasts are small and rare. */
+/* Sends data from the root to each process, since broadcasts are small and rare. */
 static vpps_status broadcast(mpi_row *m, void *data, size_t bytes, uint32_t root) {
     const vpps_communicator *c = &m->c;
     const vpps_parcel parcel = {data, bytes};
@@ -313,10 +313,10 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
     if (!c->rank) return;
     pthread_mutex_lock(&m->lock);
     tell_first(m, NOTE_FAILED, text);
-    patience p = begin_wait(); /* the first process ends this one */
+    patience p = begin_wait(); /* waits for the first process to end this one */
     while (have_waited(&p) < c->watchdog_ns / 4) {
         bool ignored;
-        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* any call moves messages on */
+        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI, so that it can deliver messages */
         nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
     }
     pthread_mutex_unlock(&m->lock);
@@ -360,8 +360,8 @@ static void *open_first(const char *const *files, size_t n) {
     return library;
 }
 
-/* The program's own, where it is linked with one; else that of the launcher, which says in the environment whose it is. A
- * library of another kind would start every process on its own. */
+/* Returns the program's own MPI if it is linked with one; otherwise the launcher's, which the environment identifies. A library of another
+ * kind would start every process on its own. */
 static void *find_library(void) {
     const char *own = getenv("VPPS_MPI");
     if (own && *own) return dlopen(own, RTLD_NOW | RTLD_GLOBAL);
@@ -374,11 +374,11 @@ static void *find_library(void) {
                        : open_first(mpich_files, VPPS_COUNT(mpich_files));
 }
 
-/* The implementation that the library is, by its version text. */
+/* Returns the binding for the library's implementation, found by its version text. */
 static const vpps_mpi_binding *binding_of(void *library) {
     static const char *const mpich_kin[] = {"MPICH", "Intel", "MVAPICH", "CRAY"};
     if (dlsym(library, "ompi_mpi_comm_world")) return &vpps_mpi_open_mpi;
-    char version[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
+    char version[8192] = ""; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
     int len = 0, (*get_version)(char *, int *);
     void *address = dlsym(library, "MPI_Get_library_version");
     memcpy(&get_version, &address, sizeof address);
@@ -405,7 +405,7 @@ static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) 
     VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
     VPPS_TRY(start_beating(m));
     if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
-    atomic_store(&m->c.patient, true); /* processes start when they can */
+    atomic_store(&m->c.patient, true); /* processes may start at very different times */
     VPPS_TRY(vpps_comm_share_hosts(&m->c, host));
     atomic_store(&m->c.patient, false);
     return VPPS_OK;

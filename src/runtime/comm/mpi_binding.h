@@ -1,16 +1,19 @@
-/* mpi_binding.h - the calls of MPI, for the file of an implementation: a template, to be included once, after the definitions of
+/* mpi_binding.h - the calls of MPI for one implementation: a template, which its file includes once, after defining
  *
  *   HANDLE              the type of its handles
  *   BINDING, NAME       the binding's identifier and name
  *   STATUS_IGNORE       MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE
- *   find_constants      bool (void *library, constants *k)
- */
+ *   find_constants      bool (void *library, constants *k) */
 #include "runtime/comm/mpi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 
-enum { THREAD_SERIALIZED = 2, ERROR_STRING_BYTES = 1024, OUT_OF_MEMORY = -1 /* none of MPI's, which are positive */ };
+enum {
+    THREAD_SERIALIZED = 2,
+    ERROR_STRING_BYTES = 1024,
+    OUT_OF_MEMORY = -1 /* negative, since MPI's own codes are positive */
+};
 
 typedef HANDLE handle;
 
@@ -19,7 +22,7 @@ typedef struct constants {
     int any_source;
 } constants;
 
-/* X(name, parameters): all return an int */
+/* MPI's functions as X(name, parameters); all return an int. */
 #define CALLS(X)                                                                                                       \
     X(MPI_Initialized, (int *flag))                                                                                    \
     X(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))                                         \
@@ -42,10 +45,10 @@ typedef struct constants {
 struct vpps_mpi {
     constants k;
     handle comm;
-    bool initialized; /* by open */
+    bool initialized; /* `open` has initialised MPI */
     handle *requests;
     size_t n_requests;
-    handle told; /* the request of the latest tell */
+    handle told; /* request of the latest message that `tell` has sent */
 #define X(name, parameters) int(*name) parameters;
     CALLS(X)
 #undef X
@@ -55,7 +58,7 @@ static bool find_constants(void *library, constants *k);
 
 static vpps_status find_functions(vpps_mpi *m, void *library) {
     void *address;
-    /* POSIX has function pointers that fit into void *; ISO C has no conversion. */
+    /* Function pointers are copied: POSIX lets them fit into void *, but ISO C has no conversion. */
 #define X(name, parameters)                                                                                            \
     address = dlsym(library, #name);                                                                                   \
     if (!address) return vpps_fail(VPPS_DEVICE, NAME ": its library has no function " #name);                          \

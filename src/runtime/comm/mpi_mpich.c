@@ -1,4 +1,4 @@
-/* mpi_mpich.c - MPICH and what has its ABI: handles are numbers. */
+/* mpi_mpich.c - MPICH and implementations with its ABI: handles are numbers. */
 #include "runtime/comm/mpich_abi.h"
 
 #define HANDLE int

@@ -1,7 +1,7 @@
-/* mpich_abi.h - the numbers of MPICH's binary interface (www.mpich.org/abi) that are used. */
+/* mpich_abi.h - constants of MPICH's binary interface (www.mpich.org/abi). */
 #pragma once
 
-/* X(theirs, ours, value) */
+/* Constants as X(their name, our name, value). */
 #define VPPS_MPICH_CONSTANTS(X)                                                                                        \
     X(MPI_COMM_WORLD, MPICH_COMM_WORLD, 0x44000000)                                                                    \
     X(MPI_BYTE, MPICH_BYTE, 0x4c00010d)                                                                                \

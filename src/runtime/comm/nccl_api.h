@@ -1,6 +1,5 @@
-/* nccl_api.h - the functions of NCCL that VPPS calls, declared here so that it builds without it (NCCL User Guide, API reference);
- * tests/comm/nccl_declarations.c compares them with its header where there is one. Opened at run time.
- */
+/* nccl_api.h - declarations of the NCCL functions that VPPS calls, so that it builds without NCCL (NCCL User Guide, API reference).
+ * tests/comm/nccl_declarations.c compares them with NCCL's header if there is one. The library is opened at run time. */
 #pragma once
 
 #include "base/base.h"
@@ -11,7 +10,7 @@ typedef struct vpps_nccl_id {
     char internal[128];
 } vpps_nccl_id;
 
-/* X(theirs, ours, value): what NCCL calls enums are unsigned here, which C calls compatible. */
+/* NCCL's constants as X(their name, our name, value). Its enums are declared as unsigned, which C treats as compatible. */
 #define VPPS_NCCL_CONSTANTS(X)                                                                                         \
     X(ncclSuccess, VPPS_NCCL_SUCCESS, 0)                                                                               \
     X(ncclInProgress, VPPS_NCCL_IN_PROGRESS, 7)                                                                        \
@@ -24,7 +23,7 @@ enum {
 #undef X
 };
 
-/* X(name, parameters): each returns an enum. */
+/* NCCL's functions as X(name, parameters); each returns an enum. */
 #define VPPS_NCCL_FUNCTIONS(X)                                                                                         \
     X(ncclGetUniqueId, (vpps_nccl_id * id))                                                                            \
     X(ncclCommInitRank, (vpps_nccl_comm * comm, int size, vpps_nccl_id id, int rank))                                  \

@@ -1,4 +1,4 @@
-/* compiler.c - see compiler.h. No shell is involved. */
+/* compiler.c - runs the host's C++ compiler as a process. It uses no shell. */
 #include "runtime/simt/compiler.h"
 
 #include <errno.h>
@@ -8,14 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* -O0, because kernels in tests are many and run shortly: of a Tree-LSTM's kernel (hidden 256), compiling takes 0.3 s, with
- * -Og 0.55 s, -O1 1 s, -O2 2.5 s; running takes twice the time of -O1. $VPPS_CXXFLAGS says otherwise. No contraction: what
- * a kernel computes is then the same with and without FMA instructions. */
+/* The compiler's options. -O0, because tests run many kernels for a short time: for a Tree-LSTM's kernel (hidden 256), compiling takes 0.3
+ * s, but 0.55 s with -Og, 1 s with -O1, and 2.5 s with -O2; running takes twice as long as with -O1. $VPPS_CXXFLAGS can change this.
+ * Contraction is off, so that results are the same with and without FMA instructions. */
 #define OPTIONS                                                                                                        \
     "-O0", "-std=gnu++17", "-w", "-fPIC", "-shared", "-pipe", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",   \
         "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-nostdlib"
 
-/* Else fmaf is a call. */
+/* Returns whether the processor has FMA; without -mfma, fmaf would be a function call. */
 static bool has_fma(void) {
 #ifdef __x86_64__
     return __builtin_cpu_supports("fma");
@@ -34,11 +34,10 @@ static const char *compiler(void) {
     return name && *name ? name : "c++";
 }
 
-/* How it is called. */
 typedef struct command {
     uint32_t n;
     const char *arguments[64]; /* ends with NULL */
-    char flags[512];           /* $VPPS_CXXFLAGS, cut at its spaces */
+    char flags[512];           /* $VPPS_CXXFLAGS, split at spaces */
 } command;
 
 static vpps_status make_command(command *c, const char *source, const char *library) {
@@ -46,7 +45,7 @@ static vpps_status make_command(command *c, const char *source, const char *libr
     memcpy(c->arguments, fixed, sizeof fixed);
     c->n = VPPS_COUNT(fixed);
     if (has_fma()) c->arguments[c->n++] = "-mfma";
-    if (watches()) { /* for the sanitizer's calls alone: simt_cuda.h has them */
+    if (watches()) { /* only for the sanitizer's calls, which simt_cuda.h defines */
         c->arguments[c->n++] = "-fsanitize=thread";
         c->arguments[c->n++] = "-DVPPS_SIMT_WATCHED=1";
     }
@@ -66,7 +65,7 @@ static vpps_status make_command(command *c, const char *source, const char *libr
 
 enum { MAX_ENVIRONMENT = 4096 };
 
-/* The environment with messages in English, so that an error line can be told from others. */
+/* Makes an environment with English messages, so that error lines can be recognised. */
 static void english(char **out) {
     size_t n = 0;
     for (char **e = environ; *e && n < MAX_ENVIRONMENT - 2; e++) {
@@ -77,7 +76,7 @@ static void english(char **out) {
     out[n] = NULL;
 }
 
-/* Reads to the end; keeps what fits, as text. */
+/* Reads to the end of the file; keeps as much text as fits. */
 static void read_text(int fd, char *text, size_t room) {
     size_t n = 0;
     char rest[1024];
@@ -91,7 +90,7 @@ static void read_text(int fd, char *text, size_t room) {
     text[n] = 0;
 }
 
-/* Starts a program (found in PATH) whose output, of both kinds, goes to the pipe's end `to`. Returns an errno. */
+/* Starts a program (found in PATH) whose standard output and error go to the pipe's end `to`. Returns an errno value. */
 static int spawn(pid_t *process, const char *const *arguments, int to) {
     char *environment[MAX_ENVIRONMENT];
     english(environment);
@@ -107,7 +106,7 @@ static int spawn(pid_t *process, const char *const *arguments, int to) {
     return error;
 }
 
-/* Runs a program to its end. *good: it returned 0. `text` gets what it printed. Fails with DEVICE: it cannot be run. */
+/* Runs a program to its end. *good: it returned 0. `text` gets its output. Fails with DEVICE if it cannot be run. */
 static vpps_status run(const char *const *arguments, char *text, size_t room, bool *good) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC)) return vpps_fail(VPPS_IO, "software SIMT: pipe: %s", strerror(errno));
@@ -133,7 +132,7 @@ static vpps_status run(const char *const *arguments, char *text, size_t room, bo
     return VPPS_OK;
 }
 
-/* The first line with an error in it, else the first. */
+/* Fails with the first line that contains an error, else the first line. */
 static vpps_status refused(char *text) {
     char *error = strstr(text, "error: ");
     char *line = error ? error : text;
@@ -142,7 +141,7 @@ static vpps_status refused(char *text) {
     return vpps_fail(VPPS_DEVICE, "software SIMT: %s: %s", compiler(), *line ? line : "failed without a word");
 }
 
-/* The first line that the compiler says of itself; asked again only when it is another one. */
+/* Finds the first line of the compiler's version text; the compiler is only asked again if its name has changed. */
 static vpps_status version(const char **out) {
     static _Thread_local char name[256], text[1024];
     *out = text;
@@ -179,13 +178,13 @@ static vpps_status write_file(const char *path, const void *bytes, size_t size) 
     return VPPS_OK;
 }
 
-/* Removes the files and the folder once `end` is at its end: whoever held the other end has closed it, or was killed. A compiler that goes
- * on may write its file again for a while. The process was forked among threads: it calls only what signal-safety(7) lists. */
+/* Removes the files and the folder once `end` is closed at its other end, or that process was killed. A compiler that still runs may write
+ * its file again for a while. Since the process was forked from several threads, it only calls functions that signal-safety(7) lists. */
 static _Noreturn void keep_clean(int end, const char *folder, const char *const paths[2]) {
     enum { TRIES = 600 };
     const struct timespec pause = {.tv_nsec = 100000000};
     char byte;
-    setsid(); /* what is sent to a group of processes is not meant for this one */
+    setsid(); /* signals to a process group are not meant for this process */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) close(fd);
     while (read(end, &byte, 1) < 0 && errno == EINTR) {}
     for (int i = 0; i < TRIES; i++) {
@@ -196,7 +195,7 @@ static _Noreturn void keep_clean(int end, const char *folder, const char *const 
     _exit(0);
 }
 
-/* Starts the process that removes them; without one they stay if this process is killed. *end: closed when they are to go. */
+/* Starts the process that removes the files; without it they remain if this process is killed. Closing *end lets it remove them. */
 static pid_t start_keeper(int *end, const char *folder, const char *const paths[2]) {
     int ends[2];
     *end = -1;

@@ -1,17 +1,17 @@
-/* compiler.h - the host's C++ compiler, as a process. */
+/* compiler.h - runs the host's C++ compiler as a process. */
 #pragma once
 
 #include "base/base.h"
 
-/* Writes the compiler's version and the options it will be called with, one line. Fails with DEVICE: it cannot be run;
- * ARGUMENT: $VPPS_CXX or $VPPS_CXXFLAGS is too long. */
+/* Writes one line with the compiler's version and options. Fails with DEVICE if it cannot be run, and with ARGUMENT if $VPPS_CXX or
+ * $VPPS_CXXFLAGS is too long. */
 vpps_status vpps_simt_toolchain(char *out, size_t room);
 
-/* Compiles `text` to a shared library of *size bytes, malloc'd, the caller's. Fails with DEVICE: the compiler refused it
- * (the message has its first error line); IO: no temporary files. */
+/* Compiles `text` to a shared library of *size bytes (malloc'd, owned by the caller). Fails with DEVICE if the compiler refuses the text
+ * (the message has its first error line), and with IO if there can be no temporary files. */
 vpps_status vpps_simt_compile(const char *text, size_t text_bytes, void **library, size_t *size);
 
-/* A file of these bytes in a fresh folder of the user's alone, under $TMPDIR, else /tmp: `use` is called with its path,
- * then file and folder are removed, also if this process is killed. Fails with what `use` fails with, and with IO. */
+/* Writes the bytes to a file in a new folder of the user's alone, under $TMPDIR, else /tmp, and calls `use` with the path. File and folder
+ * are removed afterwards, also if this process is killed. Fails as `use` does, and with IO. */
 vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size,
                                 vpps_status (*use)(const char *path, void *context), void *context);

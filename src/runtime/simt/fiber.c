@@ -1,4 +1,4 @@
-/* fiber.c - see fiber.h. */
+/* fiber.c - fibers, which are stacks that take turns on one thread. */
 #include "runtime/simt/fiber.h"
 
 #include <sys/mman.h>
@@ -9,11 +9,11 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* A kernel's frame holds its register arrays: a few KiB. Only the pages that it touches cost memory. */
+/* A kernel's frame holds its register arrays: a few KiB. Only touched pages cost memory. */
 enum { STACK_BYTES = 64 * 1024 };
 
-/* Stacks whose lowest page is a guard. A guard splits the mapping, and Linux allows about 65,000 parts in all; since all
- * fibers run the same code, one that overflows its stack does so in the first CTAs already. */
+/* Number of stacks whose lowest page is a guard. A guard splits the mapping, and Linux allows about 65,000 parts in total. Since all fibers
+ * run the same code, a stack overflow happens already in the first CTAs. */
 enum { GUARDED = 4096 };
 
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
@@ -28,7 +28,7 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
     out->n = n;
     out->bytes = n * STACK_BYTES;
     for (size_t i = 0; i < n && i < GUARDED; i++) {
-        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* then without */
+        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* the rest go without guards */
     }
     return VPPS_OK;
 }
@@ -38,8 +38,7 @@ void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks) {
     *stacks = (vpps_fiber_stacks){0};
 }
 
-/* Where stack i begins, growing down. Were all tops equal modulo a page, the fibers' frames would fight for the same few
- * sets of the caches. */
+/* Returns where stack i begins; it grows down. If tops were equal modulo a page, frames would compete for the same cache sets. */
 static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
     return stacks->memory + (i + 1) * STACK_BYTES - i % 16 * 64;
 }
@@ -47,7 +46,7 @@ static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
 /* ---------------------------------------------------------------- what AddressSanitizer must be told */
 
 #if VPPS_SIMT_ASAN
-/* The fiber that was left last: whoever runs next learns where its stack is. */
+/* The fiber that was left last; the next one tells AddressSanitizer where its stack is. */
 static _Thread_local vpps_fiber *left;
 
 static void before_switch(vpps_fiber *from, const vpps_fiber *to, bool for_good) {
@@ -101,9 +100,9 @@ static inline void switch_stacks(vpps_fiber *from, vpps_fiber *to) { swapcontext
 
 #else
 
-/* Pushes what the System V ABI makes a callee keep, exchanges stacks, pops. Fibers mostly switch at the same depth of the
- * same calls, so that `ret`, here and further out, goes where the processor's stack of return addresses says: a jump
- * instead doubled the time of a shuffle. A new fiber's stack looks as if it had called this from vpps_fiber_begin. */
+/* Pushes the registers that a callee must preserve (System V ABI), exchanges stacks, and pops. Fibers mostly switch at the same depth of
+ * the same calls, so that `ret`, here and in callers, returns where the processor predicts; a jump instead doubled the time of a shuffle. A
+ * new fiber's stack looks as if vpps_fiber_begin had called this function. */
 void vpps_fiber_exchange(void **save, void *stack) __attribute__((visibility("hidden")));
 void vpps_fiber_begin(void) __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -150,13 +149,13 @@ static void begin(void *start) {
 void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size_t i, void (*start)(void *),
                         void *argument) {
     describe_stack(fiber, stacks, i);
-    struct start *s = (struct start *)(void *)top_of(stacks, i) - 1; /* 16 bytes: keeps the alignment */
+    struct start *s = (struct start *)(void *)top_of(stacks, i) - 1; /* takes 16 bytes, which keep the stack aligned */
     *s = (struct start){start, argument};
     uintptr_t *stack = (uintptr_t *)s - 7;
     memset(stack, 0, 7 * sizeof *stack);
-    stack[3] = (uintptr_t)s;                /* r12 */
-    stack[4] = (uintptr_t)begin;            /* rbx */
-    stack[6] = (uintptr_t)vpps_fiber_begin; /* where to go on; there the stack is aligned as a call wants it */
+    stack[3] = (uintptr_t)s;                /* initial value of register r12 */
+    stack[4] = (uintptr_t)begin;            /* initial value of register rbx */
+    stack[6] = (uintptr_t)vpps_fiber_begin; /* return address; the stack is aligned there as for a call */
     fiber->stack = stack;
 }
 

@@ -1,7 +1,6 @@
-/* fiber.h - fibers: stacks that take turns on one thread, for software SIMT. A switch is a dozen instructions of
- * x86-64; elsewhere, or built with -DVPPS_SIMT_UCONTEXT=1, it is POSIX's swapcontext, which is ten times slower.
- * Floating-point modes and signal masks are not switched: kernels change neither.
- */
+/* fiber.h - fibers: stacks that take turns on one thread, for software SIMT. A switch takes a dozen instructions of x86-64; on other
+ * processors, or with -DVPPS_SIMT_UCONTEXT=1, it is POSIX's swapcontext, which is ten times slower. Floating-point modes and signal masks
+ * are not switched, since kernels change neither. */
 #pragma once
 
 #include "base/base.h"
@@ -41,31 +40,31 @@ typedef struct vpps_fiber {
 #if VPPS_SIMT_UCONTEXT
     ucontext_t context;
 #else
-    void *stack; /* its pointer, while another fiber runs */
+    void *stack; /* the stack pointer, while another fiber runs */
 #endif
 #if VPPS_SIMT_ASAN
-    const void *bottom; /* what AddressSanitizer wants to know */
+    const void *bottom; /* data that AddressSanitizer needs */
     size_t bytes;
     void *fake_stack;
 #endif
 } vpps_fiber;
 
-/* Stacks of many fibers, in one mapping; a page is only there once it was touched. */
+/* Stacks of many fibers in one mapping; pages take memory only once touched. */
 typedef struct vpps_fiber_stacks {
     char *memory;
-    size_t n, bytes; /* stacks; all together */
+    size_t n, bytes; /* number of stacks; bytes of all stacks */
 } vpps_fiber_stacks;
 
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);
 void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks);
 
-/* Makes `fiber` one that will call start(argument) on stack number `i`. What ran on that stack before is forgotten.
- * start() must not return: its last act is vpps_fiber_leave. */
+/* Prepares a fiber that will call start(argument) on stack number `i`, whose former content is lost. start() must end by
+ * vpps_fiber_leave. */
 void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size_t i, void (*start)(void *),
                         void *argument);
 
-/* Goes on with `to`; returns when some fiber goes on with `from`. A thread's own stack needs no preparing to be `from`. */
+/* Continues `to`. Returns when some fiber continues `from`. The thread's own stack needs no preparation to be `from`. */
 void vpps_fiber_switch(vpps_fiber *from, vpps_fiber *to);
 
-/* As above, but `from` will never be gone on with. */
+/* Continues `to` for good: `from` must not be continued. */
 _Noreturn void vpps_fiber_leave(vpps_fiber *from, vpps_fiber *to);

@@ -1,5 +1,4 @@
-/* kernel.h - a kernel that software SIMT has loaded: between load.c, which makes it, and run.c, which runs it.
- */
+/* kernel.h - a kernel loaded for software SIMT: load.c makes it, run.c runs it. */
 #pragma once
 
 #include "interp_templates/simt_cuda.h"
@@ -8,9 +7,9 @@
 typedef struct vpps_simt_grid vpps_simt_grid;
 
 struct vpps_simt_kernel {
-    void *handle; /* dlopen's */
+    void *handle; /* result of dlopen */
     const vpps_simt_library *library;
-    vpps_simt_grid *grid; /* what the last run needed, for the next */
+    vpps_simt_grid *grid; /* memory of the last run, which the next run reuses */
 };
 
 void vpps_simt_grid_destroy(vpps_simt_grid *grid);

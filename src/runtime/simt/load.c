@@ -1,4 +1,4 @@
-/* load.c - makes a kernel's source a library of this process: text, compiler or disk cache, dlopen. */
+/* load.c - turns a kernel's source into a library of this process: text, then compiler or disk cache, then dlopen. */
 #include "codegen/cache.h"
 #include "runtime/simt/compiler.h"
 #include "runtime/simt/fiber.h"
@@ -6,11 +6,11 @@
 
 #include <dlfcn.h>
 
-extern const char vpps_template_simt_cuda[]; /* interp_templates/simt_cuda.h */
+extern const char vpps_template_simt_cuda[]; /* text of interp_templates/simt_cuda.h */
 
-/* Built-ins, the source, and after it what lets the kernel be found. The source is in a namespace without a name: else
- * inline functions are of other sections than the rest, and so are the __shared__ variables in them, which all must share
- * one. *text is malloc'd. */
+/* Makes the compiled text: built-ins, the source, and the exported symbol. The source is in an unnamed namespace; otherwise inline
+ * functions, with their __shared__ variables, would get other sections than the rest, and all __shared__ variables must be in one section.
+ * *text is malloc'd. */
 static vpps_status make_text(const char *source, char **text, size_t *bytes) {
     static const char before[] = "namespace {\n#line 1 \"kernel\"\n", after[] = "\n}\nVPPS_SIMT_EXPORT(vpps_kernel)\n";
     const size_t room = strlen(vpps_template_simt_cuda) + strlen(before) + strlen(source) + strlen(after) + 1;
@@ -28,8 +28,8 @@ static vpps_status open_file(const char *path, void *context) {
     return kernel->library ? VPPS_OK : vpps_fail(VPPS_DEVICE, "software SIMT: %s", dlerror());
 }
 
-/* *library, malloc'd: from the cache where *cached, else compiled; *cached says which it was. A cache that cannot be
- * written is no failure. */
+/* Gets the library (malloc'd): from the cache if *cached and possible, else by compiling; *cached tells which. Failing to write to the
+ * cache is ignored. */
 static vpps_status make_library(const vpps_cache_key *key, void **library, size_t *size, bool *cached,
                                 double *seconds) {
     *library = NULL;
@@ -66,7 +66,7 @@ vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const cha
         key.source = text;
         bool cached = true;
         status = load(kernel, &key, &cached, seconds);
-        if (status != VPPS_OK && cached) { /* it may need another C library: compiled anew */
+        if (status != VPPS_OK && cached) { /* the library may need another C library, so the kernel is recompiled */
             cached = false;
             status = load(kernel, &key, &cached, seconds);
         }

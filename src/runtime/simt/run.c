@@ -1,9 +1,8 @@
-/* run.c - software SIMT's scheduler: CUDA threads as fibers, whose CTAs take turns.
+/* run.c - software SIMT's scheduler: CUDA threads are fibers, whose CTAs take turns.
  *
- * A CTA's turn lasts until each of its threads waits, sleeps or has finished. Within a turn, threads go on one after
- * another: a lane that waits hands over to the next ready lane of its warp, or else to another warp, directly. So a turn
- * that ends with nobody asleep, but not all finished, is one after which nobody can ever go on.
- */
+ * A CTA's turn lasts until each of its threads waits, sleeps or has finished. Within a turn, threads run one after another: a lane that
+ * waits switches directly to the next ready lane of its warp, or else to another warp. So if a turn ends with nobody asleep, but not all
+ * threads finished, no thread of the CTA can ever continue. */
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/kernel.h"
 #include "runtime/simt/watch.h"
@@ -12,29 +11,29 @@
 
 enum { LANES = 32, MAX_WARPS = 32, MAX_CTAS = 65535 };
 
-/* Rounds of turns without progress before the clock is asked whether all CTAs spin. */
+/* After so many rounds of turns without progress, the clock decides whether all CTAs spin. */
 enum { IDLE_ROUNDS = 64 };
 
-/* What memory holds that nobody wrote: a NaN, and no index into anything. */
+/* Byte that fills unwritten memory: floats are NaN, and indices point nowhere. */
 enum { UNWRITTEN = 0xff };
 
 struct warp;
 struct cta;
 
 typedef struct thread {
-    vpps_simt_thread known; /* to the kernel; first, since hooks are called with its address */
+    vpps_simt_thread known; /* data for the kernel; first, since hooks are called with its address */
     vpps_fiber fiber;
     struct cta *cta;
     struct warp *warp;
-    uint32_t lane, line; /* of the source, where it waits or waited last */
+    uint32_t lane, line; /* line: number of the source line where the thread waits, or has waited last */
     uint32_t mask, value, source, result;
     vpps_simt_collective kind;
 } thread;
 
-/* Sets of lanes; one that runs is in none of them. */
+/* A warp, with its lanes as sets by state; a running lane is in no set. */
 typedef struct warp {
     uint32_t ready, at_collective, at_barrier, asleep, finished;
-    uint32_t interval; /* watch.h */
+    uint32_t interval; /* number of the warp's current interval (watch.h) */
     thread *lanes;
 } warp;
 
@@ -42,34 +41,34 @@ typedef struct cta {
     vpps_simt_grid *grid;
     warp *warps;
     uint32_t number;
-    uint32_t ready_warps;    /* those with a lane that is ready */
-    uint32_t now;            /* warp whose lanes go on first */
-    uint32_t arrived, line;  /* threads at the CTA barrier, and which */
-    uint32_t finished;       /* threads */
-    uint32_t interval;       /* watch.h */
-    char *statics, *dynamic; /* shared memory: static, while another CTA has its turn, and dynamic */
+    uint32_t ready_warps;    /* set of warps with a ready lane */
+    uint32_t now;            /* the warp whose lanes continue first */
+    uint32_t arrived, line;  /* arrived: threads at the CTA's barrier; line: number of the barrier's source line */
+    uint32_t finished;       /* finished threads */
+    uint32_t interval;       /* number of the CTA's current interval (watch.h) */
+    char *statics, *dynamic; /* contents of shared memory: static (while another CTA runs) and dynamic */
 } cta;
 
 struct vpps_simt_grid {
     uint32_t n_ctas, n_threads, n_warps;
-    size_t static_bytes, dynamic_bytes, cta_bytes; /* of shared memory; a CTA's of both kinds, padded */
+    size_t static_bytes, dynamic_bytes, cta_bytes; /* bytes of shared memory; of a CTA in total, padded */
     thread *threads;
     warp *warps;
     cta *ctas;
     char *shared;
-    vpps_simt_word *words; /* of shared memory; NULL until a watched kernel runs */
-    uint32_t *order;       /* of turns: CTAs that have not finished */
+    vpps_simt_word *words; /* records of the users of shared memory; NULL until a watched kernel runs */
+    uint32_t *order;       /* numbers of the unfinished CTAs, in the order of their turns */
     vpps_fiber_stacks stacks;
 
-    /* Of the run. */
+    /* Members of the current run. */
     const vpps_simt_library *library;
     const void *arguments;
     vpps_simt_piece *const *memory;
     vpps_fiber scheduler;
     uint32_t seed;
     uint64_t random;
-    uint64_t finished; /* threads, of all CTAs */
-    const cta *loaded; /* whose static shared memory is in place */
+    uint64_t finished; /* number of finished threads of all CTAs */
+    const cta *loaded; /* the CTA whose static shared memory is in place */
     vpps_status status;
 };
 
@@ -97,13 +96,13 @@ static void make_ready(warp *w, uint32_t lanes) {
     c->ready_warps |= 1u << (w - c->warps);
 }
 
-/* The ready warp that follows `warp_number`, cyclically. */
+/* Returns the next ready warp from `warp_number` on, cyclically. */
 static uint32_t ready_from(const cta *c, uint32_t warp_number) {
     const uint32_t after = c->ready_warps >> warp_number << warp_number;
     return lowest(after ? after : c->ready_warps);
 }
 
-/* Takes a thread that is ready: of the current warp, else of the next; with a seed, any. NULL: none is. */
+/* Takes a ready thread: of the current warp, else of the next; with a seed, any. Returns NULL if none is ready. */
 static thread *take_ready(cta *c) {
     vpps_simt_grid *g = c->grid;
     if (!c->ready_warps) return NULL;
@@ -119,7 +118,7 @@ static thread *take_ready(cta *c) {
     return &w->lanes[lane];
 }
 
-/* The running thread, which is in some set of its warp, stops until somebody takes it. */
+/* Stops the running thread, which is in some set of its warp, until it is taken again. */
 static void hand_over(thread *t) {
     vpps_simt_grid *g = t->cta->grid;
     thread *next = take_ready(t->cta);
@@ -128,7 +127,7 @@ static void hand_over(thread *t) {
     vpps_fiber_switch(&t->fiber, next ? &next->fiber : &g->scheduler);
 }
 
-/* The same for a thread that ends, or, with a status, ends the run. */
+/* Ends the running thread, or, with a failure status, the run. */
 static _Noreturn void leave(thread *t, vpps_status status) {
     vpps_simt_grid *g = t->cta->grid;
     g->status = status;
@@ -137,7 +136,7 @@ static _Noreturn void leave(thread *t, vpps_status status) {
     vpps_fiber_leave(&t->fiber, next ? &next->fiber : &g->scheduler);
 }
 
-/* After a meeting some threads could go on: with a seed, now and then another warp does. */
+/* With a seed, sometimes lets another warp run after a meeting point. */
 static void maybe_let_others(thread *t) {
     cta *c = t->cta;
     vpps_simt_grid *g = c->grid;
@@ -188,7 +187,7 @@ static void sleep_a_turn(vpps_simt_thread *self, unsigned line) {
     hand_over(t);
 }
 
-/* All lanes that `t` named have come: do they agree? Then each gets its result. */
+/* Completes a collective operation when all lanes that `t` named have come: checks that they agree, and gives each its result. */
 static void complete_collective(thread *t) {
     const warp *w = t->warp;
     uint32_t ballot = 0;
@@ -250,7 +249,7 @@ static bool lies_in(const char *at, size_t bytes, const void *begin, size_t size
     return at >= (const char *)begin && at + bytes <= (const char *)begin + size;
 }
 
-/* Memory that is a thread's own, or that no kernel writes. */
+/* Returns whether the memory is the thread's own, or memory that no kernel writes. */
 static bool is_private(const vpps_simt_grid *g, const char *at, size_t bytes, bool is_write) {
     const vpps_simt_library *l = g->library;
     if (lies_in(at, bytes, g->stacks.memory, g->stacks.bytes)) return true;
@@ -259,7 +258,7 @@ static bool is_private(const vpps_simt_grid *g, const char *at, size_t bytes, bo
                          lies_in(at, bytes, g->arguments, l->argument_bytes));
 }
 
-/* Of memory that threads share, the first of the words; NULL: it is none, or *status says why not. */
+/* Returns the records for words of memory that threads share; NULL if the memory is not shared, or after a failure in *status. */
 static vpps_simt_word *shared_words(const cta *c, const char *at, size_t bytes, vpps_status *status) {
     const vpps_simt_grid *g = c->grid;
     vpps_simt_word *own = g->words + c->number * g->cta_bytes / 4;
@@ -293,7 +292,7 @@ static void watch(vpps_simt_thread *self, const void *address, unsigned bytes, u
     }
 }
 
-/* The machine's time is that of the thread that is the machine. */
+/* The machine's clock is the time of the thread that runs it. */
 static unsigned long long now_ns(void) { return vpps_thread_ns(); }
 
 /* ---------------------------------------------------------------- threads */
@@ -314,7 +313,7 @@ static void run_thread(void *argument) {
     leave(t, VPPS_OK);
 }
 
-/* Puts all CTAs at their beginning. */
+/* Puts all CTAs at their start. */
 static void prepare(vpps_simt_grid *g) {
     memset(g->warps, 0, (size_t)g->n_ctas * g->n_warps * sizeof *g->warps);
     memset(g->shared, UNWRITTEN, g->n_ctas * g->cta_bytes);
@@ -342,7 +341,7 @@ static void prepare(vpps_simt_grid *g) {
 
 /* ---------------------------------------------------------------- turns */
 
-/* Nobody of the CTA can go on. Threads that wait for a warp's others are the cause of all others' waiting. */
+/* Reports that no thread of the CTA can continue. Threads that wait for lanes of their warp are the cause. */
 static vpps_status deadlock(const cta *c) {
     const vpps_simt_grid *g = c->grid;
     const thread *stuck = NULL;
@@ -360,7 +359,7 @@ static vpps_status deadlock(const cta *c) {
         g->n_threads - c->finished, g->n_threads, c->arrived, c->line, where);
 }
 
-/* Every CTA spins. The first of them is as good as any to name. */
+/* Reports that every CTA spins, naming the first one. */
 static vpps_status spinning(const vpps_simt_grid *g, uint32_t alive, uint64_t ns) {
     const cta *c = &g->ctas[g->order[0]];
     const thread *t = NULL;
@@ -432,7 +431,7 @@ void vpps_simt_grid_destroy(vpps_simt_grid *g) {
     VPPS_FREE(g->threads, g->warps, g->ctas, g->shared, g->words, g->order, g);
 }
 
-/* A grid of that shape: the last run's if it had the same. */
+/* Makes a grid of CTAs with that shape, or reuses the last run's. */
 static vpps_status shape_grid(vpps_simt_grid **grid, uint32_t ctas, uint32_t threads, size_t static_bytes,
                               size_t dynamic_bytes) {
     vpps_simt_grid *g = *grid;

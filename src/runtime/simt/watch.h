@@ -1,27 +1,26 @@
-/* watch.h - who uses which word of memory, for software SIMT's watched kernels. An interval is what a CTA runs between two of its barriers;
- * a warp's interval, what a warp runs between two barriers of either kind. No two of a process have the same number. */
+/* watch.h - records which threads use which word of memory, for software SIMT's watched kernels. An interval is what a CTA runs between two
+ * of its barriers; a warp's interval is what a warp runs between two barriers of either kind. Each interval has its own number. */
 #pragma once
 
 #include "runtime/simt/simt.h"
 
-/* Who wrote a word last, and who read it. Thread numbers are those in the CTA. */
+/* The threads that last wrote and read a word. Thread numbers are those in the CTA. */
 typedef struct vpps_simt_word {
     uint32_t write_interval, write_warp, read_interval, read_warp;
-    uint16_t writer,
-        reader; /* reader: VPPS_SIMT_MANY, or a thread, + VPPS_SIMT_LANES where other lanes of its warp read it, too */
+    /* reader: VPPS_SIMT_MANY, or a thread, + VPPS_SIMT_LANES if other lanes of its warp read the word, too. */
+    uint16_t writer, reader;
 } vpps_simt_word;
 
 enum { VPPS_SIMT_MANY = 0xffff, VPPS_SIMT_LANES = 0x8000 };
 
-/* A thread, and the intervals in which it is. */
+/* A thread, and the numbers of its current intervals. */
 typedef struct vpps_simt_user {
     uint32_t thread, interval, warp;
 } vpps_simt_user;
 
-/* Notes that the thread uses a word. False: another thread, whose number *other becomes, uses it in the same interval, and one of them
- * writes. */
+/* Records that the thread uses a word. Returns false if thread *other uses the word in the same interval and one of them writes. */
 bool vpps_simt_use(vpps_simt_word *w, const vpps_simt_user *by, bool is_write, uint32_t *other);
 
-/* The first of the words at these bytes, of the kernel's memory; NULL: they are not all in one piece. Makes a piece's words when there are
- * none; out of memory, *status says so. */
+/* Returns the first record for the words at these bytes of the kernel's memory, or NULL if the bytes are not all in one allocation. Creates
+ * an allocation's records if needed; *status tells if memory is short. */
 vpps_simt_word *vpps_simt_words_at(vpps_simt_piece *const *memory, const char *at, size_t bytes, vpps_status *status);
