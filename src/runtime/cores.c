@@ -1,12 +1,11 @@
-/* cores.c - see cores.h. Files: cgroups(7), proc_pid_mountinfo(5); quotas: the kernel's documentation, "Control Group v2" (cpu.max) and
- * "CFS Bandwidth Control" (cpu.cfs_quota_us).
- */
+/* cores.c - finds how many CPU cores this process may use. Files: cgroups(7), proc_pid_mountinfo(5); quotas: the kernel's documentation,
+ * "Control Group v2" (cpu.max) and "CFS Bandwidth Control" (cpu.cfs_quota_us). */
 #include "runtime/cores.h"
 
 #include <limits.h>
 #include <sched.h>
 
-/* Does a list with commas hold the word? */
+/* Returns whether a comma-separated list contains the word. */
 static bool lists(const char *list, const char *word) {
     const size_t n = strlen(word);
     for (const char *at = list; (at = strstr(at, word)); at += n)
@@ -14,7 +13,7 @@ static bool lists(const char *list, const char *word) {
     return false;
 }
 
-/* Numbers of a file under `folder`; how many there are, at most 2. */
+/* Reads up to two numbers from a file in `folder`. Returns how many there are. */
 static int read_numbers(const char *folder, const char *name, double *numbers) {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -25,7 +24,7 @@ static int read_numbers(const char *folder, const char *name, double *numbers) {
     return n > 0 ? n : 0;
 }
 
-/* A group's own quota in cores; 0: it has none ("max", -1). */
+/* Returns a control group's own quota in cores; 0 if there is none ("max", -1). */
 static double quota_of(const char *folder, bool v2) {
     double x[2], period[2];
     if (v2) return read_numbers(folder, "cpu.max", x) == 2 && x[0] > 0 && x[1] > 0 ? x[0] / x[1] : 0;
@@ -33,7 +32,8 @@ static double quota_of(const char *folder, bool v2) {
     return known && x[0] > 0 && period[0] > 0 ? x[0] / period[0] : 0;
 }
 
-/* The path of this process's group in the hierarchy of that version: "NUMBER:CONTROLLERS:PATH". False: it is in none. */
+/* Finds the path of this process's control group in a hierarchy of version 1 or 2, from lines
+ * "NUMBER:CONTROLLERS:PATH". Returns false if there is none. */
 static bool find_group(const char *root, bool v2, char *group) {
     char path[PATH_MAX], line[PATH_MAX], controllers[256];
     bool found = false;
@@ -50,7 +50,8 @@ static bool find_group(const char *root, bool v2, char *group) {
     return found;
 }
 
-/* The least quota of the group whose folder this is, and of those above it, up to the mount, which is so many characters. */
+/* Returns the smallest quota of the control group at `folder` and its ancestors. The path of the mount, where the
+ * search ends, has `mount` characters. */
 static double least_quota(char *folder, size_t mount, bool v2) {
     double least = 0;
     for (;;) {
@@ -62,7 +63,7 @@ static double least_quota(char *folder, size_t mount, bool v2) {
     }
 }
 
-/* The quota by a line of mountinfo: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
+/* Returns the quota for one line of mountinfo: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
 static double quota_by_mount(const char *root, const char *line) {
     char top[PATH_MAX], mount[PATH_MAX], type[64], options[1024], group[PATH_MAX], folder[2 * PATH_MAX];
     const char *rest = strstr(line, " - ");
@@ -72,7 +73,7 @@ static double quota_by_mount(const char *root, const char *line) {
     }
     const bool v2 = !strcmp(type, "cgroup2");
     if (!(v2 || (!strcmp(type, "cgroup") && lists(options, "cpu"))) || !find_group(root, v2, group)) return 0;
-    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* what the mount shows begins there */
+    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* length of the path that the mount shows as its root */
     const char *below = strncmp(group, top, n) ? "" : group + n;
     const int length = snprintf(folder, sizeof folder, "%s%s", root, mount);
     snprintf(folder + length, sizeof folder - (size_t)length, "%s", strcmp(below, "/") ? below : "");

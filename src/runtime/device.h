@@ -1,5 +1,5 @@
-/* device.h - a device, as handles see it: a small table of functions. One batch is in flight at a time; some devices take a second one,
- * which runs when the first has ended. */
+/* device.h - the interface of a device: a table of functions that handles call. One batch runs at a time; some devices
+ * queue a second one behind it. */
 #pragma once
 
 #include "graph/model.h"
@@ -13,21 +13,21 @@ typedef struct vpps_device vpps_device;
 
 enum { VPPS_CHOICE_TEXT = 320 };
 
-/* How a batch ended. The message says what went wrong, without the batch's number. */
+/* The outcome of a batch. The message describes a failure, without the batch's number. */
 typedef struct vpps_outcome {
     vpps_status status;
     char message[VPPS_MESSAGE_BYTES];
-    float loss, norm; /* norm: of the gradient, where the script takes it; else 0 */
+    float loss, norm; /* norm of the gradient if the script computes it, else 0 */
     uint64_t device_ns;
-    uint64_t own_ns;           /* device_ns without waiting for other processes */
-    uint64_t begin_ns, end_ns; /* by a clock of the device's; 0: not told */
-    vpps_share_cost shared;    /* all zero where there is one process */
+    uint64_t own_ns;           /* device_ns without the time spent waiting for other processes */
+    uint64_t begin_ns, end_ns; /* start and end by the device's clock; 0: unknown */
+    vpps_share_cost shared;    /* cost of exchanges with other processes; all zero with a single process */
 } vpps_outcome;
 
-/* What a user should know of a device: facts by name, and one line of text. */
+/* What a user is told about a device: named facts, and one line of text. */
 typedef struct vpps_device_facts {
     bool ready;
-    char state[320]; /* a line; why it is not ready, or of what it is made */
+    char state[320]; /* one line: how the device was opened, or why it is not ready */
     uint32_t n;
     struct {
         const char *name;
@@ -38,102 +38,106 @@ typedef struct vpps_device_facts {
 
 typedef struct vpps_device_table {
     const char *name;
-    const char *alias; /* another name that users give it; NULL: none */
-    const char *note;  /* what help says of it; NULL: nothing */
-    bool decides;      /* does it run argmax and lookup_at? */
-    bool host_vps;     /* are its VPs threads of this process, which can be followed? */
-    bool stands_in;    /* for another device, of whose speed its times say nothing? */
+    const char *alias; /* another name of the device for users; NULL: none */
+    const char *note;  /* text about the device in the command's help; NULL: none */
+    bool decides;      /* the device can run the ops argmax and lookup_at */
+    bool host_vps;     /* VPs are threads of this process, which a trace can record */
+    bool stands_in;    /* emulates another device, so that its times say nothing about that device's speed */
 
-    /* Fills in `out`, which is zero. NULL: it is always ready, and there is no more to say. */
+    /* Fills in `out`, which is zeroed. NULL: the device is always ready, and there is nothing to say. */
     void (*examine)(vpps_device_facts *out);
 
-    /* Is there such a machine at all? Fails with DEVICE, and the message says why not. NULL: always. */
+    /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: it always exists. */
     vpps_status (*find)(void);
 
-    /* A device for the model's parameters, which are copied to it. plan is filled in; its arrays are the device's. */
+    /* Creates a device for the model and copies the parameters to it. Fills in `plan`, whose arrays the device owns. */
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* The machine that scripts are made for. `tune` may change it. */
+    /* Returns the properties for which scripts are made. `tune` may change them. */
     const vpps_task_plan *(*machine)(const vpps_device *d);
 
-    /* Starts a batch's script, which must stay as it is until the batch is finished. Where the calling thread works as a VP, it
-     * is finished on return. Fails with MEMORY, and but for host_vps with POOL (while its profile goes on: `tune` takes
-     * another candidate), when nothing was started and the parameters are as before; `unstarted` says that of other failures. */
+    /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP, the batch is
+     * finished on return. After MEMORY, and after POOL on devices without host_vps, nothing was started and the parameters are unchanged
+     * (POOL while a profile is running: `tune` takes another candidate). After other failures `unstarted` says whether that is so. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Tells that batches which train, or infer, are likely to come with this batch's cells and groups, so that the device can prepare for them.
-     * The batch has no script. NULL: there is nothing to prepare. */
+    /* Announces that batches with this batch's cells and groups are likely to come, for training or inference, so that
+     * the device can prepare. The batch has no script. NULL: there is nothing to prepare. */
     void (*foresee)(vpps_device *d, const vpps_batch *batch, bool training);
-    /* Compiled cells of earlier batches are about to be freed; nothing is in flight. NULL: the device holds none. */
+    /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds none. */
     void (*forget_cells)(vpps_device *d);
 
-    /* May this batch be launched while another one is in flight? It runs when that one has ended. If that one fails, or has a loss or
-     * gradient that is not finite and the options stop at it, this batch does nothing: its outcome is a failure, and parameters are as
-     * if it had not been launched. NULL: no. */
+    /* Returns whether this batch may be launched while another one runs; it then starts after that batch. If the
+     * earlier batch fails, or has a non-finite loss or gradient and the options stop there, the queued batch does
+     * nothing: its outcome is a failure, and parameters stay as if it had not been launched. NULL: no. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
-    bool (*finished)(vpps_device *d); /* never blocks; true when nothing was launched */
-    void (*wait)(vpps_device *d,
-                 vpps_outcome *out); /* of the oldest launch that was not waited for, or again of the latest */
+    bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
+    /* Waits for the oldest launch whose outcome was not taken, or returns the latest outcome again. */
+    void (*wait)(vpps_device *d, vpps_outcome *out);
 
-    /* These want the device to be idle. read: `words` words of the pool from `offset` on. */
+    /* Reads `words` words of the pool from `offset` on. The device must be idle, here and in all functions that follow. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
-    /* Kept values lie between the parameters and batches' tensors. reserve_kept: from now on scripts are made for tensors that begin so
-     * many words later. write: to the pool. copy: within it, what a launch has left; a later launch waits for it. Fail with
-     * MEMORY (reserve_kept: nothing has changed), DEVICE. */
+    /* Kept values (values that stay on the device between batches) lie between the parameters and the batches' tensors. reserve_kept:
+     * scripts made from now on place tensors so many words later. Fails with MEMORY, changing nothing, or DEVICE. */
     vpps_status (*reserve_kept)(vpps_device *d, uint32_t words);
+    /* Writes words to the pool. */
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
+    /* Copies words within the pool, which the latest launch may have left; a later launch waits for the copy. */
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
-    vpps_status (*forward_end)(vpps_device *d); /* see vpps_forward_end; NULL: nothing to do */
-    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states); /* to it; also optimiser state? */
+    vpps_status (*forward_end)(vpps_device *d); /* Implements vpps_forward_end. NULL: there is nothing to do. */
+    /* Copies parameters, and optimiser states if `states`, to the model. */
+    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states);
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
 
-    /* Gradients that batches of the part VPPS_STEP_GRADIENTS left. zero: forgets them. read: to the model, with which entries of tables
-     * have one; write: those that the model says, back. */
+    /* Drops the accumulated gradients of steps without an update. */
     void (*zero_gradients)(vpps_device *d);
+    /* Copies gradients to the model, with flags for the table entries that have one. */
     vpps_status (*read_gradients)(vpps_device *d, vpps_model *model);
+    /* Copies the model's gradients to the device; of tables, those of the entries that the model flags. */
     vpps_status (*write_gradients)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
-    /* The precision of products, and the instructions that make them. */
+    /* Returns the precision of products, and sets *unit to the instructions that compute them. */
     vpps_precision (*precision)(const vpps_device *d, const char **unit);
 
-    /* The device's choices that a batch's bits depend on beside its script, as text of VPPS_CHOICE_TEXT bytes for checkpoints. take_choice:
-     * applies such a text, if it is of such a machine and the options allow it; write_parameters must follow. Fails with MEMORY, and
-     * nothing has changed. NULL: both, where bits do not depend on what was measured. */
+    /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most
+     * VPPS_CHOICE_TEXT bytes. NULL, for both functions: bits do not depend on measurements. */
     void (*choice)(const vpps_device *d, char *text);
+    /* Applies a text that `choice` wrote, if it comes from the same kind of machine and the options allow it; write_parameters must follow.
+     * Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Switches the device to the next candidate of its profile; parameters stay as they are. NULL: the device has no profile. */
+    /* Switches the device to the next candidate of its profile; parameters keep their values. NULL: the device has no profile. */
     vpps_status (*tune)(vpps_device *d);
-    /* Trial i of those that were measured before there were batches; false: there are no more. NULL: there are none. */
+    /* Returns trial i of those that were measured before the first batch, or false if there are no more. NULL: there are none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 
 struct vpps_device {
     const vpps_device_table *table;
-    vpps_profile profile; /* of the device's own choice */
-    vpps_trace *trace;    /* where its VPs note what they do; NULL: nowhere */
-    uint32_t vote;        /* sent with a batch's gradients; all processes get the sum */
-    bool unstarted;       /* the latest launch failed before anything was started: false before each */
+    vpps_profile profile; /* measures the device's own alternatives, such as kinds of kernels */
+    vpps_trace *trace;    /* where the VPs record their tasks; NULL: nowhere */
+    uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all votes */
+    bool unstarted;       /* set if the latest launch failed before anything was started */
 };
 
-/* By vpps_precision. */
+/* Names of precisions, indexed by vpps_precision. */
 extern const char *const vpps_precision_names[];
 
-/* By vpps_gradients, of those that batches run with: who makes the gradients of matrices. */
+/* Names, indexed by vpps_gradients, of what computes the gradients of matrices; NULL for modes that no batch runs with. */
 extern const char *const vpps_gradient_makers[];
 
-/* Is it cuBLAS? */
+/* Returns whether cuBLAS computes the gradients of matrices. */
 static inline bool vpps_by_cublas(vpps_gradients g) {
     return g == VPPS_GRADIENTS_CUBLAS || g == VPPS_GRADIENTS_CUBLAS_TF32;
 }
 
-/* bf16 numbers whose sum an operand of a product is; 0: it is one of fp32. */
+/* Returns how many bf16 numbers are summed to represent an operand of a product; 0: operands are fp32. */
 static inline uint32_t vpps_precision_parts(vpps_precision p) {
     return p == VPPS_PRECISION_BF16X3 ? 2 : p == VPPS_PRECISION_BF16 ? 1 : 0;
 }
 
-/* All devices, the default first: vpps_device_NAME, which a folder's device.c defines. */
+/* All devices, the default first. A folder's device.c defines vpps_device_NAME. */
 #define VPPS_DEVICES(X)                                                                                                \
     X(cpu)                                                                                                             \
     X(cuda)                                                                                                            \

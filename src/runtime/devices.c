@@ -1,4 +1,4 @@
-/* devices.c - see devices.h. */
+/* devices.c - the list of devices, and the choice of one by name. */
 #include "runtime/devices.h"
 
 #include <strings.h>

@@ -1,11 +1,11 @@
-/* halves.c - a training step in two halves. The first launch runs the script up to its pause. What forward has left stays in the pool, so until
- * the other half every call that needs the device is refused. */
+/* halves.c - training steps whose forward and backward are separate calls. The first launch runs the script up to its pause. The results of
+ * forward stay in the pool, so until the second call every other call that needs the device is refused. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Runs the script up to its pause, and copies what was asked of it. */
+/* Waits for the script to reach its pause, and copies the requested values. */
 static vpps_status run_forward(vpps_handle *h, vpps_graph *g) {
     const uint64_t batch = h->model->batches + 1;
     const vpps_batch *b = h->programs[h->next];
@@ -27,7 +27,7 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
         return vpps_fail(VPPS_ARGUMENT, "step_forward: the request names no values; expected the nodes to go on from");
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_handle_whole(h));
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* gradients are added up by one choice */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one candidate computes all gradients of a sum */
     VPPS_TRY(vpps_handle_report(h));
     h->open.part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
     vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.part);
@@ -49,8 +49,8 @@ static bool is_finite(uint32_t n, const float *x) {
     return finite;
 }
 
-/* Writes the gradients to their places. The step's loss is 0, or NaN if one of them is not finite: then the update is refused as it is after a
- * loss that is not finite. */
+/* Copies the caller's gradients to the device. The step's loss is set to 0, or to NaN if a gradient is not finite; the
+ * update is then skipped as after a non-finite loss. */
 static vpps_status give(vpps_handle *h, const float *const *gradients) {
     const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
     if (!VPPS_RESERVE(h->open.given, to->words))

@@ -1,4 +1,4 @@
-/* handle.c - a handle's life: its device, its beginning and end, and whether it can be used. */
+/* handle.c - creation and end of a handle, and checks whether it can be used. */
 #include "runtime/handle.h"
 #include "runtime/devices.h"
 #include "runtime/layout.h"
@@ -28,7 +28,7 @@ static vpps_status create_device(vpps_handle *h, const vpps_device_table *device
     return status;
 }
 
-/* A device that "auto" has found and that cannot be used is a failure, so that its owner learns why. */
+/* Opens the options' device. If "auto" finds a device that cannot be used, the call fails, so that the owner learns why. */
 static vpps_status open_device(vpps_handle *h) {
     const vpps_device_table *device;
     const char *name = h->options.device ? h->options.device : vpps_devices[0]->name;
@@ -82,16 +82,16 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
     h->stats.processes = vpps_communicator_size(options->communicator);
     h->infers = snapshot != NULL;
     if (snapshot) h->snapshot = vpps_snapshot_share(snapshot);
-    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* no state */
+    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* inference needs no optimiser state */
     atomic_fetch_add(&model->handles, 1);
     if (!snapshot) atomic_fetch_add(&model->trainers, 1);
     return h;
 }
 
-/* What follows from the device. */
+/* Sets the handle's members that depend on the device. */
 static vpps_status set_up(vpps_handle *h) {
     h->machine = h->device->table->machine(h->device);
-    h->options.policy = NULL; /* the caller's text may go */
+    h->options.policy = NULL; /* the caller's string may not outlive this call */
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;
@@ -136,7 +136,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     if (!h) return;
     const bool here = h->process == vpps_process_number();
     if (h->in_flight) vpps_handle_settle(h);
-    if (h->device && here) h->device->table->destroy(h->device); /* its threads are not in a child of fork() */
+    if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() has no device threads */
     for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
     vpps_types_free(&h->types);
     vpps_learned_free(&h->learned);

@@ -1,6 +1,6 @@
-/* keep.c - values that stay on the device: the public calls, and what runs of graphs do for them. A graph notes which of its nodes are to
- * be kept. The next run asks the scheduler for their values, as for those that the host reads, and then copies them to places of their own
- * in the pool. A node of a later graph that reads such a value is a lookup of that place. */
+/* keep.c - values that stay on the device: the public calls, and their part in running a graph. A graph lists its nodes
+ * to keep. The next run requests the nodes' values as for the host, then copies them to places of their own in the
+ * pool. A node of a later graph that reads such a value is a lookup at that place. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@ enum { DEFAULT_WORDS = 16 << 20 };
 
 /* ---------------------------------------------------------------- room */
 
-/* The most words that values may take: as the options say, or as is usual. */
+/* Returns in *words how much of the pool kept values may take: as the options say, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     const uint64_t room = h->machine->pool_words - h->machine->batch, asked = h->options.keep_bytes / 4;
     if (asked >= room) {
@@ -21,7 +21,7 @@ static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     return VPPS_OK;
 }
 
-/* Reserves the part of the pool for values. */
+/* Reserves the part of the pool for kept values, once. */
 static vpps_status need_keeper(vpps_handle *h) {
     uint32_t words = 0;
     if (h->keeper.n_values) return VPPS_OK;
@@ -34,7 +34,6 @@ static vpps_status need_keeper(vpps_handle *h) {
     return status;
 }
 
-/* Room for one value. */
 static vpps_status add_value(vpps_handle *h, uint32_t rows, uint32_t cols, vpps_kept_value **out) {
     VPPS_TRY(need_keeper(h));
     vpps_status status = VPPS_OK;
@@ -87,7 +86,7 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
     return VPPS_OK;
 }
 
-/* The value that a call names. NULL: the call has failed. */
+/* Returns the entry of the value that a call names, or NULL after setting the call's failure. */
 static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value value) {
     vpps_kept_value *v = vpps_keeper_find(&h->keeper, value);
     if (!v) vpps_fail(VPPS_STATE, "%s: the value was released, or this handle never kept it", call);
@@ -150,7 +149,7 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Is the value this handle's, and not released? */
+/* Returns whether the value is this handle's and not released. */
 static bool is_wanted(const vpps_handle *h, const vpps_kept_node *n) {
     return n->handle == h->number && vpps_keeper_find(&h->keeper, n->value);
 }

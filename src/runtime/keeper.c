@@ -1,10 +1,10 @@
-/* keeper.c - see keeper.h. */
+/* keeper.c - allocates places in the pool for values that stay on the device. */
 #include "runtime/keeper.h"
 
 #include <stdatomic.h>
 
-/* A value's number has its index in `values` in the low bits. Above is a count of all values that were ever kept in this process, so that
- * no number is used twice, in this handle or another. */
+/* A value's number has its index in `values` in the low bits. The high bits count all values ever kept in this process,
+ * so that no number is used twice, by any handle. */
 enum { PLACE_BITS = 24 };
 
 static uint32_t place_of(vpps_value value) { return (uint32_t)value & ((1u << PLACE_BITS) - 1); }
@@ -28,14 +28,14 @@ bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words) {
     return true;
 }
 
-/* Room between a value and the next one. */
+/* Returns the free words between a value and the next one. */
 static uint32_t room_after(const vpps_keeper *k, uint32_t i) {
     const vpps_kept_value *v = &k->values[i];
     const uint32_t end = v->after ? k->values[v->after].offset : k->first + k->words;
     return end - v->offset - v->room;
 }
 
-/* A free index of `values`. 0: out of memory, or there are as many values as numbers can name. */
+/* Returns a free index of `values`, or 0 if out of memory or numbers. */
 static uint32_t take_place(vpps_keeper *k) {
     const uint32_t place = k->released;
     if (place) return k->released = k->values[place].after, place;

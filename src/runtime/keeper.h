@@ -1,48 +1,48 @@
-/* keeper.h - the values that a handle keeps, and their places in a part of the device's pool. The search for a place begins after the
- * latest one given (next fit), so that it is short as long as there is much room. */
+/* keeper.h - an allocator for values that a handle keeps in a part of the device's pool. The search for free space
+ * starts after the latest value placed (next fit), so it is short while much space is free. */
 #pragma once
 
 #include "base/base.h"
 
-enum { VPPS_KEPT_GRAIN = 16 }; /* words: a value takes a multiple of them */
+enum { VPPS_KEPT_GRAIN = 16 }; /* words: the sizes of kept values are rounded up to a multiple */
 
 typedef struct vpps_kept_value {
-    vpps_value value;      /* 0: released */
-    uint32_t offset, room; /* in the pool; words, rounded up */
+    vpps_value value;      /* number of the value; 0: the entry is free */
+    uint32_t offset, room; /* offset in the pool; size in words, rounded up */
     uint32_t rows, cols;
-    uint32_t before, after; /* in the order of offsets; released: `after` is another released one, or 0 */
-    bool made;              /* a run has computed it, or will have when its batch is over */
+    uint32_t before, after; /* neighbours in the order of offsets; in a released entry: `after` is the next one or 0 */
+    bool made;              /* a batch that computes the value was launched */
 } vpps_kept_value;
 
-/* What a batch leaves for a kept value. */
+/* Where a batch leaves a value that is to be kept. */
 typedef struct vpps_kept_copy {
     vpps_value value;
-    uint32_t from; /* offset in the pool */
+    uint32_t from; /* offset of the batch's value in the pool */
 } vpps_kept_copy;
 
 typedef struct vpps_keeper {
-    vpps_kept_value *values; /* number 0 begins and ends the order: it lies before the others, and takes no room */
-    uint32_t n_values;       /* 0: nothing was kept yet */
-    uint32_t released;       /* the first; 0: none */
-    uint32_t latest;         /* after which room is looked for */
-    uint32_t first, words;   /* of the pool */
+    vpps_kept_value *values; /* values by index; entry 0 is a sentinel before all others, without space of its own */
+    uint32_t n_values;       /* number of entries; 0: nothing was kept yet */
+    uint32_t released;       /* first free entry of the list; 0: none */
+    uint32_t latest;         /* entry after which the search for space starts */
+    uint32_t first, words;   /* range of the pool that the keeper manages */
     uint32_t used_words, n_live;
-    vpps_kept_copy *copies; /* of the batch in flight */
+    vpps_kept_copy *copies; /* copies to make when the batch in flight has ended */
     uint32_t n_copies;
-    /* Of the request at hand: nodes that the host reads, then those that are kept. */
+    /* Nodes of the current request: n_read nodes that the host reads, then those that are kept. */
     vpps_node *nodes;
     uint32_t n_read;
 } vpps_keeper;
 
 void vpps_keeper_free(vpps_keeper *k);
 
-/* Takes words [first, first + words) of the pool for values. False: out of memory. */
+/* Starts the allocator on words [first, first + words) of the pool. Returns false if out of memory. */
 bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words);
 
-/* Room for a value. NULL: there is none, and *status is POOL or MEMORY. */
+/* Allocates a place for a value. Returns NULL if there is no room (*status is POOL) or no memory (MEMORY). */
 vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, vpps_status *status);
 
-/* NULL: it is none of these, or was released. */
+/* Returns the entry of a value, or NULL if it was released or is not of this keeper. */
 vpps_kept_value *vpps_keeper_find(const vpps_keeper *k, vpps_value value);
 
 void vpps_keeper_release(vpps_keeper *k, vpps_kept_value *v);

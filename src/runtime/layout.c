@@ -1,4 +1,4 @@
-/* layout.c - see layout.h. */
+/* layout.c - decides where parameters lie in a device's pool. */
 #include "runtime/layout.h"
 
 #define X(id, name, n, lr)                                                                                             \

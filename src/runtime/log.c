@@ -1,4 +1,4 @@
-/* log.c - see log.h. */
+/* log.c - writes lines to the log function of a handle's options. */
 #include "runtime/log.h"
 #include "base/base.h"
 

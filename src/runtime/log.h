@@ -1,7 +1,7 @@
-/* log.h - lines of a handle for the log function of its options. */
+/* log.h - writes lines to the log function of a handle's options. */
 #pragma once
 
 #include "vpps.h"
 
-/* A line to the options' log, if there is one. */
+/* Writes a line to the options' log function, if there is one. */
 void vpps_log_line(const vpps_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* parameters.c - parameters and gradients, to the model and from it. */
+/* parameters.c - copies parameters and gradients between a handle's device and the model. */
 #include "runtime/handle.h"
 #include "runtime/layout.h"
 

@@ -1,43 +1,43 @@
-/* places.h - places where threads may run: sockets, memory nodes and caches of this machine's CPUs, and the CPUs that suit so many VPs. */
+/* places.h - where threads may run: the sockets, memory nodes and caches of this machine's CPUs, and the choice of CPUs for VPs. */
 #pragma once
 
 #include "base/base.h"
 
-/* A CPU that the process may run on, as /sys numbers it. */
+/* A CPU that the process may run on; numbers are those of /sys. */
 typedef struct vpps_core_place {
     uint32_t cpu;
-    uint32_t package, node; /* of sockets, of memory; 0 where it is not told */
-    uint32_t cache;         /* the first CPU that shares its last cache; 0 where it is not told */
-    uint32_t core;          /* the first CPU of its core */
-    bool slow;              /* a core of the smaller kind, where there are two */
+    uint32_t package, node; /* numbers of socket and memory node; 0 if unknown */
+    uint32_t cache;         /* number of the first CPU with the same last-level cache; 0 if unknown */
+    uint32_t core;          /* number of the first CPU of the same core */
+    bool slow;              /* one of the smaller cores of a machine with two kinds */
 } vpps_core_place;
 
 typedef struct vpps_places {
-    vpps_core_place *at; /* by socket, node, cache, core */
+    vpps_core_place *at; /* sorted by socket, node, cache, core */
     uint32_t n;
 } vpps_places;
 
-/* The CPUs c that are online and allowed[c], c < n; by files under root/sys, "" but in tests. A property that no file tells is 0, so that a
- * machine without /sys is one socket of one node. Fails with MEMORY. The caller frees at. */
+/* Finds the CPUs c < n that are online and allowed[c], by files under root/sys (root is "" except in tests). Unknown properties are 0, so a
+ * machine without /sys counts as one socket with one node. Fails with MEMORY. The caller frees out->at. */
 vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, vpps_places *out);
 
-/* Those of this process. */
+/* Finds the CPUs that this process may run on. */
 vpps_status vpps_places_here(vpps_places *out);
 
-/* chosen[v]: number of the place that suits VP v. A core's second thread and slow cores are taken last; VP 0 has the socket, node and cache
- * of CPU `here`, if it is allowed; VPs that follow each other are near each other; and VPs take no more nodes than they need. More VPs
- * than places share them, neighbours first. Fails with MEMORY. */
+/* Chooses a CPU for each VP: chosen[v] is an index into p->at. Second threads of a core and slow cores come last. VP 0
+ * shares socket, node and cache with CPU `here` if that is allowed; consecutive VPs are close to each other; as few
+ * nodes as possible are used. Adjacent VPs share a CPU if there are more VPs than CPUs. Fails with MEMORY. */
 vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t here, uint32_t *chosen);
 
-/* How closely VPs are held to their places. ANYWHERE: all VPs are on one node and do not fill it, so that other programs need not make way;
- * CACHE: every core has a VP. */
+/* How tightly VPs are bound to CPUs. ANYWHERE: all VPs are on one node and do not fill it, so they may move. CACHE: every core has a VP. */
 typedef enum vpps_hold { VPPS_HOLD_ANYWHERE, VPPS_HOLD_NODE, VPPS_HOLD_CACHE } vpps_hold;
+/* Returns how tightly VPs with these places should be bound. */
 vpps_hold vpps_hold_of(const vpps_places *p, uint32_t n_vps, const uint32_t *chosen);
 
-/* Does the place belong to where a VP is held that has place `own`? */
+/* Returns whether a VP with place `own` may run at `place`. */
 bool vpps_within(const vpps_core_place *own, const vpps_core_place *place, vpps_hold hold);
 
-/* How many different ones there are among the places. */
+/* Numbers of different sockets, nodes, caches and cores among places. */
 typedef struct vpps_place_counts {
     uint32_t packages, nodes, caches, cores, slow_cores, cpus;
 } vpps_place_counts;

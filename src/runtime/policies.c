@@ -1,4 +1,4 @@
-/* policies.c - see policies.h. */
+/* policies.c - finds a handle's batching policy by name, and stores learned policies. */
 #include "runtime/policies.h"
 
 #include "codegen/cache.h"
@@ -11,7 +11,7 @@ static vpps_cache_key key_of(const vpps_graph_kind *kind) {
                             .source_bytes = kind->key_bytes};
 }
 
-/* Without a cache it is learned again. */
+/* Returns a stored policy, or NULL; then the policy is learned again. */
 static void *read_policy(const vpps_graph_kind *kind, size_t *bytes) {
     const vpps_cache_key key = key_of(kind);
     void *packed = NULL;
@@ -29,7 +29,7 @@ vpps_status vpps_open_policy(const char *name, const vpps_policy **policy, vpps_
     *policy = vpps_policies;
     if (!name) return VPPS_OK;
     if (!strcmp(name, "auto")) {
-        *profile = (vpps_profile){.batches = VPPS_TRIAL_BATCHES, .margin = 0.02}; /* batches differ by as much */
+        *profile = (vpps_profile){.batches = VPPS_TRIAL_BATCHES, .margin = 0.02}; /* times vary by about 2 % */
         for (const vpps_policy *p = vpps_policies; p->name && profile->n < VPPS_MOST_TRIALS; p++)
             profile->trials[profile->n++] = (vpps_trial){.policy = p->name};
         return VPPS_OK;

@@ -1,11 +1,11 @@
-/* policies.h - the batching policy of a handle: the one that was asked for, or by profile. */
+/* policies.h - the batching policy of a handle: given by name, or chosen by a profile. */
 #pragma once
 
 #include "runtime/profile.h"
 #include "script/script.h"
 
-/* What is learned is kept beside the compiled kernels. */
+/* Stores learned policies on disk, beside the compiled kernels. */
 extern const vpps_policy_store vpps_policies_on_disk;
 
-/* The policy of that name: NULL is the default, and with "auto" all are profiled. Fails with ARGUMENT. */
+/* Finds the policy by name. NULL selects the default; "auto" sets up a profile of all policies. Fails with ARGUMENT. */
 vpps_status vpps_open_policy(const char *name, const vpps_policy **policy, vpps_profile *profile);

@@ -1,7 +1,7 @@
-/* reads.c - see reads.h. */
+/* reads.c - reads several values of the pool in few copies. */
 #include "runtime/reads.h"
 
-/* Words between two values that are copied along: what a link to a GPU moves in the time that a copy of its own takes. */
+/* Largest gap, in words, between two values that one copy reads together: a link to a GPU transfers so many while a copy starts. */
 enum { MOST_BETWEEN = 1 << 15 };
 
 static int by_offset(const void *a, const void *b) {
@@ -11,7 +11,7 @@ static int by_offset(const void *a, const void *b) {
 
 static uint32_t end_of(const vpps_pool_read *r) { return r->offset + r->words; }
 
-/* Reads that follow each other closely, by one copy; one by one where there is no memory for that. */
+/* Reads several adjacent values by one copy, or one by one if there is no memory for that. */
 static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_read *reads, uint32_t words) {
     float *copy = n > 1 ? malloc(words * sizeof *copy) : NULL;
     vpps_status status = VPPS_OK;
@@ -28,7 +28,7 @@ static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_read *re
 }
 
 vpps_status vpps_read_pool(vpps_device *d, uint32_t n, vpps_pool_read *reads) {
-    const bool host = d->table->host_vps; /* then a copy costs what it copies */
+    const bool host = d->table->host_vps; /* host memory: a copy costs only what it copies */
     if (n && !host) qsort(reads, n, sizeof *reads, by_offset);
     for (uint32_t i = 0, next; i < n; i = next) {
         next = i + 1;

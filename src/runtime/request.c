@@ -1,4 +1,4 @@
-/* request.c - see request.h. */
+/* request.c - checks a caller's request for values and gradients of nodes, and copies the results. */
 #include "runtime/request.h"
 
 enum { LEAST_REQUEST = VPPS_LEAST(vpps_request, no_parameters) };
@@ -15,7 +15,7 @@ static vpps_status check_list(const char *call, uint32_t n, const vpps_node *nod
 
 static bool is_loss(const vpps_asked *a, vpps_node x) { return x == a->loss && x != VPPS_NO_NODE; }
 
-/* Appends the nodes that are not the loss; how many. */
+/* Copies nodes, except the loss, to a list. Returns how many were copied. */
 static uint32_t append(const vpps_asked *a, vpps_node *to, uint32_t n, const vpps_node *nodes) {
     uint32_t all = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -42,7 +42,7 @@ vpps_status vpps_asked_take(vpps_asked *a, const char *call, const vpps_request 
 
 static uint32_t words_of(const vpps_graph *g, vpps_node x) { return vpps_words(vpps_plain_signature(g, x)); }
 
-/* Notes that node x, of the nodes that are not the loss, lies at an offset. */
+/* Notes that node x, which is not the loss, lies at an offset of the pool. */
 static void place(vpps_asked *a, uint32_t *n, const vpps_graph *g, uint32_t offset, vpps_node x, float *out) {
     a->reads[(*n)++] = (vpps_pool_read){offset, words_of(g, x), out};
 }

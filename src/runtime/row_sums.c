@@ -1,8 +1,8 @@
-/* row_sums.c - see row_sums.h. */
+/* row_sums.c - accumulates gradients of lookup-table entries over several launches. */
 #include "runtime/row_sums.h"
 
 typedef struct table_sums {
-    uint32_t *place; /* of every entry of the table: its number in `rows` plus 1, or 0; NULL: no entry was added yet */
+    uint32_t *place; /* indexed by entry: its index in `rows` + 1, or 0; NULL: no entry was added yet */
     uint32_t *rows;
     float *gradients;
     uint32_t n;
@@ -10,7 +10,7 @@ typedef struct table_sums {
 
 struct vpps_row_sums {
     const vpps_model *model;
-    table_sums *tables; /* by parameter */
+    table_sums *tables; /* sums of each lookup table, indexed by parameter */
 };
 
 vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model) {
@@ -39,7 +39,7 @@ static size_t words_of(const vpps_row_sums *sums, vpps_param table) {
     return (size_t)sums->model->params[table].rows * sums->model->params[table].cols;
 }
 
-/* Room for so many entries more. */
+/* Reserves room for n more entries. */
 static bool make_room(const vpps_row_sums *sums, vpps_param table, uint32_t n) {
     table_sums *t = &sums->tables[table];
     if (!t->place) t->place = calloc(sums->model->params[table].count, sizeof *t->place);

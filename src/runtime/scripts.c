@@ -1,4 +1,4 @@
-/* scripts.c - the script of a batch: what is asked of it, its making and its check. */
+/* scripts.c - makes and checks the script of a batch. */
 #include "runtime/handle.h"
 #include "runtime/log.h"
 #include "script/verify/verify.h"
@@ -18,7 +18,7 @@ static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch 
     return status;
 }
 
-/* A profile's candidate counts once its turn has come. */
+/* Returns the number of groups for a batch; 0: the scheduler chooses. The profile of groups follows the device's own profile. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -33,7 +33,7 @@ static const vpps_policy *policy_for(vpps_handle *h, bool training) {
     return h->policy;
 }
 
-/* Ops that values decide (argmax, lookup_at) run in inference only, on a device that can. */
+/* Checks ops whose results select what is read (argmax, lookup_at): they run in inference only, on a device that supports them. */
 static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
     if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
     if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");
@@ -42,8 +42,8 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
                      h->stats.device);
 }
 
-/* Where there are too many types of vertices, drops those that were not used for longest, once the batch in flight has ended. It does not
- * while gradients add up or there is a trace: both may need the cells of earlier batches. */
+/* Drops the least recently used types of vertices if there are too many, after the batch in flight. Keeps all while
+ * gradients accumulate or a trace is recorded, which may need cells of earlier batches. */
 static void drop_types(vpps_handle *h) {
     if (!vpps_types_are_full(&h->types) || h->n_backward || h->trace) return;
     vpps_handle_settle(h);
@@ -51,7 +51,7 @@ static void drop_types(vpps_handle *h) {
     vpps_types_drop(&h->types);
 }
 
-/* The request with what the handle decides. */
+/* Returns the request with the handle's decisions added. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;
@@ -92,8 +92,8 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
 }
 
-/* Chooses the cells of a batch that is likely to come, and tells the device. The batch is the graph as `asked` says; with `trained`, the graph's
- * training batch, it is the inference of what that batch computed. A failure is ignored: when the batch comes, it fails likewise. */
+/* Chooses the cells of a batch that is likely to come, and tells the device. The batch runs the graph as `asked` says; with `trained`, it
+ * is the inference of that training batch's graph. A failure is ignored, since it recurs when the batch comes. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
     char text[VPPS_MESSAGE_BYTES];
     vpps_batch *b;
@@ -123,14 +123,15 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     seen->cells = h->types.n_compiled;
 }
 
-/* Masks of dropout differ from process to process, and from call to call of vpps_backward; those of a batch's only or first call
- * are those of vpps_fb. */
+/* Returns the key of dropout masks. It differs from process to process, and from call to call of vpps_backward; the
+ * first call after an update has that of vpps_fb. */
 static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
-    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed, 0 stays 0 */
+    /* With vpps_mix64(0) = 0, the first process's first call uses the seed itself. */
+    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32);
     return vpps_dropout_key(seed ^ h->options.seed, batch);
 }
 
-/* What each parameter steps by; NULL: all by the optimizer. */
+/* Returns each parameter's learning rate, momentum and weight decay; NULL: the optimizer's numbers apply to all. */
 static const vpps_param_step *steps_of_groups(vpps_handle *h) {
     const vpps_optimizer *o = &h->options.optimizer;
     for (size_t p = 0; h->groups && p < h->model->n_params; p++) {
@@ -152,7 +153,7 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
     request->no_dropout = a->request.no_dropout;
     if (draw)
         request->dropout_key =
-            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* no batch has that number */
+            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* number 0: no batch has it */
 }
 
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part) {

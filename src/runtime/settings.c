@@ -1,4 +1,4 @@
-/* settings.c - what callers set: options, their defaults and checks; numbers of the optimiser; groups of parameters. */
+/* settings.c - what callers set: options, their defaults and checks; the optimiser's numbers; groups of parameters. */
 #include "runtime/devices.h"
 #include "runtime/handle.h"
 
@@ -93,7 +93,7 @@ vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay) {
     return set_number(weight_decay, 1e30f, "weight decay", &h->options.optimizer.weight_decay);
 }
 
-/* Every parameter's group, of the optimizer's numbers at first. */
+/* Allocates every parameter's group, initially with the optimizer's numbers. */
 static vpps_status need_groups(vpps_handle *h) {
     if (h->groups) return VPPS_OK;
     const size_t n = h->model->n_params;

@@ -1,14 +1,14 @@
-/* share.h - processes that train one model together: their gradients become one, between a batch's gradients and its norm.
+/* share.h - data-parallel training by several processes: their gradients are summed after each batch, before the
+ * gradient's norm is computed.
  *
- * The script knows nothing of it: it makes the gradients of this process's graph. Before the first task that reads all of
- * them (NORM, or UPDATE), a device exchanges them here, and goes on with those of all processes. So every process has the same
- * norm and makes the same step, whatever its own graph was.
+ * The script computes the gradients of this process's graph only. Before the first task that reads all gradients (NORM
+ * or UPDATE), the device exchanges them here and continues with the sums. So every process has the same norm and makes
+ * the same step, whatever its own graph was.
  *
- *   1. headers: who trains what; the loss; which parameters have a gradient; how many rows of tables go where
- *   2. gradients of matrices and vectors, by the device: the sum of those that have one in any process
- *   3. rows of lookup tables that were used: to the process that adds them up (row modulo processes), and from there to all;
- *      where tables are shared out they are that process's anyhow
- */
+ *   1. headers: a hash of what is trained; the loss; which parameters have a gradient; how many rows of tables go where
+ *   2. gradients of matrices and vectors, summed by the device if any process has one
+ *   3. used rows of lookup tables: sent to the process that sums them (row modulo processes), and from there to all; if
+ * tables are sharded, that process owns the row anyway */
 #pragma once
 
 #include "graph/model.h"
@@ -18,53 +18,53 @@
 
 typedef struct vpps_share vpps_share;
 
-/* The costs of exchanges, and how evenly the processes were busy before them. */
+/* Costs of an exchange, and how evenly the processes were busy before it. */
 typedef struct vpps_share_cost {
-    uint32_t votes; /* of all processes */
+    uint32_t votes; /* sum over all processes of `vote` (vpps_device) */
     uint64_t exchange_ns, sent_bytes;
-    uint64_t fetch_ns;            /* before the launch: entries of tables that are shared out */
-    uint64_t slowest_ns, mean_ns; /* from the launch until a process had its gradients */
+    uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
+    uint64_t slowest_ns, mean_ns; /* time from the launch until a process had its gradients */
 } vpps_share_cost;
 
-/* The results of a batch: before the exchange this process's, afterwards those of all. */
+/* Results of a batch: of this process before the exchange, of all processes afterwards. */
 typedef struct vpps_shared_batch {
-    const vpps_task_header *header; /* how it steps */
-    const uint32_t *steps;          /* likewise: the script at header->steps */
-    uint64_t start_ns;              /* when it was launched */
+    const vpps_task_header *header; /* script header with the optimiser's numbers for this batch */
+    const uint32_t *steps;          /* optimiser numbers of each parameter: the script's words at header->steps */
+    uint64_t start_ns;              /* time at which the batch was launched */
     uint32_t vote;
     double loss;
-    vpps_row_segment *
-        segments; /* the caller's array, which may grow; afterwards rows and gradients are the share's, until the next batch */
+    /* The caller's array, which may grow. After the exchange the share owns the rows and gradients, until the next batch. */
+    vpps_row_segment *segments;
     uint32_t n_segments;
-    bool keep_rows; /* tables are shared out: each process goes on with its own rows */
+    bool keep_rows; /* lookup tables are sharded: each process continues with its own rows */
 
-    /* Adds up the gradients of matrices and vectors that vpps_share_dense marks: zeros where this process made none. */
+    /* Sums the gradients of the matrices and vectors that vpps_share_dense marks over all processes. Missing ones are zero. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);
     void *device;
 } vpps_shared_batch;
 
-/* Copies the first process's `text` to all. Each process calls it once before vpps_share_open, whatever its device, since differences are
- * reported there. Fails as the communicator does. */
+/* Copies the first process's `text` to all. Every process calls it once before vpps_share_open, on any device, since
+ * differences are reported there. Fails as the communicator does. */
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 
-/* `machine` is what the gradients' bits and order depend on: all processes must have it alike. The model and the communicator must
- * outlive it. Fails with MEMORY. */
+/* Opens the exchange. `machine` describes everything that the gradients' bits and order depend on; it must be the same
+ * in all processes. The model and the communicator must outlive the result. Fails with MEMORY. */
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);
 void vpps_share_close(vpps_share *s);
 
-/* Which parameters have a gradient, of a lookup table some entries: of this process, as the device marks them before an exchange; then
- * of all. */
+/* Returns flags by parameter: whether it (of a lookup table, any entry) has a gradient. The device sets them for this
+ * process before an exchange, after which they hold for all processes. */
 bool *vpps_share_dense(vpps_share *s);
 
-/* Adds up the gradients of all processes; all call it together. Fails with MEMORY, STATE (another trains something else), and as the
- * communicator does. */
+/* Sums the gradients over all processes, which must all call it. Fails with MEMORY, with STATE if another process
+ * trains something else, and as the communicator does. */
 vpps_status vpps_share_exchange(vpps_share *s, vpps_shared_batch *batch);
 
-/* Of the latest batch. */
+/* Returns the costs of the latest batch. */
 vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 
-/* A hash of the model and its layout, which must be the same in all processes. */
+/* Returns a hash of the model and its layout, which must be equal in all processes. */
 uint64_t vpps_share_model(const vpps_share *s);
 
 vpps_communicator *vpps_share_communicator(const vpps_share *s);

@@ -1,12 +1,12 @@
-/* snapshot.c - see snapshot.h. */
+/* snapshot.c - copies of the parameters, which handles for inference read while another handle trains. */
 #include "runtime/snapshot.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 struct vpps_snapshot {
-    vpps_model models[2]; /* parameters' descriptions, and values; nothing else of a model */
-    uint32_t current;     /* which one is read; with the lock held */
+    vpps_model models[2]; /* only the parameters' descriptions and values are set */
+    uint32_t current;     /* index of the copy that is read; protected by the lock */
     atomic_uint holders;
     _Atomic uint64_t version;
     pthread_mutex_t lock;

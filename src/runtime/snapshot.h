@@ -1,25 +1,26 @@
-/* snapshot.h - parameters as they were when a batch was over: what handles for inference read while another one trains. There are two
- * copies: the handle that trains fills the one that nobody reads, and then swaps them. So no reader sees half of an update, and publishing
- * does not wait for computations. Used by several threads. */
+/* snapshot.h - copies of the parameters that handles for inference read while another handle trains. The training handle fills the copy
+ * that nobody reads, then swaps both. So no reader sees half an update, and publishing does not wait for computations. Thread-safe. */
 #pragma once
 
 #include "graph/model.h"
 
 typedef struct vpps_snapshot vpps_snapshot;
 
-/* For the parameters of a model, which must have all of them; values are those of the model. Fails with MEMORY. */
+/* Creates a snapshot of all parameters of the model, with their present values. Fails with MEMORY. */
 vpps_status vpps_snapshot_create(vpps_snapshot **out, const vpps_model *model);
 
-/* One more handle has it; one fewer has: the last one frees it. NULL is allowed. */
+/* Counts one more holder of the snapshot. Returns the snapshot. */
 vpps_snapshot *vpps_snapshot_share(vpps_snapshot *s);
+/* Removes a holder; the last one frees the snapshot. NULL is allowed. */
 void vpps_snapshot_drop(vpps_snapshot *s);
 
-/* For the one that trains: a model with the same parameters, whose values are to be set. Then publish: they are read from now on. */
+/* Returns the copy that nobody reads, which the training handle fills before it calls vpps_snapshot_publish. */
 vpps_model *vpps_snapshot_spare(vpps_snapshot *s);
+/* Makes the filled copy the one that is read from now on. Waits while a reader holds the lock. */
 void vpps_snapshot_publish(vpps_snapshot *s);
 
-/* For the others: how often something was published; and that model, which stays as it is until unlock. Whoever has it locked and
- * whoever publishes wait for each other. */
+/* Returns how often parameters were published. */
 uint64_t vpps_snapshot_version(const vpps_snapshot *s);
+/* Locks and returns the published copy, which does not change until vpps_snapshot_unlock. */
 const vpps_model *vpps_snapshot_lock(vpps_snapshot *s, uint64_t *version);
 void vpps_snapshot_unlock(vpps_snapshot *s);

@@ -1,20 +1,21 @@
-/* tables.c - see tables.h. */
+/* tables.c - reads lookup tables that are sharded over processes, for checkpoints. */
 #include "runtime/tables.h"
 
 #define DONE VPPS_NO_PARAM
 
-/* A request of the first process to the others. */
+/* A request of the first process to the others for a range of entries. */
 typedef struct order {
-    uint32_t param, state; /* state: from 1, 0: the values */
-    uint32_t first, n;     /* entries */
+    uint32_t param, state; /* state: 0 for the table's values, else 1 + number of the optimiser's state */
+    uint32_t first, n;     /* range of entries */
 } order;
 
 static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "lookup tables: out of memory for a piece"); }
 
-/* Of entries [first, first + n) the first that is process `rank`'s; how many are. */
+/* Returns the first of the entries [first, first + n) that process `rank` owns. */
 static uint32_t first_of(const order *o, uint32_t size, uint32_t rank) {
     return o->first + (rank + size - o->first % size) % size;
 }
+/* Returns how many of these entries process `rank` owns. */
 static uint32_t count_of(const order *o, uint32_t size, uint32_t rank) {
     const uint32_t first = first_of(o, size, rank), end = o->first + o->n;
     return first < end ? (end - 1 - first) / size + 1 : 0;

@@ -12,7 +12,7 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
 }
 
-/* Writes one trial to the caller's array, whose elements have the size that the first one says. */
+/* Writes one trial to the caller's array, whose element size the first element gives. */
 static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t i) {
     const size_t size = out->size;
     void *to = (char *)out + i * size;
