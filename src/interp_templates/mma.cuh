@@ -176,7 +176,7 @@ VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsi
     return to;
 }
 
-/* Adds products with 8 rows of weights, given as two words (b0, b1) per part. */
+/* Adds products with 8 rows of weights, two words (b0, b1) per part, to the sums. */
 VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
 #if VPPS_PARTS == 2
     vpps_mma(sums, x.part[0], b[2], b[3]);

@@ -1,11 +1,10 @@
 /* checkpoint.c - a training run's state to and from one safetensors file.
  *
- * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an
- * entry lies column after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version,
- * vpps.checksum (of all tensors), vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its
- * name), vpps.batches (numbers batches and the dropout masks), vpps.seed (of dropout), vpps.random (of initialisers) and vpps.products (how a
- * CPU made them), so that a resumed run goes on to the same bits. In a file without vpps.updates every state was updated by all batches.
- */
+ * Tensors: every parameter under its name (a matrix rows x cols; a vector rows; a table count x cols x rows, since an entry lies column
+ * after column), and state K of the optimiser as optimizer.K/NAME. Metadata: vpps.version, vpps.checksum (of all tensors),
+ * vpps.optimizer, vpps.updates (a line for each parameter: how often its state was updated, a blank, its name), vpps.batches (numbers
+ * batches and the dropout masks), vpps.seed (of dropout), vpps.random (of initialisers) and vpps.products (how a CPU made them), so that
+ * a resumed run goes on to the same bits. In a file without vpps.updates every state was updated by all batches. */
 #include "io/safetensors.h"
 #include "runtime/handle.h"
 #include "runtime/tables.h"

@@ -70,7 +70,7 @@ vpps_status vpps_allreduce_by_exchange(vpps_communicator *c, float *data, size_t
 /* Copies each process p's `own` bytes to all[p * bytes ...] in every process. */
 vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, size_t bytes);
 
-/* Returns OK if all processes call it with OK. Otherwise all fail with the status and message of the first failing process, which is named. */
+/* Returns OK if all processes call it with OK. Otherwise all fail with the status, message and name of the first failing process. */
 vpps_status vpps_comm_agree(vpps_communicator *c, vpps_status status);
 
 /* Compares lines "NAME VALUE" with those of the first process. If any process's differ, all fail with ARGUMENT; the message names the
