@@ -126,8 +126,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
 /* Returns the key of dropout masks. It differs from process to process, and from call to call of vpps_backward; the
  * first call after an update has that of vpps_fb. */
 static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
-    /* With vpps_mix64(0) = 0, the first process's first call uses the seed itself. */
-    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32);
+    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed, 0 stays 0 */
     return vpps_dropout_key(seed ^ h->options.seed, batch);
 }
 

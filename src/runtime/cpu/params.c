@@ -587,7 +587,7 @@ static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
         if (made) add_outer(vp, block, n, cols, vp->pointers, gradient, false);
         const float *g = made ? gradient : block->gradient;
         if (block->rows == block->ld) sum += squares_of_run(cpu, g, block->ld * cols);
-        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* skips the padding */
+        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* without the padding */
             sum += cpu->kernels->sum_squares(block->rows, g + k * block->ld);
     }
     return sum;
