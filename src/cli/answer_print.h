@@ -1,47 +1,49 @@
-/* answer_print.h - prints answers as --output-format says: as lines, columns, JSONL, or a table of CSV or TSV. */
+/* answer_print.h - prints a network's answers in the format of --output-format: lines, columns, JSONL, CSV or TSV. */
 #pragma once
 
 #include "cli/answers.h"
 #include "cli/fields.h"
 
-/* --output-format, in the order of its words. */
+/* The values of --output-format, in the order of the option's words. */
 typedef enum output_form { OUTPUT_AUTO, OUTPUT_TEXT, OUTPUT_COLUMNS, OUTPUT_JSONL, OUTPUT_CSV, OUTPUT_TSV } output_form;
 
-/* An example as it was read. */
+/* An example as it was read, for printing its answer. */
 typedef struct asked {
-    char *text; /* its line, its lines of columns, or its fields as an object of JSON; NULL: not kept */
+    char *text; /* its line, its lines of columns, or its fields as a JSON object; NULL: not kept */
     size_t len;
-    bool fields;           /* it is a record, and its text an object */
-    bool bad;              /* it could not be read or answered */
-    uint32_t tag_column;   /* of columns, from 1; 0: there is none */
-    char separator;        /* between columns */
-    uint32_t lines_before; /* how many lines of the text that was read are before those of `text` */
-    bool keeps_tags;       /* the column of tags stays, and the network's tag comes after all columns */
-    bool blank;            /* no example, but a blank line */
-    bool crlf;             /* its line ends in CR LF, and so does what is printed for it */
+    bool fields;           /* the example is a record with fields, and `text` is a JSON object */
+    bool bad;              /* the example could not be read or answered */
+    uint32_t tag_column;   /* columns: the column of tags, from 1; 0: none */
+    char separator;        /* columns: the byte between columns */
+    uint32_t lines_before; /* number of lines of the input before the first line of `text` */
+    bool keeps_tags;       /* columns: keep the tags that were read, and append the network's tag as a last column */
+    bool blank;            /* a blank line instead of an example */
+    bool crlf;             /* the example's line ends in CR LF; so will the answer's */
 } asked;
 
 typedef struct answer_printer {
     const settings *s;
     output_form form;
-    bool lines;                 /* input is a line an example: so is output, whatever the line is */
-    bool numbered;              /* the table's columns have no names */
-    const field_reader *fields; /* what reads records, and knows a table's names; NULL: input has no fields */
-    bool begun, crlf;           /* of the table: its names are printed; how their line ends */
-    size_t empty;               /* rows without an answer that wait for the table's columns */
-    char **columns;             /* of the table */
+    bool lines;                 /* every input line is an example: every one gives one output line, even a bad one */
+    bool numbered;              /* the table's columns have numbers instead of names */
+    const field_reader *fields; /* the reader of records, which knows the columns' names; NULL: no fields */
+    bool begun, crlf;           /* tables: begun: the names have been printed; crlf: lines end in CR LF */
+    size_t empty;               /* tables: rows without an answer that wait until the columns are known */
+    char **columns;             /* tables: the columns' names */
     size_t n_columns;
 } answer_printer;
 
-/* The form of what is printed, for examples of that form. Fails with ARGUMENT where they do not go together. */
+/* Prepares a printer, and answers, for examples of the form `form` and s's --output-format. Fails with ARGUMENT where
+ * the two do not go together. */
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form);
 
 void answer_printer_close(answer_printer *p);
 
-/* Prints the answer to an example; text NULL: it has none. Nothing is printed where it fails: with FORMAT (what the form cannot hold),
- * MEMORY. */
+/* Prints the answer `text` to example q; NULL: the example has no answer. Prints nothing on failure. Fails with FORMAT
+ * (a character that the output format cannot hold), MEMORY. */
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len);
 
-/* After a file: a table's names, which without records are not printed yet. After all: rows that wait. Fail with MEMORY. */
+/* answer_print_names, called after each file, prints the names of a table without records if they are still missing;
+ * answer_print_end, called last, prints the rows that wait. Both fail with MEMORY. */
 vpps_status answer_print_names(answer_printer *p);
 vpps_status answer_print_end(answer_printer *p);

@@ -1,29 +1,32 @@
-/* best.h - which measurement of dev was the best of a run. */
+/* best.h - finds a run's best measurement of the dev data. */
 #pragma once
 
 #include "cli/task.h"
 
-/* A measured value: by a metric, and, where two values are 0, by the task's next one, as perplexity while BLEU is 0. */
+/* A measured value: `value` by the chosen metric; `next` by the task's next metric, which decides between values of 0,
+ * such as perplexity while BLEU is 0. */
 typedef struct best_value {
-    bool found; /* was a value finite? */
+    bool found; /* a finite value has been measured */
     double value, next;
 } best_value;
 
-/* All zero: nothing was measured yet. A run keeps the metric of its first measurement, since values of different metrics cannot be
- * compared. */
+/* A run's best measurements; all zero before the first one. A run keeps the metric of its first measurement, since
+ * values of different metrics cannot be compared. */
 typedef struct best_measure {
-    bool chosen;           /* is there a metric? */
-    uint32_t metric;       /* of the task's: the first one of which dev has something to count */
+    bool chosen;           /* `metric` has been chosen */
+    uint32_t metric;       /* index in the task's metrics: the first one that dev has something to count for */
     best_value any;        /* the best of all measurements */
-    uint32_t epoch, batch; /* when that was measured: epochs finished, and batches of the next one */
-    best_value due;        /* the best of those of --eval-every, by which --patience and --lr-schedule plateau go */
-    uint32_t since;        /* of these, measurements after it that were no better; without a finite value, all */
+    uint32_t epoch, batch; /* when `any` was measured: finished epochs, and batches of the next epoch */
+    /* The best of the measurements that --eval-every asks for; --patience and --lr-schedule plateau go by it. */
+    best_value due;
+    /* Number of such measurements after `due` that were no better; all of them while no value was finite. */
+    uint32_t since;
 } best_measure;
 
-/* Takes a measurement of dev, after so many epochs, and batches of the next one. True: it is the best so far. A value that is
- * not finite is never the best; any finite one is better than none. `due`: a run of any length makes this measurement; else it
- * is made because the run ends here, and --patience and --lr-schedule plateau do not count it. */
+/* Records a measurement of dev after `epoch` epochs and `batch` batches of the next one. Returns true if it is the best
+ * so far; a value that is not finite never is, and any finite value beats none. `due` is false for a measurement made
+ * only because the run ends here: --patience and --lr-schedule plateau do not count it. */
 bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t epoch, uint32_t batch, bool due);
 
-/* Have `patience` due measurements in a row been no better? 0: never. */
+/* Returns whether the last `patience` or more due measurements in a row were no better; never for patience 0. */
 bool best_is_old(const best_measure *b, uint32_t patience);

@@ -1,7 +1,7 @@
-/* cache.h - `vpps cache`. */
+/* cache.h - the command `vpps cache`. */
 #pragma once
 
 #include <stdbool.h>
 
-/* `vpps cache ACTION`: list (`json`: as one object), clear or path. The process's exit code. */
+/* Runs `vpps cache ACTION`: list (with `json` as one object), clear or path. Returns the process's exit code. */
 int command_cache(const char *action, bool json);

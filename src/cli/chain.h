@@ -1,22 +1,24 @@
-/* chain.h - tags of a sentence that depend on each other: by a network's scores of which tag follows which (models/crf.h), and by what a
- * scheme of chunks allows. */
+/* chain.h - tags of a sentence that depend on each other: through a network's scores of successive tags (models/crf.h),
+ * or through the rules of a tag scheme such as IOB2. */
 #pragma once
 
 #include "cli/chain_paths.h"
 
-/* Which tags may follow each other, in the order of --scheme's words. */
+/* The rules by which tags may follow each other, in the order of --scheme's words. */
 typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } chain_scheme;
 
-/* A chain of zeros. Close in any case. Fails with MEMORY. */
+/* Makes a chain whose scores are zero. Fails with MEMORY. Call chain_close also after a failure. */
 vpps_status chain_open(tag_chain *ch, uint32_t classes);
 void chain_close(tag_chain *ch);
 
-/* -inf for what the scheme does not allow. Fails with ARGUMENT where tags are not those of chunks, O is not among them, or one is of
- * another scheme: no sentence may have it, as B-x with IOBES and without E-x, or it is E-x or S-x without IOBES. Fails with MEMORY. */
+/* Sets scores to -inf for successive tags that the scheme forbids. Fails with ARGUMENT where tags are not tags of
+ * chunks, O is missing, or a tag fits only another scheme, so that no sentence may have it: B-x with IOBES but without
+ * E-x; E-x or S-x without IOBES. Fails with MEMORY. */
 vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags);
 
-/* Would chain_forbid fail? As it does. */
+/* Checks that chain_forbid would succeed; fails as it does. */
 vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags);
 
-/* May `now` follow `before`? O stands before the first tag of a sentence and after the last. */
+/* Returns whether the scheme allows the tag `now` after `before`. O stands for what is before the first and after the last tag of a
+ * sentence. */
 bool chain_allows(chain_scheme scheme, const char *before, const char *now);

@@ -1,43 +1,45 @@
-/* checkpoint.h - a checkpoint's contents besides its tensors: options, vocabularies, position. */
+/* checkpoint.h - what a checkpoint holds besides its tensors: options, vocabularies, the position in training. */
 #pragma once
 
 #include "cli/best.h"
 #include "cli/plot.h"
 #include "cli/session.h"
 
-/* Where training stands. A checkpoint taken in the middle of an epoch continues with the next batch of it. */
+/* How far training has come. A checkpoint from the middle of an epoch continues with the epoch's next batch. */
 typedef struct position {
-    uint32_t epoch;   /* epochs finished */
-    uint32_t batch;   /* batches finished in the one begun */
-    uint64_t trained; /* examples, since the network's training began */
-    double loss_sum;  /* over the finite losses of the epoch begun */
+    uint32_t epoch;   /* finished epochs */
+    uint32_t batch;   /* finished batches of the current epoch */
+    uint64_t trained; /* examples since the network's training began */
+    double loss_sum;  /* sum of the current epoch's n_losses finite losses */
     uint32_t n_losses;
-    uint64_t right, labelled; /* --train-accuracy: positions of the epoch begun that were classified right, and all */
-    best_measure best;        /* on dev */
-    uint32_t lr_drops;        /* how often --lr-schedule plateau has lowered the learning rate */
+    uint64_t right, labelled; /* --train-accuracy, current epoch: positions classified right; all labelled ones */
+    best_measure best;        /* the best measurements of dev */
+    uint32_t lr_drops;        /* times that --lr-schedule plateau lowered the learning rate */
 } position;
 
-/* Checks that the vocabularies and the names of files are UTF-8, as a checkpoint's metadata must be. Fails with FORMAT. */
+/* Checks that vocabularies and file names are UTF-8, which a checkpoint's metadata must be. Fails with FORMAT. */
 vpps_status checkpoint_check(const settings *s, const corpus *c);
 
-/* `curves`: what a resumed run's plot is to begin with; `states`: what its next batch is to begin with, NULL: nothing. */
+/* Writes a checkpoint. `curves`: the points that a resumed run's plot begins with; `states`: the carried states that
+ * its next batch begins with, NULL for none. */
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
                             const carry *states);
 
-/* Takes options, classes and vocabularies from a checkpoint. An option on the command line wins, unless training is
- * resumed and it is fixed: then it must say the same. Paths may lead elsewhere: checkpoint_check_data. `p` NULL: the position
- * is not wanted, and need not be there. Call before the session is opened; vpps_load afterwards.
- * Fails with IO, FORMAT (a file without what it takes), ARGUMENT (another network, another fixed option), MEMORY. */
+/* Takes options, classes and vocabularies from a checkpoint. Options on the command line win; when training is resumed,
+ * an option that is fixed must agree. Data files may have moved: see checkpoint_check_data. `p` NULL: the checkpoint
+ * needs no training position. Call it before session_open, and vpps_load afterwards. Fails with IO, FORMAT (an entry is
+ * missing), ARGUMENT (another network, another value of a fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
 
-/* The curves of the run so far, into a plot without points; none where the checkpoint has none. */
+/* Adds the run's learning curves to a plot without points; a checkpoint without curves adds none. */
 vpps_status checkpoint_curves(const char *path, plot *p);
 
-/* The states that the next batch begins with. Fails with FORMAT: there are none, or of another batch size. */
+/* Reads the carried states that the next batch begins with. Fails with FORMAT: none, or of another batch size. */
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
 
-/* Are two files checkpoints of one run: of the same network, options that cannot change, words and data? */
+/* Returns whether files a and b are checkpoints of one run: same network, fixed options, words and data. */
 bool checkpoint_same_run(const settings *s, const char *a, const char *b);
 
-/* Are the data that were read those that the checkpoint was made with, wherever they lie? Fails with ARGUMENT. */
+/* Checks by content hashes that the data read are the data the checkpoint was made with, wherever the files lie. Fails
+ * with ARGUMENT. */
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);

@@ -1,35 +1,36 @@
-/* classes.h - the confusion matrix of a network's classes, and each class's precision and recall. */
+/* classes.h - the confusion matrix, and each class's precision and recall. */
 #pragma once
 
 #include "cli/json.h"
 #include "vpps_data.h"
 
-/* Rows are the right classes, columns the network's. Row n: labels that training did not have. */
+/* A confusion matrix: rows are gold classes, columns predicted ones. Row n counts gold labels unknown to training. */
 typedef struct class_counts {
     uint32_t n;
-    uint64_t *counts; /* (n + 1) x n */
-    vpps_f1 *chunks;  /* entities, where tags are chunks; else NULL */
-    vpps_vocab *tags; /* its tags' words */
+    uint64_t *counts; /* (n + 1) x n, row-major */
+    vpps_f1 *chunks;  /* counts for entities' F1, if tags are tags of chunks; else NULL */
+    vpps_vocab *tags; /* names of the tags in `chunks` */
 } class_counts;
 
-/* Makes it empty, for so many classes; free it in any case. Fails with MEMORY. */
+/* Makes a matrix of zeros for n classes. Fails with MEMORY. Call classes_close also after a failure. */
 vpps_status classes_open(class_counts *c, uint32_t n);
 void classes_close(class_counts *c);
 
-/* c may be NULL: nothing counts. `right` is n or more for a label that training did not have. */
+/* Counts one prediction. c NULL: does nothing. `right` >= n stands for a label unknown to training; `said` is the
+ * predicted class. */
 static inline void classes_count(class_counts *c, uint32_t right, uint32_t said) {
     if (!c || said >= c->n) return;
     c->counts[(size_t)(right < c->n ? right : c->n) * c->n + said]++;
 }
 
-/* A class's name; `names` NULL: its number. */
+/* Returns a class's name, or its number, written to `number`, when `names` is NULL. */
 const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]);
 
-/* Tables for people. A matrix of many classes is left out. */
+/* Prints tables for people, without the matrix if there are many classes. */
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f);
 
-/* An object: "classes", "entities" (null where there are none), "confusion". */
+/* Returns an object with "classes", "entities" (null if there are none) and "confusion". */
 json_t *classes_json(const class_counts *c, const vpps_vocab *names);
 
-/* A line a class, with its row of the matrix (RFC 4180). */
+/* Writes CSV (RFC 4180), a line per class with its row of the matrix. */
 void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f);

@@ -1,33 +1,33 @@
-/* commands.h - the table of commands. */
+/* commands.h - the table of vpps's commands. */
 #pragma once
 
 #include "cli/options.h"
 
 #include <string.h>
 
-/* What may follow a command besides options. */
+/* What may follow a command's name besides options. */
 typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
 
 typedef struct command {
     const char *name;
-    const char *group; /* of those from this one on, a heading in help; NULL: that of the one before */
+    const char *group; /* heading in help for this command and the following ones; NULL: as before */
     command_bit bit;
     operand_kind operand;
-    int most_files;          /* names of files that may follow */
-    const char *actions;     /* for OPERAND_ACTION, as "list|clear" */
-    int (*run)(settings *s); /* the process's exit code */
-    const char *summary;     /* in the list of commands */
-    const char *arguments;   /* after the options in the line of usage */
-    const char *text;        /* what --help begins with */
+    int most_files;          /* how many file names may follow */
+    const char *actions;     /* OPERAND_ACTION: the actions, such as "list|clear" */
+    int (*run)(settings *s); /* runs the command and returns the process's exit code */
+    const char *summary;     /* one line for the list of commands */
+    const char *arguments;   /* what the usage line shows after the options */
+    const char *text;        /* the first paragraph of --help */
 } command;
 
-/* Does it want a checkpoint: is --model among its arguments? */
+/* Returns whether the command needs a checkpoint: its usage line has --model. */
 static inline bool command_wants_model(const command *c) { return strstr(c->arguments, "--model ") != NULL; }
 
-/* In the order of help; ends with a NULL name. */
+/* The commands in the order of help; the last entry's name is NULL. */
 extern const command commands[];
 
-/* NULL: there is none. */
+/* Finds a command by its name. Returns NULL when there is none. */
 const command *command_find(const char *name);
 
 int command_train(settings *s);

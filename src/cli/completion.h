@@ -1,7 +1,8 @@
-/* completion.h - `vpps completion SHELL`: what a shell needs to complete words of the command line. */
+/* completion.h - `vpps completion SHELL`: completion of words on the command line by a shell. */
 #pragma once
 
 #define COMPLETION_SHELLS "bash|zsh"
 
-/* Prints the script for that shell, made from the tables of commands, networks and options. The process's exit code. */
+/* Prints the completion script for a shell, made from the tables of commands, networks and options. Returns the
+ * process's exit code. */
 int command_completion(const char *shell);

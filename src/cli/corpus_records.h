@@ -1,13 +1,14 @@
-/* corpus_records.h - JSONL, CSV and TSV to train on and to measure: an example a record, by the names of its fields (fields.h). */
+/* corpus_records.h - reads JSONL, CSV and TSV for training and measuring: a record is an example, by its fields' names
+ * (fields.h). */
 #pragma once
 
 #include "cli/task.h"
 
-/* Are a file's examples records? By its name: .jsonl, .csv; .tsv with names of fields in its first line; else JSON objects in its lines,
- * which is noted. AUTO: they are not. Fails with ARGUMENT where the network cannot read records, or options of fields were given for a
- * file that has none. */
+/* Finds whether a file's examples are records: .jsonl and .csv files; .tsv files whose first line has field names;
+ * files with JSON objects in their lines, which is noted. *form is INPUT_AUTO if not. Fails with ARGUMENT where the
+ * network cannot read records, or options about fields were given for a file without any. */
 vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *text, input_form *form);
 
-/* Reads the records of a file into a part, after the examples that it has. Fails with FORMAT and the record's line, MEMORY. */
+/* Appends a file's records to a part as examples. Fails with FORMAT, naming the record's line, and MEMORY. */
 vpps_status corpus_records_read(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                                 input_form form);

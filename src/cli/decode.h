@@ -1,58 +1,64 @@
-/* decode.h - translations of a network of pairs: greedy search and beam search. */
+/* decode.h - translates with a network of pairs, by greedy search or beam search. */
 #pragma once
 
 #include "models.h"
 
 typedef struct decoder_options {
-    uint32_t beam;        /* hypotheses of a source that are kept; 1: greedy search */
-    uint32_t max_words;   /* of a translation, its end word counted; 0: 10 and twice the source's words or characters */
-    float length_penalty; /* alpha below; 0: none. Greedy search has none */
-    uint32_t n_best;      /* translations of a source that are told, at most as many as `beam`; 0: 1 */
+    uint32_t beam; /* hypotheses kept per source sentence; 1: greedy search */
+    /* Most words of a translation, end word included; 0: 10 plus twice the number of words (characters) of the
+     * source. */
+    uint32_t max_words;
+    float length_penalty; /* alpha in decode_batch's score; 0: no penalty. Beam search only */
+    uint32_t n_best;      /* translations returned per source, at most `beam`; 0: 1 */
 } decoder_options;
 
-/* Whose translations: a network, as it was recorded on a graph, and the handle of its model. */
+/* A network, recorded on a graph, and the handle of its model. */
 typedef struct decoder {
     vpps_handle *handle;
-    vpps_graph *graph; /* is cleared */
+    vpps_graph *graph; /* cleared by decoding */
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    bool by_host; /* states and memory come to the host between words; else they stay on the device while it has room */
+    /* Whether decoder states and memory are copied to the host between words; else they stay on the device as long as
+     * they fit. */
+    bool by_host;
     decoder_options options;
 } decoder;
 
 typedef struct decoded {
     uint32_t n;
-    size_t *of; /* n + 1: source i's translations are those from of[i] up to of[i + 1], the best first; at least one */
+    /* n + 1 entries: source i has translations of[i] .. of[i + 1] - 1, best first, at least one. */
+    size_t *of;
     size_t *first;   /* translation k is words[first[k] .. first[k + 1]), without the end word */
-    uint32_t *words; /* ids of classes */
-    double *scores;  /* of each translation: what they are ranked by */
+    uint32_t *words; /* class ids */
+    double *scores;  /* each translation's score, which ranks them */
 } decoded;
 
-/* Room for n sources' `total` translations. False: out of memory. */
+/* Allocates room for `total` translations of n sources. Returns false when out of memory. */
 bool decoded_create(decoded *out, uint32_t n, size_t total);
 
-/* Makes *x source number i; what it points to needs to live until the next call. */
+/* A callback that sets *x to source number i; the pointers in *x must stay valid until the next call. */
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 
-/* Translates n sources together. Greedy search, where the device can decide (decode_by_device): one forward pass for all.
- * Else one for all encoders, then one for each word of all hypotheses.
+/* Translates n sources together. Greedy search that the device can do alone (decode_by_device) takes one forward
+ * pass; otherwise one pass runs all encoders, and one pass more runs for each word of all hypotheses.
  *
- * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha, of Wu et al. 2016
- * ("Google's Neural Machine Translation System", eq. 14 without the coverage of sources); |Y| counts the end word. At every step a source
- * keeps the `beam` best hypotheses that go on; one that ends counts if it is among the `beam` best of the step. A hypothesis that goes on
- * is dropped once its score cannot become better than that of the last of the n_best best ended ones; a source is done when it has none
- * left, or max_words. What has not ended by then counts only if nothing has. Among equals, the continuation of the better hypothesis wins,
- * then the word with the lower id, and a hypothesis that ended earlier.
+ * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 +
+ * 1)^alpha (Wu et al. 2016, "Google's Neural Machine Translation System", eq. 14 without the coverage term); |Y|
+ * counts the end word. Each step keeps the `beam` best unfinished hypotheses of a source; a hypothesis that finishes
+ * counts if it is among the step's `beam` best. An unfinished hypothesis is dropped once its score can no longer
+ * beat the last of the n_best best finished ones. A source is done when no hypothesis is left or max_words is
+ * reached; unfinished hypotheses count only if none has finished. Ties go to the continuation of the better
+ * hypothesis, then to the lower word id, then to the hypothesis that finished earlier.
  *
- * Frees with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (their
- * number), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
+ * Free *out with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (the
+ * number of logits), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
 void decoded_destroy(decoded *out);
 
-/* How long the source's translation may become, its end word counted. */
+/* Returns the most words that a translation of source x may have, end word included. */
 uint64_t decode_most_words(const decoder *d, const net_example *x);
 
-/* decode_greedy.c: greedy search as one forward pass; may it be made so? */
+/* decode_by_device returns whether decode_greedy applies, which translates n sources greedily in one forward pass. */
 bool decode_by_device(const decoder *d);
 vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);

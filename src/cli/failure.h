@@ -1,18 +1,18 @@
-/* failure.h - how a command that fails ends. */
+/* failure.h - reports failures and maps them to exit codes. */
 #pragma once
 
 #include "vpps.h"
 
-/* Exit codes of every command. */
+/* The exit codes of every command. */
 enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
-/* `vpps: MESSAGE` on stderr. */
+/* Prints `vpps: MESSAGE` on stderr. */
 void report_failure(vpps_status status);
 
-/* The exit code of a command that ends so; a failure is reported. */
+/* Returns the exit code for a status; reports a failure. */
 int exit_code(vpps_status status);
 
-/* `vpps COMMAND: MESSAGE` and where help is, on stderr; EXIT_USAGE. NULL command: vpps itself. */
+/* Prints `vpps COMMAND: MESSAGE` and where help is on stderr, and returns EXIT_USAGE. command NULL: vpps itself. */
 int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Flushes stdout. Fails with IO. */

@@ -1,9 +1,9 @@
-/* finite.h - checks for values that are not finite, as of a network that has diverged. */
+/* finite.h - checks for values that are not finite, such as those of a diverged network. */
 #pragma once
 
 #include "vpps.h"
 
 bool finite_all(const float *values, size_t n);
 
-/* Fails with NONFINITE where a parameter of the model holds a value that is not finite; `path` names where it came from. */
+/* Checks that all parameters of a model are finite; `path` names their origin in the message. Fails with NONFINITE. */
 vpps_status finite_check_parameters(vpps_model *model, const char *path);

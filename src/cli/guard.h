@@ -1,17 +1,18 @@
-/* guard.h - a process of several that is killed says nothing, and its launcher may name neither its rank nor its host (MPICH's
- * does not) before it ends all others. So each trains in a child of the process that was started, which waits for it.
+/* guard.h - a parent process that reports the death of a training process in a run of several processes. A killed
+ * process cannot report anything, and its launcher may name neither rank nor host (MPICH's does not) before it ends
+ * the other processes. Therefore the process that the launcher started becomes the guard: it forks a child, which
+ * trains, and waits for it.
  *
- * To the rest of the world both are one process: signals that reach the guard are handed on, where it is stopped the child stops,
- * too, and none outlives the other. A launcher that signals the whole group reaches both, which counts once.
- */
+ * To the outside, guard and child act as one process: the guard forwards signals, stops and continues with the
+ * child, and neither outlives the other. A signal to the whole process group reaches both but counts once. */
 #pragma once
 
 #include <sys/types.h>
 
-/* Before there are threads: returns in the child, in which the run goes on; the guard ends as the child does, and when that was
- * killed it says so, by rank and host, once. A child that aborted because another process died is not told of. Where no process
- * can be made it returns here, and nothing guards. */
+/* Forks; call it before any thread is created. It returns in the child, which continues the run. The guard exits as the
+ * child does; if the child was killed, the guard prints its rank and host once, except when it aborted because another
+ * process died. If fork fails, it returns in the only process, without a guard. */
 void guard_begin(long rank);
 
-/* The guard of this process; 0: there is none. */
+/* Process id of this process's guard; 0: none. */
 extern volatile pid_t guard;

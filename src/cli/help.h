@@ -1,21 +1,21 @@
-/* help.h - the text of --help: commands, networks, and a command's options, from their tables. */
+/* help.h - prints --help from the tables of commands, networks and options. */
 #pragma once
 
 #include "cli/commands.h"
 
-/* Of `vpps` itself. */
+/* Prints the help of `vpps` itself. */
 void help_overview(FILE *f);
 
-/* The networks' names alone. */
+/* Prints the networks' names, nothing else. */
 void help_network_names(FILE *f);
 
-/* The options that s's command and network have, with their values in s as defaults: those that most runs need, or those
- * of the engine. Without a network: the options that all networks have, and how to see the others. */
+/* Prints the options of s's command and network, with the values in s as defaults: the common ones or those of the
+ * engine. Without a network, prints the options that all networks have, and how to see the others. */
 typedef enum help_part { HELP_COMMON, HELP_ENGINE } help_part;
 void help_options(FILE *f, const settings *s, const command *c, help_part part);
 
-/* Has s's command options of the engine that --help leaves to --help-engine? */
+/* Returns whether s's command has engine options, which only --help-engine lists. */
 bool help_has_engine(const settings *s);
 
-/* The same in short: names only. */
+/* Prints the usage line and the names of the options. */
 void help_usage(FILE *f, const settings *s, const command *c);

@@ -1,18 +1,18 @@
-/* init.h - `vpps train --init`: a new run that begins with a checkpoint's parameters. */
+/* init.h - `vpps train --init`: starts a new run from a checkpoint's parameters. */
 #pragma once
 
 #include "cli/session_state.h"
 
-/* Takes the network's sizes that were not given from the file that --init names, if it says them; they count as given then.
- * Before the data are read. Fails with IO, FORMAT, MEMORY. */
+/* Takes network sizes that were not given from the file of --init, if it has them; they then count as given. Call it
+ * before the data are read. Fails with IO, FORMAT, MEMORY. */
 vpps_status init_take_sizes(settings *s);
 
-/* Sets the parameters of x's model from the file that --init names, those whose names and shapes are in it. Where a row is a
- * word's, a character's or a class's, rows go by these words, wherever they stand in the file; the others keep their first
- * values. x->init tells how many parameters were taken, *text (to be freed by the caller in any case) in words which not.
- * Before the handle is created. Fails with IO, FORMAT (no matrix fits: what is left is almost a fresh network), NONFINITE,
- * MEMORY. */
+/* Sets those parameters of x's model whose names and shapes are in the file of --init. Rows that belong to words,
+ * characters or classes are matched by word, wherever they stand in the file; rows without a match keep their initial
+ * values. x->init counts the parameters taken; *text, which the caller frees also after a failure, lists the others.
+ * Call it before the handle is created. Fails with IO, FORMAT (no matrix fits, so that nearly all would stay random),
+ * NONFINITE, MEMORY. */
 vpps_status init_load(session *x, const corpus *c, char **text);
 
-/* Is a tensor of that name state of the optimiser, optimizer.K/NAME, which no parameter is called? */
+/* Returns whether a tensor's name, optimizer.K/NAME, is that of optimiser state; no parameter has such a name. */
 bool init_is_state(const char *name);

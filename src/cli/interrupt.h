@@ -1,7 +1,7 @@
-/* interrupt.h - SIGINT, SIGTERM and SIGHUP ask for an orderly end; the second one ends at once. */
+/* interrupt.h - SIGINT, SIGTERM and SIGHUP request an orderly end; a second signal ends the process at once. */
 #pragma once
 
-/* Not 0 once a signal has come. */
+/* Non-zero once a signal has come. */
 extern volatile int interrupted;
 
 void interrupt_install(void);

@@ -1,12 +1,12 @@
-/* json.h - values and lines of JSON. */
+/* json.h - writes JSON values and lines. */
 #pragma once
 
 #include "vpps.h"
 
 #include <jansson.h>
 
-/* A JSON number; null when it is not finite. */
+/* Returns x as a JSON number, or null when x is not finite. */
 json_t *report_number(double x);
 
-/* One JSON object as a line; takes the object. Fails with IO, MEMORY. */
+/* Writes an object as one line and releases the object. Fails with IO, MEMORY. */
 vpps_status report_json_line(json_t *object, FILE *file);

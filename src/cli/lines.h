@@ -1,43 +1,43 @@
-/* lines.h - lines of standard input or of a file as they come, in bounded memory. */
+/* lines.h - reads lines of standard input or a file as they arrive, in bounded memory. */
 #pragma once
 
 #include "io/stream.h"
 
 typedef struct line_reader {
-    const char *name;    /* in messages: "stdin", or the file's */
-    vpps_stream *stream; /* of a file; NULL: standard input */
-    bool is_regular;     /* a file that never waits for a writer */
-    size_t limit;        /* bytes of a line at most */
+    const char *name;    /* the file's name in messages, or "stdin" */
+    vpps_stream *stream; /* the file's stream; NULL: standard input */
+    bool is_regular;     /* a regular file: reading never waits */
+    size_t limit;        /* most bytes of a line */
     char *buffer;
     size_t begin, end, searched;
-    uint64_t number; /* of the latest line, from 1 */
+    uint64_t number; /* number of the latest line, from 1 */
     bool ended, skipping;
     bool crlf; /* the latest line ended in CR LF */
-    bool lent; /* the buffer is somebody else's */
+    bool lent; /* `buffer` belongs to the caller */
 } line_reader;
 
 typedef enum line_kind {
-    LINE_WHOLE,    /* a line, without LF or CR LF */
-    LINE_TOO_LONG, /* one with more than `limit` bytes, which are not kept */
-    LINE_NONE,     /* none is here yet: lines_fill gets more */
-    LINE_END       /* there will be none */
+    LINE_WHOLE,    /* a whole line, without LF or CR LF */
+    LINE_TOO_LONG, /* a line of more than `limit` bytes, which is dropped */
+    LINE_NONE,     /* no whole line has been read yet: call lines_fill */
+    LINE_END       /* the input has ended */
 } line_kind;
 
-/* Opens a file, which may be compressed; path NULL or "-": standard input. `path` must outlive the reader, which is to be closed in any
- * case. Fails with IO, FORMAT, MEMORY. */
+/* Opens a file, which may be compressed; path NULL or "-" is standard input. `path` must outlive the reader. Call
+ * lines_close also after a failure. Fails with IO, FORMAT, MEMORY. */
 vpps_status lines_open(line_reader *r, const char *path, size_t limit);
-/* The lines of a text, which must outlive the reader and is only read; however long they are. */
+/* Reads the lines of a text in memory, of any length. The text must outlive the reader and is not changed. */
 void lines_of(line_reader *r, const char *name, const char *text, size_t len);
 void lines_close(line_reader *r);
 
-/* The next line of what is here; it stays until lines_fill. */
+/* Takes the next line of what has been read; it stays valid until lines_fill. */
 line_kind lines_next(line_reader *r, const char **line, size_t *len);
 
-/* Takes the latest line, which is whole, back: it comes again. */
+/* Puts back the latest line, which must be whole; lines_next returns it again. */
 void lines_back(line_reader *r, const char *line);
 
-/* Reads more, waiting for it. Fails with IO, MEMORY, FORMAT (a damaged compressed file). */
+/* Reads more input, waiting if necessary. Fails with IO, MEMORY, FORMAT (a damaged compressed file). */
 vpps_status lines_fill(line_reader *r);
 
-/* Would lines_fill return at once? A file's always does; a pipe's or a terminal's when somebody has written. */
+/* Returns whether lines_fill would return at once: always for a file; for a pipe or terminal when input is pending. */
 bool lines_ready(const line_reader *r);

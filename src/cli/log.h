@@ -1,21 +1,22 @@
-/* log.h - the run as JSON lines: objects whose "event" is start, engine, batch, epoch or end. */
+/* log.h - writes a run's log: JSON lines, objects whose "event" is start, engine, batch, epoch or end. */
 #pragma once
 
 #include "cli/report.h"
 
-/* NULL path: a log that keeps nothing. `append` continues an existing file, in a line of its own. Fails with IO. */
+/* An open log. log_open with path NULL makes a log that writes nothing; `append` continues an existing file on a new
+ * line. Fails with IO. */
 typedef struct run_log {
     FILE *file;
     const char *path;
-    bool was_cut;  /* the file that is continued did not end with a line */
-    bool started;  /* the start has been written, which comes first */
-    json_t *early; /* what the engine told before; NULL: nothing */
+    bool was_cut;  /* the continued file did not end with a line end */
+    bool started;  /* the "start" event, always the first, has been written */
+    json_t *early; /* engine messages that came before the start; NULL: none */
     uint64_t begin_ns;
 } run_log;
 
 vpps_status log_open(run_log *log, const char *path, bool append);
 vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples);
-/* What the engine tells of itself; before the start it is kept until then. Fails with IO, MEMORY. */
+/* Logs a message of the engine; messages before the "start" event are kept until then. Fails with IO, MEMORY. */
 vpps_status log_engine(run_log *log, const char *line);
 
 vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss, double rate);

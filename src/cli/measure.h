@@ -1,22 +1,22 @@
-/* measure.h - a part of the data measured by all processes of a run. */
+/* measure.h - measures a part of the data with all processes of a run. */
 #pragma once
 
 #include "cli/classes.h"
 #include "cli/session.h"
 #include "cli/task.h"
 
-/* Measures a part. Of several processes each takes some of its examples; all get the same values. Where a score was not finite,
- * in any process, the network has no class for that position: then every value that was measured is NaN, and m->nonfinite is
- * set. Ends early once *stop is not 0 (stop may be NULL): m is not known then. Fails with MEMORY, and as the engine does. */
+/* Measures a part. Each of several processes takes some examples; all get the same values. A score that is not finite,
+ * in any process, gives no class for its position: then m->nonfinite is set and every measured value is NaN. Ends early
+ * once *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
 vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
 
-/* How many positions have a label, and how many are classified right. */
+/* How many positions have a label, and how many of these are classified right. */
 typedef struct accuracy {
     uint64_t n, right;
-    class_counts *classes; /* each pair of label and class is counted there too; NULL: nowhere */
+    class_counts *classes; /* the confusion matrix that counts each position, too; NULL: none */
 } accuracy;
 
 void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);
 
-/* m->value[i] and m->counted[i], of all processes. Fails as session_add_up does. */
+/* Sets m->value[i] and m->counted[i] from the counts of all processes. Fails as session_add_up does. */
 vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m);

@@ -1,15 +1,14 @@
-/* output_files.h - checks outputs: a command must not overwrite its inputs, write two outputs to one file, or replace a file of another
- * program. */
+/* output_files.h - checks a command's outputs: no input is overwritten, no two outputs share a file, no other program's
+ * file is replaced. */
 #pragma once
 
 #include "cli/options.h"
 
-/* Are all outputs that s names (OPTION_OUTPUT) files of their own, and those pictures, tables and traces which are there already made by
- * such an option? Files that are there are compared by device and inode,
- * those that are not by their folder and name, links followed. To be asked before any of them is opened. Fails with
- * ARGUMENT, naming both options; IO, MEMORY. */
+/* Checks all outputs that s names (OPTION_OUTPUT): each is a file of its own, and an existing picture, table or trace
+ * was made by the same kind of option. Existing files are compared by device and inode, others by folder and name,
+ * links followed. Call it before any output is opened. Fails with ARGUMENT, naming both options; IO, MEMORY. */
 vpps_status output_files_check(const settings *s);
 
-/* Can the file be written? What writing does is tried, so that it fails before an hour of training, not after. NULL:
- * nothing is to be written. Fails with IO. */
+/* Checks that a file can be written, by trying it, so that a run fails at once and not after training. NULL: no file.
+ * Fails with IO. */
 vpps_status output_file_check(const char *path);

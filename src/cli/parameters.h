@@ -1,14 +1,17 @@
-/* parameters.h - the options that name parameters of the network, --freeze and --lr-of, and the parameter that --class-weights adds. */
+/* parameters.h - options about single parameters of the network: --freeze, --lr-of, and the parameter that
+ * --class-weights adds. */
 #pragma once
 
 #include "cli/session_state.h"
 
-/* Declares the weights of classes, a frozen vector, and sets config's members for them. They are ones, until class_weights_set or a
- * checkpoint says more. Before the network is made. */
+/* Declares the class weights, a frozen vector of ones until class_weights_set or a checkpoint sets it, and stores it in
+ * *config. Call it before the network is recorded. */
 vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
 
-/* Freezes what --freeze names. Fails with ARGUMENT where the network has no such parameter, and names the nearest one. */
+/* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has
+ * none of that name. */
 vpps_status parameters_freeze(session *x);
 
-/* Sets x->rates to those of --lr-of. Fails as parameters_freeze, and with ARGUMENT (no rate, or a second one of a parameter). */
+/* Sets x->rates to the learning rates of --lr-of. Fails as parameters_freeze does, and with ARGUMENT for a missing or
+ * second rate. */
 vpps_status parameters_take_rates(session *x);

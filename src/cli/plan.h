@@ -1,5 +1,5 @@
-/* plan.h - for `vpps plan` and `vpps kernel`: the cells of a network's first batch, compiled for a GPU, and the kernel that is made of
- * them. No GPU is needed. */
+/* plan.h - for `vpps plan` and `vpps kernel`: compiles the cells of a network's first batch, and the kernel made of
+ * them, for a GPU. No GPU is needed. */
 #pragma once
 
 #include "cli/session.h"
@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* A network, its first batch, and the GPU it is planned for. */
+/* A network, its first batch, and the GPU to compile for. */
 typedef struct planner {
     settings *settings;
     session session;
@@ -23,13 +23,14 @@ typedef struct planner {
 vpps_status planner_open(planner *x, settings *s);
 void planner_close(planner *x);
 
-/* The machine of --arch; without it the GPU that is here, else an sm_90. --sms replaces its number of SMs. */
+/* Returns the GPU that --arch names; without it this machine's GPU, else an sm_90. --sms replaces its number of SMs. */
 vpps_status planner_find_machine(const settings *s, vpps_machine *out);
 
-/* The kernel for x->machine by these rows and threads (0: the profile's first). `s` says how it is compiled: its model, pool and
- * machine are filled in; with no `compile` it is not. Free the plan with vpps_kernel_plan_free in any case. */
+/* Compiles the kernel for x->machine with rpw rows per warp and `threads` threads per CTA (0: the profile's first
+ * choice). *s says how to compile; its model, pool and machine are filled in here; without `compile` nothing is
+ * compiled. Free the plan with vpps_kernel_plan_free also after a failure. */
 vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_specialiser *s, vpps_kernel_plan *plan,
                                char **source, vpps_cubin_report *report);
 
-/* A plan as JSON; NULL: out of memory. */
+/* Returns a plan as JSON; NULL: out of memory. */
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p);

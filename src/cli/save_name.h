@@ -1,17 +1,17 @@
-/* save_name.h - names of checkpoints that hold "{epoch}": a file for each epoch. */
+/* save_name.h - checkpoint names that contain "{epoch}": one file per epoch. */
 #pragma once
 
 #include "vpps.h"
 
-/* Does the name hold "{epoch}"? */
+/* Returns whether a name contains "{epoch}". */
 bool save_name_varies(const char *name);
 
-/* Fails with ARGUMENT where there is more than one "{epoch}", one in a folder's name, or another word in braces. `option` is
- * whose name it is. */
+/* Checks a checkpoint's name. Fails with ARGUMENT, naming `option`, where there is more than one "{epoch}", one in a
+ * folder's name, or another word in braces. */
 vpps_status save_name_check(const char *option, const char *name);
 
-/* The name with the epoch's number in place of "{epoch}", to be freed by the caller. NULL: out of memory. */
+/* Returns the name with the epoch's number for "{epoch}", which the caller frees. NULL: out of memory. */
 char *save_name_of(const char *name, uint32_t epoch);
 
-/* Is `path` that name for some epoch? Then *epoch is its number. */
+/* Returns whether `path` is the name for some epoch, and sets *epoch to its number. */
 bool save_name_matches(const char *name, const char *path, uint32_t *epoch);

@@ -1,20 +1,20 @@
-/* session_state.h - the state of a session: session.c opens it, and other files fill in their parts. */
+/* session_state.h - the struct of a session. session.c opens it; files of single options fill in their members. */
 #pragma once
 
 #include "cli/carry.h"
 #include "cli/corpus.h"
 
-/* What --init took; all zero without. */
+/* What --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {
-    uint32_t parameters; /* of the network; of these: */
-    uint32_t whole;      /* taken as they are */
-    uint32_t partly;     /* taken for the words, characters or classes that the checkpoint has, too */
+    uint32_t parameters; /* the network's parameters; of these: */
+    uint32_t whole;      /* taken as a whole */
+    uint32_t partly;     /* taken in the rows of words, characters or classes that the checkpoint has */
 } init_found;
 
-/* A parameter with a learning rate of its own. */
+/* A parameter with its own learning rate (--lr-of). */
 typedef struct parameter_rate {
     vpps_param param;
-    float lr; /* of the first batch, as --lr is */
+    float lr; /* initial rate, as --lr */
 } parameter_rate;
 
 typedef struct session {
@@ -22,22 +22,23 @@ typedef struct session {
     vpps_model *model;
     vpps_handle *handle;
     vpps_graph *graph;
-    void (*log)(void *context, const char *line); /* what the engine tells; set before opening, else stderr is told */
+    /* Receives the engine's messages; NULL: they go to stderr. Set it before the session is opened. */
+    void (*log)(void *context, const char *line);
     void *log_context;
     void *net;
-    net_scores scores; /* of the batch on the graph: one after the other, in order of its examples' positions */
-    vpps_node *costs;  /* of its examples, those that have one (net_scores) */
+    net_scores scores; /* scores of the batch on the graph, by example and position */
+    vpps_node *costs;  /* losses of the batch's examples that have one (net_scores) */
     uint32_t n_costs;
-    uint32_t n_positions;          /* of scores */
-    vpps_param class_weights;      /* with --class-weights: a frozen vector */
-    carry *carry;                  /* what examples that are added begin with, and leave; NULL: nothing */
-    struct team *team;             /* the processes that train together; NULL: this one alone */
-    const struct tag_chain *chain; /* how a sentence's tags depend on each other; NULL: they do not */
-    struct class_counts *classes;  /* where a measure counts which class is taken for which; NULL: nowhere */
-    vpps_vectors_found vectors;    /* which words' embeddings were pretrained; all zero without --vectors */
+    uint32_t n_positions;          /* number of scores */
+    vpps_param class_weights;      /* --class-weights: a frozen vector */
+    carry *carry;                  /* states that examples begin and end with (--carry); NULL: none */
+    struct team *team;             /* the processes that train together; NULL: only this one */
+    const struct tag_chain *chain; /* dependencies between a sentence's tags; NULL: none */
+    struct class_counts *classes;  /* confusion matrix that measures fill; NULL: none */
+    vpps_vectors_found vectors;    /* words with pretrained embeddings; all zero without --vectors */
     init_found init;
-    parameter_rate *rates; /* of --lr-of, n_rates */
+    parameter_rate *rates; /* the n_rates rates of --lr-of */
     uint32_t n_rates;
-    bool nonfinite;                            /* a score was not finite since this was last set to false */
-    uint64_t trained_losses, trained_examples; /* that session_add_batch has added */
+    bool nonfinite;                            /* some score was not finite since this was last set to false */
+    uint64_t trained_losses, trained_examples; /* totals over all session_add_batch calls */
 } session;

@@ -1,14 +1,14 @@
-/* suggest.h - "did you mean": the known word that is nearest to a misspelled one. */
+/* suggest.h - "did you mean": finds the known word nearest to a misspelled one. */
 #pragma once
 
 #include <stddef.h>
 
 typedef struct suggestion {
-    const char *typed, *word; /* word NULL: nothing is near */
+    const char *typed, *word; /* word NULL: no word is near */
     size_t distance;
 } suggestion;
 
 suggestion suggest_for(const char *typed);
 
-/* Is it nearer than what was tried before? Equally near words: the first one. */
+/* Makes `word` the suggestion if it is nearer than all words tried before. */
 void suggest_try(suggestion *s, const char *word);

@@ -1,7 +1,7 @@
-/* team.h - the processes of a run: found by their launcher (mpirun, srun), they share out examples and agree on the rest.
+/* team.h - the processes of a run, started by a launcher (mpirun, srun): they divide the examples and agree on
+ * everything else.
  *
- * Of a run in one process, every function here does nothing, and the process has rank 0 of 1.
- */
+ * In a run of one process all these functions do nothing, and the process has rank 0 of 1. */
 #pragma once
 
 #include "cli/corpus.h"
@@ -9,57 +9,61 @@
 typedef struct team {
     vpps_communicator *c; /* NULL: one process */
     uint32_t rank, size;
-    uint32_t cores; /* of each process: those that may use the same ones share them out */
-    bool agreed;    /* the latest failure is that of all processes */
-    /* Of tables that are shared out every process has a part when the first one writes a checkpoint: to --save, --save-best. */
+    uint32_t cores; /* cores per process; processes on the same cores divide them */
+    bool agreed;    /* all processes had the latest failure */
+    /* Whether --save and --save-best are given in the first process: then every process writes its rows of divided
+     * tables. */
     bool saves, saves_best;
 } team;
 
-/* First of all in a process that is one of several: see guard.h. */
+/* In a run of several processes: starts the guard (guard.h). Must be the first call of the process. */
 void team_guard(const settings *s);
 
-/* Joins the processes that the launcher started together, if it did and s does not say otherwise; they are busy then.
- * Fails as vpps_communicator_open does. */
+/* Joins the processes that the launcher started together, unless s forbids it; they count as busy (team_busy). Fails as
+ * vpps_communicator_open does. */
 vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
 
-/* How many VPs a process takes: --vps, or without it on a CPU its cores; 0: as many as the device has. */
+/* Returns how many VPs (virtual processors) a process uses: --vps, else on a CPU the number of its cores; 0: as many as
+ * the device has. */
 uint32_t team_vps(const team *t, const settings *s);
 
-/* All processes read, save or measure from here on, for as long as that takes; or no longer. */
+/* While busy, processes read, save or measure, and the watchdog lets the others wait for as long as that takes. */
 void team_busy(const team *t, bool busy);
 
-/* All processes but the first write no files and print nothing. */
+/* Makes every process but the first write no files and print nothing. */
 void team_quieten(team *t, settings *s);
 
-/* Fails with ARGUMENT where there are several processes, which an option does not go with; `t` NULL: there is one. */
+/* Checks that `option`, which needs a single process, is used in one; t NULL: there is one. Fails with ARGUMENT. */
 vpps_status team_alone(const team *t, const char *option);
 
-/* Did all processes get here with OK? Else all fail alike. */
+/* Waits until all processes call it; fails in all of them if one has a status other than OK. */
 vpps_status team_agree(team *t, vpps_status status);
 
-/* Waits for all. */
+/* Waits until all processes call it. */
 vpps_status team_meet(team *t);
 
-/* Do all processes have the same options, data and parameters? `model` is about to be trained. Fails with ARGUMENT in all. */
+/* Checks that all processes have the same options, data and parameters, before `model` is trained. Fails with ARGUMENT
+ * in all. */
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model);
 
-/* What team_compare compares of options: a line each. The caller frees it. NULL: out of memory. */
+/* Returns the options that team_compare compares, one per line, which the caller frees. NULL: out of memory. */
 char *team_options(const settings *s);
 
-/* The sums over all processes. */
+/* Replaces n values by their sums over all processes. */
 vpps_status team_sum(team *t, uint32_t n, double *values);
 
-/* Prints the failure once for all, and ends the other processes unless they fail alike. Returns the exit code. */
+/* Prints a failure once for all processes, and ends the others unless they fail alike. Returns the exit code. */
 int team_fail(team *t, vpps_status status);
 
 /* ---------------------------------------------------------------- examples */
 
-/* What each example's graph is predicted to cost: about how many vertices it has; in *out, by number of the example, to be
- * freed in any case. NULL where there is one process. Fails with MEMORY. */
+/* Sets (*out)[i] to the predicted cost of example i, about its number of vertices; the caller frees *out also after a
+ * failure. *out is NULL in a run of one process. Fails with MEMORY. */
 vpps_status team_costs(const team *t, corpus *c, net_kind kind, const corpus_split *split, uint32_t **out);
 
-/* Of n examples those that this process takes, in their order, into own[], *n_own of them. The dearest ones are dealt first,
- * each to the process with the least so far. Every example is taken by exactly one process. Fails with MEMORY. */
+/* Selects those of n examples that this process takes, in order, into own[0 .. *n_own). Assigns the costliest examples
+ * first, each to the process with the lowest total so far; every example goes to exactly one process. Fails with
+ * MEMORY. */
 vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
                       uint32_t *n_own);

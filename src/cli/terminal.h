@@ -1,15 +1,15 @@
-/* terminal.h - what is printed cannot give the terminal commands. */
+/* terminal.h - keeps printed text from sending commands to the terminal. */
 #pragma once
 
 #include <stdbool.h>
 
-/* From now on control characters other than tabs and line ends, which names in a checkpoint, in data or in options may hold, are printed
- * on standard error as ^X, and so they are on standard output where that is a terminal. To be called before anything is printed. */
+/* From now on prints control characters except tabs and line ends (names in checkpoints, data or options may hold them)
+ * as ^X on standard error, and on standard output where that is a terminal. Call it before anything is printed. */
 void terminal_guard(void);
 
-/* Is standard error a terminal? */
+/* Returns whether standard error is a terminal. */
 bool terminal_is(void);
 int terminal_columns(void);
 
-/* Empties the line that the terminal's cursor is in. */
+/* Clears the line of the terminal's cursor. */
 void terminal_clear_line(void);

@@ -1,17 +1,18 @@
-/* chunks.h - tags of chunks (entities), whatever their scheme: IOB1, IOB2, IOE, IOBES (BIOES), BILOU, BMES, BMEWO. */
+/* chunks.h - tags of chunks (named entities, phrases) in the schemes IOB1, IOB2, IOE, IOBES (BIOES), BILOU, BMES and
+ * BMEWO. */
 #pragma once
 
 #include <stdbool.h>
 #include <string.h>
 
-/* A tag taken apart. */
+/* A tag such as B-PER, split into the letter and the type. */
 typedef struct vpps_chunk_tag {
-    char part;        /* O; B, I, E: a chunk's begin, inside and end; S: a whole one */
-    const char *type; /* "" for O, and for a tag without one */
+    char part;        /* 'O' outside a chunk; 'B', 'I', 'E': first, inner, last word; 'S': the only word */
+    const char *type; /* the chunk's type; "" if the tag has none */
 } vpps_chunk_tag;
 
-/* O, or a letter, and after it nothing or '-' and a type. Of the schemes' letters M is I, L is E, U and W are S. False: it is
- * the tag of no scheme; *tag is then O. */
+/* Splits a tag: a letter alone, or a letter, '-' and the chunk's type. The schemes' other letters are translated: M to
+ * I, L to E, U and W to S. Returns false, with *tag set to O, when the text is a tag of no scheme. */
 static inline bool vpps_chunk_tag_read(const char *text, vpps_chunk_tag *tag) {
     static const char letters[] = "BIESMLUW", parts[] = "BIESIESS";
     *tag = (vpps_chunk_tag){'O', ""};
@@ -22,8 +23,9 @@ static inline bool vpps_chunk_tag_read(const char *text, vpps_chunk_tag *tag) {
     return true;
 }
 
-/* Does a chunk go on from a tag to the next one, both of the same type? Else one ends after the first, if that is not O,
- * and one begins at the second, if that is not O. As conlleval has it (Tjong Kim Sang and Buchholz 2000). */
+/* Returns whether two neighbouring tags of one type, given by their letters, belong to the same chunk. If not, a chunk
+ * ends after the first tag and another begins at the second one, except at O. The rule is conlleval's (Tjong Kim Sang
+ * and Buchholz 2000). */
 static inline bool vpps_chunk_goes_on(char before, char now) {
     return (before == 'B' || before == 'I') && (now == 'I' || now == 'E');
 }

@@ -1,4 +1,4 @@
-/* constituents.h - the inside of n-ary trees, for their reader. */
+/* constituents.h - the struct that holds constituent trees with any number of children, for the files that fill it. */
 #pragma once
 
 #include "vocab.h"
@@ -6,7 +6,7 @@
 struct vpps_constituents {
     vpps_vocab *vocab, *labels;
     vpps_labels form;
-    vpps_constituent *nodes; /* of all trees, one after the other */
+    vpps_constituent *nodes; /* the nodes of all trees, tree after tree */
     size_t n_nodes;
     struct vpps_constituent_range {
         size_t first_node;
@@ -15,8 +15,8 @@ struct vpps_constituents {
     uint32_t n_trees;
 };
 
-/* Says that the trees from number `first` on stand at `line` of their text. */
+/* Sets the line number that messages name to `line` for all trees from number `first` on. */
 void vpps_constituents_set_line(vpps_constituents *c, uint32_t first, uint32_t line);
 
-/* How long a label is without the function tags and indices at its end. */
+/* Returns a label's length without the function tags and indices at its end: 2 for NP-SBJ-1. */
 size_t vpps_label_without_tags(const char *label, size_t len);

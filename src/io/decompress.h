@@ -1,9 +1,9 @@
-/* decompress.h - the forms of compressed data that are read, told by their first bytes. */
+/* decompress.h - the supported compression formats (codecs), recognised by a file's first bytes. */
 #pragma once
 
 #include "vpps.h"
 
-/* What a step takes from, and where it writes to; it moves both. */
+/* The input and output buffers of a decompression step, which advances `in` and `out`. */
 typedef struct vpps_pieces {
     const unsigned char *in, *in_end;
     char *out, *out_end;
@@ -11,19 +11,19 @@ typedef struct vpps_pieces {
 
 typedef struct vpps_codec {
     const char *name;
-    /* Do data that begin with these bytes have the form? */
+    /* Returns whether data that begin with these bytes have the codec's format. */
     bool (*begins)(const unsigned char *bytes, size_t n);
-    /* NULL: out of memory. */
+    /* Returns a new decompression state, NULL when out of memory. */
     void *(*open)(void);
-    /* Decompresses some of what is in. *inside, which is kept from step to step: data must follow; else they may end
-     * here. `name` is the file's, in messages. Fails with FORMAT, MEMORY. */
+    /* Decompresses from `in` to `out` until one of them is used up. *inside says whether compressed data must follow;
+     * the caller keeps it from step to step. `name` is the file's name for messages. Fails with FORMAT, MEMORY. */
     vpps_status (*step)(void *state, const char *name, vpps_pieces *pieces, bool *inside);
     void (*close)(void *state);
 } vpps_codec;
 
-/* So many bytes tell the form. */
+/* The number of first bytes from which vpps_codec_of recognises every format. */
 #define VPPS_CODEC_BYTES 10
 
-/* The codec of data that begin with these bytes; NULL: they are not compressed. Fails with FORMAT for what is compressed
- * in a form that is not read. */
+/* Finds the codec for data that begin with these bytes; *codec is NULL for uncompressed data. Fails with FORMAT for a
+ * compression format that is not supported. */
 vpps_status vpps_codec_of(const char *name, const unsigned char *bytes, size_t n, const vpps_codec **codec);

@@ -1,4 +1,4 @@
-/* edge_lists.h - graphs whose edges have types, as lists of nodes and edges:
+/* edge_lists.h - a text format for graphs whose edges have types:
  *
  *     graph toxic
  *     node carbon ring 0.5
@@ -6,46 +6,48 @@
  *     # the first node, the second one, the type
  *     edge 1 2 double
  *
- * A line begins with a keyword; words have white space between. Lines that begin with '#', and those without words, are skipped.
- *   graph [LABEL]                     a graph begins; it has at least one node
- *   node WORD [LABEL [NUMBER ...]]    nodes are numbered 1, 2, ... in their graph. As many numbers as edge_lists.numbers says
- *   edge FROM TO [TYPE]               between nodes above it. Edges without a type have "-", which is one
- * "-" stands for a label that is not known.
- */
+ * A line begins with a keyword; white space separates its words. Lines that begin with '#' and blank lines are
+ * skipped.
+ *   graph [LABEL]                     begins a graph, which has at least one node
+ *   node WORD [LABEL [NUMBER ...]]    adds a node, numbered from 1 in its graph, with edge_lists.numbers NUMBERs
+ *   edge FROM TO [TYPE]               adds an edge between two earlier nodes of the graph; without TYPE its type is "-"
+ * The label "-" stands for an unknown one. */
 #pragma once
 
 #include "vpps_data.h"
 
-/* Nodes of a graph, from 0; the type is an id of edge_lists.types. */
+/* An edge between two nodes, numbered from 0 within their graph; its type is an id of edge_lists.types. */
 typedef struct vpps_edge {
     uint32_t from, to, type;
 } vpps_edge;
 
 typedef struct vpps_edge_lists {
     vpps_vocab *types;
-    float *values;    /* `numbers` of each node */
-    vpps_edge *edges; /* of all graphs */
+    float *values;    /* per node, its `numbers` features */
+    vpps_edge *edges; /* the edges of all graphs, graph after graph */
     struct vpps_edge_list {
         size_t first_node, first_edge;
         uint32_t n_edges;
     } * graphs;
     size_t n_edges;
-    uint32_t numbers; /* the caller sets it before anything is read */
+    uint32_t numbers; /* features per node; the caller sets it before reading */
 } vpps_edge_lists;
 
-/* An empty one. Fails with MEMORY. */
+/* Makes an empty collection of graphs. Fails with MEMORY. */
 vpps_status vpps_edge_lists_create(vpps_edge_lists **out);
 void vpps_edge_lists_destroy(vpps_edge_lists *e);
 
-/* Which labels are read: the others are left out. */
+/* Which labels a reader takes: those of nodes, those of graphs, or none. */
 typedef enum vpps_edge_labels { VPPS_NODE_LABELS, VPPS_GRAPH_LABELS, VPPS_NO_LABELS } vpps_edge_labels;
 
-/* Adds all graphs of a text, or none, to e and, as sentences, to `nodes`, of which there must be as many in both: the words of a
- * sentence are a graph's nodes, its tags their labels (VPPS_NO_WORD: none), or its label is the graph's. Fails with FORMAT, MEMORY, and
- * STATE where other labels were read before. */
+/* Adds the graphs of a text to e, and one sentence per graph to `nodes`: words are the graph's nodes. With
+ * VPPS_NODE_LABELS the sentence's tags are the nodes' labels (VPPS_NO_WORD: unlabelled), with VPPS_GRAPH_LABELS its
+ * label is the graph's. e and `nodes` must hold equally many entries before. Adds nothing on failure. Fails with
+ * FORMAT, MEMORY, and STATE when earlier texts were read with other labels. */
 vpps_status vpps_edge_lists_read_text(vpps_edge_lists *e, vpps_sentences *nodes, const char *name, const char *text,
                                       size_t len, vpps_edge_labels labels);
 
-/* Where a label belongs in a line of the format: of a node or a graph, begin == end where there is none. False: the line is neither. */
+/* Finds the label in one line of the format, a node's or a graph's: *at .. *label_end, which is empty where the line
+ * has no label. Returns false for a line that can have no such label. */
 bool vpps_edge_lists_label(const char *begin, const char *end, vpps_edge_labels labels, const char **at,
                            const char **label_end);

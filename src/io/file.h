@@ -1,7 +1,8 @@
-/* file.h - whole files. */
+/* file.h - reads whole files. */
 #pragma once
 
 #include "descriptor.h"
 
-/* Reads a whole file, decompressed if it is compressed (stream.h), into memory that the caller frees. Fails with IO, FORMAT, MEMORY. */
+/* Reads a whole file into memory that the caller frees. Compressed files are decompressed (stream.h). Fails with IO,
+ * FORMAT, MEMORY. */
 vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes);

@@ -1,4 +1,4 @@
-/* language.h - the words and the rules of the generated language (see language.c, which alone includes it). */
+/* language.h - the vocabulary and the grammar of the generated language; only language.c includes this file. */
 #pragma once
 
 /* A class is a list of words, the frequent ones first, or for names lists of pieces, parted by '|': every choice of one of each makes a
@@ -94,5 +94,5 @@ static const struct {
     {"clear_organisation", "4 FIRM_NAME; 2 firm FIRM_BACK; 1 FIRM_FRONT OF city", 5},
 };
 
-/* The tag of a name's first word; the one after it is that of its other words, and of letters inside words. */
+/* Chunk tags. A tag that begins a name is followed by the tag of the name's other words and of letters inside words. */
 static const char *const tag_names[] = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"};

@@ -1,12 +1,12 @@
-/* lattices.h - the internals of lattices, for the reader and the builder that fill them. */
+/* lattices.h - the struct that holds lattices, for the files that fill it. */
 #pragma once
 
 #include "vpps_data.h"
 
 struct vpps_lattices {
-    uint32_t *tags; /* a number a node */
+    uint32_t *tags; /* one tag per node */
     size_t n_nodes;
-    uint32_t *first_arcs; /* a number a node, and one more a lattice; counted from the lattice's first arc */
+    uint32_t *first_arcs; /* per node, and one more per lattice: the index of its first arc within the lattice */
     vpps_lattice_arc *arcs;
     size_t n_arcs;
     struct vpps_lattice_range {
@@ -14,10 +14,10 @@ struct vpps_lattices {
         uint32_t n_nodes, line;
     } * ranges;
     uint32_t n_lattices;
-    uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest */
+    uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest id */
 };
 
-/* The lattices' extent: what a failed reader puts back. */
+/* The size of all data in a vpps_lattices; a reader that fails restores it. */
 typedef struct vpps_lattices_mark {
     size_t n_nodes, n_arcs;
     uint32_t n_lattices, tag_ids, character_ids, word_ids;
@@ -26,8 +26,9 @@ typedef struct vpps_lattices_mark {
 vpps_lattices_mark vpps_lattices_extent(const vpps_lattices *l);
 void vpps_lattices_restore(vpps_lattices *l, vpps_lattices_mark mark);
 
-/* A lattice is added in this order: begin, all tags, then for each node all arcs into it and the end of the node, end.
- * `line` is where it begins in its text, 0 without one. All fail with MEMORY. */
+/* Add a lattice in this order: begin; add_tag for every node; for each node add_arc for every arc into it, then
+ * end_node; end. `line` is the lattice's first line in its text, 0 without a text. The calls that return a status fail
+ * with MEMORY. */
 vpps_status vpps_lattices_begin(vpps_lattices *l, uint32_t line);
 vpps_status vpps_lattices_add_tag(vpps_lattices *l, uint32_t tag);
 vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from, uint32_t id);

@@ -1,4 +1,4 @@
-/* output_place.h - the file that an output's path leads to. */
+/* output_place.h - resolves an output's path to the file that will be written. */
 #pragma once
 
 #include "vpps.h"
@@ -7,23 +7,27 @@
 #include <sys/stat.h>
 
 typedef struct vpps_output_place {
-    int descriptor; /* of this process, which the path names (/dev/stdout is 1); -1: none, and what follows is set */
-    int folder;     /* descriptor (O_PATH) of the folder that holds the file */
-    char base[NAME_MAX + 1]; /* the file's name in it; empty where the path ends in '/' */
+    /* The descriptor of this process that the path names (/dev/stdout is 1). -1: the path names a file, and the other
+     * members are set. */
+    int descriptor;
+    int folder;              /* descriptor (O_PATH) of the folder that holds the file */
+    char base[NAME_MAX + 1]; /* the file's name within the folder; empty for a path that ends in '/' */
     bool exists;
-    struct stat info; /* of the file, if it exists */
+    struct stat info; /* the file's stat(2), if it exists */
 } vpps_output_place;
 
-/* Finds the place; to be closed if it succeeds. Links at the path's end are followed, also one to a file that is not there yet. Each
- * link is read by its folder's descriptor, and refused as Linux with protected_symlinks refuses it (proc_sys_fs(5)), whether or not
- * the system does: in a folder with the sticky bit that all may write to, a link must be of this user or of the folder's owner.
- * So must be a file that is there already, which another user may have put there to get the output. Fails with IO: a folder or
- * file that cannot be looked at (that it is not there is no failure), a circle of links, another user's file. */
+/* Resolves a path; the caller closes the place after success. Follows symbolic links at the path's end, even to files
+ * that do not exist yet. Links are judged as Linux's protected_symlinks does (proc_sys_fs(5)), whether or not the
+ * system does: in a folder with the sticky bit that everybody may write to, a link must belong to this user or to the
+ * folder's owner. The same holds for an existing file, which another user may have planted to capture the output. Fails
+ * with IO: a folder or file cannot be examined (a missing file is no failure), links form a circle, or the file is
+ * another user's. */
 vpps_status vpps_output_find(vpps_output_place *place, const char *path);
 void vpps_output_place_close(vpps_output_place *place);
 
-/* Is it a regular file that holds something? */
+/* Returns whether the place is a non-empty regular file. */
 bool vpps_output_holds_bytes(const vpps_output_place *place);
 
-/* Opens the file itself with open(2)'s flags, or copies the descriptor. -1: errno tells why not. Waits for a FIFO's other end. */
+/* Opens the file with open(2)'s flags, or duplicates the descriptor; waits for the other end of a FIFO. Returns -1 on
+ * failure, with the reason in errno. */
 int vpps_output_place_open(const vpps_output_place *place, int flags);

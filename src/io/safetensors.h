@@ -1,92 +1,93 @@
-/* safetensors.h - checkpoints on disk: the safetensors format, written atomically, and checked completely when it is read.
+/* safetensors.h - checkpoints on disk in the safetensors format: written atomically, checked completely when read.
  *
- * Format (github.com/huggingface/safetensors, README section "Format"): 8 bytes, the header's length N as an unsigned
- * little-endian integer; N bytes of JSON that begin with '{' and may be padded with spaces; the tensors' bytes,
- * row-major and little-endian. The JSON object maps a tensor's name to {"dtype", "shape", "data_offsets": [begin,
- * end)}, offsets counted from the first byte after the header; "__metadata__" maps strings to strings. Names are
- * unique and the ranges tile the data: no hole, no overlap, nothing after them.
- */
+ * Format (github.com/huggingface/safetensors, README section "Format"): 8 bytes, the header's length N as an
+ * unsigned little-endian integer; N bytes of JSON that begin with '{' and may be padded with spaces; the tensors'
+ * bytes, row-major and little-endian. The JSON object maps a tensor's name to {"dtype", "shape", "data_offsets":
+ * [begin, end]}: offsets from the first byte after the header, `end` exclusive; "__metadata__" maps strings to
+ * strings. Names are unique, and the ranges tile the data: no hole, no overlap, nothing after them. */
 #pragma once
 
 #include "vpps.h"
 
-#define VPPS_SAFETENSORS_DIMS 8                            /* at most, of a tensor that is read */
-#define VPPS_SAFETENSORS_HEADER_BYTES (100u * 1000 * 1000) /* at most: the format's own limit */
+#define VPPS_SAFETENSORS_DIMS 8                            /* most dimensions of a tensor in a file that is read */
+#define VPPS_SAFETENSORS_HEADER_BYTES (100u * 1000 * 1000) /* longest header: the format's own limit */
 
 /* One tensor to write: float32, row-major, dims[0] outermost. n_dims 0 is a scalar; a dimension may be 0. */
 typedef struct vpps_safetensors_tensor {
     const char *name; /* UTF-8, non-empty, not "__metadata__" */
     uint32_t n_dims;  /* 0 .. 3 */
     uint64_t dims[3];
-    const float *data; /* borrowed during the write; may be NULL when a dimension is 0 */
+    const float *data; /* borrowed during the write; may be NULL when a dimension is 0, or with a source */
 } vpps_safetensors_tensor;
 
-/* A source of tensors that are not in memory: those without data. read: up to `room` elements of tensor number `i`, from element `first`
- * on, as many rows (of all dimensions but the outermost) as it likes, at least one; *got tells how many elements. Elements of a tensor are
- * requested in their order. A failure of `read` is the caller's failure. */
+/* Supplies the values of tensors whose `data` is NULL because they are not in memory. `read` stores elements of tensor
+ * number i from element `first` on in `out`: one or more whole rows (indices of dimension 0), at most `room` elements;
+ * *got is the number stored. A tensor's elements are requested in order. A failure of `read` is returned to the caller
+ * of the write. */
 typedef struct vpps_safetensors_source {
     vpps_status (*read)(void *context, size_t i, uint64_t first, size_t room, float *out, size_t *got);
     void *context;
 } vpps_safetensors_source;
 
-/* Writes n tensors in the order given, and m metadata pairs, as output.h does: whatever happens, the path afterwards holds
- * either its old content or all of the new one. Equal arguments give equal bytes.
- * Fails with ARGUMENT (a name or key that is repeated, empty or not UTF-8, n_dims > 3, a size that overflows),
- * IO (the message names the path, the step and the system's reason), MEMORY. */
+/* Writes n tensors in the order given and m metadata pairs, atomically (output.h). Equal arguments give equal bytes.
+ * Fails with ARGUMENT (a name or key that is repeated, empty or not UTF-8, n_dims > 3, a size that overflows), IO (the
+ * message names the path, the step and the system's reason), MEMORY. */
 vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                    const vpps_metadata *metadata, size_t m);
 
-/* A checksum of the tensors' bytes, in their order, as text: "vpps-64 " and 16 hexadecimal digits (base/hash.h,
- * seed 0, of all that follows the header). In the metadata of a file it stands under this key. Files whose checksum begins with "xxh3-64 "
- * are read without a check. */
+/* Computes a checksum of the tensors' bytes, in their order, as text: "vpps-64 " and 16 hexadecimal digits (base/hash.h
+ * with seed 0, over all bytes after the header). VPPS_CHECKSUM_KEY is the checksum's key in a file's metadata. Files
+ * whose checksum begins with "xxh3-64 " are read without a check. */
 #define VPPS_CHECKSUM_KEY "vpps.checksum"
 #define VPPS_CHECKSUM_BYTES 32
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);
 
-/* Both, of tensors some of which come from a source (NULL: none does). */
+/* vpps_safetensors_write and vpps_safetensors_checksum for tensors some of which come from a source; `source` may be
+ * NULL. */
 vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                         const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source);
 vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
                                            const vpps_safetensors_source *source, char text[VPPS_CHECKSUM_BYTES]);
 
-/* A file that was read and checked as a whole. Immutable; reading from several threads is safe. */
+/* A file that was opened and checked as a whole. Immutable; several threads may read from it. */
 typedef struct vpps_safetensors vpps_safetensors;
 
-/* One tensor of a file. The strings and `bytes` live as long as the file. */
+/* One tensor of a file. The strings and `bytes` live as long as the open file. */
 typedef struct vpps_safetensors_info {
     const char *name;
     const char *dtype; /* as the format spells it: "F32", "BF16", ... */
     uint32_t n_dims;
-    uint64_t dims[VPPS_SAFETENSORS_DIMS]; /* entries past n_dims are 1 */
+    uint64_t dims[VPPS_SAFETENSORS_DIMS]; /* dimensions after n_dims are 1 */
     uint64_t n_elems;
-    const unsigned char *bytes; /* as in the file: may be unaligned */
+    /* the values in the file's encoding, possibly unaligned; NULL after vpps_safetensors_open_on_disk */
+    const unsigned char *bytes;
     uint64_t n_bytes;
 } vpps_safetensors_info;
 
-/* Opens and checks a file: after OK every tensor lies inside it. Its content is read into memory, so changing or
- * replacing the file afterwards changes nothing here. Fails with IO (cannot be opened or read), FORMAT (what is wrong,
- * and where), MEMORY. */
+/* Opens and checks a file, and reads its content into memory: later changes to the file have no effect. After OK
+ * every tensor lies inside the content. Fails with IO (cannot be opened or read), FORMAT (what is wrong, and where),
+ * MEMORY. */
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path);
 
-/* The same without the content, which calls read when they need it; tensors' `bytes` are NULL. If vpps_output replaces the file meanwhile,
- * they read the old one. */
+/* Opens and checks a file without reading the tensors' values: the calls that need values read them from disk, and
+ * every `bytes` is NULL. If vpps_output replaces the file meanwhile, the calls still read the old content. */
 vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *path);
 
-/* The same from memory, which is copied; `name` stands for the path in messages. */
+/* Parses a file's content in memory, and copies it. `name` stands for the path in messages. */
 vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, const void *bytes, size_t n_bytes);
 
-/* Are the tensors' bytes those that the file's metadata has a checksum of? A file without one is taken as it is. Fails with
- * FORMAT; on disk also with IO, MEMORY. */
+/* Compares the tensors' bytes with the checksum in the metadata; a file without a checksum passes. Fails with FORMAT
+ * when they differ; for a file on disk also with IO, MEMORY. */
 vpps_status vpps_safetensors_verify(const vpps_safetensors *file);
 
-/* NULL is allowed. */
+/* Frees an open file; NULL is allowed. */
 void vpps_safetensors_close(vpps_safetensors *file);
 
-/* Iteration, in the order of the data in the file: i < count. */
+/* The number of tensors, and tensor i < count in the order of the data in the file. */
 size_t vpps_safetensors_count(const vpps_safetensors *file);
 const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, size_t i);
 
-/* By name; NULL when there is none. */
+/* Finds a tensor by its name. Returns NULL when there is none. */
 const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file, const char *name);
 
 /* Copies tensor `name` to `out`, n_elems floats. Fails with FORMAT, out untouched, when the tensor is missing, its
@@ -95,13 +96,14 @@ const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file,
 vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims,
                                       const uint64_t *dims, float *out);
 
-/* The same of elements [first, first + n) alone, which are there. Fails with IO, too. */
+/* Copies elements [first, first + n) of tensor `name` to `out`; the range must lie inside the tensor. Fails as
+ * vpps_safetensors_read_f32 does, and with IO. */
 vpps_status vpps_safetensors_read_part(const vpps_safetensors *file, const char *name, uint32_t n_dims,
                                        const uint64_t *dims, uint64_t first, size_t n, float *out);
 
-/* The value of a metadata key, NULL when absent; lives as long as the file. */
+/* Returns the value of a metadata key, NULL when it is absent. The text lives as long as the open file. */
 const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key);
 
-/* All metadata pairs, in order of their keys: i < metadata_count. */
+/* The number of metadata pairs, and pair i < metadata_count in the order of keys. */
 size_t vpps_safetensors_metadata_count(const vpps_safetensors *file);
 vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t i);

@@ -1,4 +1,4 @@
-/* safetensors_file.h - an open safetensors file's inside, shared by what reads it. */
+/* safetensors_file.h - the struct of an open safetensors file, for the files that read it. */
 #pragma once
 
 #include "json.h"
@@ -10,33 +10,34 @@ _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "tensors are copied between file
 
 struct vpps_safetensors {
     char *path;
-    vpps_json header;                /* owns all strings */
-    vpps_safetensors_info *infos;    /* in the order of their data */
-    vpps_safetensors_info **by_name; /* in ascending order of names */
+    vpps_json header;                /* owns the strings of infos and metadata */
+    vpps_safetensors_info *infos;    /* the tensors, in the order of their data */
+    vpps_safetensors_info **by_name; /* the tensors, in ascending order of their names */
     size_t n_infos;
-    vpps_metadata *metadata; /* in ascending order of keys */
+    vpps_metadata *metadata; /* metadata pairs, in ascending order of their keys */
     size_t n_metadata;
-    unsigned char *data; /* the data_bytes after the header; NULL: in the file, from byte data_at on */
+    /* the data_bytes after the header; NULL: they stay on disk, from byte data_at of the file on */
+    unsigned char *data;
     uint64_t data_bytes, data_at;
-    int fd; /* -1: none */
+    int fd; /* the file's descriptor while data stay on disk, else -1 */
 };
 
-/* The header's length from the file's first 8 bytes, checked against how long the whole file is. Fails with FORMAT. */
+/* Returns the header's length from the file's first 8 bytes, checked against the file's length. Fails with FORMAT. */
 vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
                                            uint64_t *header_bytes);
 
-/* Fills all but path and data from the header, given how many bytes follow it: then the tensors tile exactly these,
- * in the order of infos; their `bytes` are still NULL. Fails with FORMAT, MEMORY. */
+/* Parses the header and fills all of *file but path and data; data_bytes is the number of bytes after the header. After
+ * OK the tensors tile these bytes in the order of infos; every `bytes` is still NULL. Fails with FORMAT, MEMORY. */
 vpps_status vpps_safetensors_parse_header(vpps_safetensors *file, const char *header, size_t header_bytes,
                                           uint64_t data_bytes);
 
-/* For printf: a checksum's text, and how that of another hash begins, which is not checked. */
+/* printf's format of a checksum's text; and the beginning of checksums by another hash, which are not checked. */
 #define VPPS_CHECKSUM_FORMAT "vpps-64 %016llx"
 #define VPPS_CHECKSUM_OTHER "xxh3-64 "
 
-/* A FORMAT failure that names the file. */
+/* Fails with FORMAT and a message that names the file. */
 #define VPPS_FAIL_SAFETENSORS(path, format, ...)                                                                       \
     vpps_fail(VPPS_FORMAT, "%s%s: not a valid safetensors file: " format, VPPS_PATH_ARGS(path), __VA_ARGS__)
 
-/* For printf's "%.*s": a name from a file, cut so that it leaves room in the message. */
+/* Two arguments for printf's "%.*s": a name from a file, cut to 100 bytes to leave room in the message. */
 #define VPPS_NAME_ARGS(name) (int)(strlen(name) > 100 ? 100 : strlen(name)), (name)

@@ -1,35 +1,37 @@
-/* stream.h - the bytes of a file, or of memory, one after the other; decompressed when their beginning says so. */
+/* stream.h - reads a file or memory sequentially; decompresses when the first bytes are those of a compression
+ * format. */
 #pragma once
 
 #include "vpps.h"
 
 typedef struct vpps_stream vpps_stream;
 
-/* Waits for a pipe's writer only once it has been opened. Fails with IO, FORMAT (compressed in a form that is not read),
- * MEMORY. */
+/* Opens a file. Opening does not wait for a pipe's writer; the first read does. Fails with IO, FORMAT (an unsupported
+ * compression format), MEMORY. */
 vpps_status vpps_stream_open(vpps_stream **out, const char *path);
-/* The bytes must live as long as the stream, as must `name` of either. */
+/* Reads from memory. The bytes must outlive the stream; so must `name`, and vpps_stream_open's path. */
 vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *bytes, size_t n_bytes);
 void vpps_stream_close(vpps_stream *s);
 
 const char *vpps_stream_name(const vpps_stream *s);
-/* How many bytes there are, where that is known at once; else 0. */
+/* Returns the source's size in bytes where it is known without reading, else 0. */
 size_t vpps_stream_size(const vpps_stream *s);
 
-/* The following fail with IO, FORMAT (damaged data), MEMORY. */
+/* All following calls that return a status fail with IO, FORMAT (damaged data), MEMORY. */
 
-/* Takes n bytes, or those up to the end; *got tells how many. */
+/* Takes n bytes, or fewer at the end; *got is the number taken. */
 vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got);
 
-/* Shows the next bytes without taking them: n, or more, or all up to the end. They stay until the next call. */
+/* Shows at least the next n bytes, or all up to the end, without taking them; *got is their number. They stay valid
+ * until the next call. */
 vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_t *got);
-/* Takes n bytes that a peek has shown. */
+/* Takes n bytes that vpps_stream_peek has shown. */
 void vpps_stream_skip(vpps_stream *s, size_t n);
 
-/* Shows the next bytes up to the first `stop`, and maybe more; *found is there, or NULL: the first `most` bytes, or all up
- * to the end, have none. */
+/* Shows the next bytes up to the first `stop`, perhaps more, without taking them. *found points to the first `stop`;
+ * NULL: the first `most` bytes, or all bytes up to the end, have none. */
 vpps_status vpps_stream_find(vpps_stream *s, char stop, size_t most, const char **bytes, size_t *got,
                              const char **found);
 
-/* The next line, without LF or CR LF, which stays until the next call; *line is NULL at the end. */
+/* Takes the next line, without LF or CR LF; it stays valid until the next call. *line is NULL at the end. */
 vpps_status vpps_stream_line(vpps_stream *s, const char **line, size_t *len);

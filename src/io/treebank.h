@@ -1,11 +1,11 @@
-/* treebank.h - the internals of a treebank, for the reader and the generators that fill it. */
+/* treebank.h - the struct that holds binary trees, for the reader and the generators that fill it. */
 #pragma once
 
 #include "vocab.h"
 
 struct vpps_treebank {
     vpps_vocab *vocab;
-    vpps_tree_node *nodes; /* of all trees, one after the other */
+    vpps_tree_node *nodes; /* the nodes of all trees, tree after tree */
     size_t n_nodes;
     struct vpps_tree_range {
         size_t first_node;
@@ -15,7 +15,7 @@ struct vpps_treebank {
     uint32_t classes;
 };
 
-/* A treebank's extent: what a failed reader or generator puts back. */
+/* The size of all data in a vpps_treebank; a reader or generator that fails restores it. */
 typedef struct vpps_treebank_mark {
     size_t n_nodes;
     uint32_t n_trees, n_words, classes;
@@ -24,13 +24,13 @@ typedef struct vpps_treebank_mark {
 vpps_treebank_mark vpps_treebank_extent(const vpps_treebank *tb);
 void vpps_treebank_restore(vpps_treebank *tb, vpps_treebank_mark mark);
 
-/* Appends a node to the tree that is being built, the one that starts at node `first`; *index is its number in that
- * tree. Inner nodes give word VPPS_NO_WORD. Fails with MEMORY. */
+/* Appends a node to the tree under construction, which starts at node `first`; *index is the new node's number in that
+ * tree. An inner node's word must be VPPS_NO_WORD. Fails with MEMORY. */
 vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_node node, int32_t *index);
 
-/* Makes the nodes from `first` on a tree; their count is odd, a binary tree's. `line` is where it begins in its text, 0
- * without one. Fails with MEMORY. */
+/* Makes the nodes from `first` on a tree; their count must be odd, since trees are binary. `line` is the tree's first
+ * line in its text, 0 without a text. Fails with MEMORY. */
 vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line);
 
-/* Says that the trees from number `first` on stand at `line` of their text. */
+/* Sets the line number that messages name to `line` for all trees from number `first` on. */
 void vpps_treebank_set_line(vpps_treebank *tb, uint32_t first, uint32_t line);

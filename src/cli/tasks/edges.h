@@ -1,7 +1,8 @@
-/* edges.h - generated graphs with edges of types. */
+/* edges.h - generates graphs whose edges have types. */
 #pragma once
 
 #include "io/edge_lists.h"
 
-/* The text of n graphs, to be freed. *bytes is its length. NULL: out of memory. */
+/* Returns n graphs as text of *bytes bytes, which the caller frees, with `numbers` features per node. NULL: out of
+ * memory. */
 char *edges_generate(uint64_t seed, uint32_t n, uint32_t numbers, size_t *bytes);

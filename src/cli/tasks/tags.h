@@ -1,47 +1,49 @@
-/* tags.h - tags as classes, and how they are measured. */
+/* tags.h - tags as classes: reading, measuring and predicting them. */
 #pragma once
 
 #include "cli/task.h"
 
-/* Reads sentences with tags: word|TAG lines, columns, or CoNLL-U, whichever the text looks like, or what options say of
- * its columns. What is odd is noted in c. */
+/* Reads tagged sentences: word|TAG lines, columns or CoNLL-U, by the look of the text or by the options about columns.
+ * Notes oddities in c. */
 vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
 
-/* For prediction: how sentences are read of which `text` is the first, the whole lines that are there. `form`: AUTO, TEXT,
+/* Prediction: finds how sentences are read from `text`, the first whole lines of the input. `form`: INPUT_AUTO, TEXT,
  * TAGGED or COLUMNS. Fails with ARGUMENT (--word-column, --tag-column). */
 vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
                       input_reading *in);
 
-/* Reads a sentence that is word|TAG or columns as c->input says. */
+/* Reads one sentence in word|TAG or columns, as c->input says. */
 vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text);
 
-/* A network's tags, its classes: those of the training part. */
+/* Makes the network's classes from the training part's tags. */
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 
-/* The same with the words, where the training part is sentences; the ids of a split's words and tags. */
+/* tags_learn_sentences makes classes and the vocabulary of words from a training part of sentences; tags_map_sentences
+ * maps a split's words and tags to their ids. */
 vpps_status tags_learn_sentences(corpus *c, const settings *s);
 vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split);
 
-/* Measures tags: entities' F1 (NaN where tags are not of the kind that conlleval knows) and accuracy. `all` is the
- * split's vocabulary of tags, gold(split, i) an example's, n of them, in it. */
+/* Measures tags: the entities' F1 (NaN where tags are not of a scheme that conlleval knows) and accuracy. `all` is the
+ * split's vocabulary of tags; gold(split, i, &n) returns example i's n tags in it. */
 vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_vocab *all,
                          const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n),
                          const volatile int *stop, measures *m);
 
 /* A sentence to be tagged. */
 typedef struct tags_sentence {
-    uint32_t n;                  /* words */
-    const vpps_vocab *words;     /* NULL: they have no names, and only tags are told */
-    const uint32_t *ids;         /* of the words */
-    const vpps_vocab *gold;      /* of the tags in its text; NULL: it has none */
-    const uint32_t *gold_ids;    /* "_" stands for a missing one */
-    const vpps_sentences *lines; /* where its words' lines are, as sentence `i`; NULL: they have none */
+    uint32_t n;                  /* number of words */
+    const vpps_vocab *words;     /* NULL: words have no names, and only tags are printed */
+    const uint32_t *ids;         /* the words' ids */
+    const vpps_vocab *gold;      /* names of the tags in the sentence's text; NULL: untagged */
+    const uint32_t *gold_ids;    /* the text's tags; a missing one is printed as "_" */
+    const vpps_sentences *lines; /* the sentences whose number i has the words' lines; NULL: no lines */
     uint32_t i;
 } tags_sentence;
 
-/* What a network says of n examples from `first` on, of which sentence_of(c, split, i) is number i: word|TAG with spaces between
- * (word|GOLD|TAG with a->gold), as JSON, or (a->rows) "LINE<TAB>TAG<TAB>GOLD<TAB>WORD" rows, LINE the word's line in its text. Where tags
- * depend on each other, a score is the probability of the word's tag whatever the others are. Uses the session's graph. */
+/* Predicts n examples from `first` on; sentence_of(c, split, i) returns example i. Prints word|TAG separated by spaces
+ * (word|GOLD|TAG with a->gold), JSON, or, with a->rows, rows "LINE<TAB>TAG<TAB>GOLD<TAB>WORD", LINE being the word's
+ * line in its text. Where tags depend on each other, a score is the marginal probability of the word's tag. Uses the
+ * session's graph. */
 vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,
                          tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i));
 

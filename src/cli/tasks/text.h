@@ -1,10 +1,10 @@
-/* text.h - how a language model is measured. */
+/* text.h - measures language models. */
 #pragma once
 
 #include "cli/task.h"
 
-/* exp of the mean loss of a split's positions, as far as *stop lets it, into value[first], and how many there are into
- * counted[first]; after it the share of them that are unknown words, said as <unk>. */
+/* Sets m->value[first] to the perplexity of a split, exp of the mean loss of its positions, and m->counted[first] to
+ * their number; the next metric is the share of unknown words, predicted as <unk>. Stops early once *stop is not 0. */
 vpps_status text_measure(session *x, corpus *c, const corpus_split *split, const volatile int *stop, int first,
                          measures *m);
 #define TEXT_METRICS                                                                                                   \

@@ -1,31 +1,34 @@
-/* words.h - reading and mapping words, for several tasks. */
+/* words.h - reads words and maps them to ids, for several tasks. */
 #pragma once
 
 #include "cli/task.h"
 #include "io/text.h"
 
-/* Reads text, a sentence a line, every character a word; spaces do not count. */
+/* Reads lines of text as sentences whose words are single characters; spaces are skipped. */
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
 
-/* Makes *s unless it is there already. */
+/* Makes an empty *s unless *s exists. */
 vpps_status task_need_sentences(vpps_sentences **s);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
-/* Tells how many words are cut, where a fifth or more of what was read becomes <unk>: a small text, whose words occur once. */
+/* Notes how many words are cut when a fifth or more of the text becomes <unk>, as in a small text, whose words occur
+ * once. */
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
 
-/* A vocabulary of <unk>, then of the words that occur at least min_count times. `ends`: sentences end in END_WORD, which is kept however
- * rare it is. */
+/* Makes a vocabulary of <unk> and the words that occur at least min_count times. `ends`: sentences end in END_WORD,
+ * which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
-/* Ids of `from` in `to`, into split->ids[which]; VPPS_NO_WORD or 0 for what `to` does not know. */
+/* Sets split->ids[which] to the ids in `to` of the words of `from`; `missing` (VPPS_NO_WORD or 0) for words that `to`
+ * lacks. */
 vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
                          uint32_t missing);
 
-/* n ids by a map (NULL: as they are) into *out, which grows. Fails with MEMORY. */
+/* Copies n ids, translated by `map` unless NULL, to *out, which is grown as needed. Fails with MEMORY. */
 vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map);
 
-/* Keeps the text of the part's latest example, for its answer; and gives that of example i. Fails with MEMORY. */
+/* task_keep_text keeps the text of a part's latest example for its answer; task_text_of returns that of example i.
+ * Fails with MEMORY. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
 vpps_text task_text_of(const corpus_split *split, uint32_t i);
