@@ -1,4 +1,4 @@
-/* blas.h - products of matrices in fp32 by another library, to hold the engine's beside them. */
+/* blas.h - fp32 matrix products by another library, for comparison with the engine's products. */
 #ifndef VPPS_BENCH_BLAS_H
 #define VPPS_BENCH_BLAS_H
 
@@ -7,12 +7,13 @@
 
 typedef struct blas blas;
 
-/* Opens a shared library that has cblas_sgemm (BLIS, OpenBLAS, MKL), dnnl_sgemm (oneDNN) or libxsmm_smmdispatch (libxsmm), to run on one
- * thread. Exits with a message if it has none of them. Stays open until the program ends. */
+/* Opens a shared library that has cblas_sgemm (BLIS, OpenBLAS, MKL), dnnl_sgemm (oneDNN) or libxsmm_smmdispatch
+ * (libxsmm), for use on one thread, until the program ends. Exits with a message if the library has none of these
+ * functions. */
 blas *blas_open(const char *path);
 
-/* c = op(a) b: m x n from k products each, all by rows; each row of a (of a' if transposed), b and c follows the one before after so many
- * elements. */
+/* A product c = op(a) b, op(a) being a or its transpose: c is m x n, each element a sum of k products. Matrices are
+ * row-major; lda, ldb and ldc are the elements from one row to the next. */
 typedef struct blas_product {
     bool transposed;
     uint32_t m, n, k, lda, ldb, ldc;

@@ -1,17 +1,18 @@
-/* peak.h - the machine's peak: the most fp32 multiply-adds that its cores make together, operands in registers. */
+/* peak.h - measures the machine's peak: the fp32 multiply-adds per second of all cores together, operands in
+ * registers. */
 #ifndef VPPS_BENCH_PEAK_H
 #define VPPS_BENCH_PEAK_H
 
 #include <stdint.h>
 
-/* GFLOP/s of n_threads threads at once, measured for `ns` nanoseconds; a multiply-add is 2 operations. 0: a thread could not be
- * started. */
+/* Returns the GFLOP/s of n_threads threads running together for `ns` nanoseconds; a multiply-add is 2 operations.
+ * Returns 0 if a thread cannot be started. */
 double peak_gflops(uint32_t n_threads, uint64_t ns);
 
-/* Cores that this process may use. */
+/* Returns the number of cores that this process may use. */
 uint32_t peak_cores(void);
 
-/* "avx512", "avx2" or "portable": the vectors that peak_gflops multiplies. */
+/* Returns the instruction set that peak_gflops uses: "avx512", "avx2" or "portable". */
 const char *peak_isa(void);
 
 #endif

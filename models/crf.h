@@ -1,33 +1,33 @@
-/* crf.h - a conditional random field over the tags of a sentence (Lafferty, McCallum and Pereira 2001), as the taggers of Huang, Xu
- * and Yu (2015) and Lample et al. (2016, section 2.2) have it.
+/* crf.h - a conditional random field over the tags of a sentence (Lafferty, McCallum and Pereira 2001), as in the
+ * taggers of Huang, Xu and Yu (2015) and Lample et al. (2016, section 2.2).
  *
- * Of n words with the scores e_1 .. e_n, of C tags each, and tags y_1 .. y_n:
+ * For n words with scores e_1 .. e_n (vectors of C tags) and tags y_1 .. y_n:
  *     s(y) = b[y_1] + sum over k of e_k[y_k] + sum over k > 1 of T[y_k-1, y_k] + f[y_n]      p(y) = e^s(y) / sum over all y' of e^s(y')
- * T, b and f are the parameters crf.transitions (a table with one entry of C x C, of the preceding tag and the tag), crf.begin and
- * crf.end; all begin with zeros. */
+ * T, b and f are the parameters crf.transitions (a table with one entry, C x C: preceding tag x tag), crf.begin and
+ * crf.end, initially zero. */
 #ifndef VPPS_CRF_H
 #define VPPS_CRF_H
 
 #include "models.h"
 
 typedef struct part_crf {
-    uint32_t classes; /* 0: there is no field */
+    uint32_t classes; /* 0: no random field */
     vpps_param transitions, begin, end;
     vpps_cell first, next, last;
 } part_crf;
 
-/* A network's field with net_config.crf; else there is none: nothing is declared, recorded or added. */
+/* Declare and record the random field if net_config.crf is set; else they do nothing. */
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config);
 vpps_status part_crf_record(part_crf *c, vpps_model *model);
 
-/* The heads whose logits the network makes: a field needs those of every word. */
+/* Returns the heads whose logits the network must make: a random field needs those of every word. */
 net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
-/* Replaces the losses of a sentence's scores, whose logits must all be there, by terms of -log p(y), one for each word, whose sum it is. If
- * a tag is none of the classes, there are no losses. */
+/* Replaces the losses of a sentence's n words by terms whose sum is -log p(y); all logits must exist. There are no
+ * losses if a tag is none of the classes. */
 void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
 
-/* T, b and f as nodes. */
+/* Sets `chain` to T, b and f as nodes. */
 void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
 /* A row of a tagger's option table. */

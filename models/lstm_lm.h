@@ -1,4 +1,4 @@
-/* lstm_lm.h - the LSTM language model, for the networks that differ only in how long their examples are. */
+/* lstm_lm.h - the LSTM language model; the networks that use it differ only in the length of their examples. */
 #ifndef VPPS_LSTM_LM_H
 #define VPPS_LSTM_LM_H
 
@@ -7,10 +7,11 @@
 vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config);
 vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
-/* A step of text that is made: d without states is before the first word. */
+/* A language model's `decode` (models.h): one step of text generation. A d without states stands before the first
+ * word. */
 vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
 
-/* hidden, embed, layers, dropout: rows for a table. */
+/* Rows of an option table: hidden, embed, layers, dropout. */
 #define LSTM_LM_OPTIONS                                                                                                \
     PART_HIDDEN("Size of the LSTM's states"), PART_EMBED("Size of a word's embedding"),                                \
         PART_LAYERS("Layers of LSTMs, each reads the one below"),                                                      \

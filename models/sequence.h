@@ -1,4 +1,4 @@
-/* sequence.h - common parts of networks on sequences: embeddings, and the steps of recurrent networks. */
+/* sequence.h - what networks on sequences share: embeddings, and recurrent steps and layers. */
 #ifndef VPPS_SEQUENCE_H
 #define VPPS_SEQUENCE_H
 
@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- embeddings */
 
-/* A table of `count` vectors, with the network's dropout, as a cell that pushes one. */
+/* A lookup table of `count` vectors, and a cell that pushes one of them with the network's dropout. */
 typedef struct part_embedding {
     vpps_param table;
     vpps_cell cell;
@@ -34,61 +34,62 @@ typedef enum part_unit { PART_LSTM, PART_GRU } part_unit;
 typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
-    const net_config *dropout;                              /* has that of x; NULL: none */
+    const net_config *dropout;                              /* apply this network's dropout to x; NULL: none */
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* in the order of the equations */
-    vpps_cell cell;                                         /* child: the preceding step; pulls x; scatters h (and c) */
+    vpps_cell cell;                                         /* child: the preceding step; pulls x, scatters h (and c) */
 } part_recurrent;
 
-/* Its parameters are NAME.W_i and so on. x has no dropout: set `dropout` before the cell is recorded. */
+/* Declares the parameters NAME.W_i, .... For dropout on x, set `dropout` before the cell is recorded. */
 vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
                                    uint32_t inputs, uint32_t hidden);
 vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name);
 
-/* An LSTM's h and c, or a GRU's h: how many they are; and in a cell that is being recorded, those after a step that reads
- * x, in the place of those before it. */
+/* part_recurrent_states returns the number of states: 2 for an LSTM (h and c), 1 for a GRU (h). part_recurrent_next, in
+ * a cell that is being recorded, replaces the states by those after a step that reads x. */
 uint32_t part_recurrent_states(const part_recurrent *r);
 void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_node x, vpps_node *states);
 
-/* The vertex before the first step: all zero. */
+/* part_recurrent_start returns the vertex before the first step, whose states are zero. */
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g);
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x);
 
-/* ---------------------------------------------------------------- layers of them
+/* ---------------------------------------------------------------- layers of recurrent units
  *
- * Layer 1 reads x, layer l + 1 reads h of layer l. The parameters of layer 1 are NAME.W_i and so on, those of layer 2
- * NAME2.W_i and so on. A vertex of each layer, from the first to the last, stands for a step of all. */
+ * Layer 1 reads x, layer l + 1 reads h of layer l. The parameters of layer 1 are NAME.W_i and so on, those of layer
+ * 2 NAME2.W_i and so on. A step of all layers is an array of vertices, one per layer. */
 
 typedef struct part_stack {
-    uint32_t n; /* layers */
+    uint32_t n; /* number of layers */
     part_recurrent layers[NET_LAYERS];
 } part_stack;
 
 typedef struct part_stack_shape {
     part_unit unit;
     uint32_t layers;           /* up to NET_LAYERS; 0: one */
-    uint32_t inputs, between;  /* elements that the first layer reads, and that every other one reads */
+    uint32_t inputs, between;  /* elements of x; elements of the input of every other layer */
     uint32_t hidden;           /* elements of each layer's h */
-    const net_config *dropout; /* its dropout is applied to the inputs of layers above the first; NULL: none */
+    const net_config *dropout; /* its dropout applies to the inputs of all layers but the first; NULL: none */
 } part_stack_shape;
 
-/* LSTMs as the options say: of `embed`, `hidden` and `layers`, with dropout between them. */
+/* Returns LSTM layers as the options say (embed, hidden, layers), with dropout between them. */
 part_stack_shape part_lstm_layers(const net_config *c);
-/* Fails with ARGUMENT where there are more layers than NET_LAYERS. */
+/* part_stack_declare fails with ARGUMENT for more than NET_LAYERS layers. */
 vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);
 vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name);
 
-/* A vertex of each layer to go on from: with states of zero (start), or with part_stack_states() states of an earlier step (resume). */
+/* Set at[] to a vertex per layer to continue from: part_stack_start with states of zero, part_stack_resume with
+ * part_stack_states() states of an earlier step. */
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
 void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
-/* Adds the step that reads x, and replaces the preceding step's vertices by its own. Its result is h of the last layer. */
+/* Adds a step that reads x, and replaces the vertices of the preceding step in at[]. Returns the last layer's h. */
 vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, vpps_node x);
 
-/* How many states all layers have, an LSTM's h and c or a GRU's h each, from the first layer to the last; and hands them
- * to a decoding. */
+/* part_stack_states returns the number of states of all layers, ordered from the first layer to the last, for LSTMs h
+ * before c. part_stack_keep stores these states in a decoding. */
 uint32_t part_stack_states(const part_stack *s);
 void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, net_decoding *d);
-/* As part_recurrent_next: x goes through all layers, whose states are replaced, with the dropout between them if it is wanted. Its
- * result is h of the last one. */
+/* In a cell that is being recorded: passes x through all layers and replaces their states, with dropout between layers
+ * if wanted. Returns the last layer's h. */
 vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, bool dropout, vpps_node x, vpps_node *states);
 
 #endif

@@ -1,39 +1,39 @@
-/* translate.h - the decoder of networks that translate, which makes the target's words one after the other. Each network has its own
- * encoder. Equations: translate.c. */
+/* translate.h - the decoder of translating networks, which predicts the target's words one after the other. Each
+ * network has its own encoder. Equations: translate.c. */
 #ifndef VPPS_TRANSLATE_H
 #define VPPS_TRANSLATE_H
 
 #include "sequence.h"
 
-/* The first members of a translating network's struct. The decoder is described by base.config (classes: the target's words, embed, hidden,
- * attention, input_feeding). */
+/* The first members of a translating network's struct. base.config describes the decoder: classes (the target's words),
+ * embed, hidden, attention, input_feeding. */
 typedef struct translate_net {
-    part_net base; /* its classifier is the output layer */
+    part_net base; /* base.classifier is the output layer */
     part_embedding target;
     part_stack decoder;
     vpps_param W_a; /* with attention */
     vpps_cell attention;
-    vpps_cell fed_step;    /* with input feeding: replaces the decoder's layers and attention */
-    vpps_cell turn;        /* of greedy search: a word */
-    vpps_node *remembered; /* what attention reads of the latest source */
+    vpps_cell fed_step;    /* with input feeding: takes the place of the decoder's layers and `attention` */
+    vpps_cell turn;        /* greedy search: chooses one word */
+    vpps_node *remembered; /* what attention reads: the vectors of the latest source */
     uint32_t n_remembered;
 } translate_net;
 
-/* Parameters: target (table), decoder.*, with attention W_a, W_s, b_s. base.config is set, as part_create
- * does. `decoder` reads words of the target and has states of `hidden` elements. */
+/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s. base.config is set, as by
+ * part_create. `decoder` is the shape of the decoder's layers, which read words of the target. */
 vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder);
 vpps_status translate_record(translate_net *t, vpps_model *model);
 void translate_destroy(void *net);
 
-/* The last step of a network's `encode`. The vertices scatter an LSTM's h and c or a GRU's h. The decoder starts from `last`, a vertex for
- * each of its layers. Attention reads h of at[1] to at[n - 1], or of at[0], the start, where there is nothing else. */
+/* Ends a network's `encode`. Vertices scatter an LSTM's h and c, or a GRU's h. The decoder starts from `last`, one
+ * vertex per layer. Attention reads h of at[1] .. at[n - 1], or of at[0], the start, if n is 1. */
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d);
 
 typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
 
-/* A network's `add`, given its `encode`: then the decoder along the target, word by word as it is; position k says word
- * k + 1. */
+/* A network's `add`: runs its `encode`, then the decoder, which reads the target's words; position k predicts word k +
+ * 1. */
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
                           const net_scores *scores);
 /* A network's `decode`, and its `greedy`. */

@@ -1,11 +1,11 @@
-/* What the Python package needs in C beside the public headers; cffi reads this file, too, so it has no directives.
+/* What the Python package needs in C besides the public headers. cffi reads this file, too, so it has no directives.
  *
- * Python deletes objects in any order. A model therefore counts who uses it: its graphs, its handle, and arrays that show its
- * parameters. The last one frees it. */
+ * Python deletes objects in any order. Therefore a model counts its users: graphs, handles, and arrays that show its
+ * parameters. The last user to go frees the model. */
 
 typedef struct glue_model glue_model;
 
-/* Both return NULL on failure, with a status. */
+/* Create a model and a graph on it. Return NULL on failure, with the reason in *status. */
 glue_model *glue_model_create(uint64_t seed, vpps_status *status);
 vpps_model *glue_model_get(glue_model *m);
 void glue_model_release(void *m);
@@ -16,23 +16,25 @@ vpps_graph *glue_graph_get(glue_graph *g);
 void glue_graph_destroy(void *g);
 
 typedef struct glue_handle glue_handle;
-/* *out is NULL on failure. It is there, too, when an exception, as that of Ctrl-C, takes the place of the call's return. */
+/* Create a trainer's and an inference handle. *out is NULL on failure. The result is returned through *out, because an
+ * exception such as Ctrl-C's may replace the call's return value. */
 void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status);
 void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status);
 vpps_handle *glue_handle_get(glue_handle *h);
-/* Copies a trainer's parameters to the model first: who drops a trainer goes on with what it has trained. */
+/* Copies a trainer's parameters to the model, then destroys the handle: the trained values stay with the model. */
 void glue_handle_destroy(void *h);
 
-/* The values of a parameter, which keep the model: an address for an array, and what releases it. */
+/* The values of a parameter as memory for a NumPy array. glue_values_of keeps the model alive until
+ * glue_values_release. */
 typedef struct glue_values glue_values;
 glue_values *glue_values_of(glue_model *m, vpps_param param);
 float *glue_values_get(glue_values *v);
 void glue_values_release(void *v);
 
-/* rows << 32 | cols of a node; 0: there is no such node. */
+/* Returns rows << 32 | cols of a node; 0: there is no such node. */
 uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 
-/* One vertex. The same as vpps_apply, without a struct for Python to fill. */
+/* Applies a cell to make one vertex, as vpps_apply does, without a struct that Python would have to fill. */
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
 
@@ -51,23 +53,24 @@ typedef struct glue_answer {
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
 void glue_update(vpps_handle *h, glue_answer *out);
 
-/* What these calls write to a file, as text that glue_free frees; NULL on failure. */
+/* Return as text what vpps_disassemble and similar calls write to a file; glue_free frees the text. Return NULL on
+ * failure. */
 char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
 char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);
 char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status);
-/* The text of vpps_export_c; in texts[1] and [2] what its header and its file of weights get, where `header`, the header's name, is not NULL
- * and `weights` is true. n: bytes of each. */
+/* Calls vpps_export_c and returns its files: the C text in texts[0], the header in texts[1] if `header`, its name, is
+ * not NULL, the weights in texts[2] if `weights` is true. n[]: their bytes. */
 bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, bool weights, uint32_t precision,
                    bool losses, char *texts[3], size_t n[3], vpps_status *status);
 void glue_free(void *p);
 
-/* All of a treebank's nodes, tree after tree, into arrays of as many: the children's numbers count from the first node of all, -1 is
- * none; `first` has one number more than there are trees. */
+/* Copy all nodes of a treebank, tree after tree, into arrays of glue_treebank_nodes() entries. Children's numbers count
+ * from the treebank's first node, -1 for none; `first` has one entry more than there are trees. */
 uint64_t glue_treebank_nodes(const vpps_treebank *tb);
 void glue_treebank_arrays(const vpps_treebank *tb, int64_t *first, int32_t *label, int64_t *left, int64_t *right,
                           int64_t *word);
 
-const char *glue_version(void); /* of the header that this was compiled with */
+const char *glue_version(void); /* the version of the header that this was compiled with */
 
-/* The shape of each node, as glue_shape tells it; false: one is no node. */
+/* Sets out[i] to the shape of node i, as glue_shape returns it. Returns false if one is no node. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
